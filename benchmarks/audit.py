@@ -30,10 +30,10 @@ import warnings
 
 warnings.simplefilter('ignore')
 
-from nfv_sched.advice.audit import audit  # noqa: E402
-from nfv_sched.cloud import snapshot  # noqa: E402
 from nfv_sched.ledger import names  # noqa: E402
-from nfv_sched.tests.unit.advice.audit import clouds  # noqa: E402
+from nfv_sched.ops.audit import audit  # noqa: E402
+from nfv_sched.ops.snapshot import snapshot  # noqa: E402
+from nfv_sched.tests.unit.ops.audit import clouds  # noqa: E402
 
 _BOOTS = ('strict', 'huge', 'vf_strict', 'vf_required', 'require', 'mixed',
           'off_osd', 'mapped', 'pinned', 'emulator')

@@ -33,10 +33,10 @@ warnings.simplefilter('ignore')
 
 from nova import objects  # noqa: E402
 
-from nfv_sched.advice import capacity  # noqa: E402
-from nfv_sched.cloud import snapshot  # noqa: E402
-from nfv_sched.simulator import nova_api  # noqa: E402
-from nfv_sched.simulator import start  # noqa: E402
+from nfv_sched.ops.counting import capacity  # noqa: E402
+from nfv_sched.ops.simulator import nova_internals  # noqa: E402
+from nfv_sched.ops.simulator import start  # noqa: E402
+from nfv_sched.ops.snapshot import snapshot  # noqa: E402
 
 CORES = 14  # of a NUMA node
 MEMORY = 128 * 1024  # of a NUMA node, MiB
@@ -161,8 +161,8 @@ def by_nova(state, found, sample, rng):
         made = objects.Flavor(
             vcpus=model.vcpus, memory_mb=model.memory,
             extra_specs=dict(model.extra_specs))
-        wanted = nova_api.numa_get_constraints(
-            made, nova_api.image_meta({}))
+        wanted = nova_internals.numa_get_constraints(
+            made, nova_internals.image_meta({}))
         topology = state.hosts[name].topology()
         limits = objects.NUMATopologyLimits(
             cpu_allocation_ratio=4.0, ram_allocation_ratio=1.0)
@@ -170,11 +170,11 @@ def by_nova(state, found, sample, rng):
         began = time.process_time()
         count = 0
         while True:
-            claimed = nova_api.hardware.numa_fit_instance_to_host(
+            claimed = nova_internals.hardware.numa_fit_instance_to_host(
                 topology, wanted.obj_clone(), None, limits)
             if claimed is None or count == limit:
                 break
-            topology = nova_api.numa_usage_from_instance_numa(
+            topology = nova_internals.numa_usage_from_instance_numa(
                 topology, claimed)
             count += 1
         spent += time.process_time() - began

@@ -26,14 +26,14 @@ import warnings
 
 warnings.simplefilter('ignore')
 
-from nfv_sched.advice.explain import explanation  # noqa: E402
-from nfv_sched.advice.explain import request  # noqa: E402
-from nfv_sched.cloud import snapshot  # noqa: E402
-from nfv_sched.simulator.cloud_file import loader  # noqa: E402
-from nfv_sched.simulator import configuration  # noqa: E402
-from nfv_sched.simulator import engine  # noqa: E402
-from nfv_sched.simulator import nova_api  # noqa: E402
-from nfv_sched.simulator import state as states  # noqa: E402
+from nfv_sched.ops.cloud_file import loader  # noqa: E402
+from nfv_sched.ops.explain import explanation  # noqa: E402
+from nfv_sched.ops.requests import request  # noqa: E402
+from nfv_sched.ops.simulator import configuration  # noqa: E402
+from nfv_sched.ops.simulator import engine  # noqa: E402
+from nfv_sched.ops.simulator import nova_internals  # noqa: E402
+from nfv_sched.ops.simulator import state as states  # noqa: E402
+from nfv_sched.ops.snapshot import snapshot  # noqa: E402
 
 CLOUD = """\
 hosts:
@@ -87,7 +87,7 @@ def main() -> int:
     text = CLOUD.format(half=args.hosts // 2, boots=args.boots)
     with configuration.defaults() as defaults:
         scenario = loader.loads(text, 'cloud', defaults,
-                                nova_api.extra_spec_problem)
+                                nova_internals.extra_spec_problem)
         with configuration.overrides(scenario):
             simulation = engine.Simulation(states.State(scenario))
             simulation.run()

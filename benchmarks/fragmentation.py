@@ -42,12 +42,12 @@ import warnings
 
 warnings.simplefilter('ignore')
 
-from nfv_sched.advice import capacity  # noqa: E402
-from nfv_sched.cloud import snapshot  # noqa: E402
-from nfv_sched.simulator import actions  # noqa: E402
-from nfv_sched.simulator import engine  # noqa: E402
-from nfv_sched.simulator import record  # noqa: E402
-from nfv_sched.simulator import start  # noqa: E402
+from nfv_sched.ops.cloud_file import actions  # noqa: E402
+from nfv_sched.ops.counting import capacity  # noqa: E402
+from nfv_sched.ops.simulator import engine  # noqa: E402
+from nfv_sched.ops.simulator import record  # noqa: E402
+from nfv_sched.ops.simulator import start  # noqa: E402
+from nfv_sched.ops.snapshot import snapshot  # noqa: E402
 
 NODES, CORES, THREADS = 2, 16, 2
 PCPUS = NODES * CORES * THREADS  # of a host

@@ -44,7 +44,7 @@ import warnings
 warnings.simplefilter('ignore')
 
 from nfv_sched.ledger import names  # noqa: E402
-from nfv_sched.ledger import publisher  # noqa: E402
+from nfv_sched.ledger_service import publisher  # noqa: E402
 from nfv_sched.network import usage  # noqa: E402
 from nfv_sched.nova import database  # noqa: E402
 

@@ -52,7 +52,7 @@ from nfv_sched.filters import vswitch_port_limit  # noqa: E402
 from nfv_sched.ledger import names as ledger_names  # noqa: E402
 from nfv_sched.network import sources  # noqa: E402
 from nfv_sched.network import usage  # noqa: E402
-from nfv_sched.network import visit  # noqa: E402
+from nfv_sched.network_limits import figures  # noqa: E402
 from nfv_sched import request as nfv_request  # noqa: E402
 from nfv_sched.weights import dhcp_server  # noqa: E402
 from nfv_sched.weights import router  # noqa: E402
@@ -162,8 +162,8 @@ def seconds(names, aggregates, classes, known, answer, rounds):
         begun = time.process_time()
         if answer is not None:
             nfv_request.note_of(spec).sources = known
-            visit.placement_asked(spec)
-            visit.placement_answered(spec, answer)
+            figures.placement_asked(spec)
+            figures.placement_answered(spec, answer)
         for host_filter in filters:
             left = list(host_filter.filter_all(left, spec))
         handler.get_weighed_objects(weighers, left, spec)

@@ -49,7 +49,7 @@ import warnings
 warnings.simplefilter('ignore')
 
 from nfv_sched.network import neutron  # noqa: E402
-from nfv_sched.network import recent  # noqa: E402
+from nfv_sched.network import reservations  # noqa: E402
 
 PORTS_OF_HOST = 100
 PORTS_OF_NETWORK = 50
@@ -256,7 +256,7 @@ def measure(count, groups, size):
                 pause = max(
                     neutron.CONF.nfv_sched.neutron_refresh_interval - wall,
                     neutron.NeutronRefresher(
-                        neutron.CONF, recent.Memory()).rest(wall))
+                        neutron.CONF, reservations.Memory()).rest(wall))
                 print(ROW % (
                     count, groups * RULES, name, requests,
                     f'{volume / 1e6:.1f}', f'{wall:.2f}', f'{cpu:.2f}',

@@ -41,7 +41,7 @@ warnings.simplefilter('ignore')
 from oslo_config import cfg  # noqa: E402
 import sqlalchemy as sa  # noqa: E402
 
-from nfv_sched.cloud import file  # noqa: E402
+from nfv_sched.ops.snapshot import file  # noqa: E402
 from nfv_sched.tests import mariadb  # noqa: E402
 from nfv_sched.tests import nova_database  # noqa: E402
 
@@ -220,8 +220,8 @@ def run_command(path, conf, began):
 
     :param began: when the process was started
     """
-    from nfv_sched.cmd import cli
-    from nfv_sched.simulator import progress
+    from nfv_sched.ops.cli import base
+    from nfv_sched.ops.simulator import progress
     ends = {}
 
     @contextlib.contextmanager
@@ -231,7 +231,7 @@ def run_command(path, conf, began):
     progress.shown = shown
     out = sys.stdout
     sys.stdout = sys.stderr
-    code = cli.main(['snapshot', 'save', path, '--config-file', conf])
+    code = base.main(['snapshot', 'save', path, '--config-file', conf])
     ends['file'] = time.time()
     parts = {}
     for what, end in ends.items():

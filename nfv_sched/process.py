@@ -17,10 +17,10 @@ from collections.abc import Callable
 import threading
 import typing as ty
 
+from nfv_sched import filter_stats
 from nfv_sched.journal import writer
 from nfv_sched.ledger import reader
 from nfv_sched.network import sources
-from nfv_sched import times
 
 
 class LoggedRefusal(ty.NamedTuple):
@@ -54,7 +54,7 @@ class Process:
         self._clear()
 
     def _clear(self) -> None:
-        self.times = times.Times()
+        self.times = filter_stats.Times()
         self.refusals: collections.deque[LoggedRefusal] = collections.deque(
             maxlen=20)
         self.ledger = reader.Latest()

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from collections.abc import Iterable
 import typing as ty
 
-from nfv_sched import text as words
+from nfv_sched import strings
 
 NONE = 'none'
 POLICY = 'policy'
@@ -155,7 +155,7 @@ def summary_text(refused: Iterable[Reason]) -> str:
         text = f'{reason.policy}: {reason.need}'
         if reason.have:
             text += f', {best}{reason.have}'
-        parts.append(f'{text} ({words.count(count, "host")})')
+        parts.append(f'{text} ({strings.count(count, "host")})')
     for kept in range(len(parts), 0, -1):
         more = len(parts) - kept
         text = '; '.join(parts[:kept]) + (f'; +{more} more' if more else '')
@@ -175,7 +175,7 @@ def hosts_text(refused: Iterable[tuple[str, Reason]],
     for kept in range(len(parts), 0, -1):
         more = len(parts) - kept
         text = '; '.join(parts[:kept]) + (
-            f'; +{words.count(more, "host")}' if more else '')
+            f'; +{strings.count(more, "host")}' if more else '')
         if len(text.encode()) <= limit:
             return text
     return _clip(parts[0], limit) if parts else ''

@@ -22,6 +22,7 @@ from collections.abc import Mapping
 import dataclasses
 import typing as ty
 
+from nfv_sched import extra_specs as nfv_extra_specs
 from nfv_sched.ledger import reader
 from nfv_sched.network import demand as network_demand
 from nfv_sched.network import sources
@@ -30,11 +31,10 @@ from nfv_sched.nova import scheduler
 from nfv_sched.numa import decide
 from nfv_sched.numa import evaluation
 from nfv_sched.numa import pci
+from nfv_sched.numa import rule
 from nfv_sched.numa import topology
-from nfv_sched import policy as nfv_policy
 from nfv_sched import reasons
 from nfv_sched import rules
-from nfv_sched.rules import base
 
 _NOTE = '_nfv_sched_note'
 
@@ -73,10 +73,10 @@ class Request:
         neither networks nor a choice of page sizes matter
     """
 
-    policy: nfv_policy.NFVPolicy
+    policy: nfv_extra_specs.NFVPolicy
     guest: topology.GuestTopology | None
     pristine: topology.GuestTopology | None
-    rules: tuple[base.Rule, ...]
+    rules: tuple[rule.Rule, ...]
     physnets: frozenset[str]
     tunneled: bool
     tunnel_uncertain: bool
@@ -105,7 +105,7 @@ class DecisionOptions(ty.NamedTuple):
         the last one if it is enabled several times
     """
 
-    names: base.Names
+    names: rule.Names
     predicted_is_enough: bool
     sorting: evaluation.CellSorting
     limits_lost: bool
@@ -239,7 +239,7 @@ class RequestNote:
                network_metadata, requested_networks, destination,
                security_groups, project) -> Request:
         properties = _Properties(fields.get(image, 'properties'))
-        policy = nfv_policy.parse(extra_specs, properties)
+        policy = nfv_extra_specs.parse(extra_specs, properties)
         error = None
         try:
             guest = topology.guest(numa_topology)
@@ -273,15 +273,15 @@ class RequestNote:
             # As many physical networks as networks: none is tunnelled.
             tunneled = uncertain = False
             untrue = True
-        found: tuple[base.Rule, ...] = ()
+        found: tuple[rule.Rule, ...] = ()
         if error is None:
             try:
-                found = rules.of(base.Asked(
+                found = rules.of(rule.Asked(
                     policy, extra_specs, properties, guest, numa_topology,
                     demands, _switch_physnets(physnets, requests, networks),
                     tunneled and not uncertain,
                     _needs_threads(extra_specs, properties)))
-            except base.RequestError as exc:
+            except rule.RequestError as exc:
                 error = exc.reason
         plain = (not found and error is None and guest is not None and
                  not uncertain and not untrue)

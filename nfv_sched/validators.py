@@ -14,11 +14,11 @@
 Loaded by ``nova-api`` through the entry-point group
 ``nova.api.extra_spec_validators``.  Nova hands over one key at a time, so
 contradictions between keys are found at scheduling, by
-:mod:`nfv_sched.policy` and by the rules (``rules.base.Rule.of``).
+:mod:`nfv_sched.extra_specs` and by the rules (``rules.base.Rule.of``).
 """
 
+from nfv_sched import extra_specs
 from nfv_sched.nova import scheduler
-from nfv_sched import policy
 from nfv_sched.rules import place
 
 ExtraSpecValidator = scheduler.extra_spec_validator_class()
@@ -33,24 +33,24 @@ GUEST_NODES = {str(node): f'guest node {node}' for node in range(4)}
 
 _AFFINITY = {
     'type': str,
-    'enum': list(policy.AFFINITIES),
+    'enum': list(extra_specs.AFFINITIES),
 }
 
 _DESCRIPTIONS = {
-    policy.VSWITCH_NUMA_AFFINITY: (
+    extra_specs.VSWITCH_NUMA_AFFINITY: (
         'Where the guest runs relative to the virtual switch of the host. '
         '``strict``: every NUMA node of the guest is on a host NUMA node on '
         'which the switch runs, or the guest is not scheduled. ``prefer``: '
         'so if any host of the cloud has room for it.'),
-    policy.PCI_NUMA_AFFINITY: (
+    extra_specs.PCI_NUMA_AFFINITY: (
         'Where the guest runs relative to its PCI devices. ``strict``: every '
         'PCI device of the guest is on a host NUMA node that the guest '
         'occupies, or the guest is not scheduled. ``prefer``: so if any host '
         'of the cloud can provide it.'),
-    policy.SHARED_VCPU: (
+    extra_specs.SHARED_VCPU: (
         'Index of the one vCPU of a guest with dedicated CPUs that runs on '
         'the shared CPUs of the host.'),
-    policy.NUMA_NODE: (
+    extra_specs.NUMA_NODE: (
         'The host NUMA node on which the given guest NUMA node runs.'),
     place.AFFINITY: (
         'Where the guest runs relative to a place that hosts declare by the '
@@ -75,7 +75,7 @@ def _affinity(key: str) -> list[ExtraSpecValidator]:
         ExtraSpecValidator(
             name=key, description=_DESCRIPTIONS[key], value=_AFFINITY),
         ExtraSpecValidator(
-            name=policy.SYNONYMS[key], description=_synonym(key),
+            name=extra_specs.SYNONYMS[key], description=_synonym(key),
             value=_AFFINITY),
     ]
 
@@ -117,14 +117,14 @@ def register() -> list[ExtraSpecValidator]:
 
     Nova calls this through the entry point.
     """
-    shared, node = policy.SHARED_VCPU, policy.NUMA_NODE
+    shared, node = extra_specs.SHARED_VCPU, extra_specs.NUMA_NODE
     return [
-        *_affinity(policy.VSWITCH_NUMA_AFFINITY),
-        *_affinity(policy.PCI_NUMA_AFFINITY),
+        *_affinity(extra_specs.VSWITCH_NUMA_AFFINITY),
+        *_affinity(extra_specs.PCI_NUMA_AFFINITY),
         _shared_vcpu(shared, _DESCRIPTIONS[shared]),
-        _shared_vcpu(policy.SYNONYMS[shared], _synonym(shared)),
+        _shared_vcpu(extra_specs.SYNONYMS[shared], _synonym(shared)),
         _numa_node(node, _DESCRIPTIONS[node]),
-        _numa_node(policy.SYNONYMS[node], _synonym(node)),
+        _numa_node(extra_specs.SYNONYMS[node], _synonym(node)),
         _place(place.AFFINITY),
         _place(place.ANTI_AFFINITY),
     ]

@@ -24,9 +24,9 @@ from nfv_sched.checks import scheduler
 from nfv_sched.network import limits
 from nfv_sched.nova import database
 from nfv_sched.nova import scheduler as nova_scheduler
+from nfv_sched.numa import rule
 from nfv_sched.numa import topology
-from nfv_sched.rules import base
-from nfv_sched import text
+from nfv_sched import strings
 
 _BARE_METAL = 'ironic'
 
@@ -49,7 +49,7 @@ class Computes:
         """
         nodes, failures = self._all()
         if failures and not nodes:
-            raise ComputesUnreadError(f'{"; ".join(map(text.brief, failures))}.')
+            raise ComputesUnreadError(f'{"; ".join(map(strings.brief, failures))}.')
         return sorted(
             (node for node in nodes
              if node.hypervisor_type.lower() != _BARE_METAL),
@@ -61,7 +61,7 @@ class Computes:
         :raises UnreadError: if the API database cannot be read
         """
         return [findings.warning(
-            f'Compute nodes were not looked at: {text.brief(failure)}.')
+            f'Compute nodes were not looked at: {strings.brief(failure)}.')
             for failure in self._all()[1]]
 
     def _all(self) -> tuple[list, list[str]]:
@@ -72,7 +72,7 @@ class Computes:
                 self._read = database.compute_nodes()
             except Exception as exc:
                 self._error = ('see [api_database] connection: '
-                               f'{text.brief(exc)}.')
+                               f'{strings.brief(exc)}.')
                 raise ComputesUnreadError(self._error) from exc
         return self._read
 
@@ -132,7 +132,7 @@ def labels(conf, computes: Computes) -> upgradecheck.Result:
         except topology.OddTopologyError as exc:
             found.append(findings.warning(
                 f'{node.host}: its NUMA topology is unreadable: '
-                f'{text.brief(exc)}.'))
+                f'{strings.brief(exc)}.'))
             continue
         if view is None:
             faults.setdefault(_NO_TOPOLOGY, []).append(node.host)
@@ -147,7 +147,7 @@ def labels(conf, computes: Computes) -> upgradecheck.Result:
         for fault in _label_faults(conf, view, switch):
             faults.setdefault(fault, []).append(node.host)
     found += [findings.warning(
-        f'{text.some(hosts)}: {fault}') for fault, hosts in faults.items()]
+        f'{strings.some(hosts)}: {fault}') for fault, hosts in faults.items()]
     if switch and not declared:
         found.append(findings.failure(
             'No compute node says where its virtual switch runs, so no '
@@ -156,7 +156,7 @@ def labels(conf, computes: Computes) -> upgradecheck.Result:
             'restart nova-compute.'))
     return findings.conclude(
         found, f'{declared} compute nodes declare their labels.' + (
-            f' No labels, and no dedicated CPUs: {text.some(ordinary)}.'
+            f' No labels, and no dedicated CPUs: {strings.some(ordinary)}.'
             if ordinary else ''))
 
 
@@ -175,7 +175,7 @@ def _label_faults(
     :param switch: whether it needs the label of the virtual switch
     """
     faults = []
-    names = base.Names(conf.nfv_sched.vswitch_label,
+    names = rule.Names(conf.nfv_sched.vswitch_label,
                        conf.nfv_sched.node_label_prefix)
     label, prefix = names
     if switch and label not in view.labels:
@@ -285,7 +285,7 @@ def pinning(conf, computes: Computes) -> upgradecheck.Result:
     elif not disabled and dedicated:
         found.append(findings.warning(
             f'{option} is false, so pinned servers can go to '
-            f'{text.some(legacy)} without [compute] cpu_dedicated_set. On '
+            f'{strings.some(legacy)} without [compute] cpu_dedicated_set. On '
             'the other hosts they can then be counted against the shared '
             'CPUs: set cpu_dedicated_set, and cpu_shared_set for other '
             'servers, on all hosts for pinned ones, then the option to '
@@ -293,7 +293,7 @@ def pinning(conf, computes: Computes) -> upgradecheck.Result:
     return findings.conclude(
         found, f'{option} is {str(disabled).lower()}, as the '
         f'{len(views)} compute nodes want it.' + (
-            f' No pinned servers go to {text.some(legacy)} without [compute] '
+            f' No pinned servers go to {strings.some(legacy)} without [compute] '
             'cpu_dedicated_set.' if disabled and legacy else ''))
 
 

@@ -16,7 +16,7 @@ from oslo_upgradecheck import upgradecheck
 from nfv_sched.checks import findings
 from nfv_sched.nova import database
 from nfv_sched import rules
-from nfv_sched import text
+from nfv_sched import strings
 
 # How many different mistakes are shown.
 _MOST = 10
@@ -34,12 +34,12 @@ def flavors() -> upgradecheck.Result:
         known = database.flavors()
     except Exception as exc:
         return findings.unread(
-            'Flavors', f'see [api_database] connection: {text.brief(exc)}.')
+            'Flavors', f'see [api_database] connection: {strings.brief(exc)}.')
     faults: dict[str, list[str]] = {}
     for flavor in known:
         for error in rules.faults(flavor.extra_specs):
             faults.setdefault(error, []).append(flavor.name)
-    found = [findings.warning(f'{text.some(names)}: {error}.')
+    found = [findings.warning(f'{strings.some(names)}: {error}.')
              for error, names in sorted(faults.items())[:_MOST]]
     if len(faults) > _MOST:
         found.append(findings.warning(

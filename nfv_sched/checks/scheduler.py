@@ -30,9 +30,9 @@ from nfv_sched import conf as nfv_conf
 from nfv_sched import extensions
 from nfv_sched import filters as nfv_filters
 from nfv_sched.nova import scheduler
+from nfv_sched.numa import rule
 from nfv_sched import rules
-from nfv_sched.rules import base
-from nfv_sched import text
+from nfv_sched import strings
 from nfv_sched.weights import base as weights_base
 from nfv_sched.weights import numa_fragmentation
 
@@ -143,7 +143,7 @@ def _load(
         except Exception as exc:
             found.append(findings.failure(
                 f'[filter_scheduler] {option}: {name} cannot be loaded, and '
-                f'nova-scheduler will not start: {text.brief(exc)}.'))
+                f'nova-scheduler will not start: {strings.brief(exc)}.'))
         else:
             classes.update((cls.__name__, name) for cls in loaded
                            if inspect.isclass(cls))
@@ -346,7 +346,7 @@ def options(conf) -> upgradecheck.Result:
 
 def _why(exc: Exception) -> str:
     """What is wrong with a value, without oslo.config's introduction."""
-    return text.brief(str(exc).rpartition(' is not valid: ')[2])
+    return strings.brief(str(exc).rpartition(' is not valid: ')[2])
 
 
 def _unknown(conf, known: set[str]) -> list[findings.Finding]:
@@ -379,7 +379,7 @@ def _inconsistent(values) -> list[findings.Finding]:
     """Findings about options that contradict each other."""
     found = []
     label, prefix = values.vswitch_label, values.node_label_prefix
-    if base.Names(label, prefix).node(label) is not None:
+    if rule.Names(label, prefix).node(label) is not None:
         found.append(findings.failure(
             f'[nfv_sched] vswitch_label={label} is also the label of a NUMA '
             f'node with node_label_prefix={prefix}: change one of them.'))
@@ -408,7 +408,7 @@ def validators() -> upgradecheck.Result:
     except Exception as exc:
         return findings.conclude([findings.failure(
             'The extra-spec validators cannot be loaded, and nova-api will '
-            f'not start: {text.brief(exc)}.')], '')
+            f'not start: {strings.brief(exc)}.')], '')
     missing = sorted(ours - known)
     found = []
     if missing:

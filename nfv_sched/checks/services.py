@@ -21,9 +21,9 @@ from oslo_upgradecheck import upgradecheck
 from nfv_sched.checks import findings
 from nfv_sched.checks import scheduler
 from nfv_sched.ledger import client as ledger_client
-from nfv_sched.ledger import publisher
+from nfv_sched.ledger_service import publisher
 from nfv_sched.network import neutron as nfv_neutron
-from nfv_sched import text
+from nfv_sched import strings
 
 Action = publisher.Action
 
@@ -55,7 +55,7 @@ def neutron(conf) -> upgradecheck.Result:
             shown, hidden = reader.probe()
     except nfv_neutron.NeutronError as exc:
         line = ('Neutron cannot be read with the section [neutron] of the '
-                f"scheduler's nova.conf: {text.brief(exc)}. ")
+                f"scheduler's nova.conf: {strings.brief(exc)}. ")
         if limits:
             return findings.conclude([findings.failure(
                 line + 'Limits of ports and rules are not kept '
@@ -83,7 +83,7 @@ def placement(conf) -> upgradecheck.Result:
     except ledger_client.PlacementError as exc:
         return findings.conclude([findings.failure(
             'Placement cannot be read with the section [placement] of '
-            f'nova.conf, whose user {_USER}: {text.brief(exc)}.')], '')
+            f'nova.conf, whose user {_USER}: {strings.brief(exc)}.')], '')
     return findings.conclude(
         [], 'Placement answers. The ledger has '
         f'{len(published)} resource providers there.')
@@ -111,22 +111,22 @@ def ledger(conf) -> upgradecheck.Result:
     except (ledger_client.PlacementError, publisher.RoundError) as exc:
         return findings.conclude([findings.warning(
             'What is published could not be compared with what should be: '
-            f'{text.brief(exc)}.')], '')
+            f'{strings.brief(exc)}.')], '')
     hosts: dict[publisher.Action, list[str]] = {}
     for report in done.hosts:
         hosts.setdefault(report.action, []).append(report.host)
     found = [findings.warning(
-        f'Hosts of a cell were not looked at: {text.brief(failure)}.')
+        f'Hosts of a cell were not looked at: {strings.brief(failure)}.')
         for failure in done.failures]
     found += _unpublished(conf, hosts)
     found += [findings.warning(
-        f'{report.host}: {text.brief(report.note)}.')
+        f'{report.host}: {strings.brief(report.note)}.')
         for report in done.hosts if report.action is Action.FAILED]
     overdrawn = [f'{report.host} ({report.overdrawn})'
                  for report in done.hosts if report.overdrawn]
     if overdrawn:
         found.append(findings.warning(
-            f'More is allocated than there is: {text.some(overdrawn)}. That '
+            f'More is allocated than there is: {strings.some(overdrawn)}. That '
             'is usual after a limit was lowered. Otherwise Placement grants '
             'too much: run "nfv-sched ledger probe".'))
     return findings.conclude(
@@ -147,28 +147,28 @@ def _unpublished(
     if new:
         present = hosts.get(Action.UNCHANGED) or hosts.get(Action.CHANGED)
         found.append((findings.warning if present else findings.failure)(
-            f'Not published: {text.some(new)}. Their limits are kept by '
+            f'Not published: {strings.some(new)}. Their limits are kept by '
             'figures of Neutron alone. See whether nfv-sched-ledger runs.'))
     if hosts.get(Action.CHANGED):
         found.append(findings.warning(
             f'Published, but not as it should be: '
-            f'{text.some(hosts[Action.CHANGED])}. That is usual for '
+            f'{strings.some(hosts[Action.CHANGED])}. That is usual for '
             f'{interval:g} s after a change. If it stays so, '
             'nfv-sched-ledger does not run, or reads other limits than '
             'this nova.conf has.'))
     if hosts.get(Action.REMOVED):
         found.append(findings.warning(
-            f'Left over: {text.some(hosts[Action.REMOVED])}. '
+            f'Left over: {strings.some(hosts[Action.REMOVED])}. '
             'nfv-sched-ledger removes them in its next round, if it runs.'))
     if hosts.get(Action.IN_USE):
         found.append(findings.warning(
-            f'{text.some(hosts[Action.IN_USE])}: the compute node is gone, '
+            f'{strings.some(hosts[Action.IN_USE])}: the compute node is gone, '
             'but servers still have allocations. See "openstack resource '
             'provider show --allocations". Delete the servers; what belongs '
             'to none goes with "openstack resource provider allocation '
             'delete".'))
     if hosts.get(Action.WAITING):
         found.append(findings.warning(
-            f'{text.some(hosts[Action.WAITING])}: no resource provider '
+            f'{strings.some(hosts[Action.WAITING])}: no resource provider '
             'yet. See whether nova-compute runs there.'))
     return found

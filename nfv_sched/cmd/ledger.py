@@ -20,7 +20,7 @@ from oslo_service import backend
 
 from nfv_sched.cmd import quiet
 from nfv_sched.cmd import usage
-from nfv_sched import text
+from nfv_sched import strings
 
 PROG = 'nfv-sched-ledger'
 
@@ -52,7 +52,7 @@ _HEADERS = ('host', 'action', 'ports', 'reserved', 'allocated',
 def table(done, dry_run: bool = False) -> str:
     """The results of a round as a table in plain text.
 
-    :param done: ``nfv_sched.ledger.publisher.RoundReport``
+    :param done: ``nfv_sched.ledger_service.publisher.RoundReport``
     :param dry_run: whether it was a dry run
     """
     from nfv_sched.ledger import names
@@ -69,15 +69,15 @@ def table(done, dry_run: bool = False) -> str:
             figures += ['unlimited' if unlimited else str(inventory.total),
                         str(inventory.reserved), str(account.allocated)]
         rows.append(
-            tuple(map(text.line, (report.host, report.action.value, *figures,
-                                  report.note))))
+            tuple(map(strings.line, (report.host, report.action.value, *figures,
+                                     report.note))))
     widths = [max(map(len, column)) for column in zip(*rows)]
     lines = []
     for row in rows:
         lines.append('  '.join(
             cell.rjust(width) if 2 <= index <= 7 else cell.ljust(width)
             for index, (cell, width) in enumerate(zip(row, widths))).rstrip())
-    lines += [f'error: {text.line(failure)}' for failure in done.failures]
+    lines += [f'error: {strings.line(failure)}' for failure in done.failures]
     if dry_run:
         lines.append('Nothing was changed.')
     return '\n'.join(lines)
@@ -89,12 +89,12 @@ def once(dry_run: bool) -> int:
     :param dry_run: only print what would be done
     :returns: exit code
     """
-    from nfv_sched.ledger import publisher
+    from nfv_sched.ledger_service import publisher
     worker = publisher.Publisher()
     try:
         done = worker.round(dry_run)
     except publisher.RoundError as exc:
-        print(f'{PROG}: {text.visible(text.mask_secrets(str(exc)))}',
+        print(f'{PROG}: {strings.visible(strings.mask_secrets(str(exc)))}',
               file=sys.stderr)
         return 1
     finally:
@@ -110,7 +110,7 @@ def serve() -> int:
     """
     from oslo_service import service
 
-    from nfv_sched.ledger import publisher
+    from nfv_sched.ledger_service import publisher
 
     class Ledger(service.Service):
         """The service; made before the fork, started after it."""
@@ -161,7 +161,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return once(conf.dry_run) if conf.once else serve()
     except cfg.Error as exc:
         # Some values are only checked when they are used.
-        print(f'{PROG}: {text.visible(text.mask_secrets(str(exc)))}',
+        print(f'{PROG}: {strings.visible(strings.mask_secrets(str(exc)))}',
               file=sys.stderr)
         return 2
 

@@ -22,7 +22,7 @@ from oslo_upgradecheck import upgradecheck
 
 from nfv_sched.cmd import quiet
 from nfv_sched.cmd import usage
-from nfv_sched import text as words
+from nfv_sched import strings
 
 PROG = 'nfv-sched-status'
 
@@ -80,7 +80,7 @@ class Checks(upgradecheck.UpgradeCommands):
 
     def _get_details(self, upgrade_check_result):
         """The details of a result, with each line wrapped by itself."""
-        lines = words.visible(
+        lines = strings.visible(
             upgrade_check_result.details or '').split('\n')
         return '\n'.join(
             super(Checks, self)._get_details(upgradecheck.Result(
@@ -97,12 +97,12 @@ def _guarded(
         except cfg.Error as exc:
             return upgradecheck.Result(
                 upgradecheck.Code.FAILURE,
-                f'{words.mask_secrets(str(exc))}. Correct nova.conf.')
+                f'{strings.mask_secrets(str(exc))}. Correct nova.conf.')
         except Exception as exc:
             return upgradecheck.Result(
                 upgradecheck.Code.FAILURE,
                 f'The check itself failed: {type(exc).__name__}: '
-                f'{words.mask_secrets(str(exc))}. '
+                f'{strings.mask_secrets(str(exc))}. '
                 'Please report this.')
     return run
 
@@ -153,7 +153,7 @@ def _check() -> int:
         database.prepare_database()
     except Exception as exc:
         print(f'{PROG}: nova.conf cannot be used: '
-              f'{words.mask_secrets(str(exc))}', file=sys.stderr)
+              f'{strings.mask_secrets(str(exc))}', file=sys.stderr)
         return UNUSABLE
     return Checks(conf).check()
 
@@ -182,7 +182,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         database.parse_configuration(argv, PROG, _DESCRIPTION)
     except cfg.Error as exc:
-        print(f'{PROG}: {words.mask_secrets(str(exc))}', file=sys.stderr)
+        print(f'{PROG}: {strings.mask_secrets(str(exc))}', file=sys.stderr)
         return UNUSABLE
     except SystemExit as exc:
         # Its exit code for wrong arguments is that of a failed check.

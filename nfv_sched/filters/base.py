@@ -24,20 +24,20 @@ import typing as ty
 from nova.scheduler import filters
 from oslo_log import log as logging
 
+from nfv_sched import active_rules
 from nfv_sched import conf
+from nfv_sched import gmr
 from nfv_sched.host import visit
-from nfv_sched import meditation
-from nfv_sched.network import turn
+from nfv_sched.network_limits import contention
 from nfv_sched.nova import scheduler
 from nfv_sched.numa import decide
 from nfv_sched.numa import pci
+from nfv_sched.numa import rule as numa_rule
 from nfv_sched.numa import topology
 from nfv_sched import process
 from nfv_sched import reasons
 from nfv_sched import refusals
 from nfv_sched import request as nfv_request
-from nfv_sched.rules import base as rules_base
-from nfv_sched import terms as nfv_terms
 
 LOG = logging.getLogger(__name__)
 
@@ -58,7 +58,7 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
     def __init__(self):
         super().__init__()
         self._pass = threading.local()
-        meditation.register()
+        gmr.register()
 
     @abc.abstractmethod
     def prepare(self, request: nfv_request.Request,
@@ -148,7 +148,7 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
             type(self).__name__, len(host_states),
             time.perf_counter() - began)
         if not passed:
-            turn.give_back(request_note)
+            contention.give_back(request_note)
             refusals.tell(type(self).__name__, request_note, index)
         elif LOG.isEnabledFor(logging.DEBUG):
             for host, reason in request_note.rejected:
@@ -178,7 +178,7 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
             try:
                 decision = self.decide(
                     host_state, request, request_note, prepared)
-                if decision.accepted or nfv_terms.left_to_others(
+                if decision.accepted or active_rules.left_to_others(
                         request_note, type(self).__name__, decision):
                     passed.append(host_state)
                     continue
@@ -224,11 +224,11 @@ class RuleFilter(NFVHostFilter):
 
     It refuses the hosts on which these rules leave no choice.  All rules of
     the request are decided about together, so the filters may run in any
-    order; see :mod:`nfv_sched.rules.base`.
+    order; see :mod:`nfv_sched.numa.rule`.
     """
 
     #: The class of the rules.
-    rule: type[rules_base.Rule]
+    rule: type[numa_rule.Rule]
 
     def concerns(self, request):
         """Whether the request has such a rule."""
@@ -236,7 +236,7 @@ class RuleFilter(NFVHostFilter):
 
     def prepare(self, request, request_note):
         """The terms; the rules of this filter count even if not enabled."""
-        return nfv_terms.of(
+        return active_rules.of(
             request_note, request, self.rule.filters[0], True)
 
     def decide(self, host_state, request, request_note, prepared):

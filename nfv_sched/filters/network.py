@@ -21,11 +21,11 @@ import math
 from nfv_sched.filters import base
 from nfv_sched.network import demand as network_demand
 from nfv_sched.network import limits as network_limits
-from nfv_sched.network.note import NetworkNote
-from nfv_sched.network import quantity
-from nfv_sched.network import turn
 from nfv_sched.network import usage
-from nfv_sched.network import visit
+from nfv_sched.network_limits import allowance as network_limits_allowance
+from nfv_sched.network_limits import contention
+from nfv_sched.network_limits import figures
+from nfv_sched.network_limits.request_note import NetworkNote
 from nfv_sched.nova import scheduler
 from nfv_sched.numa import decide
 from nfv_sched import reasons
@@ -61,13 +61,13 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
     """
 
     #: What is counted.
-    counted: quantity.Quantity
+    counted: network_limits_allowance.Quantity
 
     def __init__(self):
         super().__init__()
-        visit.process_sources()
+        figures.process_sources()
         scheduler.watch_requests(
-            visit.placement_asked, visit.placement_answered, explain_lost_host)
+            figures.placement_asked, figures.placement_answered, explain_lost_host)
 
     @abc.abstractmethod
     def room(self, limits: network_limits.Limits) -> tuple[float, float]:
@@ -110,8 +110,8 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
 
     def prepare(self, request, request_note):
         """What is left on the hosts: ``network.quantity.Room``."""
-        network = visit.of(request_note, request)
-        found = quantity.FreeQuantity(
+        network = figures.of(request_note, request)
+        found = network_limits_allowance.FreeQuantity(
             network, self.counted, scheduler.PerAggregates(
                 functools.partial(self._allowance, network)))
         if found.need:
@@ -136,7 +136,7 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
         if left < room.need:
             return decide.Decision(
                 False, functools.partial(room.full, allowance, left), ())
-        turn.contest(host_state, room.network)
+        contention.contest(host_state, room.network)
         return _ACCEPTED
 
     def _pass_all(self, host_states, request, request_note):
@@ -149,7 +149,7 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
         return passed, refused
 
     def _allowance(self, network: NetworkNote,
-                   host_state) -> quantity.Allowance:
+                   host_state) -> network_limits_allowance.Allowance:
         """What the limits of a host, by its aggregates, allow the guest."""
         limits = network.limits.of(host_state)
         reason = None
@@ -161,7 +161,7 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
                 need or network.demand.vswitch_ports):
             reason = functools.partial(self._stale, need, network.snapshot)
         limit, room = self.room(limits)
-        return quantity.Allowance(
+        return network_limits_allowance.Allowance(
             reason, limits, limit, room if network.fresh else math.inf,
             network.fresh and self.is_picky(limits))
 

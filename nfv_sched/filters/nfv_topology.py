@@ -11,11 +11,11 @@
 #    under the License.
 """The filter that takes the place of Nova's NUMATopologyFilter."""
 
+from nfv_sched import active_rules
 from nfv_sched.filters import base
 from nfv_sched.host import visit
 from nfv_sched.numa import decide
 from nfv_sched import reasons
-from nfv_sched import terms
 
 _NO_CANDIDATES = decide.Decision(False, reasons.Reason(
     reasons.HOST, 'Placement', 'an allocation candidate needed'))
@@ -43,7 +43,7 @@ class NFVTopologyFilter(base.NFVHostFilter):
 
     def prepare(self, request, request_note):
         """The terms."""
-        return terms.of(request_note, request)
+        return active_rules.of(request_note, request)
 
     def decide(self, host_state, request, request_note, prepared):
         """Decide about one host; see the class."""

@@ -12,7 +12,7 @@
 """The filter that limits the security-group rules of a host."""
 
 from nfv_sched.filters import network
-from nfv_sched.network import quantity
+from nfv_sched.network_limits import allowance
 
 
 class SecurityRuleLimitFilter(network.NetworkLimitFilter):
@@ -24,7 +24,7 @@ class SecurityRuleLimitFilter(network.NetworkLimitFilter):
     than ``security_rules_per_port`` is refused.
     """
 
-    counted = quantity.RULES
+    counted = allowance.RULES
 
     def concerns(self, request):
         """Whether the guest has network interfaces."""

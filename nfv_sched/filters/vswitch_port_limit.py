@@ -14,7 +14,7 @@
 import math
 
 from nfv_sched.filters import network
-from nfv_sched.network import quantity
+from nfv_sched.network_limits import allowance
 from nfv_sched import reasons
 
 
@@ -30,7 +30,7 @@ class VSwitchPortLimitFilter(network.NetworkLimitFilter):
     refused.
     """
 
-    counted = quantity.PORTS
+    counted = allowance.PORTS
 
     def concerns(self, request):
         """Whether the guest has network interfaces or devices."""

@@ -28,6 +28,7 @@ from nfv_sched.numa import evaluation as numa_evaluation
 from nfv_sched.numa import fit
 from nfv_sched.numa import labels
 from nfv_sched.numa import pci
+from nfv_sched.numa import rule as numa_rule
 from nfv_sched.numa import shape
 from nfv_sched.numa import shortage
 from nfv_sched.numa.topology import GuestTopology
@@ -36,7 +37,6 @@ from nfv_sched.numa.topology import HostCell
 from nfv_sched.numa.topology import HostTopology
 from nfv_sched import reasons
 from nfv_sched.request import Request
-from nfv_sched.rules import base
 
 #: Without NUMA limits the claim knows no allocation ratio.
 UNLIMITED = fit.Ratios(math.inf, math.inf)
@@ -102,7 +102,7 @@ class HostResources:
 
     def evaluate(
         self, request: Request, sorting: numa_evaluation.CellSorting,
-        capping: Iterable[base.Rule] = (),
+        capping: Iterable[numa_rule.Rule] = (),
     ) -> numa_evaluation.Evaluation:
         """Return where the guest fits, on a host that reports all of it.
 
@@ -159,13 +159,13 @@ class HostResources:
 
 
 def capped_ratio(
-    host: HostTopology, ratio: float, rules: Iterable[base.Rule],
+    host: HostTopology, ratio: float, rules: Iterable[numa_rule.Rule],
     limit: Callable[[str], float],
 ) -> float:
     """Return the CPU allocation ratio of a host, lowered by rules.
 
     :param ratio: that by Nova
-    :param limit: see ``base.Rule.cpu_ratio``
+    :param limit: see ``numa_rule.Rule.cpu_ratio``
     """
     for rule in rules:
         ratio = rule.cpu_ratio(host, ratio, limit)
@@ -260,7 +260,7 @@ def decide_for_all(host: HostResources, request: Request,
 
 
 def refuse_always(host: HostTopology,
-                  rules: Iterable[base.Rule]) -> Decision | None:
+                  rules: Iterable[numa_rule.Rule]) -> Decision | None:
     """Refuse a host that can never keep one of some rules.
 
     :returns: None if it may keep them all
@@ -351,8 +351,8 @@ def expected_cells(
 
 
 def broken_rules(
-    rules: Iterable[base.Rule], host: HostTopology | None, names: base.Names,
-    guest: GuestTopology | None = None, pinning: base.Pinning | None = None,
+    rules: Iterable[numa_rule.Rule], host: HostTopology | None, names: numa_rule.Names,
+    guest: GuestTopology | None = None, pinning: numa_rule.Pinning | None = None,
     devices: pci.CandidateDevices | None = None, networks_known: bool = True,
 ) -> Iterator[reasons.Reason]:
     """Yield why a server does not keep rules on the host where it runs.

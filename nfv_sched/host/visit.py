@@ -21,7 +21,7 @@ import typing as ty
 import weakref
 
 from nfv_sched.host import decide
-from nfv_sched import limits
+from nfv_sched.host import numa_limits
 from nfv_sched.nova import scheduler
 from nfv_sched.numa import decide as numa_decide
 from nfv_sched.numa.decide import Decision
@@ -85,8 +85,8 @@ class Visit(scheduler.Watcher):
             written = self._written = next(
                 (decision for known, decision in self._choices
                  if known == mappings), written)
-        limits.write(host_state, self.note, self.note.request, written,
-                     self._ratio)
+        numa_limits.write(host_state, self.note, self.note.request, written,
+                          self._ratio)
 
     def after_placed(self, host_state, spec_obj):
         """Remember the decision that this server was placed by."""
@@ -141,8 +141,8 @@ class Visit(scheduler.Watcher):
                 # Servers of the request that are here already keep their
                 # limits until one more is placed.
                 if self._held is None:
-                    limits.write(host_state, self.note, request, decision,
-                                 self._ratio)
+                    numa_limits.write(host_state, self.note, request, decision,
+                                      self._ratio)
         self._decision = decision
         self._known = self._key(host_state, request, terms)
         self._judged = True
@@ -305,8 +305,8 @@ def judge_once(host_state, note: RequestNote, request: Request,
         mapping = candidates[0].get('mappings')
     decision = decide.decide(host, request, mapping, terms)
     if decision.accepted:
-        limits.write(host_state, note, request, decision,
-                     host_state.cpu_allocation_ratio)
+        numa_limits.write(host_state, note, request, decision,
+                          host_state.cpu_allocation_ratio)
     return decision
 
 

@@ -30,9 +30,9 @@ import typing as ty
 
 from oslo_log import log as logging
 
-from nfv_sched import background
 from nfv_sched.journal import entry
 from nfv_sched.journal import files
+from nfv_sched import periodic
 
 LOG = logging.getLogger(__name__)
 
@@ -280,7 +280,7 @@ class JournalWriter:
     """
 
     def __init__(self) -> None:
-        self._threads = background.PerProcess(_Thread)
+        self._threads = periodic.PerProcess(_Thread)
 
     def put(self, make: Make, place: JournalLocation, project: str = '') -> None:
         """Have a refusal written soon.  Never waits for the disk.

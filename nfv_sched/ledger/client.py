@@ -28,7 +28,7 @@ from keystoneauth1 import loading as ks_loading
 
 from nfv_sched import http_limits
 from nfv_sched.ledger import names
-from nfv_sched import text
+from nfv_sched import strings
 
 _GROUP = 'placement'  # section of nova.conf
 _MICROVERSION = '1.38'
@@ -59,7 +59,7 @@ class PlacementError(Exception):
     detail: str = ''
 
     def __init__(self, message: str = ''):
-        super().__init__(text.mask_secrets(message))
+        super().__init__(strings.mask_secrets(message))
 
 
 class UnavailableError(PlacementError):

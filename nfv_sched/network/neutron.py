@@ -44,14 +44,14 @@ from openstack import exceptions as sdk_exceptions
 from openstack import proxy as sdk_proxy
 from oslo_log import log as logging
 
-from nfv_sched import background
 from nfv_sched import conf as nfv_conf
 from nfv_sched import http_limits
 from nfv_sched.network import demand
-from nfv_sched.network import recent
+from nfv_sched.network import reservations
 from nfv_sched.network import usage
 from nfv_sched.nova import scheduler
-from nfv_sched import text
+from nfv_sched import periodic
+from nfv_sched import strings
 
 LOG = logging.getLogger(__name__)
 
@@ -96,7 +96,7 @@ class NeutronError(Exception):
     """
 
     def __init__(self, message: str):
-        super().__init__(text.mask_secrets(message))
+        super().__init__(strings.mask_secrets(message))
 
 
 class ImplausibleError(NeutronError):
@@ -288,7 +288,7 @@ class Reader:
 
     :param conf: configuration object with ``[neutron]`` and ``[nfv_sched]``
     :param stopped: once this is set, the next request to Neutron raises
-        ``background.Stopped``
+        ``periodic.Stopped``
     :param doubts: checks each reading; None for a new object
     :param network: what to reach Neutron by, instead of ``[neutron]``; it is
         the caller's, and stays open
@@ -631,7 +631,7 @@ class Reader:
         :raises background.Stopped: if it was stopped
         """
         if self._stopped is not None and self._stopped.is_set():
-            raise background.Stopped()
+            raise periodic.Stopped()
         timeout = min(self._conf.nfv_sched.neutron_request_timeout,
                       self._deadline - time.monotonic())
         if timeout <= 0:
@@ -746,7 +746,7 @@ class Lookups:
 
     THREADS = 4
     #: Seconds of pause after a first failure, and at most; see
-    #: :class:`nfv_sched.background.Repeated`.
+    #: :class:`nfv_sched.periodic.Repeated`.
     FIRST_PAUSE = 1.0
     LONGEST_PAUSE = 60.0
     #: Most entries that are kept.
@@ -823,7 +823,7 @@ class Lookups:
         except Exception as exc:
             if reader is not None:
                 reader.close()
-            if not isinstance(exc, background.Stopped):
+            if not isinstance(exc, periodic.Stopped):
                 self._failed(str(exc), not isinstance(exc, NeutronError))
         else:
             self.readers.append(reader)
@@ -863,7 +863,7 @@ class Lookups:
             exc_info=defect)
 
 
-class NeutronRefresher(background.Refresher[usage.Snapshot]):
+class NeutronRefresher(periodic.Refresher[usage.Snapshot]):
     """The thread that reads Neutron in one process.
 
     :param conf: configuration object with ``[neutron]`` and ``[nfv_sched]``
@@ -874,7 +874,7 @@ class NeutronRefresher(background.Refresher[usage.Snapshot]):
     log = LOG
     again = 'Neutron can be read again'
 
-    def __init__(self, conf, memory: recent.Memory):
+    def __init__(self, conf, memory: reservations.Memory):
         super().__init__()
         self._conf = conf
         self._memory = memory
@@ -999,17 +999,17 @@ class NeutronRefresher(background.Refresher[usage.Snapshot]):
                 options.max_snapshot_age, options.stale_snapshot_policy)
 
 
-class SnapshotSource(background.Source[usage.Snapshot]):
+class SnapshotSource(periodic.Source[usage.Snapshot]):
     """Holds the latest snapshot in each process that uses it.
 
     :param conf: configuration object with ``[neutron]`` and ``[nfv_sched]``
     :param memory: what this process has placed; reviewed after each reading
     """
 
-    def __init__(self, conf=CONF, memory: recent.Memory | None = None):
+    def __init__(self, conf=CONF, memory: reservations.Memory | None = None):
         super().__init__()
         self._conf = conf
-        self._memory = memory or recent.Memory()
+        self._memory = memory or reservations.Memory()
 
     def _make_refresher(self) -> NeutronRefresher:
         return NeutronRefresher(self._conf, self._memory)

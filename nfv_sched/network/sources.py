@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sources of the network load of hosts, without the client of Neutron.
 
-A process has one :class:`Sources`; see :mod:`nfv_sched.network.visit`.  The
+A process has one :class:`Sources`; see :mod:`nfv_sched.network_limits.figures`.  The
 simulator, which has figures of its own, gives the note of each request another
 object before the first filter runs.
 """
@@ -9,7 +9,7 @@ object before the first filter runs.
 import typing as ty
 
 from nfv_sched.network import demand
-from nfv_sched.network import recent
+from nfv_sched.network import reservations
 from nfv_sched.network import usage
 
 
@@ -37,6 +37,6 @@ class Sources:
 
     __slots__ = ('figures', 'recent')
 
-    def __init__(self, figures: UsageSource, memory: recent.Memory | None = None):
+    def __init__(self, figures: UsageSource, memory: reservations.Memory | None = None):
         self.figures = figures
-        self.recent = memory or recent.Memory()
+        self.recent = memory or reservations.Memory()

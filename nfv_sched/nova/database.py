@@ -29,7 +29,7 @@ from oslo_utils import importutils
 import sqlalchemy as sa
 
 from nfv_sched.nova import scheduler
-from nfv_sched import text
+from nfv_sched import strings
 
 CONF = scheduler.CONF
 
@@ -239,7 +239,7 @@ def compute_nodes() -> tuple[list[ComputeNode], list[str]]:
             failures.append(f'cell {cell.identity} did not answer')
         elif isinstance(result, Exception):
             failures.append(f'cell {cell.identity}: '
-                            f'{text.mask_secrets(str(result))}')
+                            f'{strings.mask_secrets(str(result))}')
         else:
             nodes.extend(
                 ComputeNode(

@@ -26,7 +26,7 @@ import typing as ty
 from nova import exception
 from nova import objects
 
-from nfv_sched import policy
+from nfv_sched import extra_specs as nfv_extra_specs
 
 # Makes the classes attributes of nova.objects.
 objects.register_all()
@@ -189,9 +189,9 @@ def unreadable(extra_specs: Mapping[str, ty.Any]) -> str | None:
     :param extra_specs: all those of a flavor
     :returns: None if Nova can be given them
     """
-    if len(extra_specs) > policy.MOST_SPECS:
+    if len(extra_specs) > nfv_extra_specs.MOST_SPECS:
         return (f'{len(extra_specs)} extra specs are more than '
-                f'{policy.MOST_SPECS}, which nfv-sched does not look at')
+                f'{nfv_extra_specs.MOST_SPECS}, which nfv-sched does not look at')
     for key, value in extra_specs.items():
         if len(str(value)) > MOST_VALUE or len(str(key)) > MOST_VALUE:
             return (f'{key[:40]} has more than {MOST_VALUE} characters, which '

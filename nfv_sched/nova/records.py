@@ -28,7 +28,7 @@ import typing as ty
 import sqlalchemy as sa
 
 from nfv_sched.nova import database
-from nfv_sched import text
+from nfv_sched import strings
 
 #: Rows of servers and request specs that are read at once.
 CHUNK = 500
@@ -232,7 +232,7 @@ def _moves(context) -> list:
 
 def _line(exc: Exception) -> str:
     """The first line of an error; those of SQLAlchemy end with the SQL."""
-    return text.mask_secrets(str(exc).partition('\n')[0])
+    return strings.mask_secrets(str(exc).partition('\n')[0])
 
 
 def _rows(context, query) -> list:

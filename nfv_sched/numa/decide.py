@@ -12,7 +12,7 @@
 """Decide whether a host can take a guest, and with which labels.
 
 The rules of the request narrow the host cells that Nova would accept.  Sets of
-labels are tried, in the order of ``base.Ground.label_sets``.  The decision has
+labels are tried, in the order of ``numa_rule.Ground.label_sets``.  The decision has
 the first with which the claim keeps the rules *enforced*: no state of the host
 lets it end otherwise.  Preferred rules, and strict ones with
 ``strict_enforcement = predicted``, are content with *predicted*: the claim
@@ -38,10 +38,10 @@ from nfv_sched.numa.evaluation import MAX_CLAIM_TRIES
 from nfv_sched.numa import fragmentation
 from nfv_sched.numa import labels as numa_labels
 from nfv_sched.numa import pci
+from nfv_sched.numa import rule as numa_rule
 from nfv_sched.numa import shortage
 from nfv_sched.numa import topology
 from nfv_sched import reasons
-from nfv_sched.rules import base
 
 #: The filters that refuse a host on which the guest does not fit by Nova's
 #: own rules.
@@ -113,13 +113,13 @@ class Terms(ty.NamedTuple):
         to the one that leaves most room for large guests
     """
 
-    rules: tuple[base.Rule, ...]
+    rules: tuple[numa_rule.Rule, ...]
     steered: bool
-    names: base.Names
+    names: numa_rule.Names
     predicted_is_enough: bool = False
     limits_lost: bool = False
-    capping: tuple[base.Rule, ...] = ()
-    refusing: tuple[base.Rule, ...] = ()
+    capping: tuple[numa_rule.Rule, ...] = ()
+    refusing: tuple[numa_rule.Rule, ...] = ()
     sorting: CellSorting = CellSorting()
     keeps_room: bool = False
 
@@ -273,7 +273,7 @@ class _Decider:
             return self._accept(_NOTHING, _NOTHING)
         if not self.terms.steered:
             return self._accept(_NOTHING, _NOTHING, held)
-        must = base.Goal(evaluation.masks, (), ground.stock)
+        must = numa_rule.Goal(evaluation.masks, (), ground.stock)
         if not self.strict and not ground.possible(must):
             # Nova accepts the host only because its search takes one guest
             # cell for another. Preferred rules must not refuse it.
@@ -291,23 +291,23 @@ class _Decider:
             must = narrowed
         return self._decide_strict(must, held)
 
-    def _with(self, goal: base.Goal, rule: base.Rule,
-              facts: base.Facts) -> base.Goal:
+    def _with(self, goal: numa_rule.Goal, rule: numa_rule.Rule,
+              facts: numa_rule.Facts) -> numa_rule.Goal:
         """The goal narrowed by one more rule."""
-        return base.Goal(
+        return numa_rule.Goal(
             rule.narrow(facts, goal), (*goal.rules, (rule, facts)),
             rule.condition(facts, self.ground) or goal.condition)
 
     # -- which labels make the claim keep the rules
 
-    def _reached(self, goal: base.Goal,
+    def _reached(self, goal: numa_rule.Goal,
                  chosen: Sequence[int] | None) -> bool:
         """Whether a choice keeps all rules of a goal."""
         return chosen is not None and all(
             rule.kept(facts, self.ground, chosen)
             for rule, facts in goal.rules)
 
-    def _enforced(self, labels: frozenset[str], goal: base.Goal) -> bool:
+    def _enforced(self, labels: frozenset[str], goal: numa_rule.Goal) -> bool:
         """Whether these labels make the claim keep all rules of a goal.
 
         In every state that the host may be in by then.
@@ -322,13 +322,13 @@ class _Decider:
         # strict rules, the claim is what stock Nova would do.
         return not self.strict or ground.keeps_pins(labels)
 
-    def _keeps(self, labels: frozenset[str], must: base.Goal) -> bool:
+    def _keeps(self, labels: frozenset[str], must: numa_rule.Goal) -> bool:
         """Whether these labels are enough for the strict rules."""
         return self._reached(must, self.ground.predicted(labels)) and (
             self.terms.predicted_is_enough or self._enforced(labels, must))
 
     def _find(
-        self, goal: base.Goal, options: Iterable[frozenset[str]] | None,
+        self, goal: numa_rule.Goal, options: Iterable[frozenset[str]] | None,
     ) -> frozenset[str] | None:
         """The first set of labels with which the claim keeps strict rules.
 
@@ -336,7 +336,7 @@ class _Decider:
         enough, one with which they are predicted.
 
         :param options: sets of labels to choose from, in this order; None for
-            those of ``base.Ground.label_sets``
+            those of ``numa_rule.Ground.label_sets``
         :returns: None if there is none
         """
         ground, enough = self.ground, self.terms.predicted_is_enough
@@ -355,7 +355,7 @@ class _Decider:
         return None
 
     def _find_preferred(
-        self, goal: base.Goal, must: base.Goal,
+        self, goal: numa_rule.Goal, must: numa_rule.Goal,
         options: Iterable[frozenset[str]] | None,
     ) -> frozenset[str] | None:
         """The first set of labels with which the claim keeps preferred rules.
@@ -479,7 +479,7 @@ class _Decider:
             chosen) > MAX_CLAIM_TRIES
 
     def _degrees(
-        self, rules: Iterable[tuple[base.Rule, base.Facts]],
+        self, rules: Iterable[tuple[numa_rule.Rule, numa_rule.Facts]],
         labels: frozenset[str],
     ) -> dict[str, float]:
         """Text of each weighed rule -> its degree, predicted for labels."""
@@ -490,7 +490,7 @@ class _Decider:
             for rule, facts in rules if rule.weighed}
 
     def _decide_strict(
-        self, must: base.Goal, held: Decision | None,
+        self, must: numa_rule.Goal, held: Decision | None,
     ) -> Decision:
         options = None if held is None else [held.strict_labels]
         strict = self._find(must, options)
@@ -509,9 +509,9 @@ class _Decider:
         return Decision(False, functools.partial(
             self._not_held, must, blamed), refused_by)
 
-    def _first(self, goal: base.Goal, count: int) -> base.Goal:
+    def _first(self, goal: numa_rule.Goal, count: int) -> numa_rule.Goal:
         """A goal of only the first ``count`` rules of a goal."""
-        found = base.Goal(
+        found = numa_rule.Goal(
             self.ground.evaluation.masks, (), self.ground.stock)
         for rule, facts in goal.rules[:count]:
             found = self._with(found, rule, facts)
@@ -524,7 +524,7 @@ class _Decider:
                 self.terms.rules, key=lambda rule: rule.order)
             if rule.strict)
 
-    def _not_held(self, must: base.Goal,
+    def _not_held(self, must: numa_rule.Goal,
                   blamed: int | None) -> reasons.Reason:
         """Why no labels make the claim keep the strict rules.
 
@@ -567,7 +567,7 @@ class _Decider:
             "Nova's search misses those with room")
 
     def _decide_preferred(
-        self, must: base.Goal, strict: frozenset[str],
+        self, must: numa_rule.Goal, strict: frozenset[str],
         held: Decision | None,
     ) -> Decision:
         """Accept, with labels for as many preferred rules as possible.
@@ -594,8 +594,8 @@ class _Decider:
         return self._partly(must, preferred, strict, held)
 
     def _partly(
-        self, must: base.Goal,
-        preferred: list[tuple[base.Rule, base.Facts]],
+        self, must: numa_rule.Goal,
+        preferred: list[tuple[numa_rule.Rule, numa_rule.Facts]],
         strict: frozenset[str], held: Decision | None,
     ) -> Decision:
         """Accept, with the labels of the highest degrees.

@@ -26,8 +26,8 @@ import itertools
 from nfv_sched.numa import candidates
 from nfv_sched.numa.evaluation import Evaluation
 from nfv_sched.numa import pci
+from nfv_sched.numa import rule as numa_rule
 from nfv_sched.numa import walk
-from nfv_sched.rules import base
 
 # Choices whose node labels are tried before giving up. One is nearly always
 # enough: they come in the order of Nova's search.
@@ -35,7 +35,7 @@ _MAX_TARGETS = 16
 
 
 class GuestOnHost:
-    """A guest on a host; see :class:`nfv_sched.rules.base.Ground`.
+    """A guest on a host; see :class:`nfv_sched.numa.rule.Ground`.
 
     :param evaluation: where the guest fits
     :param names: names of the labels
@@ -44,7 +44,7 @@ class GuestOnHost:
     """
 
     def __init__(
-        self, evaluation: Evaluation, names: base.Names,
+        self, evaluation: Evaluation, names: numa_rule.Names,
         devices: pci.CandidateDevices | None, groups: list[int],
     ):
         self.evaluation = evaluation
@@ -92,20 +92,20 @@ class GuestOnHost:
             self._chosen[labels] = chosen
         return self._chosen[labels]
 
-    def possible(self, goal: base.Goal) -> bool:
+    def possible(self, goal: numa_rule.Goal) -> bool:
         """Whether any choice satisfies the masks, groups and condition."""
         return candidates.satisfiable(
             goal.masks, self.groups, goal.condition)
 
     def always_within(self, groups: Sequence[int], cells: int) -> bool:
-        """See :meth:`nfv_sched.rules.base.Ground.always_within`."""
+        """See :meth:`nfv_sched.numa.rule.Ground.always_within`."""
         static = self.evaluation.static_masks
         return not any(
             candidates.feasible(static, [*groups, 1 << index])
             for index in candidates.bits(self.host.all_cells & ~cells))
 
     def always_on(self, groups: Sequence[int], cells: int) -> bool:
-        """See :meth:`nfv_sched.rules.base.Ground.always_on`."""
+        """See :meth:`nfv_sched.numa.rule.Ground.always_on`."""
         static = self.evaluation.static_masks
         return not any(
             candidates.feasible([mask & ~(1 << index) for mask in static],
@@ -162,7 +162,7 @@ class GuestOnHost:
             missed[0] & ~group for group in missed)
 
     def node_labels(self, cells: int) -> frozenset[str] | None:
-        """See :meth:`nfv_sched.rules.base.Ground.node_labels`."""
+        """See :meth:`nfv_sched.numa.rule.Ground.node_labels`."""
         labels = set()
         for index in candidates.bits(cells):
             label = f'{self.names.node_prefix}{self.host.cells[index].id}'
@@ -171,7 +171,7 @@ class GuestOnHost:
             labels.add(label)
         return frozenset(labels)
 
-    def label_sets(self, goal: base.Goal) -> Iterator[frozenset[str]]:
+    def label_sets(self, goal: numa_rule.Goal) -> Iterator[frozenset[str]]:
         """Sets of labels to try for a goal.
 
         First each set with the labels that the rules want held in any case,
@@ -196,7 +196,7 @@ class GuestOnHost:
                         yield labels
 
     def _least_labels(
-        self, goal: base.Goal, tried: list[frozenset[str]],
+        self, goal: numa_rule.Goal, tried: list[frozenset[str]],
     ) -> Iterator[frozenset[str]]:
         """Sets of labels, those that tie the claim least first.
 

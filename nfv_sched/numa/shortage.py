@@ -21,7 +21,7 @@ from nfv_sched.numa.evaluation import Evaluation
 from nfv_sched.numa import fit
 from nfv_sched.numa import pci
 from nfv_sched import reasons
-from nfv_sched import text
+from nfv_sched import strings
 
 PCI_DEVICES = 'PCI devices'
 
@@ -58,7 +58,7 @@ def capacity_reason(
     within = host.all_cells if within is None else within
     if evaluation.too_few_cells:
         return reasons.Reason(
-            order, policy, f'{text.count(cells, "NUMA node")} needed',
+            order, policy, f'{strings.count(cells, "NUMA node")} needed',
             f'has {len(host.cells)}', len(host.cells))
     masks = [mask & within for mask in evaluation.masks]
     for number, (cell, mask) in enumerate(zip(guest.cells, masks)):
@@ -84,7 +84,7 @@ def capacity_reason(
     if count < cells:
         return reasons.Reason(
             order, policy,
-            f'room for the guest on {text.count(cells, "NUMA node")}{where} '
+            f'room for the guest on {strings.count(cells, "NUMA node")}{where} '
             f'needed', f'{count} have room', count)
     for group in groups:
         if not any(mask & group for mask in masks):
@@ -129,7 +129,7 @@ def devices_reason(
         union |= mask
     bits = candidates.bits(union)
     for number, demand in enumerate(known.wanted):
-        need = text.count(demand.count, demand.noun)
+        need = strings.count(demand.count, demand.noun)
         if not local and demand.policy == pci.PREFERRED:
             have = known.free(number)
             if have < demand.count:

@@ -22,21 +22,21 @@ import typing as ty
 from oslo_log import log as logging
 
 from nfv_sched import extensions
-from nfv_sched import policy
-from nfv_sched.rules import base
+from nfv_sched import extra_specs as nfv_extra_specs
+from nfv_sched.numa import rule as numa_rule
 
 LOG = logging.getLogger(__name__)
 
 
 @functools.cache
-def classes() -> tuple[type[base.Rule], ...]:
+def classes() -> tuple[type[numa_rule.Rule], ...]:
     """The classes of all rules, sorted by ``order`` and name.
 
     What is no rule is logged and left out.
     """
     found = []
     for cls in extensions.classes('nfv_sched.rules'):
-        if isinstance(cls, type) and issubclass(cls, base.Rule) and all(
+        if isinstance(cls, type) and issubclass(cls, numa_rule.Rule) and all(
                 hasattr(cls, name) for name in ('name', 'filters', 'order')):
             found.append(cls)
         else:
@@ -44,22 +44,22 @@ def classes() -> tuple[type[base.Rule], ...]:
     return tuple(sorted(found, key=lambda cls: (cls.order, cls.name)))
 
 
-def of(asked: base.Asked) -> tuple[base.Rule, ...]:
+def of(asked: numa_rule.Asked) -> tuple[numa_rule.Rule, ...]:
     """The rules of a request.
 
     :param asked: what the request asks for
-    :raises nfv_sched.rules.base.RequestError: if no host can take the request
+    :raises nfv_sched.numa.rule.RequestError: if no host can take the request
     """
     return tuple(rule for cls in classes() for rule in cls.of(asked))
 
 
-def faults(extra_specs: Mapping[str, ty.Any]) -> list[policy.Fault]:
+def faults(extra_specs: Mapping[str, ty.Any]) -> list[nfv_extra_specs.Fault]:
     """Return the mistakes in the keys and values of a flavor.
 
     :param extra_specs: extra specs of the flavor
     :returns: empty if there are none
     """
-    found = list(policy.parse(extra_specs).errors)
+    found = list(nfv_extra_specs.parse(extra_specs).errors)
     for cls in classes():
         found += cls.faults(extra_specs)
     return found

@@ -13,16 +13,16 @@
 
 import dataclasses
 
+from nfv_sched import extra_specs
 from nfv_sched.numa import candidates
+from nfv_sched.numa import rule
 from nfv_sched.numa import shortage
-from nfv_sched import policy as nfv_policy
 from nfv_sched import reasons
-from nfv_sched.rules import base
-from nfv_sched import text as words
+from nfv_sched import strings
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class NodeMapRule(base.Rule):
+class NodeMapRule(rule.Rule):
     """``nfv:numa_node.{n}``: guest NUMA node n runs on a given host NUMA node.
 
     Facts: for each pair the bit of its host cell; 0 if the host has no NUMA
@@ -35,7 +35,7 @@ class NodeMapRule(base.Rule):
     name = 'node_map'
     filters = ('NFVTopologyFilter', 'VSwitchNUMAAffinityFilter')
     order = 10
-    keys = (f'{nfv_policy.NUMA_NODE}N',)
+    keys = (f'{extra_specs.NUMA_NODE}N',)
     general = True
     assigns = True
 
@@ -53,9 +53,9 @@ class NodeMapRule(base.Rule):
         cells = len(asked.guest.cells) if asked.guest else 0
         for (guest, _node), text in zip(policy.node_map, texts):
             if cells and guest >= cells:
-                raise base.RequestError(
+                raise rule.RequestError(
                     text,
-                    f'the guest has {words.count(cells, "NUMA node")}')
+                    f'the guest has {strings.count(cells, "NUMA node")}')
         return (cls(', '.join(texts), pairs=policy.node_map,
                     keys_used=texts),)
 
@@ -71,7 +71,7 @@ class NodeMapRule(base.Rule):
                 cells = len(ground.evaluation.host.cells)
                 return reasons.Reason(
                     self.order, key, f'host NUMA node {node} needed',
-                    f'has {words.count(cells, "NUMA node")}', cells)
+                    f'has {strings.count(cells, "NUMA node")}', cells)
         return None
 
     def narrow(self, facts, goal):
@@ -136,7 +136,7 @@ class NodeMapRule(base.Rule):
             bits |= bit
         own = ground.node_labels(bits) or frozenset()
         single = len(ground.evaluation.guest.cells) == 1
-        return base.Labels(own if single else frozenset(), own)
+        return rule.Labels(own if single else frozenset(), own)
 
     def no_room(self, facts, ground, before):
         """The host NUMA node of the mapping that lacks room or devices."""

@@ -11,17 +11,17 @@
 #    under the License.
 """The rule for guests on the NUMA nodes of their PCI devices."""
 
+from nfv_sched import extra_specs
 from nfv_sched.numa import candidates
 from nfv_sched.numa import pci
+from nfv_sched.numa import rule
 from nfv_sched.numa import shortage
-from nfv_sched import policy as nfv_policy
 from nfv_sched import reasons
-from nfv_sched.rules import base
 
 _REQUIRED = 'hw:pci_numa_affinity_policy=required'
 
 
-class PCIRule(base.Rule):
+class PCIRule(rule.Rule):
     """``nfv:pci_numa_affinity``: every PCI device on a NUMA node of the guest.
 
     Nova's own policies ``required``, ``socket`` and ``legacy`` need no rule.
@@ -32,7 +32,7 @@ class PCIRule(base.Rule):
     name = 'pci'
     filters = ('PCINUMAAffinityFilter',)
     order = 30
-    keys = (nfv_policy.PCI_NUMA_AFFINITY,)
+    keys = (extra_specs.PCI_NUMA_AFFINITY,)
     weighed = True
     devices = True
 
@@ -40,15 +40,15 @@ class PCIRule(base.Rule):
     def of(cls, asked):
         """One rule for all PCI requests, if flavor or image ask for it."""
         policy, degree, ours = asked.policy, None, False
-        if policy.pci_key in nfv_policy.PCI_KEYS and policy.pci is not None:
+        if policy.pci_key in extra_specs.PCI_KEYS and policy.pci is not None:
             degree, ours = policy.pci, True
         elif any(demand.policy == pci.PREFERRED for demand in asked.demands):
-            degree = nfv_policy.PREFER
+            degree = extra_specs.PREFER
         if degree is None or not asked.demands:
             return ()
         text = (f'{policy.pci_key}={policy.pci}' if policy.pci
-                else f'{nfv_policy.NATIVE_PCI_KEY}={pci.PREFERRED}')
-        return (cls(text, degree == nfv_policy.STRICT, ours),)
+                else f'{extra_specs.NATIVE_PCI_KEY}={pci.PREFERRED}')
+        return (cls(text, degree == extra_specs.STRICT, ours),)
 
     def lacks(self, facts, ground):
         """The reason for a host that reports no PCI devices."""
@@ -153,7 +153,7 @@ class PCIRule(base.Rule):
 
 
 def _stays_local(
-    ground: base.Ground, number: int, policy: str | None, groups,
+    ground: rule.Ground, number: int, policy: str | None, groups,
 ) -> bool:
     """Whether a claim takes all devices of a request from its host cells.
 

@@ -16,9 +16,9 @@ import dataclasses
 import re
 import typing as ty
 
-from nfv_sched import policy as nfv_policy
+from nfv_sched import extra_specs as nfv_extra_specs
+from nfv_sched.numa import rule
 from nfv_sched import reasons
-from nfv_sched.rules import base
 
 #: What the label of a place begins with; the name of the place follows.
 PREFIX = 'nfv_'
@@ -33,7 +33,7 @@ VSWITCH = 'vswitch'
 _KEYS = {AFFINITY: False, ANTI_AFFINITY: True}
 
 
-def label_of(place: str, names: base.Names) -> str:
+def label_of(place: str, names: rule.Names) -> str:
     """The label by which hosts declare a place.
 
     :param place: name of the place
@@ -42,7 +42,7 @@ def label_of(place: str, names: base.Names) -> str:
     return names.vswitch if place == VSWITCH else f'{PREFIX}{place}'
 
 
-def place_of(label: str, names: base.Names) -> str | None:
+def place_of(label: str, names: rule.Names) -> str | None:
     """The place that hosts declare by a label.
 
     :param label: a label or the name of a physical network
@@ -71,7 +71,7 @@ def _asked(extra_specs) -> Iterator[tuple[str, str, bool, ty.Any]]:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class PlaceRule(base.CellsRule):
+class PlaceRule(rule.CellsRule):
     """``nfv:numa_affinity.{place}`` and ``nfv:numa_anti_affinity.{place}``.
 
     A place is something that runs on certain NUMA nodes of a host, such as the
@@ -99,39 +99,39 @@ class PlaceRule(base.CellsRule):
         """One rule for each key of the flavor."""
         faults = cls.faults(asked.extra_specs)
         if faults:
-            raise base.RequestError('flavor', '; '.join(map(str, faults)))
+            raise rule.RequestError('flavor', '; '.join(map(str, faults)))
         return [
-            cls(f'{key}={value}', value == nfv_policy.STRICT, place=place,
+            cls(f'{key}={value}', value == nfv_extra_specs.STRICT, place=place,
                 away=away)
             for key, place, away, value in _asked(asked.extra_specs)]
 
     @classmethod
     def faults(cls, extra_specs):
         """Malformed names, unknown values, and contradictions."""
-        errors: list[nfv_policy.Fault] = []
+        errors: list[nfv_extra_specs.Fault] = []
         seen: dict[str, str] = {}
         for key, place, _away, value in _asked(extra_specs):
             if not NAME.fullmatch(place):
-                errors.append(nfv_policy.Fault(
-                    key, f'{nfv_policy.shown(key)} does not name a place'))
+                errors.append(nfv_extra_specs.Fault(
+                    key, f'{nfv_extra_specs.shown(key)} does not name a place'))
                 continue
-            if value not in nfv_policy.AFFINITIES:
-                errors.append(nfv_policy.Fault(
-                    key, f'{key}={nfv_policy.shown(value)} is not one of '
-                    f'{", ".join(nfv_policy.AFFINITIES)}'))
+            if value not in nfv_extra_specs.AFFINITIES:
+                errors.append(nfv_extra_specs.Fault(
+                    key, f'{key}={nfv_extra_specs.shown(value)} is not one of '
+                    f'{", ".join(nfv_extra_specs.AFFINITIES)}'))
                 continue
             text = f'{key}={value}'
             if seen.setdefault(place, text) != text:
-                errors.append(nfv_policy.Fault(
+                errors.append(nfv_extra_specs.Fault(
                     key, f'{text} contradicts {seen[place]}'))
         return errors
 
     @property
     def noun(self):
-        """See :meth:`nfv_sched.rules.base.CellsRule.noun`."""
+        """See :meth:`nfv_sched.numa.rule.CellsRule.noun`."""
         return f'{"without" if self.away else "with"} {self.place}'
 
-    def _declared(self, host, names: base.Names) -> int:
+    def _declared(self, host, names: rule.Names) -> int:
         """Host cells of the place, as a bitmask; 0 if none is declared."""
         return host.labels.get(label_of(self.place, names), 0)
 
@@ -147,21 +147,21 @@ class PlaceRule(base.CellsRule):
         return declared or None
 
     def undeclared(self):
-        """See :meth:`nfv_sched.rules.base.CellsRule.undeclared`."""
+        """See :meth:`nfv_sched.numa.rule.CellsRule.undeclared`."""
         return reasons.Reason(
             self.order, self.text,
             f'a host that declares the place {self.place} needed',
             'no label')
 
     def apart(self, node, key, nodes):
-        """See :meth:`nfv_sched.rules.base.CellsRule.apart`."""
+        """See :meth:`nfv_sched.numa.rule.CellsRule.apart`."""
         return reasons.Reason(
             self.order, self.text,
             f'host NUMA node {node} {self.noun} needed ({key})',
             f'those are {", ".join(map(str, nodes))}' if nodes else 'none is')
 
     def floating(self, host, names):
-        """As :meth:`nfv_sched.rules.base.CellsRule.floating` says.
+        """As :meth:`nfv_sched.numa.rule.CellsRule.floating` says.
 
         But anti-affinity is kept on hosts that do not declare the place.
         """

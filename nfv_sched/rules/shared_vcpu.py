@@ -15,19 +15,19 @@ from collections.abc import Sequence
 import dataclasses
 import typing as ty
 
+from nfv_sched import extra_specs
 from nfv_sched.numa import candidates
 from nfv_sched.numa import evaluation as numa_evaluation
 from nfv_sched.numa import fit
+from nfv_sched.numa import rule
 from nfv_sched.numa import topology
-from nfv_sched import policy as nfv_policy
 from nfv_sched import reasons
-from nfv_sched.rules import base
 
 _LIMIT = 'shared_vcpus_per_core'
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class SharedVCPURule(base.Rule):
+class SharedVCPURule(rule.Rule):
     """``nfv:shared_vcpu``: one vCPU of a pinned guest runs on shared CPUs.
 
     The host cell that takes its guest cell must have shared CPUs, and holds at
@@ -44,7 +44,7 @@ class SharedVCPURule(base.Rule):
     name = 'shared_vcpu'
     filters = ('SharedVCPUFilter',)
     order = 50
-    keys = (nfv_policy.SHARED_VCPU,)
+    keys = (extra_specs.SHARED_VCPU,)
     caps = True
 
     cell: int = 0
@@ -60,7 +60,7 @@ class SharedVCPURule(base.Rule):
         text = f'{policy.shared_vcpu_key}={vcpu}'
         if (asked.extra_specs.get('hw:cpu_policy') or
                 asked.properties.get('hw_cpu_policy')) != 'mixed':
-            raise base.RequestError(
+            raise rule.RequestError(
                 text,
                 'needs a guest with both kinds of CPUs; set '
                 f'hw:cpu_policy=mixed and hw:cpu_dedicated_mask=^{vcpu}')
@@ -112,7 +112,7 @@ class SharedVCPURule(base.Rule):
     ) -> reasons.Reason | None:
         """The reason if shared CPUs are full by the limit, not by Nova.
 
-        See :meth:`nfv_sched.rules.base.Rule.too_full`.
+        See :meth:`nfv_sched.numa.rule.Rule.too_full`.
         """
         if evaluation.ratios.cpu >= ratios.cpu or evaluation.masks[self.cell]:
             return None
@@ -148,34 +148,34 @@ class SharedVCPURule(base.Rule):
         return min(max(1 - used / limit, 0.0), 1.0) if limit > 0 else 0.0
 
 
-def _cell(asked: base.Asked, vcpu: int, name: str) -> int:
+def _cell(asked: rule.Asked, vcpu: int, name: str) -> int:
     """The guest NUMA node of the shared vCPU.
 
     :param vcpu: index of the vCPU
     :param name: the extra spec with its value, for the error
-    :raises nfv_sched.rules.base.RequestError: if the guest does not allow it
+    :raises nfv_sched.numa.rule.RequestError: if the guest does not allow it
     """
     if asked.guest is None:
-        raise base.RequestError(name, 'needs a guest NUMA topology')
+        raise rule.RequestError(name, 'needs a guest NUMA topology')
     for number, cell in enumerate(
             getattr(asked.numa_topology, 'cells', None) or ()):
         dedicated = _cpus(cell, 'pcpuset')
         if vcpu in dedicated:
-            raise base.RequestError(
+            raise rule.RequestError(
                 name, f'vCPU {vcpu} is dedicated; hw:cpu_dedicated_mask must '
                       f'leave it out')
         if vcpu not in _cpus(cell, 'cpuset'):
             continue
         if not dedicated:
-            raise base.RequestError(
+            raise rule.RequestError(
                 name, f'guest NUMA node {number} needs a dedicated vCPU '
                       f'beside the shared one')
         if asked.guest.cells[number].threads != topology.THREADS_PREFER:
-            raise base.RequestError(
+            raise rule.RequestError(
                 name, 'not possible with hw:cpu_thread_policy=isolate or '
                       'require')
         return number
-    raise base.RequestError(name, 'the guest has no such vCPU')
+    raise rule.RequestError(name, 'the guest has no such vCPU')
 
 
 def _cpus(cell, field: str) -> ty.Collection[int]:

@@ -13,12 +13,12 @@
 
 import dataclasses
 
+from nfv_sched.numa import rule
 from nfv_sched import reasons
-from nfv_sched.rules import base
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class ThreadsRule(base.Rule):
+class ThreadsRule(rule.Rule):
     """``hw:cpu_thread_policy``: refuse hosts that can never keep it.
 
     ``require`` needs sibling threads.  Nova keeps ``isolate`` on a host with

@@ -13,13 +13,13 @@
 
 import dataclasses
 
-from nfv_sched import policy as nfv_policy
+from nfv_sched import extra_specs
+from nfv_sched.numa import rule
 from nfv_sched import reasons
-from nfv_sched.rules import base
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class VSwitchRule(base.CellsRule):
+class VSwitchRule(rule.CellsRule):
     """``nfv:vswitch_numa_affinity``: all guest cells where the switch runs.
 
     :ivar physnets: physical networks that the request reaches through the
@@ -30,7 +30,7 @@ class VSwitchRule(base.CellsRule):
     name = 'vswitch'
     filters = ('VSwitchNUMAAffinityFilter',)
     order = 20
-    keys = (nfv_policy.VSWITCH_NUMA_AFFINITY,)
+    keys = (extra_specs.VSWITCH_NUMA_AFFINITY,)
     noun = 'with the virtual switch'
 
     physnets: frozenset[str] = frozenset()
@@ -43,7 +43,7 @@ class VSwitchRule(base.CellsRule):
         if policy.vswitch is None:
             return ()
         return (cls(f'{policy.vswitch_key}={policy.vswitch}',
-                    policy.vswitch == nfv_policy.STRICT,
+                    policy.vswitch == extra_specs.STRICT,
                     physnets=asked.physnets, tunneled=asked.tunneled),)
 
     def label(self, names):
@@ -74,14 +74,14 @@ class VSwitchRule(base.CellsRule):
         return cells or None
 
     def undeclared(self):
-        """See :meth:`nfv_sched.rules.base.CellsRule.undeclared`."""
+        """See :meth:`nfv_sched.numa.rule.CellsRule.undeclared`."""
         return reasons.Reason(
             self.order, self.text,
             'a host that declares where its virtual switch runs needed',
             'no label or network affinity')
 
     def apart(self, node, key, nodes):
-        """See :meth:`nfv_sched.rules.base.CellsRule.apart`."""
+        """See :meth:`nfv_sched.numa.rule.CellsRule.apart`."""
         return reasons.Reason(
             self.order, self.text,
             f'the virtual switch on host NUMA node {node} needed ({key})',

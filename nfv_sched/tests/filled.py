@@ -20,9 +20,9 @@ import itertools
 import random
 import uuid
 
-from nfv_sched.advice.plans import positions
-from nfv_sched.cloud import snapshot
-from nfv_sched.simulator import start
+from nfv_sched.ops.plans import arrangements
+from nfv_sched.ops.simulator import start
+from nfv_sched.ops.snapshot import snapshot
 
 PINNED = {'hw:cpu_policy': 'dedicated', 'hw:mem_page_size': '1GB'}
 SIZES = (2, 4, 6, 8, 10, 12)
@@ -108,7 +108,7 @@ def filled(empty, share, seed=1, flavors=None, most=None):
     total = sum(len(each.dedicated) for host in empty.hosts
                 for each in host.nodes)
     with start.started(empty) as state:
-        known = positions.Positions(empty, state, 0)
+        known = arrangements.Positions(empty, state, 0)
         guests = {each.name: known.new(each) for each in flavors}
         now = {name: known.position(name) for name in known.hosts}
         names, servers, used, tries = list(now), {}, 0, 0

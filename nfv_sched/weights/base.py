@@ -16,11 +16,11 @@ from collections.abc import Sequence
 
 from oslo_log import log as logging
 
+from nfv_sched import active_rules
 from nfv_sched.host import visit
 from nfv_sched.numa import decide
+from nfv_sched.numa import rule as numa_rule
 from nfv_sched import request as nfv_request
-from nfv_sched.rules import base as rules_base
-from nfv_sched import terms as nfv_terms
 from nfv_sched.weights import multiplier
 
 LOG = logging.getLogger(__name__)
@@ -39,11 +39,11 @@ class NFVHostWeigher(multiplier.MultipliedWeigher):
 
     #: The class of the rules that are weighed.  They count here even if their
     #: filter is not enabled.
-    rule: type[rules_base.Rule]
+    rule: type[numa_rule.Rule]
 
     def weighed(
         self, request: nfv_request.Request,
-    ) -> list[rules_base.Rule]:
+    ) -> list[numa_rule.Rule]:
         """The rules of the request that are weighed here.
 
         :param request: the request
@@ -54,7 +54,7 @@ class NFVHostWeigher(multiplier.MultipliedWeigher):
     @abc.abstractmethod
     def weigh(
         self, host_state, found: visit.Visit, request: nfv_request.Request,
-        rules: Sequence[rules_base.Rule], decision: decide.Decision,
+        rules: Sequence[numa_rule.Rule], decision: decide.Decision,
     ) -> float:
         """The weight of a host that can take the guest, before the multiplier.
 
@@ -80,7 +80,7 @@ class NFVHostWeigher(multiplier.MultipliedWeigher):
             rules = self.weighed(request)
             if request.error is not None or not rules:
                 return [0.0] * len(weighed_obj_list)
-            terms = nfv_terms.of(request_note, request, self.rule.filters[0])
+            terms = active_rules.of(request_note, request, self.rule.filters[0])
         except Exception:
             LOG.exception('The request for server %s cannot be read',
                           getattr(request_spec, 'instance_uuid', None))
@@ -90,7 +90,7 @@ class NFVHostWeigher(multiplier.MultipliedWeigher):
 
     def _weight(
         self, host_state, request_note: nfv_request.RequestNote,
-        request: nfv_request.Request, rules: Sequence[rules_base.Rule],
+        request: nfv_request.Request, rules: Sequence[numa_rule.Rule],
         terms: decide.Terms,
     ) -> float:
         try:
@@ -130,7 +130,7 @@ class PreferenceWeigher(NFVHostWeigher):
         return self._weights(weighed_obj_list, weight_properties)
 
 
-def _value(rules: Sequence[rules_base.Rule],
+def _value(rules: Sequence[numa_rule.Rule],
            decision: decide.Decision) -> float:
     """Mean of the degrees of some rules, 0 to 1."""
     degrees = decision.degrees

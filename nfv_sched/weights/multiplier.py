@@ -18,7 +18,7 @@ import threading
 from nova.scheduler import weights
 
 from nfv_sched import conf
-from nfv_sched import meditation
+from nfv_sched import gmr
 from nfv_sched.nova import scheduler
 
 CONF = scheduler.CONF
@@ -45,7 +45,7 @@ class MultipliedWeigher(weights.BaseHostWeigher, metaclass=abc.ABCMeta):
     def __init__(self):
         super().__init__()
         self._thread = threading.local()
-        meditation.register()
+        gmr.register()
 
     def _read(self) -> scheduler.PerAggregates[float]:
         return scheduler.PerAggregates(functools.partial(

@@ -17,9 +17,9 @@ from oslo_log import log as logging
 
 from nfv_sched import conf
 from nfv_sched.network import limits as network_limits
-from nfv_sched.network import recent
+from nfv_sched.network import reservations
 from nfv_sched.network import usage
-from nfv_sched.network import visit
+from nfv_sched.network_limits import figures
 from nfv_sched.nova import scheduler
 from nfv_sched import request
 from nfv_sched.weights import multiplier
@@ -41,10 +41,10 @@ class NetworkLoadWeigher(multiplier.MultipliedWeigher):
 
     def __init__(self):
         super().__init__()
-        visit.process_sources()
+        figures.process_sources()
 
     @abc.abstractmethod
-    def loads(self, snapshot: usage.Snapshot, placed: recent.Memory,
+    def loads(self, snapshot: usage.Snapshot, placed: reservations.Memory,
               host_states: list) -> list[int] | None:
         """The load of each host, in what the weigher counts.
 
@@ -59,7 +59,7 @@ class NetworkLoadWeigher(multiplier.MultipliedWeigher):
         loads = None
         self.read_multipliers()
         try:
-            known = visit.sources_of(request.note_of(weight_properties))
+            known = figures.sources_of(request.note_of(weight_properties))
             snapshot = known.figures.get()
             if known.figures.is_fresh(snapshot):
                 loads = self.loads(
@@ -72,7 +72,7 @@ class NetworkLoadWeigher(multiplier.MultipliedWeigher):
         return [-amount for amount in loads]
 
 
-def ports_of(snapshot: usage.Snapshot, placed: recent.Memory,
+def ports_of(snapshot: usage.Snapshot, placed: reservations.Memory,
              host_states: list) -> list[int]:
     """Number of ports of the virtual switch of each host.
 

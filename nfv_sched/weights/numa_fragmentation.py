@@ -15,12 +15,12 @@ from collections.abc import Sequence
 
 from oslo_log import log as logging
 
+from nfv_sched import active_rules
 from nfv_sched.host import decide
 from nfv_sched.host import visit
 from nfv_sched.numa import decide as numa_decide
 from nfv_sched.numa import fragmentation
 from nfv_sched import request as nfv_request
-from nfv_sched import terms as nfv_terms
 from nfv_sched.weights import multiplier
 
 LOG = logging.getLogger(__name__)
@@ -98,9 +98,9 @@ class _WeighedRequest:
                  request: nfv_request.Request):
         self.note = note
         self.request = request
-        self.terms = nfv_terms.deciding(note, request)
-        self.limited = nfv_terms.limits_claim(note, request)
-        self.sorting = nfv_terms.settings(note).sorting
+        self.terms = active_rules.deciding(note, request)
+        self.limited = active_rules.limits_claim(note, request)
+        self.sorting = active_rules.settings(note).sorting
         #: Whether Nova's own rules and order say where the guest goes.
         self.is_plain = self.terms is None or (
             request.plain and not self.terms.keeps_room)

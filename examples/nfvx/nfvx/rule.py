@@ -13,15 +13,15 @@
 
 import dataclasses
 
-from nfv_sched import policy
+from nfv_sched import extra_specs
+from nfv_sched.numa import rule
 from nfv_sched import reasons
-from nfv_sched.rules import base
 
 KEY = 'nfvx:even_nodes'
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class EvenNodesRule(base.CellsRule):
+class EvenNodesRule(rule.CellsRule):
     """``nfvx:even_nodes``: every guest cell on an even host NUMA node."""
 
     name = 'even_nodes'
@@ -37,9 +37,9 @@ class EvenNodesRule(base.CellsRule):
         value = asked.extra_specs.get(KEY)
         if value is None:
             return ()
-        if value not in policy.AFFINITIES:
-            raise base.RequestError(KEY, 'not one of strict, prefer')
-        return (cls(f'{KEY}={value}', strict=value == policy.STRICT),)
+        if value not in extra_specs.AFFINITIES:
+            raise rule.RequestError(KEY, 'not one of strict, prefer')
+        return (cls(f'{KEY}={value}', strict=value == extra_specs.STRICT),)
 
     def label(self, names):
         """Hosts have no label for this; those of single nodes will do."""

@@ -13,7 +13,7 @@
 
 from nova.api.validation.extra_specs import base
 
-from nfv_sched import policy
+from nfv_sched import extra_specs
 
 
 def register():
@@ -21,4 +21,4 @@ def register():
     return [base.ExtraSpecValidator(
         name='nfvx:even_nodes',
         description='Whether the guest runs on even host NUMA nodes only.',
-        value={'type': str, 'enum': list(policy.AFFINITIES)})]
+        value={'type': str, 'enum': list(extra_specs.AFFINITIES)})]

@@ -25,13 +25,13 @@ from selenium import webdriver
 from selenium.webdriver.common import by
 from selenium.webdriver.common import keys
 
-from nfv_sched.advice.hosts import values
-from nfv_sched.advice.hosts import view
-from nfv_sched.render.map import page
-from nfv_sched.render.map import picture
+from nfv_sched.ops.hosts.map import page
+from nfv_sched.ops.hosts.map import picture
+from nfv_sched.ops.hosts import values
+from nfv_sched.ops.hosts import view
 from nfv_sched.tests import base
 from nfv_sched.tests import snapshots
-from nfv_sched.tests.unit.render.map import maps
+from nfv_sched.tests.unit.ops.hosts.map import maps
 
 _MEASURE = pathlib.Path(__file__).with_name('measure.js').read_text(
     encoding='utf-8')

@@ -20,7 +20,7 @@ from nova import objects
 from nova.virt import hardware
 from oslo_config import cfg
 
-from nfv_sched import policy
+from nfv_sched import extra_specs as nfv_extra_specs
 from nfv_sched.tests.devstack import base
 from nfv_sched.tests.tempest import config as tempest_config
 
@@ -246,7 +246,7 @@ class TestFlavors(base.TestCase):
         for name, extra_specs in flavors.items():
             for key, value in extra_specs.items():
                 validators.validate(key, value)
-            parsed = policy.parse(extra_specs)
+            parsed = nfv_extra_specs.parse(extra_specs)
             self.assertEqual((), tuple(parsed.errors), name)
             used.update(k for k in extra_specs if k.startswith('nfv:'))
             vcpus = 2 if name in ('nfv.shared-vcpu', 'nfv.two-nodes') else 1

@@ -24,12 +24,12 @@ import logging
 import hypothesis
 from hypothesis import strategies as st
 
-from nfv_sched.advice.audit import audit
-from nfv_sched.advice.audit import values
+from nfv_sched.ops.audit import audit
+from nfv_sched.ops.audit import values
 from nfv_sched.tests import base
 from nfv_sched.tests.equivalence import test_stock
-from nfv_sched.tests.unit.advice.audit import clouds
-from nfv_sched.tests.unit.advice.audit import faults
+from nfv_sched.tests.unit.ops.audit import clouds
+from nfv_sched.tests.unit.ops.audit import faults
 
 CLOUDS = max(4, test_stock.CASES // 100)
 STEPS = 40

@@ -30,15 +30,15 @@ from nova import objects
 from nova.scheduler.filters import pci_passthrough_filter
 from nova.virt import hardware
 
-from nfv_sched.advice import room
+from nfv_sched import active_rules
 from nfv_sched import filters
 from nfv_sched.host import pci_pools
 from nfv_sched.nova import scheduler
 from nfv_sched.numa import fit
 from nfv_sched.numa import topology
+from nfv_sched.ops.counting import host_count
+from nfv_sched.ops.simulator import nova_internals
 from nfv_sched import request as nfv_request
-from nfv_sched.simulator import nova_api
-from nfv_sched import terms
 from nfv_sched.tests import base
 from nfv_sched.tests.equivalence import claims
 from nfv_sched.tests.equivalence import joint
@@ -56,9 +56,9 @@ def wanted(spec):
     """The guest of a request, as the enabled filters decide about it."""
     note = nfv_request.note_of(spec)
     request = note.read(spec)
-    return room.GuestRequest(
-        request, terms.deciding(note, request),
-        terms.limits_claim(note, request), terms.settings(note).sorting)
+    return host_count.GuestRequest(
+        request, active_rules.deciding(note, request),
+        active_rules.limits_claim(note, request), active_rules.settings(note).sorting)
 
 
 def record(host, claimed):
@@ -128,9 +128,9 @@ class CapacityTestCase(base.TestCase):
         node = objects.ComputeNode(
             id=1, uuid=strategies.ROOT, hypervisor_hostname='host1',
             numa_topology=host._to_json())
-        tracker = nova_api.PCITracker(
-            nova_api.admin_context(), node,
-            nova_api.device_filter([{'vendor_id': strategies.VENDOR}]))
+        tracker = nova_internals.PCITracker(
+            nova_internals.admin_context(), node,
+            nova_internals.device_filter([{'vendor_id': strategies.VENDOR}]))
         if devices:
             tracker.report(devices)
         return tracker
@@ -139,7 +139,7 @@ class CapacityTestCase(base.TestCase):
         """Compare, and count what was seen.
 
         :param expected: number of guests that Nova has put on the host
-        :param counted: ``room.Count``
+        :param counted: ``host_count.Count``
         """
         self.assertEqual(expected, counted.fits)
         seen['run'] += 1
@@ -190,9 +190,9 @@ class TestStockCapacity(CapacityTestCase):
                 ram_allocation_ratio=ram_ratio)
             if network is not None:
                 limits.network_metadata = network
-            counter = room.Counter(wanted(
+            counter = host_count.Counter(wanted(
                 strategies.request_spec(guest, network)))
-            view = room.FreeResources(topology.host_topology(strategies.clone(host)))
+            view = host_count.FreeResources(topology.host_topology(strategies.clone(host)))
             counted = counter.count(
                 view, fit.ratios(cpu_ratio, ram_ratio), LIMIT)
             self.assert_counts(
@@ -255,9 +255,9 @@ class TestDeviceCapacity(CapacityTestCase):
             limits = objects.NUMATopologyLimits(
                 cpu_allocation_ratio=4.0, ram_allocation_ratio=1.5)
             tracker = self.tracker(host, devices)
-            counter = room.Counter(wanted(
+            counter = host_count.Counter(wanted(
                 strategies.request_spec(guest, pci=requests)))
-            view = room.FreeResources(
+            view = host_count.FreeResources(
                 topology.host_topology(strategies.clone(host)),
                 pci_pools.PCIPools.read(tracker.stats.pools))
             counted = counter.count(view, fit.ratios(4.0, 1.5), LIMIT)
@@ -285,7 +285,7 @@ class TestPolicyCapacity(CapacityTestCase):
             spec = case.spec()
             state = strategies.host_state(
                 host, data['cpu_ratio'], 1.5)
-            state.pci_stats = nova_api.PciDeviceStats(
+            state.pci_stats = nova_internals.PciDeviceStats(
                 host, tracker.stats.to_device_pools_obj())
             for each in chain:
                 try:
@@ -353,8 +353,8 @@ class TestPolicyCapacity(CapacityTestCase):
                 ratio = rule.cpu_ratio(
                     view, ratio, functools.partial(
                         self.limit, data['per_core']))
-            counted = room.Counter(guest).count(
-                room.FreeResources(view, pci_pools.PCIPools.read(tracker.stats.pools)),
+            counted = host_count.Counter(guest).count(
+                host_count.FreeResources(view, pci_pools.PCIPools.read(tracker.stats.pools)),
                 fit.ratios(ratio, 1.5), LIMIT)
             seen['contradictions'] += guest.request.error is not None
             if case.guest is None and counted.fits == LIMIT:

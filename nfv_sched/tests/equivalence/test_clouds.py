@@ -24,15 +24,15 @@ import logging
 import hypothesis
 from hypothesis import strategies as st
 
-from nfv_sched.advice import capacity
-from nfv_sched.advice import ports
-from nfv_sched.cloud import snapshot
-from nfv_sched.simulator import nova_api
-from nfv_sched.simulator import request
-from nfv_sched.simulator import servers
-from nfv_sched.simulator import start
-from nfv_sched.simulator.steps import boot
-from nfv_sched.simulator.steps import lifecycle
+from nfv_sched.ops.counting import capacity
+from nfv_sched.ops.requests import assumed_ports
+from nfv_sched.ops.simulator import nova_internals
+from nfv_sched.ops.simulator import request
+from nfv_sched.ops.simulator import servers
+from nfv_sched.ops.simulator import start
+from nfv_sched.ops.simulator.steps import boot
+from nfv_sched.ops.simulator.steps import lifecycle
+from nfv_sched.ops.snapshot import snapshot
 from nfv_sched.tests import base
 from nfv_sched.tests.equivalence import test_stock
 
@@ -237,7 +237,7 @@ class TestClouds(base.TestCase):
                 state.servers[server.name] = server
                 boot.boot_as(state, server, request.BootRequest(
                     flavor=state.flavors[flavor],
-                    image=nova_api.image_meta({}), ports=plugs))
+                    image=nova_internals.image_meta({}), ports=plugs))
                 booted.append(server)
         except servers.Refused:
             pass
@@ -306,7 +306,7 @@ class TestClouds(base.TestCase):
                 servers=tuple(data.draw(servers_of(known[name], number))
                               for number, name in enumerate(chosen)))
             hosts = dataclasses.replace(cloud, servers=())
-            ports_of = ports.per_flavor(cloud, None)
+            ports_of = assumed_ports.per_flavor(cloud, None)
             with start.started(hosts) as state:
                 state.placement.shuffled = False
                 counting = capacity.Counting(state, ports_of)

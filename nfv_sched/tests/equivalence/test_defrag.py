@@ -23,14 +23,14 @@ import logging
 import hypothesis
 from hypothesis import strategies as st
 
-from nfv_sched.advice.plans import defrag
-from nfv_sched.advice.plans import movable
-from nfv_sched.advice.plans import positions
-from nfv_sched.cloud import snapshot
 from nfv_sched.nova import scheduler
-from nfv_sched.simulator import actions
-from nfv_sched.simulator import engine
-from nfv_sched.simulator import start
+from nfv_sched.ops.cloud_file import actions
+from nfv_sched.ops.plans import arrangements as plans_arrangements
+from nfv_sched.ops.plans import defrag
+from nfv_sched.ops.plans import movable
+from nfv_sched.ops.simulator import engine
+from nfv_sched.ops.simulator import start
+from nfv_sched.ops.snapshot import snapshot
 from nfv_sched.tests import base
 from nfv_sched.tests.equivalence import test_stock
 from nfv_sched.tests import filled
@@ -178,7 +178,7 @@ def fewest(known, flavor, wanted, most):
             total += rooms[key]
         return total
 
-    arrangements = [positions.Arrangement()]
+    arrangements = [plans_arrangements.Arrangement()]
     for length in range(1, most + 1):
         reached = {}
         for arrangement in arrangements:
@@ -225,13 +225,13 @@ class TestDefrag(base.TestCase):
                 flavors[:4], 12)
             flavor = flavors[vcpus - 1]
             with start.started(found) as state:
-                known = positions.Positions(found, state, 1)
+                known = plans_arrangements.Positions(found, state, 1)
                 now = sum(known.fits(known.position(name), known.new(
                     flavor), 50) for name in known.hosts)
             plan = defrag.plan(found, flavor, now + more)
             self.assertEqual(now, plan.before)
             with start.started(found) as state:
-                known = positions.Positions(found, state, 1)
+                known = plans_arrangements.Positions(found, state, 1)
                 seen['run'] += 1
                 seen['servers'] += len(found.servers)
                 if plan.enough:

@@ -20,11 +20,11 @@ import logging
 
 import hypothesis
 
-from nfv_sched.advice.plans import drain
-from nfv_sched.advice.plans import movable
-from nfv_sched.advice.plans import positions
-from nfv_sched.advice.plans import trial
-from nfv_sched.simulator import start
+from nfv_sched.ops.plans import arrangements
+from nfv_sched.ops.plans import drain
+from nfv_sched.ops.plans import movable
+from nfv_sched.ops.plans import trial
+from nfv_sched.ops.simulator import start
 from nfv_sched.tests import base
 from nfv_sched.tests.equivalence import inhabited
 from nfv_sched.tests.equivalence import test_stock
@@ -41,7 +41,7 @@ class _Ways:
 
     def __init__(self, found, host):
         self._found = found
-        self._known = known = positions.Positions(
+        self._known = known = arrangements.Positions(
             found, start.restored(found))
         self._kinds = {}
         for uuid in known.on_host[host]:
@@ -127,7 +127,7 @@ class TestDrain(base.TestCase):
         seen['cold'] += sum(move.kind == movable.COLD for move in plan.moves)
         seen['refused'] += len(plan.failed)
         with start.started(found) as state:
-            known = positions.Positions(found, state)
+            known = arrangements.Positions(found, state)
             self.assertIsNone(trial.failure(
                 start.restored(found), known, plan.moves))
             ways = _Ways(found, host)

@@ -22,10 +22,10 @@ import logging
 
 import hypothesis
 
-from nfv_sched.advice.plans import failover
-from nfv_sched.simulator import actions
-from nfv_sched.simulator import engine
-from nfv_sched.simulator import start
+from nfv_sched.ops.cloud_file import actions
+from nfv_sched.ops.plans import failover
+from nfv_sched.ops.simulator import engine
+from nfv_sched.ops.simulator import start
 from nfv_sched.tests import base
 from nfv_sched.tests.equivalence import inhabited
 from nfv_sched.tests.equivalence import test_stock

@@ -31,7 +31,7 @@ from nova.scheduler import weights as nova_weights
 from nfv_sched.filters import all_filters
 from nfv_sched.ledger import names
 from nfv_sched.network import sources
-from nfv_sched.network import visit
+from nfv_sched.network_limits import figures as network_limits_figures
 from nfv_sched import reasons
 from nfv_sched import request as nfv_request
 from nfv_sched.tests import base
@@ -356,8 +356,8 @@ class TestHostile(base.TestCase):
         spec.image.properties = objects.ImageMetaProps(**properties)
         spec.pci_requests._obj_requests = copy.deepcopy(requests)
         nfv_request.note_of(spec).sources = self.sources
-        visit.placement_asked(spec)
-        visit.placement_answered(spec, SUMMARIES)
+        network_limits_figures.placement_asked(spec)
+        network_limits_figures.placement_answered(spec, SUMMARIES)
         return spec
 
     def test_nothing_raises(self):

@@ -26,17 +26,17 @@ from nova.api.validation.extra_specs import validators
 from nova.compute import api as compute_api
 from nova import exception
 
-from nfv_sched.advice.explain import course
-from nfv_sched.advice.lint import lint
-from nfv_sched.advice.lint import values
-from nfv_sched.cloud import snapshot
-from nfv_sched.simulator import nova_api
-from nfv_sched.simulator import request
-from nfv_sched.simulator import start
-from nfv_sched.simulator import state as states
+from nfv_sched.ops.explain import scheduling
+from nfv_sched.ops.flavors.lint import lint
+from nfv_sched.ops.flavors.lint import values
+from nfv_sched.ops.simulator import nova_internals
+from nfv_sched.ops.simulator import request
+from nfv_sched.ops.simulator import start
+from nfv_sched.ops.simulator import state as states
+from nfv_sched.ops.snapshot import snapshot
 from nfv_sched.tests import base
 from nfv_sched.tests.equivalence import test_stock
-from nfv_sched.tests.unit.advice import clouds
+from nfv_sched.tests.unit.ops import small_clouds
 
 #: Flavors of an example; a cloud is set up for each.
 TOGETHER = 20
@@ -66,7 +66,7 @@ def node(number, cpus=12, shared=2, threads=2, legacy=False, places=(),
 
 def host(name, *nodes, devices=(), traits=()):
     """A host, with what Placement knows of it."""
-    made = clouds.host(name, *nodes, devices=devices, traits=traits)
+    made = small_clouds.host(name, *nodes, devices=devices, traits=traits)
     root = made.providers[0]
     shared = sum(len(each.shared) for each in nodes)
     # Where the same CPUs serve both, nova-compute reports VCPU only.
@@ -79,16 +79,16 @@ def host(name, *nodes, devices=(), traits=()):
         root, inventories=inventories),))
 
 
-CATALOGUE = clouds.cloud(
+CATALOGUE = small_clouds.cloud(
     host('threads', node(0, switch=True), node(1, places=('osd',)),
-         devices=(clouds.device(1, 0), clouds.device(2, 1),
-                  clouds.device(3, 1)), traits=('CUSTOM_X',)),
+         devices=(small_clouds.device(1, 0), small_clouds.device(2, 1),
+                  small_clouds.device(3, 1)), traits=('CUSTOM_X',)),
     host('one', node(0, 16, 4, 1, switch=True, places=('osd',))),
     host('small', *(node(number, 6, 1, 1, switch=number < 2)
                     for number in range(4)), traits=(
                         'HW_CPU_X86_AVX2',)),
     host('legacy', node(0, legacy=True), node(1, legacy=True, switch=True)),
-    filters=(*clouds.FILTERS, 'PlaceNUMAAffinityFilter'))
+    filters=(*small_clouds.FILTERS, 'PlaceNUMAAffinityFilter'))
 
 NAMES = tuple([host.name for host in CATALOGUE.hosts])
 
@@ -160,7 +160,7 @@ def refused_with_image(flavor):
     image = {'status': 'active', 'name': 'i', 'properties': {}}
     try:
         compute_api.API._validate_flavor_image_nostatus(
-            nova_api.admin_context(), image, flavor, None)
+            nova_internals.admin_context(), image, flavor, None)
     except (exception.NovaException, ValueError):
         return True
     return False
@@ -190,8 +190,8 @@ class TestLint(base.TestCase):
 
         def check_one(flavor, alone, on_hosts, state):
             nova_flavor = states.nova_flavor(1, flavor)
-            placed = not course.run(state, request.BootRequest(
-                flavor=nova_flavor, image=nova_api.image_meta({}))).reason
+            placed = not scheduling.run(state, request.BootRequest(
+                flavor=nova_flavor, image=nova_internals.image_meta({}))).reason
             seen['flavors'] += 1
             seen['placed'] += placed
             for found in (alone, on_hosts):

@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 from nova.compute import resource_tracker
 from nova import objects
 
-from nfv_sched.advice import room
-from nfv_sched.cloud import occupied
 from nfv_sched.host import occupancy
 from nfv_sched.host import pci_pools
 from nfv_sched.numa import evaluation
 from nfv_sched.numa import fit
 from nfv_sched.numa import topology
-from nfv_sched.simulator import record
+from nfv_sched.ops.counting import host_count
+from nfv_sched.ops.simulator import record
+from nfv_sched.ops.snapshot import occupied
 from nfv_sched.tests import base
 from nfv_sched.tests.equivalence import claims
 from nfv_sched.tests.equivalence import test_capacity
@@ -288,8 +288,8 @@ class TestDevices(test_capacity.CapacityTestCase):
             tracker.stats.populate_pools_metadata_from_assigned_devices()
             nova, servers = first, []
             _pools, addresses = pools_of(tracker)
-            host = room.FreeResources(topology.host_topology(first),
-                                      pci_pools.PCIPools.read(tracker.stats.pools))
+            host = host_count.FreeResources(topology.host_topology(first),
+                                            pci_pools.PCIPools.read(tracker.stats.pools))
             seen['hosts'] += 1
             seen['in Placement'] += bool(in_placement and devices)
             for step in range(data.draw(st.integers(2, STEPS))):
@@ -308,7 +308,7 @@ class TestDevices(test_capacity.CapacityTestCase):
                         if device.address == address], instance)
                     if claimed is not None:
                         nova = tracked(nova, [claimed], -1)
-                    host = room.FreeResources(
+                    host = host_count.FreeResources(
                         occupancy.give_back(host.host, placed.shares),
                         host.devices.give_back(placed.devices))
                     seen['given back'] += 1
@@ -328,9 +328,9 @@ class TestDevices(test_capacity.CapacityTestCase):
                         pci_devices=objects.PciDeviceList(objects=[]))
                     claimed = self.claim(
                         nova, guest, requests, tracker, instance)
-                    placed = room.place_first(test_capacity.wanted(
+                    placed = host_count.place_first(test_capacity.wanted(
                         strategies.request_spec(guest, pci=requests)),
-                        host, room.NO_RATIOS, [{}])
+                        host, host_count.NO_RATIOS, [{}])
                     self.assertEqual(claimed is None, placed is None)
                     if claimed is None:
                         seen['refused'] += 1

@@ -16,12 +16,12 @@ import logging
 import hypothesis
 from hypothesis import strategies as st
 
-from nfv_sched.advice import capacity
-from nfv_sched.advice.plans import movable
-from nfv_sched.advice.plans import positions
-from nfv_sched.simulator import actions
-from nfv_sched.simulator import engine
-from nfv_sched.simulator import start
+from nfv_sched.ops.cloud_file import actions
+from nfv_sched.ops.counting import capacity
+from nfv_sched.ops.plans import arrangements
+from nfv_sched.ops.plans import movable
+from nfv_sched.ops.simulator import engine
+from nfv_sched.ops.simulator import start
 from nfv_sched.tests import base
 from nfv_sched.tests.equivalence import inhabited
 from nfv_sched.tests.equivalence import test_stock
@@ -92,7 +92,7 @@ class TestPositions(base.TestCase):
                 max_size=TRIED))
             figures = any(host.network for host in found.hosts)
             with start.started(found) as state:
-                known = positions.Positions(found, state)
+                known = arrangements.Positions(found, state)
                 for server, host in moves:
                     if host == server.host:
                         continue
@@ -100,7 +100,7 @@ class TestPositions(base.TestCase):
                     arrangement = None
                     if known.why_not(movable.LIVE, server.uuid) is None:
                         arrangement = known.move(
-                            positions.Arrangement(), server.uuid, host)
+                            arrangements.Arrangement(), server.uuid, host)
                     actual = self.migrate(found, server.uuid, host)
                     text = f'{server.name} to {host}, seed {seed}'
                     if arrangement is None:

@@ -27,7 +27,7 @@ import fixtures
 from oslo_utils import uuidutils
 
 from nfv_sched.network import neutron
-from nfv_sched.network import visit
+from nfv_sched.network_limits import figures
 from nfv_sched import process
 from nfv_sched.tests.functional import base
 from nfv_sched.tests.unit.network import neutron_api
@@ -122,7 +122,7 @@ class NetworkCloudTestCase(base.NFVCloudTestCase):
 
     def read_neutron(self):
         """Let the scheduler read Neutron now; returns the snapshot."""
-        snapshot = visit.process_sources().figures.renew(
+        snapshot = figures.process_sources().figures.renew(
             time.monotonic(), 20.0)
         self.assertIsNotNone(snapshot, self.log.output)
         return snapshot
@@ -184,6 +184,6 @@ class NetworkCloudTestCase(base.NFVCloudTestCase):
 
     def forget(self):
         """Let time pass, until all guests are built or gone."""
-        visit.process_sources().recent.clear()
-        visit.process_sources().figures.forget()
+        figures.process_sources().recent.clear()
+        figures.process_sources().figures.forget()
         self.read_neutron()

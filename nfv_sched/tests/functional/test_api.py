@@ -21,10 +21,10 @@ from nova.tests import fixtures as nova_fixtures
 from openstack import connection as sdk_connection
 from oslo_utils.fixture import uuidsentinel as uuids
 
-from nfv_sched.cloud import api
-from nfv_sched.cloud import read
-from nfv_sched.cloud import snapshot
 from nfv_sched.network import neutron
+from nfv_sched.ops.snapshot import api
+from nfv_sched.ops.snapshot import database
+from nfv_sched.ops.snapshot import snapshot
 from nfv_sched.tests.functional import base
 from nfv_sched.tests.functional import test_snapshot
 
@@ -56,7 +56,7 @@ class APITest(base.NFVCloudTestCase):
         # There is no Neutron that could be read here.
         with mock.patch.object(neutron, 'Reader',
                                side_effect=neutron.NeutronError('none')):
-            wanted = read.read(base.CONF)
+            wanted = database.read(base.CONF)
         found = api.read(
             connect(self.admin_api), ('flavors', 'servers'))
         self.assertEqual(wanted.flavors, found.flavors)

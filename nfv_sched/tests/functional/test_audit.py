@@ -19,9 +19,9 @@ from nova import objects
 from oslo_utils.fixture import uuidsentinel as uuids
 import sqlalchemy as sa
 
-from nfv_sched.advice.audit import audit
-from nfv_sched.advice.audit import values
 from nfv_sched.ledger import names
+from nfv_sched.ops.audit import audit
+from nfv_sched.ops.audit import values
 from nfv_sched.tests.functional import base
 from nfv_sched.tests.functional import test_snapshot
 

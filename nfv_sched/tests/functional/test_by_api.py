@@ -11,13 +11,13 @@
 #    under the License.
 """What commands tell of a running Nova by its APIs alone."""
 
-from nfv_sched.advice import bound
-from nfv_sched.advice import by_api
-from nfv_sched.advice import capacity
-from nfv_sched.advice.explain import explanation
-from nfv_sched.advice.explain import subject
-from nfv_sched.cloud import api
-from nfv_sched.simulator import start
+from nfv_sched.ops.capacity import upper_bound
+from nfv_sched.ops.counting import capacity
+from nfv_sched.ops.explain import explanation
+from nfv_sched.ops.requests import subject
+from nfv_sched.ops.simulator import start
+from nfv_sched.ops.snapshot import api
+from nfv_sched.ops.snapshot import api_only
 from nfv_sched.tests.functional import test_api
 from nfv_sched.tests.functional import test_snapshot
 
@@ -37,8 +37,8 @@ class ByAPITest(test_snapshot.SnapshotTestCase):
 
     def test_capacity(self):
         wanted = capacity.capacities(self.whole, [
-            by_api.without_devices(each) for each in self.whole.flavors])
-        found = bound.bounds(self.shown, self.shown.flavors)
+            api_only.without_devices(each) for each in self.whole.flavors])
+        found = upper_bound.bounds(self.shown, self.shown.flavors)
         self.assertEqual(
             [(each.flavor.name, {name: host.placement for name, host
                                  in each.hosts.items()}) for each in wanted],
@@ -47,7 +47,7 @@ class ByAPITest(test_snapshot.SnapshotTestCase):
 
     def placement_of(self, cloud, server):
         """Placement's part of the explanation of a server."""
-        with start.started(by_api.startable(cloud)) as state:
+        with start.started(api_only.startable(cloud)) as state:
             found = explanation.explain_placement(state, subject.server(
                 cloud, state, server['id']))
         return found, (found.reason, found.placement, [

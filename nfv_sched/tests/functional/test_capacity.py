@@ -5,9 +5,9 @@ The cloud is read by the tools from Nova's databases, Placement and Neutron.
 Then servers are booted until none fits any more.
 """
 
-from nfv_sched.advice import capacity
-from nfv_sched.advice import ports
-from nfv_sched.cloud import read
+from nfv_sched.ops.counting import capacity
+from nfv_sched.ops.requests import assumed_ports
+from nfv_sched.ops.snapshot import database
 from nfv_sched.tests.functional import base
 from nfv_sched.tests.functional import network
 from nfv_sched.tests import placement_api
@@ -44,7 +44,7 @@ class FillTest(base.PCI, network.NetworkCloudTestCase):
         """Read the cloud when all servers are built, and all was reported."""
         self._run_periodics()
         self.forget()
-        cloud = read.read(base.CONF)
+        cloud = database.read(base.CONF)
         self.assertEqual((), cloud.missing)
         return cloud
 
@@ -75,10 +75,10 @@ class FillTest(base.PCI, network.NetworkCloudTestCase):
         self.boot(flavor, networks())
         cloud = self.read()
         fits, assumed = self.count(cloud, flavor)
-        self.assertEqual((ports.Basis.SERVERS, label),
+        self.assertEqual((assumed_ports.Basis.SERVERS, label),
                          (assumed.basis, assumed.label))
         self.assertEqual(expected - 1, fits)
-        named = ports.of_networks(cloud, names)
+        named = assumed_ports.of_networks(cloud, names)
         self.assertEqual(label, named.label)
         self.assertEqual(fits, self.fill(flavor, networks))
 
@@ -107,7 +107,7 @@ class FillTest(base.PCI, network.NetworkCloudTestCase):
         flavor = self.flavor(nfv__vswitch_numa_affinity='strict')
         cloud = self.read()
         self.assertEqual(4, self.count(cloud, flavor)[0])
-        choice = ports.of_networks(cloud, [base.FOO])
+        choice = assumed_ports.of_networks(cloud, [base.FOO])
         self.assertEqual(0, self.count(cloud, flavor, choice)[0])
         self.boot(flavor, [base.FOO], expect='ERROR')
 

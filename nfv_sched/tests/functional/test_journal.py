@@ -15,7 +15,7 @@ import os
 
 import fixtures
 
-from nfv_sched.advice import journal
+from nfv_sched.ops.journal import journal
 from nfv_sched import process
 from nfv_sched.tests.functional import base
 

@@ -30,9 +30,9 @@ from oslo_messaging import rpc
 from oslo_utils import uuidutils
 
 from nfv_sched.ledger import names
-from nfv_sched.ledger import publisher
-from nfv_sched.network import recent
-from nfv_sched.network import visit
+from nfv_sched.ledger_service import publisher
+from nfv_sched.network import reservations
+from nfv_sched.network_limits import figures
 from nfv_sched.tests import functional
 from nfv_sched.tests.functional import base
 from nfv_sched.tests.functional import network
@@ -410,7 +410,7 @@ class SlowTest(LedgerTestCase):
         self.assertLessEqual(self.tried, 3)
 
 
-class Strangers(recent.Memory):
+class Strangers(reservations.Memory):
     """Schedulers that know nothing of each other's guests."""
 
     def add(self, *args, **kwargs):
@@ -442,7 +442,7 @@ class RaceTest(LedgerTestCase):
 
         with mock.patch.object(self.scheduler.manager, '_schedule', record):
             self.delete_all([self.guest()['id']])
-        visit.process_sources().recent.clear()
+        figures.process_sources().recent.clear()
         return specs[0]
 
     def race(self, spec, schedulers, count=50):
@@ -498,11 +498,11 @@ class RaceTest(LedgerTestCase):
         spec = self.spec()
         self.read_neutron()
         schedulers = [self.scheduler.manager, manager.SchedulerManager()]
-        ours = visit.process_sources().recent
+        ours = figures.process_sources().recent
         for title, known in (('one process', ours),
                              ('two processes', Strangers())):
             with self.row(title), mock.patch.object(
-                    visit.process_sources(), 'recent', known):
+                    figures.process_sources(), 'recent', known):
                 placed, reasons, lost = self.race(spec, schedulers)
                 with contextlib.ExitStack() as stack:
                     for consumer in placed:

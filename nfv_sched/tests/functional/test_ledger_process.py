@@ -190,7 +190,7 @@ class ProcessTest(ProcessTestCase):
     def limits(self, *args):
         """What ``nfv-sched limits show`` says: code, rows, errors."""
         process = self.start('limits', 'show', '-f', 'json', *args,
-                             module='nfv_sched.cmd.cli')
+                             module='nfv_sched.ops.cli.base')
         out, err = process.communicate(timeout=60)
         return process.returncode, json.loads(out), err
 

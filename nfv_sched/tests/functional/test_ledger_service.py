@@ -30,7 +30,7 @@ from oslo_utils.fixture import uuidsentinel as uuids
 from nfv_sched.cmd import ledger as command
 from nfv_sched.ledger import client as ledger_client
 from nfv_sched.ledger import names
-from nfv_sched.ledger import publisher
+from nfv_sched.ledger_service import publisher
 from nfv_sched.tests.functional import base
 from nfv_sched.tests import placement_api
 from nfv_sched.tests.unit.network import neutron_api
@@ -1368,7 +1368,7 @@ class FailureTest(LedgerTestCase):
     def setUp(self):
         super().setUp()
         self.useFixture(fixtures.MonkeyPatch(
-            'nfv_sched.ledger.publisher.Keeper.FIRST_PAUSE', 0.05))
+            'nfv_sched.ledger_service.publisher.Keeper.FIRST_PAUSE', 0.05))
         self.flags(ledger_publish_interval=0.1, group='nfv_sched')
 
     def keep(self):
@@ -1507,7 +1507,7 @@ class FailureTest(LedgerTestCase):
             self.start_host(host)
         made = self.publisher()
         with fixtures.MonkeyPatch(
-                'nfv_sched.ledger.inventory.accounts', None):
+                'nfv_sched.ledger_service.inventory.accounts', None):
             done = made.round()
         self.assertEqual([Action.FAILED] * 3,
                          [report.action for report in done.hosts])

@@ -27,7 +27,7 @@ import fixtures
 import testtools
 
 import nfv_sched
-from nfv_sched import metadefs
+from nfv_sched.ops.metadefs import metadefs
 
 _OURS = (pathlib.Path(nfv_sched.__file__).parents[1] / 'etc' / 'nfv_sched' /
          'metadefs')

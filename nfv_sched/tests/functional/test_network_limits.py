@@ -20,7 +20,7 @@ from nova.tests.functional.libvirt import base as libvirt_base
 from oslo_utils.fixture import uuidsentinel as uuids
 
 from nfv_sched.network import neutron
-from nfv_sched.network import visit
+from nfv_sched.network_limits import figures
 from nfv_sched.nova import scheduler
 from nfv_sched.tests.functional import base
 from nfv_sched.tests.functional import network
@@ -332,7 +332,7 @@ class MovesTest(network.NetworkCloudTestCase):
         be there.
         """
         self.useFixture(fixtures.MonkeyPatch(
-            'nfv_sched.network.recent.BUILD_SECONDS', 0.0))
+            'nfv_sched.network.reservations.BUILD_SECONDS', 0.0))
         for host in ('host1', 'host2'):
             self.start_host(host)
         server = self.guest(nics=5, host='host1')
@@ -356,7 +356,7 @@ class MovesTest(network.NetworkCloudTestCase):
         self.assertEqual((6, 24), self.on_host('host2'))
         self.read_neutron()
         self.refused('vSwitch ports: 1 needed, 0 of 10 free', host='host2')
-        self.assertEqual([], list(visit.process_sources().recent.hosts()))
+        self.assertEqual([], list(figures.process_sources().recent.hosts()))
 
     def test_ports_of_others(self):
         """Anybody can say that a port is a server's."""
@@ -448,9 +448,9 @@ class OutageTest(network.NetworkCloudTestCase):
         self.neutron_api.faults['ports'] = (
             lambda handler, query, body: handler.reply({'ports': []}))
         self.assertIsNone(
-            visit.process_sources().figures.renew(time.monotonic(), 20.0))
+            figures.process_sources().figures.renew(time.monotonic(), 20.0))
         self.assertIn('not believed', self.log.output)
-        visit.process_sources().recent.clear()
+        figures.process_sources().recent.clear()
         self.refused(full)
 
     def test_deny_and_allow(self):

@@ -30,8 +30,8 @@ import fixtures
 from placement.tests.functional.fixtures import placement as placement_fixtures
 import testtools
 
-from nfv_sched.simulator import placement as simulated
-from nfv_sched.simulator.placement import requirements
+from nfv_sched.ops import placement as simulated
+from nfv_sched.ops.placement import requirements
 from nfv_sched.tests import placement_api
 from nfv_sched.tests.unit.network import placement_model
 

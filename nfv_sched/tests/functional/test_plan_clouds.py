@@ -14,12 +14,12 @@ from nova import context
 from nova.tests import fixtures as nova_fixtures
 from nova.tests.functional.api import client
 
-from nfv_sched.advice.plans import defrag
-from nfv_sched.advice.plans import drain
-from nfv_sched.advice.plans import failover
-from nfv_sched.advice.plans import lacks
-from nfv_sched.advice.plans import movable
-from nfv_sched.cloud import read
+from nfv_sched.ops.plans import defrag
+from nfv_sched.ops.plans import drain
+from nfv_sched.ops.plans import failover
+from nfv_sched.ops.plans import movable
+from nfv_sched.ops.plans import refusals
+from nfv_sched.ops.snapshot import database
 from nfv_sched.tests.functional import base
 from nfv_sched.tests.functional import test_ledger
 
@@ -28,7 +28,7 @@ CLOUDS = int(os.environ.get('NFV_SCHED_PLAN_CLOUDS', 1))
 SEED = int(os.environ.get('NFV_SCHED_PLAN_SEED', 0))
 _GUESTS = 9
 #: Lacks that are a plan's own: Nova would make such a move.
-_OWN = frozenset({lacks.LackKind.POLICIES})
+_OWN = frozenset({refusals.LackKind.POLICIES})
 
 
 class CloudsTestCase(base.PCI, test_ledger.LedgerTestCase):
@@ -104,7 +104,7 @@ class CloudsTestCase(base.PCI, test_ledger.LedgerTestCase):
         # The port of a server that was resized counts on both hosts until
         # the scheduler reads Neutron again.
         self.forget()
-        cloud = read.read(base.CONF)
+        cloud = database.read(base.CONF)
         self.assertEqual((), cloud.missing)
         return cloud
 

@@ -3,12 +3,12 @@
 
 from nova import objects
 
-from nfv_sched.advice.audit import audit
-from nfv_sched.advice.audit import values as audit_values
-from nfv_sched.advice.plans import drain
-from nfv_sched.advice.plans import failover
-from nfv_sched.advice.plans import gap
-from nfv_sched.advice.plans import movable
+from nfv_sched.ops.audit import audit
+from nfv_sched.ops.audit import values as audit_values
+from nfv_sched.ops.plans import drain
+from nfv_sched.ops.plans import failover
+from nfv_sched.ops.plans import gap
+from nfv_sched.ops.plans import movable
 from nfv_sched.tests.functional import base
 from nfv_sched.tests.functional import test_snapshot
 

@@ -27,10 +27,10 @@ import fixtures
 from oslo_utils.fixture import uuidsentinel as uuids
 from placement.tests.functional.fixtures import placement as placement_fixtures
 
-from nfv_sched.cmd import cli
-from nfv_sched.cmd import probe as command
 from nfv_sched.ledger import names
-from nfv_sched.ledger import probe
+from nfv_sched.ops.cli import base as cli_base
+from nfv_sched.ops.probe import command as probe_command
+from nfv_sched.ops.probe import probe
 from nfv_sched.tests import base
 from nfv_sched.tests import placement_api
 
@@ -54,7 +54,7 @@ class ProbeTest(base.TestCase):
                        f'endpoint_override = {self.api.url}\n')
         # The command sets up logging for the whole process.
         self.useFixture(fixtures.MockPatchObject(
-            cli.NFVSched, 'configure_logging'))
+            cli_base.NFVSched, 'configure_logging'))
         # Options are registered by now, and arguments read.
         self.useFixture(fixtures.MonkeyPatch(
             'nfv_sched.nova.database.parse_configuration',
@@ -83,8 +83,8 @@ class ProbeTest(base.TestCase):
         """Run the command: exit code, output, errors."""
         out, err = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            app = cli.NFVSched()
-            app.command_manager.add_command('ledger probe', command.ProbeLedger)
+            app = cli_base.NFVSched()
+            app.command_manager.add_command('ledger probe', probe_command.ProbeLedger)
             code = app.run(['ledger', 'probe', '--config-file', self.conf,
                             *args])
         self.assertNotIn('Traceback', err.getvalue())
@@ -194,7 +194,7 @@ class ProbeTest(base.TestCase):
             raise KeyboardInterrupt()
 
         with fixtures.MonkeyPatch(
-                'nfv_sched.ledger.probe.Probe.granted', interrupt):
+                'nfv_sched.ops.probe.probe.Probe.granted', interrupt):
             with contextlib.suppress(KeyboardInterrupt):
                 code, out, _err = self.probe()
                 self.assertNotIn(code, (0, None))

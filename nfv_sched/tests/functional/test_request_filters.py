@@ -18,7 +18,7 @@ from nova import objects
 from nova import test
 from oslo_utils import uuidutils
 
-from nfv_sched.simulator import nova_api
+from nfv_sched.ops.simulator import nova_internals
 
 KEYS = ('filter_tenant_id', 'filter_tenant_id_2', 'owner', 'ssd',
         'trait:HW_CPU_X86_VMX', 'trait:CUSTOM_FAST', 'xtrait:CUSTOM_FAST')
@@ -41,7 +41,7 @@ class AggregatesTest(test.TestCase):
                 self.context, name=f'a{number}',
                 uuid=uuidutils.generate_uuid(), metadata=metadata)
             made.create()
-            found.append(nova_api.FilteredAggregate(made.uuid, metadata))
+            found.append(nova_internals.FilteredAggregate(made.uuid, metadata))
         return found
 
     def answers(self):
@@ -67,7 +67,7 @@ class AggregatesTest(test.TestCase):
         for _case in range(30):
             found = self.aggregates(rng)
             expected = self.answers()
-            with nova_api.offline(found):
+            with nova_internals.offline(found):
                 self.assertEqual(expected, self.answers())
             some += sum(map(bool, expected[1].values()))
             self.assertEqual(expected, self.answers())

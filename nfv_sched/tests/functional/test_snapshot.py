@@ -25,12 +25,12 @@ from nova import test
 from oslo_utils.fixture import uuidsentinel as uuids
 import sqlalchemy as sa
 
-from nfv_sched.cloud import anonymize
-from nfv_sched.cloud import codec
-from nfv_sched.cloud import file
-from nfv_sched.cloud import read
-from nfv_sched.cloud import snapshot
 from nfv_sched.ledger import names
+from nfv_sched.ops.snapshot import anonymize
+from nfv_sched.ops.snapshot import codec
+from nfv_sched.ops.snapshot import database
+from nfv_sched.ops.snapshot import file
+from nfv_sched.ops.snapshot import snapshot
 from nfv_sched.tests.functional import base
 from nfv_sched.tests.functional import test_ledger_service
 from nfv_sched.tests.unit.network import neutron_api
@@ -80,7 +80,7 @@ class SnapshotTestCase(base.PCI, test_ledger_service.LedgerTestCase):
             sa.event.listen(engine, 'before_cursor_execute', look)
         writes = len(self.placement_api.writes())
         try:
-            cloud = read.read(
+            cloud = database.read(
                 base.CONF, lambda *args: self.progress.append(args))
         finally:
             for engine in engines:

@@ -21,7 +21,7 @@ import time
 import sqlalchemy as sa
 import testtools
 
-from nfv_sched.cloud import file
+from nfv_sched.ops.snapshot import file
 from nfv_sched.tests.functional import test_ledger_process
 from nfv_sched.tests import mariadb
 from nfv_sched.tests import nova_database
@@ -98,7 +98,7 @@ class ReadOnlyTest(test_ledger_process.ProcessTestCase):
         """Run it; returns exit code, what is told, the cloud and seconds."""
         began = time.monotonic()
         process = self.start('snapshot', 'save', self.file,
-                             module='nfv_sched.cmd.cli')
+                             module='nfv_sched.ops.cli.base')
         out, err = process.communicate(timeout=200)
         self.assertNotIn('Traceback', err)
         told = test_ledger_process.without_progress(err).splitlines()

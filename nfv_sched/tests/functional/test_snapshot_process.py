@@ -22,8 +22,8 @@ from nova.db.main import models as main_models
 from oslo_utils.fixture import uuidsentinel as uuids
 import sqlalchemy as sa
 
-from nfv_sched.cloud import file
-from nfv_sched.cloud import snapshot
+from nfv_sched.ops.snapshot import file
+from nfv_sched.ops.snapshot import snapshot
 from nfv_sched.tests.functional import test_ledger_process
 
 _Kind = snapshot.MissingKind
@@ -64,7 +64,7 @@ class CommandTest(test_ledger_process.ProcessTestCase):
     def save(self, *args):
         """Run it; returns exit code, standard output and errors."""
         process = self.start('snapshot', 'save', self.file, *args,
-                             module='nfv_sched.cmd.cli')
+                             module='nfv_sched.ops.cli.base')
         out, err = process.communicate(timeout=120)
         self.assertNotIn('Traceback', err)
         return (process.returncode, out,

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from testtools import content
 
 from nfv_sched.tests.fuzz import mutations
-from nfv_sched.tests.unit.cmd import watched
+from nfv_sched.tests.unit.ops.commands import watched
 
 SECONDS = float(os.environ.get('NFV_SCHED_FUZZ_SECONDS', '4'))
 

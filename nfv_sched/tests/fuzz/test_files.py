@@ -23,22 +23,22 @@ from testtools import content
 from testtools import content_type
 import yaml
 
-from nfv_sched.cloud import codec
-from nfv_sched.cloud import file
-from nfv_sched.cloud import snapshot
-from nfv_sched.cmd import metrics
-from nfv_sched.cmd import metrics_auth
-from nfv_sched.cmd import source
 from nfv_sched.journal import entry
-from nfv_sched.simulator import examples
+from nfv_sched.ops.cloud import source
+from nfv_sched.ops.cloud_file import examples
+from nfv_sched.ops.metrics import auth
+from nfv_sched.ops.metrics import command as metrics_command
+from nfv_sched.ops.snapshot import codec
+from nfv_sched.ops.snapshot import file
+from nfv_sched.ops.snapshot import snapshot
 from nfv_sched.tests.fuzz import base
 from nfv_sched.tests.fuzz import mutations
 from nfv_sched.tests import snapshots
-from nfv_sched.tests.unit.cmd import base as cmd_base
-from nfv_sched.tests.unit.cmd import test_bad_snapshots
 from nfv_sched.tests.unit.journal import test_entry
-from nfv_sched.tests.unit.machine import test_read
-from nfv_sched.tests.unit.machine import trees
+from nfv_sched.tests.unit.ops.commands import base as cmd_base
+from nfv_sched.tests.unit.ops.commands import test_bad_snapshots
+from nfv_sched.tests.unit.ops.machine import test_read
+from nfv_sched.tests.unit.ops.machine import trees
 
 _CONTROL = re.compile('[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e]')
 _MAX_LINE = 4000
@@ -485,7 +485,7 @@ class FilesTest(cmd_base.CommandTestCase):
                 good[option], chance))
             try:
                 with base.WATCH.watching(self.folder):
-                    metrics.tls_context(mock.Mock(
+                    metrics_command.tls_context(mock.Mock(
                         **{**names, option: path}))
             except source.CloudUnreadError as exc:
                 self.assertLess(len(str(exc)), _MAX_LINE)
@@ -504,11 +504,11 @@ class FilesTest(cmd_base.CommandTestCase):
                 text, chance, _USERS).encode(errors='surrogatepass'), chance))
             try:
                 with base.WATCH.watching(self.folder), base.time_limited():
-                    metrics_auth.read(path).check(
+                    auth.read(path).check(
                         header if chance.random() < 0.5 else
                         mutations.changed_bytes(
                             header.encode(), chance).decode('latin-1'))
-            except metrics_auth.AuthFileError as exc:
+            except auth.AuthFileError as exc:
                 self.assertIn(path, str(exc))
                 self.assertLess(len(str(exc)), _MAX_LINE)
             self.assertEqual([], list(base.WATCH.events))

@@ -13,7 +13,7 @@
 
 import collections
 
-from nfv_sched.cloud import file
+from nfv_sched.ops.snapshot import file
 from nfv_sched.tests.live import base
 from nfv_sched.tests.live import test_tools
 

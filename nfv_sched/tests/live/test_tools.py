@@ -30,7 +30,7 @@ import fixtures
 from prometheus_client import parser
 import pymysql
 
-from nfv_sched.cloud import file
+from nfv_sched.ops.snapshot import file
 from nfv_sched.tests.live import base
 from nfv_sched.tests.live.bed import configuration
 from nfv_sched.tests.live.bed import database
@@ -68,7 +68,7 @@ class ToolsTestCase(base.LiveTestCase):
 
     def command(self, *args):
         """What a shell would run."""
-        return [sys.executable, '-m', 'nfv_sched.cmd.cli', *args,
+        return [sys.executable, '-m', 'nfv_sched.ops.cli.base', *args,
                 *self.configured]
 
     def run_command(self, *args, code=0, live=True):

@@ -34,7 +34,7 @@ import nfv_sched
 from nfv_sched.checks import flavors
 from nfv_sched.checks import scheduler
 from nfv_sched import filters
-from nfv_sched.simulator import configuration
+from nfv_sched.ops.simulator import configuration
 from nfv_sched.tests import base
 from nfv_sched.tests.tempest import config as tempest_config
 

@@ -28,8 +28,8 @@ from stevedore import _cache
 from stevedore import extension
 
 import nfv_sched
+from nfv_sched import extra_specs
 from nfv_sched import filters
-from nfv_sched import policy
 from nfv_sched import rules
 from nfv_sched.tests import strategies
 from nfv_sched.tests.unit import clouds
@@ -84,7 +84,7 @@ class Installed(fixtures.Fixture):
     @staticmethod
     def _forget():
         rules.classes.cache_clear()
-        policy.keys.cache_clear()
+        extra_specs.keys.cache_clear()
 
 
 class ExampleTestCase(test_refusing.RefusingTestCase):
@@ -129,7 +129,7 @@ class ExampleTest(ExampleTestCase):
         self.assertIn('even_nodes', [cls.name for cls in rules.classes()])
         self.assertIn(EVEN, self.filters)
         self.assertEqual(2, len(self.weighers))
-        self.assertIn(KEY, policy.keys())
+        self.assertIn(KEY, extra_specs.keys())
 
     def test_claim_is_held_to_even_nodes(self):
         """By the labels of the nodes; Nova would choose others."""

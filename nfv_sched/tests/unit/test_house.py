@@ -574,7 +574,7 @@ class ChecksTest(base.TestCase):
                 [], beyond_adapters(self.root(filters__odd=text)), text)
 
     def test_cloud_file_words(self):
-        package = 'nfv_sched.simulator.cloud_file'
+        package = 'nfv_sched.ops.cloud_file'
         for text in (
                 f'from {package} import model', f'import {package}.model',
                 f'from {package}.model import HostGroup',
@@ -587,7 +587,7 @@ class ChecksTest(base.TestCase):
                 simulator__cloud_file__odd=text, tests__odd=text)), text)
         for text in (f'from {package} import loader',
                      f'from {package} import problems',
-                     'from nfv_sched.simulator import scenario',
+                     'from nfv_sched.ops.simulator import scenario',
                      "text = '5 rules'"):
             self.assertEqual(
                 [], cloud_file_words(self.root(advice__odd=text)), text)

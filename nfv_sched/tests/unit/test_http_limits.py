@@ -18,14 +18,14 @@ import fixtures
 from keystoneauth1 import exceptions as ks_exceptions
 from keystoneauth1 import session as ks_session
 
-from nfv_sched.cloud import api
 from nfv_sched import http_limits
 from nfv_sched.ledger import client
 from nfv_sched.network import neutron
+from nfv_sched.ops.snapshot import api
 from nfv_sched.tests import http_server
-from nfv_sched.tests.unit.cloud import nova_api
 from nfv_sched.tests.unit.network import base
 from nfv_sched.tests.unit.network import neutron_api
+from nfv_sched.tests.unit.ops.snapshot import nova_api
 
 _SECONDS = 0.1  # timeout of all readers
 _BYTES = 10 ** 6  # limit of all answers
@@ -178,7 +178,7 @@ class LimitsTest(base.NeutronTestCase):
         self.addCleanup(self.other.stop)
         for name, value in (
             ('nfv_sched.http_limits.ANSWER_BYTES', _BYTES),
-            ('nfv_sched.cloud.api.TIMEOUT', _SECONDS),
+            ('nfv_sched.ops.snapshot.api.TIMEOUT', _SECONDS),
         ):
             self.useFixture(fixtures.MonkeyPatch(name, value))
         self.cloud = nova_api.CloudAPI()

@@ -20,12 +20,12 @@ from nova.scheduler import filters as nova_filters
 from oslo_utils.fixture import uuidsentinel as uuids
 from oslo_utils import uuidutils
 
-from nfv_sched.advice import journal
 from nfv_sched.filters import nfv_topology
 from nfv_sched.filters import vswitch_numa_affinity
 from nfv_sched.journal import entry
 from nfv_sched.journal import files
 from nfv_sched.network import sources
+from nfv_sched.ops.journal import journal
 from nfv_sched import process
 from nfv_sched import reasons
 from nfv_sched import refusals

@@ -17,9 +17,9 @@ import textwrap
 
 from nova import objects
 
+from nfv_sched import extra_specs
 from nfv_sched.network import demand
 from nfv_sched.numa import topology
-from nfv_sched import policy
 from nfv_sched import request
 from nfv_sched.tests import base
 from nfv_sched.tests import strategies
@@ -64,7 +64,7 @@ class TestRead(base.TestCase):
 
     def test_nothing_is_asked(self):
         found = read(clouds.spec(numa=False))
-        self.assertIs(policy.NO_POLICY, found.policy)
+        self.assertIs(extra_specs.NO_POLICY, found.policy)
         self.assertEqual((None, (), (), set(), False), (
             found.guest, found.rules, found.demands, found.physnets,
             found.tunneled))

@@ -27,7 +27,7 @@ import sys
 import fixtures
 import testtools
 
-from nfv_sched.cmd import cli
+from nfv_sched.ops.cli import base as cli_base
 from nfv_sched.tests import base
 
 ROOT = pathlib.Path(base.__file__).parents[2]
@@ -41,8 +41,8 @@ NOVA_CONF = '/etc/nova/nova.conf'
 
 #: A program as pip makes it.
 PROGRAM = """\
-import sys
 from nfv_sched.cmd.ledger import main
+import sys
 sys.exit(main())
 """
 
@@ -112,7 +112,7 @@ class UnitsTest(base.TestCase):
             for words in commands(path):
                 if words[0].endswith('/nfv-sched'):
                     factory, _, rest = (
-                        cli.NFVSched().command_manager.find_command(
+                        cli_base.NFVSched().command_manager.find_command(
                             words[1:]))
                     parsed = factory(None, None).get_parser(
                         'nfv-sched').parse_args(rest)

@@ -126,10 +126,10 @@ class TroubleshootingTest(testtools.TestCase):
         self.assertGreater(len(self.reasons), 50)
         self.assertGreater(len(self.entries), 50)
         files = {path for path, _parts in self.reasons}
-        for path in ('policy.py', 'request.py', 'host/decide.py',
+        for path in ('extra_specs.py', 'request.py', 'host/decide.py',
                      'filters/base.py', 'filters/network.py',
-                     'network/quantity.py', 'filters/vswitch_port_limit.py',
-                     'numa/shortage.py', 'numa/decide.py', 'rules/base.py',
+                     'filters/vswitch_port_limit.py', 'network_limits/allowance.py',
+                     'numa/shortage.py', 'numa/decide.py', 'numa/rule.py',
                      'rules/pci.py'):
             self.assertIn(path, files)
 

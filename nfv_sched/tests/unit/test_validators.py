@@ -14,7 +14,7 @@
 from nova.api.validation.extra_specs import validators
 from nova import exception
 
-from nfv_sched import policy
+from nfv_sched import extra_specs
 from nfv_sched.tests import base
 from nfv_sched import validators as nfv_validators
 
@@ -64,7 +64,7 @@ class TestValidators(base.TestCase):
 
     def test_every_key_and_synonym(self):
         names = {v.name for v in nfv_validators.register()}
-        for key, synonym in policy.SYNONYMS.items():
+        for key, synonym in extra_specs.SYNONYMS.items():
             suffix = '{id}' if key.endswith('.') else ''
             self.assertIn(key + suffix, names)
             self.assertIn(synonym + suffix, names)
@@ -73,13 +73,13 @@ class TestValidators(base.TestCase):
         """What the API takes the scheduler knows, and no more."""
         names = {v.name.partition('{')[0]
                  for v in nfv_validators.register()}
-        known = {key[:key.find('.') + 1] or key for key in policy.keys()}
+        known = {key[:key.find('.') + 1] or key for key in extra_specs.keys()}
         self.assertEqual(known, {
-            name for name in names if name.startswith(policy.NAMESPACE)})
+            name for name in names if name.startswith(extra_specs.NAMESPACE)})
         for key in ('nfv:vswitch_affinity', 'nfv:numa_node', 'nfv:nonsense'):
             self.assertRaises(exception.ValidationError,
                               validators.validate, key, '0')
-            self.assertNotEqual((), policy.parse({key: '0'}).errors)
+            self.assertNotEqual((), extra_specs.parse({key: '0'}).errors)
 
     def test_parameters(self):
         """What follows the point of a key is described."""
@@ -109,5 +109,5 @@ class TestValidators(base.TestCase):
                 except exception.ValidationError:
                     valid = False
                 self.assertEqual(
-                    valid, not policy.parse({key: value}).errors,
+                    valid, not extra_specs.parse({key: value}).errors,
                     (key, value))

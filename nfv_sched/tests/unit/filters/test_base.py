@@ -17,12 +17,12 @@ from unittest import mock
 from nova import exception
 from nova.scheduler import filters as nova_filters
 
+from nfv_sched import active_rules
 from nfv_sched.filters import all_filters
 from nfv_sched.filters import nfv_topology
 from nfv_sched.filters import vswitch_numa_affinity
 from nfv_sched import refusals
 from nfv_sched import request
-from nfv_sched import terms
 from nfv_sched.tests import base as tests_base
 from nfv_sched.tests.unit import clouds
 from nfv_sched.tests.unit.filters import base
@@ -72,13 +72,13 @@ class TestPrepared(base.FilterTestCase):
         self.spec = clouds.spec('strict')
 
     def run_with(self, cls, name, **kwargs):
-        with mock.patch.object(terms, name, **kwargs) as mocked:
+        with mock.patch.object(active_rules, name, **kwargs) as mocked:
             return cls().filter_all(self.hosts, self.spec), mocked
 
     def test_once(self):
         for cls in (nfv_topology.NFVTopologyFilter,
                     vswitch_numa_affinity.VSwitchNUMAAffinityFilter):
-            passed, mocked = self.run_with(cls, 'of', wraps=terms.of)
+            passed, mocked = self.run_with(cls, 'of', wraps=active_rules.of)
             self.assertEqual(self.hosts, passed)
             mocked.assert_called_once()
 

@@ -16,8 +16,8 @@ from nova import exception
 from nfv_sched.filters import network as network_filter
 from nfv_sched.ledger import names as ledger_names
 from nfv_sched.ledger import reader
-from nfv_sched.network import turn
-from nfv_sched.network import visit
+from nfv_sched.network_limits import contention
+from nfv_sched.network_limits import figures
 from nfv_sched import request as nfv_request
 from nfv_sched.tests.unit.filters import network
 from nfv_sched.tests.unit.network import snapshots
@@ -44,8 +44,8 @@ class TestLedger(network.NetworkTestCase):
     def spec(self, *args, **kwargs):
         """A request for which Placement was asked."""
         spec = super().spec(*args, **kwargs)
-        visit.placement_asked(spec)
-        visit.placement_answered(spec, self.summaries)
+        figures.placement_asked(spec)
+        figures.placement_answered(spec, self.summaries)
         return spec
 
     def claimed(self, host):
@@ -246,9 +246,9 @@ class TestLedger(network.NetworkTestCase):
                 self.neutron({'number': shown})
                 self.ledgers(ports=3)
                 spec = super().spec(2)
-                visit.placement_asked(spec)
+                figures.placement_asked(spec)
                 self.place(2)
-                visit.placement_answered(spec, self.summaries)
+                figures.placement_answered(spec, self.summaries)
                 self.assertEqual(passing, self.passing(
                     [self.host()], spec, index=None))
 
@@ -257,9 +257,9 @@ class TestLedger(network.NetworkTestCase):
         self.show(None)
         self.ledgers(ports=3)
         spec = super().spec(2)
-        visit.placement_asked(spec)
+        figures.placement_asked(spec)
         self.place(2)
-        visit.placement_answered(spec, self.summaries)
+        figures.placement_answered(spec, self.summaries)
         host = self.host()
         self.assertEqual(['host1'], self.passing([host], spec, PORTS))
         self.assertTrue(host.allocation_candidates)
@@ -304,7 +304,7 @@ class TestLedger(network.NetworkTestCase):
         self.passing([host], spec)
         self.assertTrue(host.allocation_candidates)
         self.assertEqual([], self.passing([self.host()], other, index=None))
-        turn.give_back(nfv_request.note_of(spec))
+        contention.give_back(nfv_request.note_of(spec))
         self.assertEqual(['host1'], self.passing(
             [self.host()], other, index=None))
 

@@ -24,8 +24,8 @@ from nfv_sched.filters import nfv_topology
 from nfv_sched.filters import pci_numa_affinity
 from nfv_sched.filters import vswitch_numa_affinity
 from nfv_sched.network import demand as network_demand
-from nfv_sched.network import recent
-from nfv_sched.network import turn
+from nfv_sched.network import reservations
+from nfv_sched.network_limits import contention
 from nfv_sched import request as nfv_request
 from nfv_sched.tests.unit import clouds
 from nfv_sched.tests.unit.filters import network
@@ -309,7 +309,7 @@ class TestContested(network.NetworkTestCase):
     def test_long_multi_create(self):
         """A request keeps what it took while it goes on."""
         hosts, spec = self.hosts('host1'), self.spec(1)
-        now, step = time.monotonic(), 0.8 * recent.TAKE_SECONDS
+        now, step = time.monotonic(), 0.8 * reservations.TAKE_SECONDS
         for index in range(3):
             spec.instance_uuid = UUIDS[index]
             with fixtures.MonkeyPatch(
@@ -340,7 +340,7 @@ class TestContested(network.NetworkTestCase):
         self.assertTrue(hosts[0].allocation_candidates)
         now = time.monotonic()
         self.useFixture(fixtures.MonkeyPatch(
-            'time.monotonic', lambda: now + recent.TAKE_SECONDS + 1))
+            'time.monotonic', lambda: now + reservations.TAKE_SECONDS + 1))
         self.assertEqual(['host1'], self.passing(
             self.hosts('host1'), self.spec(3, instance=UUIDS[1])))
 
@@ -373,7 +373,7 @@ class TestContested(network.NetworkTestCase):
         objects.Selection.from_host_state(hosts[0])
         now = time.monotonic()
         self.useFixture(fixtures.MonkeyPatch(
-            'time.monotonic', lambda: now + recent.TAKE_SECONDS + 1))
+            'time.monotonic', lambda: now + reservations.TAKE_SECONDS + 1))
         self.assertEqual([], self.passing(
             self.hosts('host1'), self.spec(2, instance=UUIDS[1]), index=1))
 
@@ -407,7 +407,7 @@ class TestContested(network.NetworkTestCase):
             self.claim(hosts, spec)
         # The last server's own room does not stand in its way.
         self.assertEqual(['host1'], self.passing(hosts, spec, index=2))
-        turn.give_back(nfv_request.note_of(spec))
+        contention.give_back(nfv_request.note_of(spec))
         self.assertEqual(set(UUIDS[:3]), set(self.recent.servers_on('host1')))
 
     def test_other_filters(self):

@@ -3,16 +3,16 @@
 
 import dataclasses
 
+from nfv_sched import active_rules
 from nfv_sched.host import decide
 from nfv_sched.numa import decide as numa_decide
+from nfv_sched.numa import rule as numa_rule
 from nfv_sched.numa import topology
 from nfv_sched import reasons
 from nfv_sched import request as nfv_request
-from nfv_sched.rules import base as rules_base
 from nfv_sched.rules import shared_vcpu
 from nfv_sched.rules import threads
 from nfv_sched.rules import vswitch
-from nfv_sched import terms as nfv_terms
 from nfv_sched.tests import base
 from nfv_sched.tests.unit import clouds
 from nfv_sched.tests.unit.numa import base as numa_base
@@ -34,7 +34,7 @@ class DecideTestCase(base.TestCase):
         """Read a request: the request, and its terms."""
         note = nfv_request.note_of(spec)
         self.request = note.read(spec)
-        self.terms = nfv_terms.of(note, self.request)
+        self.terms = active_rules.of(note, self.request)
         return self.request, self.terms
 
     def resources(self, numa_topology, devices=None, cpu_ratio=1.0,
@@ -287,7 +287,7 @@ class BrokenRulesTest(DecideTestCase):
 
     def broken(self, rules, guest=None, chosen=None, **more):
         """Orders of the rules that are not kept."""
-        pinning = None if chosen is None else rules_base.Pinning(
+        pinning = None if chosen is None else numa_rule.Pinning(
             chosen, [()] * len(chosen), frozenset())
         return [each.order for each in decide.broken_rules(
             rules, topology.host_topology(clouds.host_topology()),
@@ -311,7 +311,7 @@ class BrokenRulesTest(DecideTestCase):
         """It may be known from the networks of the server."""
         rule = vswitch.VSwitchRule('switch', True)
         host = topology.host_topology(clouds.host_topology(switch=None))
-        pinning = rules_base.Pinning((0,), [()], frozenset())
+        pinning = numa_rule.Pinning((0,), [()], frozenset())
         for networks_known in True, False:
             self.assertEqual(networks_known, bool(list(decide.broken_rules(
                 [rule], host, numa_base.NAMES,

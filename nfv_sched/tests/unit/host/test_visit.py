@@ -13,10 +13,10 @@
 
 from unittest import mock
 
+from nfv_sched import active_rules
 from nfv_sched.host import visit
 from nfv_sched.numa import decide as numa_decide
 from nfv_sched import request as nfv_request
-from nfv_sched import terms
 from nfv_sched.tests import base
 from nfv_sched.tests.unit import clouds
 
@@ -36,7 +36,7 @@ class VisitTest(base.TestCase):
         note = nfv_request.note_of(self.spec)
         request = note.read(self.spec)
         return visit.of(self.host, note).judge(
-            self.host, request, terms.of(note, request, name, True))
+            self.host, request, active_rules.of(note, request, name, True))
 
     def preview(self):
         """What a weigher is told."""
@@ -44,7 +44,7 @@ class VisitTest(base.TestCase):
         request = note.read(self.spec)
         return visit.of(self.host, note).decision(
             self.host, request,
-            terms.of(note, request, 'VSwitchNUMAAffinityFilter'))
+            active_rules.of(note, request, 'VSwitchNUMAAffinityFilter'))
 
     @property
     def labels(self):

@@ -20,9 +20,9 @@ from unittest import mock
 
 import fixtures
 
-from nfv_sched.advice import journal
 from nfv_sched.journal import entry
 from nfv_sched.journal import files
+from nfv_sched.ops.journal import journal
 from nfv_sched.tests import base
 from nfv_sched.tests.unit.journal import test_entry
 

@@ -19,9 +19,9 @@ import time
 
 import fixtures
 
-from nfv_sched.advice import journal
 from nfv_sched.journal import files
 from nfv_sched.journal import writer
+from nfv_sched.ops.journal import journal
 from nfv_sched import process
 from nfv_sched.tests import base
 from nfv_sched.tests.unit.journal import test_entry

@@ -16,7 +16,7 @@ import dataclasses
 from nfv_sched.ledger import names
 from nfv_sched.network import neutron
 from nfv_sched.network import usage
-from nfv_sched.simulator import network as simulated
+from nfv_sched.ops.simulator import network as simulated
 
 
 def snapshot(ports=(), rules=None, default_groups=None, agents=(),

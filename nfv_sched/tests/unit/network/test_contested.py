@@ -24,7 +24,7 @@ from nova import exception
 from nova.scheduler import host_manager
 from nova.scheduler import manager
 
-from nfv_sched.network import turn
+from nfv_sched.network_limits import contention
 from nfv_sched.tests import base
 
 _CANDIDATES = 'allocation_candidates'
@@ -85,15 +85,15 @@ class ContestedTest(base.TestCase):
     def test_truth(self):
         for answer in True, False:
             self.assertIs(answer, bool(
-                turn.Contested([{}], mock.sentinel.network, lambda: answer)))
+                contention.Contested([{}], mock.sentinel.network, lambda: answer)))
         self.assertFalse(
-            turn.Contested([], mock.sentinel.network, lambda: True))
+            contention.Contested([], mock.sentinel.network, lambda: True))
 
     def test_no_error_reaches_the_claim(self):
         """Nova claims the host if it cannot be told whether there is room."""
         for error in ZeroDivisionError, exception.NoValidHost(reason='full'):
             with self.subTest(error):
-                self.assertTrue(turn.Contested(
+                self.assertTrue(contention.Contested(
                     [{}], mock.sentinel.network,
                     mock.Mock(side_effect=error)))
                 self.assertIn('Room on a host cannot be taken',

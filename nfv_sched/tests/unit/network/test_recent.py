@@ -17,7 +17,7 @@ import weakref
 import fixtures
 
 from nfv_sched.network import demand
-from nfv_sched.network import recent
+from nfv_sched.network import reservations
 from nfv_sched.tests import base
 from nfv_sched.tests.unit.network import snapshots
 
@@ -33,7 +33,7 @@ class MemoryTest(base.TestCase):
 
     def setUp(self):
         super().setUp()
-        self.recent = recent.Memory()
+        self.recent = reservations.Memory()
 
     def unseen(self, snapshot, host='host1'):
         return self.recent.unseen(snapshot, host)
@@ -238,7 +238,7 @@ class MovesTest(base.TestCase):
 
     def setUp(self):
         super().setUp()
-        self.recent = recent.Memory()
+        self.recent = reservations.Memory()
 
     def shown(self, *hosts, **kwargs):
         """What Neutron shows of the ports of the guest."""
@@ -307,7 +307,7 @@ class UnshownTest(base.TestCase):
 
     def setUp(self):
         super().setUp()
-        self.recent = recent.Memory()
+        self.recent = reservations.Memory()
         self.now = 1000.0
         self.useFixture(fixtures.MonkeyPatch(
             'time.monotonic', lambda: self.now))
@@ -358,7 +358,7 @@ class UnshownTest(base.TestCase):
         self.take('vm', 1022.0)
         self.recent.release('host1', 'vm')
         self.assertUnshown(0, 0)
-        self.now = 1022.0 - recent.TAKE_SECONDS
+        self.now = 1022.0 - reservations.TAKE_SECONDS
         self.take('vm', self.now - 1)
         self.assertUnshown(0, 0)
 
@@ -381,4 +381,4 @@ class UnshownTest(base.TestCase):
                 (-3, -3, 0, 0, 50, 1),
                 (5, None, 1, 1, 5, 2)):
             with self.subTest(figures=figures):
-                self.assertEqual(expected, recent.left(*figures))
+                self.assertEqual(expected, reservations.left(*figures))

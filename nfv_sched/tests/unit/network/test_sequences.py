@@ -33,8 +33,8 @@ import types
 import fixtures
 
 from nfv_sched.ledger import names as ledger_names
-from nfv_sched.ledger import publisher
-from nfv_sched.ledger import unused
+from nfv_sched.ledger_service import publisher
+from nfv_sched.ledger_service import unused
 from nfv_sched.nova import database
 from nfv_sched.tests import base
 from nfv_sched.tests.unit.network import placement_model
@@ -678,7 +678,7 @@ class SequencesTest(base.TestCase):
         logging.getLogger('nfv_sched').setLevel(logging.WARNING)
         for name, value in (
             # What is released silently is found after so many rounds.
-            ('nfv_sched.ledger.publisher.ROUNDS', ROUNDS),
+            ('nfv_sched.ledger_service.publisher.ROUNDS', ROUNDS),
             ('nfv_sched.ledger.client.connect',
              lambda conf: self.sequence.connect(conf)),
             ('nfv_sched.network.neutron.Reader',

@@ -23,7 +23,7 @@ import time
 import fixtures
 
 from nfv_sched.network import neutron
-from nfv_sched.network import recent
+from nfv_sched.network import reservations
 from nfv_sched.tests.unit.network import base
 from nfv_sched.tests.unit.network import neutron_api
 
@@ -270,7 +270,7 @@ class SnapshotSourceTest(base.NeutronTestCase):
             'nfv_sched.network.neutron.NeutronRefresher.FIRST_PAUSE', 1.0))
         self.useFixture(fixtures.MonkeyPatch(
             'random.uniform', lambda low, high: 1.0))
-        refresher = neutron.NeutronRefresher(neutron.CONF, recent.Memory())
+        refresher = neutron.NeutronRefresher(neutron.CONF, reservations.Memory())
         pauses = []
         for refresher.failures in range(9):
             pauses.append(refresher.pause(2.0))

@@ -29,7 +29,7 @@ backend.init_backend(backend.BackendType.THREADING)
 from oslo_service import service  # noqa: E402
 
 from nfv_sched.network import neutron  # noqa: E402
-from nfv_sched.network import visit  # noqa: E402
+from nfv_sched.network_limits import figures  # noqa: E402
 
 WORKERS = 2
 
@@ -46,7 +46,7 @@ class Worker(service.Service):
     def _look():
         ports = None
         while True:
-            snapshot = visit.process_sources().figures.get()
+            snapshot = figures.process_sources().figures.get()
             if snapshot is not None and len(snapshot.ports) != ports:
                 ports = len(snapshot.ports)
                 print(json.dumps([os.getpid(), ports]), flush=True)
@@ -56,7 +56,7 @@ class Worker(service.Service):
 def main():
     """Fork the workers and wait for a signal to end them."""
     neutron.CONF(['--config-file', sys.argv[1]], project='nova')
-    if visit.process_sources().figures.get() is None:
+    if figures.process_sources().figures.get() is None:
         sys.exit('the parent has no snapshot')
     service.launch(neutron.CONF, Worker(), workers=WORKERS).wait()
 

@@ -19,13 +19,13 @@ from nova import exception
 
 from nfv_sched.ledger import names
 from nfv_sched.nova import scheduler as nova_scheduler
-from nfv_sched.simulator import nova_api
+from nfv_sched.ops.simulator import nova_internals
 from nfv_sched.tests import base as unit_base
 from nfv_sched.tests.unit import clouds
-from nfv_sched.tests.unit.simulator import base
-from nfv_sched.tests.unit.simulator import test_network
+from nfv_sched.tests.unit.ops.simulator import base
+from nfv_sched.tests.unit.ops.simulator import test_network
 
-MANAGER = nova_api.SchedulerManager
+MANAGER = nova_internals.SchedulerManager
 
 
 class PlacementAnswersTest(base.SimulatorTestCase):
@@ -38,7 +38,7 @@ class PlacementAnswersTest(base.SimulatorTestCase):
         self.useFixture(fixtures.MonkeyPatch(
             'nova.scheduler.manager.SchedulerManager._schedule',
             MANAGER._schedule))
-        self.filters = nova_api.request_filter.ALL_REQUEST_FILTERS
+        self.filters = nova_internals.request_filter.ALL_REQUEST_FILTERS
         before = list(self.filters)
         self.addCleanup(self.filters.__setitem__, slice(None), before)
 
@@ -72,7 +72,7 @@ class PlacementAnswersTest(base.SimulatorTestCase):
         (spec, nothing), (same, summaries) = self.calls
         self.assertIs(spec, same)
         self.assertIsNone(nothing)
-        self.assertIsInstance(spec, nova_api.objects.RequestSpec)
+        self.assertIsInstance(spec, nova_internals.objects.RequestSpec)
         east, = [host for host in result.hosts if host.name == 'east']
         summary = summaries[names.provider_uuid(east.uuid)]
         self.assertEqual([names.TRAIT], summary['traits'])

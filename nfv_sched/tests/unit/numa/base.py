@@ -19,11 +19,11 @@ from nfv_sched.numa import evaluation as numa_evaluation
 from nfv_sched.numa import fit
 from nfv_sched.numa import labels
 from nfv_sched.numa import pci
+from nfv_sched.numa import rule
 from nfv_sched.numa import topology
-from nfv_sched.rules import base as rules_base
 from nfv_sched.tests.unit import clouds
 
-NAMES = rules_base.Names(clouds.VSWITCH, 'nfv_node')
+NAMES = rule.Names(clouds.VSWITCH, 'nfv_node')
 
 
 def unlike_guest(*vcpus, **fields):

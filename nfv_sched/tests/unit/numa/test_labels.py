@@ -15,7 +15,7 @@ import itertools
 
 from nova import objects
 
-from nfv_sched.rules import base as rules_base
+from nfv_sched.numa import rule as numa_rule
 from nfv_sched.rules import vswitch
 from nfv_sched.tests import base as tests_base
 from nfv_sched.tests import strategies
@@ -126,7 +126,7 @@ class TestGround(tests_base.TestCase):
         return numa_base.ground(found, devices, groups)
 
     def goal(self, ground, *rules, masks=None):
-        return rules_base.Goal(
+        return numa_rule.Goal(
             masks or ground.evaluation.masks,
             tuple((rule, rule.read(ground.host, ground.names))
                   for rule in rules))

@@ -11,7 +11,7 @@
 #    under the License.
 """Guest nodes on given host nodes."""
 
-from nfv_sched.rules import base as rule_base
+from nfv_sched.numa import rule as numa_rule
 from nfv_sched.rules import node_map
 from nfv_sched.tests import strategies
 from nfv_sched.tests.unit import clouds
@@ -116,7 +116,7 @@ class TestRule(base.FilterTestCase):
                 ((0, 1), 'nfv:numa_node.1=0: host NUMA node 0 needed, it is '
                          'on 1')):
             broken = rule.broken((0b01,), ground,
-                                 rule_base.Pinning(chosen, ((), ())))
+                                 numa_rule.Pinning(chosen, ((), ())))
             self.assertEqual(said, broken and str(broken))
 
     def test_always_where_nova_may_mistake_guest_nodes(self):

@@ -18,7 +18,7 @@ from nova.scheduler.filters import pci_passthrough_filter
 from oslo_serialization import jsonutils
 
 from nfv_sched.filters import nfv_topology
-from nfv_sched.rules import base as rule_base
+from nfv_sched.numa import rule as numa_rule
 from nfv_sched.rules import pci
 from nfv_sched.tests import strategies
 from nfv_sched.tests.unit import clouds
@@ -361,12 +361,12 @@ class TestRule(base.PCITestCase):
         ground = numa_base.ground(found, numa_base.devices(
             found, {0: 1, 1: 3}, clouds.pci_request(4, 'preferred')))
         self.assertIn(': all PCI devices on its NUMA nodes needed, 3 of 4 are',
-                      str(rule.broken(None, ground, rule_base.Pinning(
+                      str(rule.broken(None, ground, numa_rule.Pinning(
                           (1,), ((),)))))
         ground = numa_base.ground(found, numa_base.devices(
             found, {1: 4}, clouds.pci_request(4, 'preferred')))
         self.assertIsNone(rule.broken(
-            None, ground, rule_base.Pinning((1,), ((),))))
+            None, ground, numa_rule.Pinning((1,), ((),))))
 
     def test_always(self):
         """By Nova's own policy, without any label."""

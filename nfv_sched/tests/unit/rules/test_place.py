@@ -22,9 +22,9 @@ from nova import exception
 from nova import objects
 from nova.virt import hardware
 
+from nfv_sched.numa import rule as numa_rule
 from nfv_sched import request as nfv_request
 from nfv_sched import rules
-from nfv_sched.rules import base as rules_base
 from nfv_sched.rules import place
 from nfv_sched.tests import base as tests_base
 from nfv_sched.tests import outcomes
@@ -39,7 +39,7 @@ AWAY = outcomes.AWAY_FROM
 class TestLabels(tests_base.TestCase):
     """Which label is that of which place."""
 
-    NAMES = rules_base.Names('nfv_vswitch', 'nfv_node')
+    NAMES = numa_rule.Names('nfv_vswitch', 'nfv_node')
 
     def test_places(self):
         for name in ('osd', 'nodes', 'node', 'node0x', 'node-1', 'node00',
@@ -54,7 +54,7 @@ class TestLabels(tests_base.TestCase):
             self.assertIsNone(place.place_of(label, self.NAMES), label)
 
     def test_other_names(self):
-        names = rules_base.Names('switch', 'numa')
+        names = numa_rule.Names('switch', 'numa')
         for label, name in (
                 ('switch', 'vswitch'), ('nfv_vswitch', None),
                 ('nfv_node0', 'node0'), ('numa0', None),
@@ -62,7 +62,7 @@ class TestLabels(tests_base.TestCase):
             self.assertEqual(name, place.place_of(label, names), label)
         self.assertEqual('switch', place.label_of('vswitch', names))
         # Whose labels are alike, those of nodes and of the switch count.
-        names = rules_base.Names('nfv_osd', 'nfv_')
+        names = numa_rule.Names('nfv_osd', 'nfv_')
         for label, name in (('nfv_osd', 'vswitch'), ('nfv_0', None),
                             ('nfv_x0', 'x0')):
             self.assertEqual(name, place.place_of(label, names), label)

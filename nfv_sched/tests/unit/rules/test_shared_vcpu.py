@@ -14,8 +14,8 @@
 from nova import objects
 from nova.scheduler.filters import numa_topology_filter
 
+from nfv_sched.numa import rule as numa_rule
 from nfv_sched.numa import topology
-from nfv_sched.rules import base as rule_base
 from nfv_sched.rules import shared_vcpu
 from nfv_sched.tests import strategies
 from nfv_sched.tests.unit import clouds
@@ -184,7 +184,7 @@ class TestRule(base.SharedVCPUTestCase):
                 (1, 'nfv:shared_vcpu=0: 1 shared CPUs on its NUMA node '
                     'needed, node 1 has 0')):
             broken = self.rule().broken(
-                None, ground, rule_base.Pinning((cell,), ((),)))
+                None, ground, numa_rule.Pinning((cell,), ((),)))
             self.assertEqual(said, broken and str(broken))
 
     def test_left(self):

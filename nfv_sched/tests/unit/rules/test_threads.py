@@ -13,7 +13,7 @@
 
 from nova import objects
 
-from nfv_sched.rules import base as rule_base
+from nfv_sched.numa import rule as numa_rule
 from nfv_sched.rules import threads as threads_rule
 from nfv_sched.tests import strategies
 from nfv_sched.tests.unit import clouds
@@ -112,7 +112,7 @@ class TestBroken(base.JointTestCase):
             guest, None, {'hw:cpu_policy': 'dedicated',
                           'hw:cpu_thread_policy': policy}))
         found = of_guest.broken(None, numa_base.ground(
-            numa_base.evaluation(host, guest)), rule_base.Pinning(
+            numa_base.evaluation(host, guest)), numa_rule.Pinning(
                 (0,), (pins,), frozenset(others)))
         return found and str(found)
 

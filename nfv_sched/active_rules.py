@@ -1,0 +1,157 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Which rules count for a request, and the options to decide by.
+
+A rule of the request counts if a filter that keeps it is enabled.  Worked out
+once for each server and kept on the request note.
+"""
+
+from collections.abc import Mapping
+import functools
+
+from nfv_sched.nova import scheduler
+from nfv_sched.numa import decide
+from nfv_sched.numa import evaluation
+from nfv_sched.numa import rule as numa_rule
+from nfv_sched.request import DecisionOptions
+from nfv_sched.request import Request
+from nfv_sched.request import RequestNote
+
+_STOCK = 'NUMATopologyFilter'
+_TOPOLOGY = 'NFVTopologyFilter'
+
+
+@functools.lru_cache(maxsize=16)
+def _places(names: tuple[str, ...]) -> Mapping[str, int]:
+    return {name: place for place, name in enumerate(names)}
+
+
+def settings(note: RequestNote) -> DecisionOptions:
+    """The options for a request; read on first use.
+
+    :param note: the note of the request
+    """
+    known = note.settings
+    if known is None:
+        options = scheduler.CONF.nfv_sched
+        known = note.settings = DecisionOptions(
+            numa_rule.Names(options.vswitch_label, options.node_label_prefix),
+            options.strict_enforcement == 'predicted',
+            evaluation.CellSorting(
+                scheduler.packs_numa_cells(),
+                scheduler.claims_sort_by_devices()),
+            options.moves_without_limits == 'refuse' and
+            not scheduler.live_migration_carries_limits(),
+            options.numa_fragmentation_within_host,
+            _places(tuple(scheduler.enabled_filters())))
+    return known
+
+
+def left_to_others(note: RequestNote, name: str,
+                   decision: decide.Decision) -> bool:
+    """Whether a refused host is to be refused by a later filter, not this one.
+
+    Nova's log then names the filter of the rule that the host failed.  If that
+    filter is not enabled, or has run before this one, this one refuses.
+
+    :param note: the note of the request
+    :param name: class name of the filter that asks
+    :param decision: the decision that refuses the host
+    """
+    filters = settings(note).filters
+    place = filters.get(name)
+    if place is None:
+        return False
+    for refusing in decision.refused_by:
+        after = filters.get(refusing)
+        if after is not None:
+            # Do not let the host reach Nova's own NUMA filter in between: on
+            # a full host that may search for minutes.
+            return after > place and not (
+                decision.refused_by == decide.FIT
+                and place < filters.get(_STOCK, -1) < after)
+    return False
+
+
+def of(note: RequestNote, request: Request, name: str | None = None,
+       stays: bool = False) -> decide.Terms:
+    """The terms by which the hosts of a request are decided about.
+
+    A rule counts if its filter is enabled.  All of them count already for the
+    first filter, so that a host is decided about only once.
+
+    :param note: the note of the request
+    :param request: the request
+    :param name: class name of a filter whose rules count, enabled or not
+    :param stays: whether they count for later calls, too
+    """
+    ran = note.ran
+    if name is not None and name not in ran and (
+            name not in settings(note).filters):
+        ran = (*ran, name)
+        if stays:
+            note.ran = ran
+    known = note.terms.get(ran)
+    if known is None:
+        known = note.terms[ran] = _of(settings(note), request, ran)
+    return known
+
+
+def deciding(note: RequestNote, request: Request) -> decide.Terms | None:
+    """The terms by which the enabled filters decide about hosts.
+
+    :param note: the note of the request
+    :param request: the request
+    :returns: None if no filter of NUMA placement of ours has a say
+    """
+    filters = settings(note).filters
+    if _TOPOLOGY in filters and (request.guest is not None or request.rules):
+        return of(note, request)
+    if any(name in filters for rule in request.rules
+           for name in rule.filters):
+        return of(note, request)
+    return None
+
+
+def limits_claim(note: RequestNote, request: Request) -> bool:
+    """Whether an enabled filter hands NUMA limits to the claim.
+
+    :param note: the note of the request
+    :param request: the request
+    """
+    return _STOCK in settings(note).filters or (
+        deciding(note, request) is not None)
+
+
+def _of(options: DecisionOptions, request: Request,
+        ran: tuple[str, ...]) -> decide.Terms:
+    order = {name: len(options.filters) + place
+             for place, name in enumerate(ran)}
+    order.update(options.filters)
+    rules = []
+    for rule in request.rules:
+        place = min([order[name] for name in rule.filters
+                     if name in order], default=None)
+        if rule.steers and (rule.general or place is not None):
+            rules.append((-1 if rule.general else place, rule))
+    ordered = tuple([rule for _place, rule in sorted(
+        rules, key=lambda item: item[0])])
+    return decide.Terms(
+        ordered, any(rule.ours for rule in request.rules), options.names,
+        options.predicted_is_enough,
+        request.is_move and options.limits_lost,
+        tuple([rule for rule in ordered if rule.caps]),
+        tuple([rule for rule in request.rules
+               if type(rule).never is not numa_rule.Rule.never]),
+        options.sorting,
+        options.keeps_room and request.guest is not None and
+        _TOPOLOGY in options.filters)

@@ -1,0 +1,223 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""What limits count, ports and security-group rules, and what is left of it.
+
+What a host carries is what Neutron shows and what this process has placed
+since; in a cloud with a ledger, Placement's answer counts as well.
+"""
+
+from collections.abc import Callable
+import math
+import operator
+import typing as ty
+
+from nfv_sched.ledger import names
+from nfv_sched.network import demand as network_demand
+from nfv_sched.network import limits as network_limits
+from nfv_sched.network import reservations
+from nfv_sched.network import usage
+from nfv_sched.nova import scheduler
+from nfv_sched import reasons
+
+
+class Quantity(ty.NamedTuple):
+    """What a limit counts.
+
+    :ivar resource_class: its resource class in the ledger
+    :ivar order: position of its reasons
+    :ivar noun: how reasons call it
+    :ivar need: how much a guest takes, from its ``NetworkDemand``
+    :ivar carried: how much a host carries, from its ``usage.HostUsage``
+    :ivar own: how much of that one guest has, from its ``usage.GuestUsage``
+    :ivar pick: which of two numbers, of ports and of rules, counts
+    """
+
+    resource_class: str
+    order: int
+    noun: str
+    need: Callable[[network_demand.NetworkDemand], int]
+    carried: Callable[[usage.HostUsage], int]
+    own: Callable[[usage.GuestUsage], int]
+    pick: Callable[[int, int], int]
+
+
+#: Ports of the virtual switch, but for the physical ones.
+PORTS = Quantity(
+    names.PORTS, reasons.VSWITCH_PORTS, 'vSwitch ports',
+    operator.attrgetter('vswitch_ports'),
+    operator.attrgetter('vswitch_ports'),
+    lambda guest: len(guest.ports), lambda ports, rules: ports)
+#: Security-group rules of these ports.
+RULES = Quantity(
+    names.RULES, reasons.SECURITY_RULES, 'security-group rules',
+    operator.attrgetter('rules'), operator.attrgetter('rules'),
+    operator.attrgetter('rules'), lambda ports, rules: rules)
+
+
+class Allowance(ty.NamedTuple):
+    """What the limits of hosts with the same aggregates allow a guest.
+
+    :ivar reason: why all these hosts are refused; None if they are not
+    :ivar limits: all limits
+    :ivar limit: the limit of the quantity
+    :ivar room: that less what Neutron does not know, such as physical ports;
+        infinity also if the figures from Neutron are too old
+    :ivar picky: whether a host can be refused for something else, however
+        little the guest needs
+    """
+
+    reason: reasons.Lazy | None
+    limits: network_limits.Limits
+    limit: float
+    room: float
+    picky: bool
+
+
+class Standing(ty.NamedTuple):
+    """How much of a quantity is left on a host for a guest.
+
+    :ivar left: what is left by the figures from Neutron alone; infinity if
+        these are too old, or there is no limit
+    :ivar in_ledger: what the host's ledger had left by Placement's answer;
+        None if that does not limit the guest
+    """
+
+    left: float = math.inf
+    in_ledger: int | None = None
+
+
+#: Where nothing limits the guest.
+NO_LIMIT = Standing()
+
+
+class FreeQuantity:
+    """What is left of a quantity on the hosts, for one server of a request.
+
+    :param network: the network note of the request
+    :param quantity: what is counted
+    :param allowances: what the limits of each host allow
+
+    :ivar network: the network note of the request
+    :ivar need: how much the guest takes
+    :ivar allowances: what the limits of each host allow
+    :ivar shown: host name -> ``usage.HostUsage``; empty if the figures from
+        Neutron are too old
+    :ivar own: names of the hosts on which a moved guest may be already
+    """
+
+    __slots__ = ('network', 'need', 'allowances', 'shown', 'own',
+                 '_quantity', '_carried', '_recent')
+
+    def __init__(self, network, quantity: Quantity,
+                 allowances: scheduler.PerAggregates[Allowance]):
+        self.network = network
+        self.need = quantity.need(network.demand)
+        self.allowances = allowances
+        self.shown = network.snapshot.hosts if network.fresh else {}
+        self.own = network.own.keys() if network.fresh else ()
+        self._quantity = quantity
+        self._carried = quantity.carried
+        # Names of hosts on which this process has placed anything lately.
+        self._recent = network.recent.hosts()
+
+    def own_on(self, host_state) -> int | None:
+        """How much the guest has on a host already; None if not there."""
+        if host_state.host not in self.own:
+            return None
+        guest = self.network.own_on(host_state)
+        return None if guest is None else self._quantity.own(guest)
+
+    def left(self, host_state, allowance: Allowance, shown: usage.HostUsage,
+             own: int | None) -> float:
+        """How much is left on a host.
+
+        If that is enough, and the host has a ledger, what the guest takes is
+        added to the host's allocation candidates.
+
+        :param host_state: ``nova.scheduler.host_manager.HostState``
+        :param allowance: what its limits allow
+        :param shown: what Neutron has bound to it
+        :param own: what the guest has there already; None if it is not there
+        """
+        network = self.network
+        left = allowance.room - self._carried(shown)
+        if own is not None:
+            left += own
+        if host_state.host in self._recent and network.fresh:
+            left -= self._quantity.pick(*network.recent.unseen(
+                network.snapshot, host_state.host, network.instance))
+        # A limit that is too low for any guest needs no ledger.
+        if network.ledgers is not None and (
+                left >= self.need or self.need <= allowance.room):
+            left = self._by_ledger(host_state, left, own)
+        return left
+
+    def _by_ledger(self, host_state, free: float, own: int | None) -> float:
+        """How much is left on a host, by its ledger if it has one.
+
+        :param free: what is left by Neutron and this process
+        """
+        network, need = self.network, self.need
+        resource_class = self._quantity.resource_class
+        left = in_ledger = network.ledgers.left(
+            host_state.uuid, resource_class)
+        if in_ledger is None:
+            return free
+        surely = perhaps = 0
+        if host_state.host in self._recent:
+            unshown = network.recent.unshown(
+                host_state.host, network.ledgers.asked,
+                network.ledgers.answered, network.instance)
+            surely = self._quantity.pick(unshown.ports, unshown.rules)
+            perhaps = self._quantity.pick(
+                unshown.more_ports, unshown.more_rules)
+            left = reservations.left(in_ledger, surely, perhaps, free, need)
+        if own:
+            # Until a resize on the same host is confirmed, Placement counts
+            # the guest twice, as it does with CPUs. It takes no more than
+            # before, so it is not refused if there is no room for that.
+            if min(free - own, in_ledger - perhaps) >= need:
+                names.ask(host_state, resource_class, need)
+            return free
+        if left >= need:
+            names.ask(host_state, resource_class, need)
+        return left
+
+    def standing(self, host_state) -> Standing:
+        """What is left on a host that has passed, right before its claim.
+
+        :param host_state: ``nova.scheduler.host_manager.HostState``
+        """
+        network = self.network
+        left = self.allowances.of(host_state).room - self._carried(
+            self.shown.get(host_state.host, usage.NO_USAGE))
+        own = self.own_on(host_state)
+        in_ledger = None
+        if network.ledgers is not None and not own:
+            in_ledger = network.ledgers.left(
+                host_state.uuid, self._quantity.resource_class)
+        return Standing(left + (own or 0), in_ledger)
+
+    def full(self, allowance: Allowance, left: float) -> reasons.Reason:
+        """The reason for a host without room.
+
+        :param allowance: what its limits allow
+        :param left: how much is left there
+        """
+        limit = allowance.limit
+        number = max(int(left), 0)
+        # The ledger may have a limit that this process does not have.
+        have = (f'{number} of {limit:.0f} free' if math.isfinite(limit)
+                else f'{number} free')
+        return reasons.Reason(
+            self._quantity.order, self._quantity.noun, f'{self.need} needed',
+            have, number)

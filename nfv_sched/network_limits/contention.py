@@ -1,0 +1,174 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Keep concurrent requests from claiming the same room on a host.
+
+That is room for ports of the virtual switch and for security-group rules.
+
+Filters run long before Nova claims a host, and other requests of this process
+may have found the same room.  So right before Nova claims a host, the request
+checks again and marks its part of the room as taken in
+:mod:`nfv_sched.network.reservations`.
+"""
+
+from collections.abc import Callable
+import functools
+import typing as ty
+import weakref
+
+from oslo_log import log as logging
+
+from nfv_sched.ledger import names
+from nfv_sched.network import reservations
+from nfv_sched.network_limits import allowance
+from nfv_sched.network_limits.request_note import NetworkNote
+from nfv_sched.nova import scheduler
+from nfv_sched.request import note_of
+from nfv_sched.request import RequestNote
+
+
+LOG = logging.getLogger(__name__)
+
+
+class Contested(list):
+    """Allocation candidates of a host that other requests may fill.
+
+    Right before Nova claims the first allocation candidate of a host, it tests
+    whether there are any, by the truth value of the list.  If that is false,
+    Nova goes on to the next host.  It has no other hook there.
+
+    :ivar network: the network note of the request
+    :ivar may_claim: returns whether Nova may claim the host
+    """
+
+    __slots__ = ('network', 'may_claim')
+
+    def __init__(self, candidates: ty.Iterable, network: NetworkNote,
+                 may_claim: Callable[[], bool]):
+        super().__init__(candidates)
+        self.network = network
+        self.may_claim = may_claim
+
+    def __bool__(self) -> bool:
+        if not len(self):
+            return False
+        try:
+            return self.may_claim()
+        except Exception:
+            LOG.exception('Room on a host cannot be taken; Nova claims it '
+                          'all the same')
+            return True
+
+
+def _take(network: NetworkNote, reference: weakref.ref) -> bool:
+    """Take a request's part of the room on the host that Nova is to claim.
+
+    Only what this process places is known; the rest is left to Placement.
+
+    :param network: the network note of the request
+    :param reference: to the HostState; a strong one would keep it longer than
+        its request
+    :returns: whether there is room
+    """
+    host_state = reference()
+    if host_state is None or network.instance is None:
+        return True
+    note = network.note
+    if network.instance in note.placed:
+        return True  # Nova looks for alternates
+    if note.taken and note.taken[-1][1] == network.instance:
+        # Placement has refused the host before this one.
+        network.recent.release(*note.taken.pop())
+    rooms = [network.rooms.get(name) for name in (names.PORTS, names.RULES)]
+    ports, rules = [allowance.NO_LIMIT if room is None
+                    else room.standing(host_state) for room in rooms]
+    answer = None
+    if ports.in_ledger is not None or rules.in_ledger is not None:
+        answer = reservations.LedgerBalance(
+            network.ledgers.asked, network.ledgers.answered,
+            ports.in_ledger, rules.in_ledger)
+    elif not network.fresh:
+        return True
+    network.asked.add(host_state.host)
+    left = network.recent.take(
+        network.snapshot if network.fresh else None, host_state.host,
+        network.instance, network.demand, ports.left, rules.left,
+        reference, answer)
+    if left is None:
+        note.taken.append((host_state.host, network.instance))
+        return True
+    of_ports, of_rules = rooms
+    if left[0] < network.demand.vswitch_ports and of_ports is not None:
+        note.rejected.append((host_state.host, of_ports.full(
+            of_ports.allowances.of(host_state), left[0])))
+    elif of_rules is not None:
+        note.rejected.append((host_state.host, of_rules.full(
+            of_rules.allowances.of(host_state), left[1])))
+    if network.passed <= network.asked:
+        give_back(note)
+        network.lost_last_host = True
+    return False
+
+
+def give_back(request_note: RequestNote) -> None:
+    """Give back all room that a request has taken.
+
+    To be called when no host is left for a server: the request fails, and Nova
+    undoes its other servers, too.
+
+    :param request_note: the note of the request
+    """
+    taken = request_note.taken
+    if request_note.instance in request_note.placed:
+        return  # the server is placed; Nova filters again for alternates
+    network = request_note.part(NetworkNote)
+    for host, instance in taken:
+        network.recent.release(host, instance)
+    request_note.taken = []
+
+
+class _Rememberer(scheduler.Watcher):
+    """Adds each server that Nova places to ``recent``."""
+
+    __slots__ = ()
+
+    def after_placed(self, host_state, spec_obj):
+        """Remember what the server that was placed takes on the host."""
+        note = note_of(spec_obj)
+        network = note.part(NetworkNote)
+        instance = spec_obj.instance_uuid
+        network.recent.add(
+            host_state.host, instance, network.demand,
+            network.request.project or '', network.request.is_move,
+            network.snapshot)
+        note.taken.append((host_state.host, instance))
+        note.placed.add(instance)
+
+
+_REMEMBERER = _Rememberer()
+
+
+def contest(host_state, network: NetworkNote) -> None:
+    """Have the request take room on a host right before Nova claims it.
+
+    When Nova has placed the server there, its ports and security-group rules
+    are remembered.
+
+    :param host_state: ``nova.scheduler.host_manager.HostState`` that passes
+    :param network: the network note of the request
+    """
+    candidates = host_state.allocation_candidates
+    if candidates.__class__ is Contested and candidates.network is network:
+        return
+    host_state.allocation_candidates = Contested(
+        candidates, network,
+        functools.partial(_take, network, weakref.ref(host_state)))
+    scheduler.when_placed(host_state, _REMEMBERER)

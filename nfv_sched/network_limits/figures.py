@@ -1,0 +1,83 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The figures and Placement's answer for each request."""
+
+from collections.abc import Mapping
+import time
+
+from nfv_sched.ledger import reader
+from nfv_sched.network import neutron
+from nfv_sched.network import reservations
+from nfv_sched.network import sources
+from nfv_sched.network_limits.request_note import NetworkNote
+from nfv_sched import process
+from nfv_sched.request import note_of
+from nfv_sched.request import Request
+from nfv_sched.request import RequestNote
+
+
+def new_sources() -> sources.Sources:
+    """Return sources that read Neutron from the first ``get`` on."""
+    memory = reservations.Memory()
+    return sources.Sources(neutron.SnapshotSource(memory=memory), memory)
+
+
+def process_sources() -> sources.Sources:
+    """Return the sources of this process; made at the first call."""
+    return process.STATE.network_sources(new_sources)
+
+
+def sources_of(request_note: RequestNote) -> sources.Sources:
+    """Return the sources that a request reads."""
+    return request_note.sources or process_sources()
+
+
+def placement_asked(spec_obj) -> None:
+    """Called when Nova is about to ask Placement for candidates.
+
+    :param spec_obj: ``nova.objects.RequestSpec``
+    """
+    note_of(spec_obj).asked = time.monotonic()
+
+
+def placement_answered(spec_obj, summaries: Mapping | None) -> None:
+    """Called when Placement has answered.
+
+    :param spec_obj: ``nova.objects.RequestSpec``
+    :param summaries: see ``reader.Reading``; None if it was not asked
+    """
+    note = note_of(spec_obj)
+    now = time.monotonic()
+    note.ledgers = None if summaries is None else reader.Reading(
+        summaries, now if note.asked is None else note.asked, now)
+    if summaries is not None:
+        latest = process.STATE.ledger
+        latest.answered = now
+        latest.providers = len(summaries)
+    note.drop(NetworkNote)
+
+
+def of(request_note: RequestNote, request: Request) -> NetworkNote:
+    """The network note of a request; made anew for each server.
+
+    :param request_note: the note of the request
+    :param request: the request as read now
+    """
+    note = request_note.part(NetworkNote)
+    if note is None or note.request is not request or (
+            note.instance != request_note.instance):
+        note = NetworkNote(
+            request_note, request, sources_of(request_note))
+        for host, instance in request_note.taken:
+            note.recent.prolong(host, instance)
+        request_note.keep(note)
+    return note

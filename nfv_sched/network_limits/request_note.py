@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What one request knows of ports and security-group rules, for all hosts.
+
+One object for each server of a request, kept on the request note, so that all
+filters of limits see the same figures.  What is known of NUMA nodes is kept
+for each host; see :mod:`nfv_sched.host.visit`.
+"""
+
+from nfv_sched.ledger import reader
+from nfv_sched.network import demand as network_demand
+from nfv_sched.network import limits as network_limits
+from nfv_sched.network import sources
+from nfv_sched.network import usage
+from nfv_sched.network_limits import allowance
+from nfv_sched.nova import scheduler
+from nfv_sched.numa import pci
+from nfv_sched.request import Request
+from nfv_sched.request import RequestNote
+
+CONF = scheduler.CONF
+
+
+class NetworkNote:
+    """What is known of the network load, for one server of a request.
+
+    :param request_note: the note of the request
+    :param request: the request
+    :param load: where the network load of hosts is read
+
+    :ivar note: the note of the request
+    :ivar request: the request
+    :ivar instance: UUID of the server
+    :ivar recent: what this process has placed lately
+    :ivar snapshot: the latest figures from Neutron, however old; None if none
+    :ivar fresh: whether the figures are younger than ``max_snapshot_age``
+    :ivar deny: hosts must be refused because the figures are not fresh
+    :ivar demand: what the guest takes
+    :ivar limits: limits of the hosts
+    :ivar ledgers: the ledgers in Placement's answer; None if they are not used
+        or not known
+    :ivar host: name of the host that has the server, by Nova; empty if not
+        known, None before Nova is asked
+    :ivar filter: class name of the filter of limits that has run last
+    :ivar passed: names of the hosts that it has passed
+    :ivar asked: names of the hosts that Nova has tried to claim
+    :ivar lost_last_host: whether other requests have filled the last of these
+    :ivar rooms: resource class -> what is left of it on the hosts, for each
+        filter of limits that has run
+    :ivar own: host name -> ports that a moved server has, or may have, there;
+        see :meth:`own_on`
+    """
+
+    __slots__ = ('note', 'request', 'instance', 'recent', 'snapshot', 'fresh',
+                 'deny', 'demand', 'limits', 'ledgers', 'host', 'passed',
+                 'asked', 'lost_last_host', 'filter', 'rooms', 'own')
+
+    def __init__(self, request_note: RequestNote, request: Request,
+                 load: sources.Sources):
+        self.note = request_note
+        self.request = request
+        self.instance = request_note.instance
+        options = CONF.nfv_sched
+        figures = load.figures
+        self.recent = load.recent
+        self.snapshot = figures.get()
+        self.fresh = figures.is_fresh(self.snapshot)
+        self.deny = not self.fresh and options.stale_snapshot_policy == 'deny'
+        self.limits = network_limits.by_host(
+            network_limits.defaults(CONF))
+        self.ledgers: reader.Reading | None = None
+        if options.ledger == 'placement':
+            self.ledgers = request_note.ledgers
+            if self.ledgers is None:
+                reader.tell_missing()
+        self.host: str | None = None
+        self.passed: set[str] = set()
+        self.asked: set[str] = set()
+        self.lost_last_host = False
+        self.filter = ''
+        interfaces = network_demand.Interfaces(
+            request.nics, request.security_groups, request.project,
+            self.snapshot,
+            request_note.instance if request.is_move else None)
+        figures.look_up(self.snapshot, interfaces)
+        self.demand = network_demand.of_request(
+            interfaces, _count(request.demands, 'VF'),
+            _count(request.demands, 'PF'),
+            sum(device.count for device in request.demands
+                if device.from_port),
+            network_limits.assumed_rules(CONF))
+        self.rooms: dict[str, allowance.FreeQuantity] = {}
+        self.own: dict[str, list[usage.NeutronPort]] = {}
+        if request.is_move:
+            for port in map(interfaces.port, interfaces.nics):
+                if port is not None and port.host and (
+                        not usage.bypasses_vswitch(port.vnic_type)):
+                    self.own.setdefault(port.host, []).append(port)
+
+    def own_on(self, host_state) -> usage.GuestUsage | None:
+        """What a moved server has on a host already.
+
+        Any tenant can enter any server in a port.  Only ports of the server's
+        project, and those that its request names, count, and only on the host
+        on which Nova has the server.
+
+        :param host_state: ``nova.scheduler.host_manager.HostState``
+        :returns: its ports and security-group rules; None if it has no ports
+            there
+        """
+        ports = self.own.get(host_state.host)
+        if ports is None:
+            return None
+        if self.host is None:
+            self.host = scheduler.host_of_server(self.instance)
+        if self.host not in (host_state.host, ''):
+            return None
+        return usage.GuestUsage(
+            tuple(port.id for port in ports),
+            sum(self.snapshot.rules_of(port.security_groups)
+                for port in ports))
+
+
+def _count(devices: tuple[pci.Demand, ...], noun: str) -> int:
+    return sum(device.count for device in devices if device.noun == noun)

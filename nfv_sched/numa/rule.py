@@ -1,0 +1,598 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The interface of a rule: one placement policy of one request.
+
+The solver (:mod:`nfv_sched.numa.decide`) knows no rule.  It asks each of them:
+which host cells are left for each guest cell (:meth:`Rule.narrow`)?  Is the
+rule kept if the claim chooses these (:meth:`Rule.kept`)?  Does the claim keep
+it in every state of the host (:meth:`Rule.always`)?  How far is it kept
+(:meth:`Rule.degree`)?  And why is the host refused (:meth:`Rule.lacks`,
+:meth:`Rule.no_room`, :meth:`Rule.not_held`)?
+
+Rules are made once for a request and shared by all hosts.  What a rule has to
+know of a host it reads once (:meth:`Rule.read`) and is given again with each
+question: its *facts*.  Host cells are positions among the NUMA nodes of the
+host; a bitmask has a bit for each.
+"""
+
+import abc
+from collections.abc import Callable
+from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
+import dataclasses
+import itertools
+import re
+import typing as ty
+
+from nfv_sched import extra_specs as nfv_extra_specs
+from nfv_sched.numa import candidates
+from nfv_sched.numa import fit
+from nfv_sched.numa import pci
+from nfv_sched.numa import shortage
+from nfv_sched.numa import topology
+from nfv_sched import reasons
+from nfv_sched import strings
+
+Facts = ty.Any
+
+_NOWHERE: frozenset[str] = frozenset()
+# A number of a NUMA node as labels have it, without leading zeros.
+_NUMBER = re.compile('0|[1-9][0-9]*')
+
+
+class RequestError(Exception):
+    """No host can take the request; ``reason`` says why.
+
+    :param policy: what is wrong: the key and its value, or ``flavor``
+    :param need: why, in words
+    """
+
+    def __init__(self, policy: str, need: str):
+        super().__init__(f'{policy}: {need}')
+        self.reason = reasons.Reason(reasons.REQUEST, policy, need)
+
+
+class Asked(ty.NamedTuple):
+    """What a request asks for; from this :meth:`Rule.of` makes rules.
+
+    :ivar policy: the policies of nfv-sched's own keys
+    :ivar extra_specs: all extra specs of the flavor
+    :ivar properties: image properties by name, anything with ``get``
+    :ivar guest: the guest's NUMA nodes; None if it has none
+    :ivar numa_topology: ``nova.objects.InstanceNUMATopology`` or None
+    :ivar demands: the PCI requests
+    :ivar physnets: physical networks that are reached through the virtual
+        switch
+    :ivar tunneled: whether a tunnelled network is known to be among the
+        networks
+    :ivar needs_threads: Nova wants a host with sibling threads
+    """
+
+    policy: nfv_extra_specs.NFVPolicy
+    extra_specs: Mapping[str, ty.Any]
+    properties: ty.Any
+    guest: topology.GuestTopology | None
+    numa_topology: ty.Any
+    demands: tuple[pci.Demand, ...]
+    physnets: frozenset[str]
+    tunneled: bool
+    needs_threads: bool
+
+
+class Names(ty.NamedTuple):
+    """Names of the labels, as nova.conf has them.
+
+    :ivar vswitch: label of the host cells with the virtual switch
+    :ivar node_prefix: what the label of a single host cell begins with; the
+        number of the NUMA node follows
+    """
+
+    vswitch: str
+    node_prefix: str
+
+    def of_node(self, number: int) -> str:
+        """The label of a single host cell.
+
+        :param number: of its NUMA node
+        """
+        return f'{self.node_prefix}{number}'
+
+    def node(self, label: str) -> int | None:
+        """The number of the NUMA node of which something is the label.
+
+        :param label: a label or the name of a physical network
+        :returns: None if it is not the label of a single host cell
+        """
+        number = label[len(self.node_prefix):]
+        if label.startswith(self.node_prefix) and _NUMBER.fullmatch(number):
+            return int(number)
+        return None
+
+
+class Labels(ty.NamedTuple):
+    """Labels of a host with which the claim may keep a rule.
+
+    :ivar held: added to the limits if possible even where the claim keeps the
+        rule without them, in case the host was misread or changes
+    :ivar tried: labels that together may make the claim keep the rule
+    """
+
+    held: frozenset[str] = _NOWHERE
+    tried: frozenset[str] = _NOWHERE
+
+
+class Pinning(ty.NamedTuple):
+    """Where a guest runs.
+
+    :ivar chosen: position of the host cell of each guest cell
+    :ivar pins: for each guest cell the host CPUs of its pinned vCPUs
+    :ivar others: host CPUs to which other guests are pinned
+    """
+
+    chosen: Sequence[int]
+    pins: Sequence[Sequence[int]]
+    others: frozenset[int] = frozenset()
+
+
+class Goal(ty.NamedTuple):
+    """What a choice of host cells must satisfy.
+
+    :ivar masks: for each guest cell the host cells left to it, as a bitmask
+    :ivar rules: the rules that are to be kept, with their facts
+    :ivar condition: what is asked of the chosen host cells together
+    """
+
+    masks: Sequence[int]
+    rules: tuple[tuple['Rule', Facts], ...] = ()
+    condition: candidates.Condition | None = None
+
+    @property
+    def where(self) -> str:
+        """How reasons describe the host cells that are left; may be empty."""
+        return ''.join(rule.where for rule, _facts in self.rules)
+
+
+class Ground(ty.Protocol):
+    """What is known of a guest on a host, besides the facts of the rules.
+
+    :ivar evaluation: where the guest fits, by Nova's own rules
+    :ivar names: names of the labels
+    :ivar devices: the host's free PCI devices; None if the guest asks for
+        none, or the host reports none
+    :ivar strict_text: the texts of all strict rules, for reasons that concern
+        them all
+    :ivar groups: host cells near each network of the request, as bitmasks
+    :ivar stock: the condition that the devices meet Nova's own NUMA policies;
+        None without devices
+    """
+
+    evaluation: ty.Any
+    names: Names
+    devices: pci.CandidateDevices | None
+    strict_text: str
+    groups: list[int]
+    stock: candidates.Condition | None
+
+    def always_within(self, groups: Sequence[int], cells: int) -> bool:
+        """Whether no claim, in any state of the host, takes other cells.
+
+        :param groups: bitmasks of host cells; the claim takes one of each
+        :param cells: bitmask of the host cells that may be chosen
+        """
+
+    def always_on(self, groups: Sequence[int], cells: int) -> bool:
+        """Whether every claim, in any state of the host, takes these cells.
+
+        :param groups: bitmasks of host cells; the claim takes one of each
+        :param cells: bitmask of the host cells that must all be chosen
+        """
+
+    def node_labels(self, cells: int) -> frozenset[str] | None:
+        """The node labels of some host cells.
+
+        :param cells: bitmask
+        :returns: None if one of the cells has no label that only it has
+        """
+
+    def possible(self, goal: Goal) -> bool:
+        """Whether any choice satisfies a goal."""
+
+    def label_sets(self, goal: Goal) -> Iterator[frozenset[str]]:
+        """Sets of labels with which the claim may reach a goal, to be tried.
+
+        First each set with the labels that the rules want held, then each
+        without them.  Both times in this order: no labels, those of one rule,
+        those of all rules, those of single host cells, that of the switch.
+        """
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Rule(abc.ABC):
+    """One placement policy of one request; see the module.
+
+    A rule overrides what concerns it.  No method but :meth:`of` raises.  Where
+    methods do not say otherwise, ``facts`` is what :meth:`read` returned for
+    the host, ``ground`` is what else is known, and ``chosen`` is a choice:
+    the position of the host cell of each guest cell.
+
+    :ivar text: the policy for reasons: the key with its value
+    :ivar strict: the host is refused if it cannot keep the rule; else the rule
+        is only preferred
+    :ivar ours: the request asks for it with a key of nfv-sched, not with one
+        of Nova.  If no rule of a request is ours, no labels are added to its
+        limits.
+    """
+
+    #: Name of the rule, and of its entry point in ``nfv_sched.rules``.
+    name: ty.ClassVar[str]
+    #: Class names of the filters that keep it; the first that is enabled
+    #: refuses hosts by it.
+    filters: ty.ClassVar[tuple[str, ...]]
+    #: Position among the reasons of a request, and among its rules: between
+    #: ``reasons.CAPACITY`` and ``reasons.OTHERS``, which is for rules of other
+    #: packages.
+    order: ty.ClassVar[int]
+    #: Extra specs that it reads, to find misspelt ones.  What follows the
+    #: first dot stands for any text, as in ``nfv:numa_node.N``.
+    keys: ty.ClassVar[tuple[str, ...]] = ()
+    #: It is kept whichever filters are enabled.
+    general: ty.ClassVar[bool] = False
+    #: It may exclude host cells; otherwise only whole hosts.
+    steers: ty.ClassVar[bool] = True
+    #: Weighers rank hosts by its degree.
+    weighed: ty.ClassVar[bool] = False
+    #: It puts certain guest cells on certain host cells (:meth:`assigned`).
+    assigns: ty.ClassVar[bool] = False
+    #: It lowers the CPU allocation ratio (:meth:`cpu_ratio`).
+    caps: ty.ClassVar[bool] = False
+    #: It concerns the NUMA nodes of PCI devices.
+    devices: ty.ClassVar[bool] = False
+
+    text: str
+    strict: bool = True
+    ours: bool = True
+
+    @classmethod
+    @abc.abstractmethod
+    def of(cls, asked: Asked) -> Iterable['Rule']:
+        """The rules of this class that a request has; mostly none or one.
+
+        :param asked: what the request asks for
+        :raises RequestError: if no host can take the request
+        """
+
+    @classmethod
+    def faults(
+        cls, extra_specs: Mapping[str, ty.Any],
+    ) -> Iterable[nfv_extra_specs.Fault]:
+        """Return the mistakes in the keys of this rule in a flavor.
+
+        For commands that check flavors; for a request :meth:`of` raises them.
+        The keys that :func:`nfv_sched.extra_specs.parse` reads are checked there.
+
+        :param extra_specs: all extra specs of a flavor
+        """
+        return ()
+
+    @property
+    def where(self) -> str:
+        """How reasons describe the host cells that the rule leaves.
+
+        Begins with a space, as in " with the virtual switch"; may be empty.
+        """
+        return ''
+
+    def cpu_ratio(self, host: topology.HostTopology, ratio: float,
+                  limit: Callable[[str], float]) -> float:
+        """The CPU allocation ratio for the host: shared vCPUs per shared CPU.
+
+        :param host: the host's NUMA nodes
+        :param ratio: the ratio by Nova and the rules before this one
+        :param limit: gives the value of a limit of ``[nfv_sched]``, by name,
+            for this host
+        :returns: ``ratio`` or less
+        """
+        return ratio
+
+    def too_full(
+        self, evaluation, ratios: fit.Ratios,
+    ) -> reasons.Reason | None:
+        """Why only the ratio of :meth:`cpu_ratio` keeps a guest out.
+
+        :param evaluation: where it fits with the ratio of :meth:`cpu_ratio`
+        :param ratios: Nova's allocation ratios of the host
+        :returns: None if it would not fit with Nova's ratio either
+        """
+        return None
+
+    def never(self, host: topology.HostTopology) -> reasons.Reason | None:
+        """Why a host can never keep the rule, even if it were empty.
+
+        Asked before anything else.
+
+        :param host: the host's NUMA nodes
+        :returns: None if it can
+        """
+        return None
+
+    def read(self, host: topology.HostTopology, names: Names) -> Facts:
+        """The facts: all that the rule has to know of a host; hashable.
+
+        Hosts with equal facts that Nova, too, treats alike share one decision:
+        a rule must not look at anything else of a host.
+
+        :param host: the host's NUMA nodes
+        :param names: names of the labels
+        """
+        return None
+
+    def lacks(self, facts: Facts, ground: Ground) -> reasons.Reason | None:
+        """What the host lacks for the rule, however empty it is.
+
+        Such as a label or PCI devices.  Asked of strict rules if the guest
+        fits.
+
+        :returns: None if it lacks nothing
+        """
+        return None
+
+    def applies(self, facts: Facts, ground: Ground) -> bool:
+        """Whether a preferred rule can be kept, in part at least, here."""
+        return True
+
+    def narrow(self, facts: Facts, goal: Goal) -> Sequence[int]:
+        """The masks of a goal without the host cells that the rule excludes.
+
+        :returns: a bitmask of host cells for each guest cell
+        """
+        return goal.masks
+
+    def condition(
+        self, facts: Facts, ground: Ground,
+    ) -> candidates.Condition | None:
+        """What is asked of the chosen host cells together; None: nothing.
+
+        Only one rule of a request may have a condition, which must include
+        Nova's own, ``ground.stock``.
+        """
+        return None
+
+    def kept(self, facts: Facts, ground: Ground,
+             chosen: Sequence[int]) -> bool:
+        """Whether a choice keeps the rule."""
+        return True
+
+    def broken(self, facts: Facts, ground: Ground,
+               pinning: Pinning) -> reasons.Reason | None:
+        """Why a guest that runs already does not keep the rule.
+
+        :param pinning: where it runs
+        :returns: None if it keeps the rule
+        """
+        if self.kept(facts, ground, pinning.chosen):
+            return None
+        host = ground.evaluation.host
+        nodes = sorted({host.cells[index].id for index in pinning.chosen})
+        return reasons.Reason(
+            self.order, self.text, f'NUMA nodes{self.where} needed',
+            f'it is on {", ".join(map(str, nodes))}')
+
+    def always(self, facts: Facts, ground: Ground,
+               groups: Sequence[int]) -> bool:
+        """Whether the claim keeps the rule in every state of the host.
+
+        That is, whichever guests come or go before the claim is made.
+
+        :param groups: bitmasks of host cells; the claim takes one of each
+        """
+        return True
+
+    def labels(self, facts: Facts, ground: Ground) -> Labels:
+        """Labels with which the claim may keep the rule.
+
+        Node labels are tried in any case and need not be among them.
+        """
+        return Labels()
+
+    def degree(self, facts: Facts, ground: Ground,
+               chosen: Sequence[int]) -> float:
+        """How far a choice keeps the rule, from 0 to 1."""
+        return 0.0
+
+    def partly(self, facts: Facts, ground: Ground,
+               must: Goal) -> Iterable[frozenset[str]]:
+        """Sets of labels with which the claim may keep the rule in part.
+
+        Asked of preferred rules that cannot be kept in full.
+
+        :param must: the goal of the strict rules
+        """
+        return ()
+
+    def no_room(self, facts: Facts, ground: Ground,
+                before: Goal) -> reasons.Reason:
+        """Why no choice is left once this strict rule is applied.
+
+        :param before: the goal without this rule, for which there are choices
+        """
+        return reasons.Reason(self.order, self.text, 'room needed', 'none')
+
+    def not_held(self, facts: Facts, ground: Ground,
+                 before: Goal) -> reasons.Reason | None:
+        """Why no labels make the claim keep this strict rule.
+
+        :param before: the goal without this rule, which labels can enforce
+        :returns: None to leave it to a general reason
+        """
+        return None
+
+    def assigned(self, facts: Facts) -> Iterable[tuple[int, int, str]]:
+        """Guest cells that the rule puts on certain host cells.
+
+        :returns: guest cell, bitmask of host cells, the key that says so
+        """
+        return ()
+
+    def needs_topology(self, text: str = '') -> reasons.Reason:
+        """The reason for which a guest without NUMA topology is refused.
+
+        :param text: the policy, if it is not :attr:`text`
+        """
+        return reasons.Reason(
+            self.order, text or self.text,
+            'a guest NUMA topology needed, set hw:numa_nodes', own=True)
+
+    def floating(self, host: topology.HostTopology | None,
+                 names: Names) -> float | reasons.Reason:
+        """Whether a guest without NUMA topology keeps the rule.
+
+        The CPUs of such a guest float over the whole host.
+
+        :param host: the host's NUMA nodes; None if it reports none
+        :param names: names of the labels
+        :returns: the degree, or the reason if the host is refused
+        """
+        return 0.0
+
+
+class CellsRule(Rule):
+    """A rule by which all guest cells are to be on certain host cells.
+
+    Its facts are the bitmask of these; None if the host does not declare them.
+    """
+
+    weighed = True
+
+    @abc.abstractmethod
+    def label(self, names: Names) -> str | None:
+        """The label of these host cells; None if no label names them.
+
+        :param names: names of the labels
+        """
+
+    @abc.abstractmethod
+    def undeclared(self) -> reasons.Reason:
+        """The reason for a host that does not declare these host cells."""
+
+    @property
+    @abc.abstractmethod
+    def noun(self) -> str:
+        """How reasons describe these host cells: "with the switch"."""
+
+    @property
+    def where(self) -> str:
+        """:attr:`noun` with a space before it; see :meth:`Rule.where`."""
+        return f' {self.noun}'
+
+    def lacks(self, facts, ground):
+        """The reason if the host does not declare these host cells."""
+        return self.undeclared() if facts is None else None
+
+    def applies(self, facts, ground):
+        """Whether the host has such host cells."""
+        return bool(facts)
+
+    def narrow(self, facts, goal):
+        """The masks without all other host cells."""
+        return [mask & facts for mask in goal.masks]
+
+    def kept(self, facts, ground, chosen):
+        """Whether only such host cells are chosen."""
+        return not candidates.mask_of(chosen) & ~facts
+
+    def always(self, facts, ground, groups):
+        """Whether the claim can choose no other host cell."""
+        return ground.always_within(groups, facts)
+
+    def labels(self, facts, ground):
+        """The label of these host cells, if the host declares it."""
+        label = self.label(ground.names)
+        if label is None or label not in ground.evaluation.host.labels:
+            return Labels()
+        own = frozenset([label])
+        return Labels(own if self.strict else _NOWHERE, own)
+
+    def degree(self, facts, ground, chosen):
+        """The part of the guest cells that are on such host cells."""
+        if not facts:
+            return 0.0
+        return (candidates.mask_of(chosen) & facts).bit_count() / len(chosen)
+
+    def partly(self, facts, ground, must):
+        """Labels that may put as many guest cells there as fit at once."""
+        cells = len(must.masks)
+        if cells == 1:
+            return
+        target = candidates.most_local(
+            must.masks, facts, ground.groups, ground.stock)
+        for rows in itertools.combinations(range(cells), target):
+            goal = Goal(
+                [mask & facts if row in rows else mask
+                 for row, mask in enumerate(must.masks)],
+                (*must.rules, (self, facts)), must.condition)
+            if ground.possible(goal):
+                yield from ground.label_sets(goal)
+                break
+
+    def no_room(self, facts, ground, before):
+        """Why the guest cells do not all fit on such host cells."""
+        host = ground.evaluation.host
+        nodes = host.nodes(facts)
+        cells = len(ground.evaluation.guest.cells)
+        for rule, known in before.rules:
+            for _guest, mask, key in rule.assigned(known):
+                if not mask & facts:
+                    return self.apart(host.nodes(mask)[0], key, nodes)
+        if len(nodes) < cells:
+            return reasons.Reason(
+                self.order, self.text,
+                f'{strings.count(cells, "host NUMA node")} {self.noun} '
+                f'needed', f'has {len(nodes)}', len(nodes))
+        if any(mask & facts for mask in ground.evaluation.masks) and not any(
+                mask & facts for mask in before.masks):
+            return reasons.Reason(
+                self.order, self.text,
+                f'NUMA nodes{before.where}{self.where} with room needed',
+                'none')
+        return shortage.capacity_reason(
+            ground.evaluation, self.text, facts, self.order,
+            f'{before.where}{self.where}', ground.groups, ground.devices)
+
+    def floating(self, host, names):
+        """Degree 1 if the only NUMA node of the host is such a node.
+
+        Elsewhere the rule is not kept: degree 0, or a reason if it is strict.
+        """
+        one_node = host is not None and len(host.cells) == 1
+        facts = self.read(host, names) if one_node else None
+        if facts:
+            return 1.0
+        if not self.strict:
+            return 0.0
+        if not one_node:
+            return self.needs_topology()
+        if facts is None:
+            return self.undeclared()
+        return reasons.Reason(
+            self.order, self.text, f'1 host NUMA node {self.noun} needed',
+            'has 0')
+
+    @abc.abstractmethod
+    def apart(self, node: int, key: str, nodes: Sequence[int]):
+        """The reason if the node mapping puts a guest cell on another node.
+
+        :param node: number of the host NUMA node of the mapping
+        :param key: extra spec of the mapping
+        :param nodes: numbers of the host NUMA nodes that keep this rule
+        """

@@ -1,0 +1,55 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""All checks of a cloud."""
+
+from collections.abc import Callable
+from collections.abc import Collection
+from collections.abc import Iterator
+
+from nfv_sched.ops.audit import devices
+from nfv_sched.ops.audit import guests
+from nfv_sched.ops.audit import hosts as audit_hosts
+from nfv_sched.ops.audit import ledger
+from nfv_sched.ops.audit import moves
+from nfv_sched.ops.audit import placement
+from nfv_sched.ops.audit import policies
+from nfv_sched.ops.audit import records
+from nfv_sched.ops.audit import values
+from nfv_sched.ops.snapshot import snapshot
+
+#: Each looks at one host.
+CHECKS: tuple[Callable[[audit_hosts.Site], Iterator[values.AuditFinding]], ...] = (
+    policies.check, records.check, records.mapping, guests.floating,
+    guests.pages, guests.reserve, devices.check, placement.check,
+    ledger.check, moves.check)
+
+
+def findings(
+    cloud: snapshot.Cloud, *, hosts: Collection[str] | None = None,
+    update: Callable[[int, int], None] = lambda done, total: None,
+) -> list[values.AuditFinding]:
+    """What is not as it was promised or recorded, host by host.
+
+    :param hosts: UUIDs of the hosts that count; None for all
+    :param update: called with (hosts done, hosts in all)
+    """
+    order = {kind: number for number, kind in enumerate(values.KINDS)}
+    found = []
+    for done, site in enumerate(audit_hosts.sites(cloud)):
+        if not done % 50:
+            update(done, len(cloud.hosts))
+        if hosts is None or site.host.uuid in hosts:
+            found += sorted(
+                (each for check in CHECKS for each in check(site)),
+                key=lambda each: (order[each.kind], each.name, each.server))
+    update(len(cloud.hosts), len(cloud.hosts))
+    return found

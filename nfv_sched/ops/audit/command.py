@@ -1,0 +1,168 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The command ``nfv-sched audit``."""
+
+import argparse
+from collections.abc import Callable
+from collections.abc import Collection
+from collections.abc import Iterable
+from collections.abc import Sequence
+import time
+import typing as ty
+
+from nfv_sched.ops.cli import base
+from nfv_sched.ops.cloud import source
+from nfv_sched.ops.simulator import progress
+from nfv_sched.ops.snapshot import snapshot
+from nfv_sched import strings
+
+if ty.TYPE_CHECKING:
+    from nfv_sched.ops.audit import values
+
+_EPILOG = """\
+Looks for what is not as it was promised, or recorded in two ways: strict
+policies that are not kept now, PCI devices remote from their guest, CPUs that
+two guests have, guests in the record of a host that are gone, Placement
+against the pins of guests, the ledger against Neutron, and more. Nothing is
+changed.
+
+Nova, Placement and Neutron are read one after the other, while servers come
+and go. So the cloud is read again after --confirm seconds if anything is
+found, and only what both readings have is shown; what Nova is working on is
+left out. A file is looked at once.
+
+"Since" says what a finding cannot be older than by Nova's records; it may well
+be younger, for nobody records when the switch of a host moved. It is empty
+where no record tells. For what a server has on its host it is when the server
+was created, or when its last move from another host began; for what it has
+elsewhere when it was created; for a move when Nova last changed it.
+
+examples:
+  nfv-sched audit
+  nfv-sched audit --host 'compute-1*' --kind policy-not-kept
+  nfv-sched audit --from cloud.json.gz -f json
+
+exit code: 0 if nothing is found; 1 if something could not be read, and is
+named; 2 if the command line is wrong; 3 if there are findings.
+"""
+
+_COLUMNS = ('Host', 'Server', 'Server ID', 'Kind', 'Finding', 'Since',
+            'What to do')
+_TABLE = 'table'
+#: Nova updates the records of hosts every 60 seconds.
+_CONFIRM = 90.0
+_MOST = 3600.0
+
+
+class AuditCloud(source.Looking, base.Lister):
+    """Find what is not as it was promised, or recorded in two ways."""
+
+    epilog = _EPILOG
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        source.add_hosts(parser)
+        parser.add_argument(
+            '--kind', action='append', default=[], metavar='PATTERN',
+            help='only findings of these kinds; * and ? stand for anything; '
+                 'can be repeated')
+        parser.add_argument(
+            '--confirm', type=_seconds, default=_CONFIRM, metavar='SECONDS',
+            help='of a live cloud, show only what is still so after this '
+                 'time; 0 to read it once (default: 90)')
+        return parser
+
+    def take_action(self, parsed_args):
+        # Nova is imported by now only if somebody wants this command.
+        from nfv_sched.ops.audit import values
+        kinds = set(source.chosen(values.KINDS, parsed_args.kind, 'kind'))
+        read = self._reader(parsed_args)
+        found = self._findings(parsed_args, read(), kinds)
+        if found and parsed_args.source is None and parsed_args.confirm:
+            self.app.stderr.write(
+                f'{len(found)} to be confirmed: the cloud is read again in '
+                f'{parsed_args.confirm:g} s\n')
+            self.app.stderr.flush()
+            time.sleep(parsed_args.confirm)
+            again = set(self._findings(parsed_args, read(), kinds))
+            found = [each for each in found if each in again]
+        self.found = bool(found)
+        return _COLUMNS, _rows(found)
+
+    def _reader(self, parsed_args: argparse.Namespace,
+                ) -> Callable[[], snapshot.Cloud]:
+        """A function that reads the cloud, and may be called again."""
+        if parsed_args.source is not None:
+            return lambda: self.cloud(parsed_args)
+        read = source.reader(base.configuration(parsed_args))
+
+        def read_live() -> snapshot.Cloud:
+            cloud = read()
+            self._missing = list(map(str, cloud.missing))
+            return cloud
+
+        return read_live
+
+    def produce_output(self, parsed_args: argparse.Namespace,
+                       column_names: Sequence[str],
+                       data: Iterable) -> int:
+        """Print the findings, and on stderr that there are none.
+
+        :raises UsageError: if none of the wanted columns is there
+        """
+        if self.found:
+            return super().produce_output(parsed_args, column_names, data)
+        self.check_columns(parsed_args, column_names)
+        code = 0
+        # cliff's table without rows is an empty line.
+        if parsed_args.formatter != _TABLE or parsed_args.print_empty:
+            code = super().produce_output(parsed_args, column_names, data)
+        self.app.stderr.write(
+            f'{strings.count(self._hosts, "host")}: nothing found.\n')
+        return code
+
+    def _findings(
+        self, parsed_args: argparse.Namespace, cloud: snapshot.Cloud,
+        kinds: Collection[str],
+    ) -> 'list[values.AuditFinding]':
+        from nfv_sched.ops.audit import audit
+        from nfv_sched.ops.audit import hosts
+        chosen = {host.uuid for host in source.hosts(
+            cloud, parsed_args.host, parsed_args.az, parsed_args.aggregate)}
+        self._hosts = sum(
+            host.uuid in chosen for host in hosts.readable(cloud))
+        if not hosts.names_unread(cloud):
+            raise source.CloudUnreadError('\n'.join([
+                'no host can be checked: the file does not say which of them '
+                'were read completely', *self._missing]))
+        with progress.shown() as update:
+            return [found for found in audit.findings(
+                cloud, hosts=chosen,
+                update=lambda done, total: update(done, total, 'hosts'))
+                if found.kind in kinds]
+
+
+def _rows(found: 'list[values.AuditFinding]') -> list[tuple[str, ...]]:
+    return [(each.host, each.name, each.server, each.kind,
+             each.text, each.since,
+             each.advice) for each in found]
+
+
+def _seconds(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number <= _MOST:
+        raise argparse.ArgumentTypeError(
+            f'{text!r} is not a number of seconds from 0 to {_MOST:g}')
+    return number

@@ -1,0 +1,64 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""PCI devices that are recorded for the wrong server, or for none."""
+
+from collections.abc import Iterator
+
+from nfv_sched.ops.audit import hosts
+from nfv_sched.ops.audit import values
+from nfv_sched.ops.snapshot import snapshot
+
+
+def check(site: hosts.Site) -> Iterator[values.AuditFinding]:
+    """Devices of servers that are gone, elsewhere, or other ones.
+
+    :param site: the host
+    """
+    here = {server.uuid for server in site.servers}
+    here.update(move.server for move in site.moves)
+    gone: dict[str, list[str]] = {}
+    for device in site.host.devices:
+        if (device.server is not None and device.status in hosts.USED
+                and device.server not in here
+                and device.server not in site.whole.unread):
+            gone.setdefault(device.server, []).append(device.address)
+    for uuid, addresses in gone.items():
+        server = site.known.get(uuid)
+        if not site.host.up:
+            yield values.of(
+                values.LEFT_BEHIND, site.title,
+                f'device {", ".join(addresses)} of {_who(server, uuid)}',
+                server)
+        elif server is None or server.task is None:
+            yield values.of(
+                values.DEVICE_GONE, site.title,
+                f'device {", ".join(addresses)} of {_who(server, uuid)}',
+                server)
+    owners = {device.address: device for device in site.host.devices}
+    for server in site.steady:
+        for port in server.ports or ():
+            device = owners.get(port.device) if port.device else None
+            if device is not None and device.server != server.uuid:
+                owner = (f'that of {_who(None, device.server)}'
+                         if device.server else 'free')
+                if device.server in site.known:
+                    owner = f'that of {site.known[device.server].name}'
+                yield values.of(
+                    values.DEVICE_OTHER, site.title,
+                    f'device {port.device} of its port {port.id} is {owner} '
+                    'by the record of the host', server)
+
+
+def _who(server: snapshot.Server | None, uuid: str) -> str:
+    if server is None:
+        return f'{uuid}, which is no server'
+    return f'a server that is on {server.host or "no host"}'

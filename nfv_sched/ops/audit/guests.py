@@ -1,0 +1,92 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Guests that do not go with their host, or with their flavor."""
+
+from collections.abc import Iterator
+
+from nfv_sched.ops.audit import hosts
+from nfv_sched.ops.audit import values
+from nfv_sched.ops.hosts import memory
+from nfv_sched.ops.snapshot import occupied
+from nfv_sched.ops.snapshot import snapshot
+
+_PAGE_SIZE = 'hw:mem_page_size'
+
+
+def floating(site: hosts.Site) -> Iterator[values.AuditFinding]:
+    """Guests whose vCPUs float over CPUs that others are pinned to.
+
+    With ``cpu_shared_set`` they have CPUs of their own: there they do no harm.
+    They do where shared and pinned guests have the same CPUs
+    (``vcpu_pin_set``), and on a host that has no shared CPUs.
+
+    :param site: the host
+    """
+    nodes = site.host.nodes or ()
+    pinned: dict[int, set[str]] = {}
+    for server, part in site.certain:
+        if occupied.exclusive_cpus(part):
+            pinned.setdefault(part.host_node, set()).add(server.uuid)
+    if not pinned:
+        return
+    apart = any(node.shared for node in nodes)
+    hurt = {node.number for node in nodes if node.number in pinned and (
+        not apart or node.shared & node.dedicated)}
+    for server in site.steady:
+        where = hurt
+        if server.nodes is not None:
+            where = hurt & {part.host_node for part in server.nodes
+                            if part.shared}
+        shown = sorted(number for number in where
+                       if pinned[number] != {server.uuid})
+        if shown:
+            yield values.of(
+                values.FLOATING, site.title,
+                'floats over the CPUs that guests are pinned to, on node '
+                + ', '.join(map(str, shown)), server)
+
+
+def reserve(site: hosts.Site) -> Iterator[values.AuditFinding]:
+    """Yield a finding if floating servers use memory of the platform.
+
+    Placement counts huge pages as memory for them, too. Where memory is
+    overcommitted on purpose, they may use as many times as much.
+    """
+    small = memory.small_pages(site.host, site.servers)
+    if small is None or not site.host.providers:
+        return  # what is reserved is not known
+    most = small.available * max(site.host.memory_ratio or 1.0, 1.0)
+    if small.floating > most:
+        yield values.of(
+            values.RESERVE, site.title,
+            f'servers without NUMA topology use {small.floating} MiB of '
+            f'small pages, {int(most)} MiB are there beyond the reserve of '
+            f'{small.reserved} MiB')
+
+
+def pages(site: hosts.Site) -> Iterator[values.AuditFinding]:
+    """Guests whose memory is not claimed in pages as their flavor asks.
+
+    :param site: the host
+    """
+    for server in site.steady:
+        asked = server.flavor.extra_specs.get(_PAGE_SIZE)
+        if asked is not None and not _has_pages(server):
+            yield values.of(
+                values.PAGES, site.title,
+                f'{_PAGE_SIZE}={asked}, but its {server.flavor.memory} MiB '
+                'are claimed in no page size', server)
+
+
+def _has_pages(server: snapshot.Server) -> bool:
+    return server.nodes is not None and all(
+        part.page_size for part in server.nodes)

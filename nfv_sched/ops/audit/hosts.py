@@ -1,0 +1,221 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""A host with the servers that are there, or may be."""
+
+from collections.abc import Iterator
+from collections.abc import Mapping
+import dataclasses
+import functools
+
+from nfv_sched.numa import topology
+from nfv_sched.ops.hosts import view
+from nfv_sched.ops.simulator import restore_hosts
+from nfv_sched.ops.snapshot import snapshot
+
+#: Of a device that a server has.
+USED = ('claimed', 'allocated')
+_DONE = 'done'
+_Kind = snapshot.MissingKind
+
+#: Resource provider -> resource class -> amount.
+Allocations = Mapping[str, Mapping[str, int]]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Site:
+    """A host with the servers that are there, or may be.
+
+    While Nova works on a server, or moves it, its record, that of its host
+    and Placement are written one after the other.  Such a server is not
+    *steady*: what it has may be here and there, and is not missed.
+
+    :ivar whole: the cloud
+    :ivar host: the host
+    :ivar title: name of the host, unique in the cloud
+    :ivar servers: all that are there
+    :ivar steady: those of them with which nothing happens
+    :ivar moves: those from or to this host
+    :ivar metadata: that of each of the host's aggregates
+    """
+
+    whole: 'Whole'
+    host: snapshot.Host
+    title: str
+    servers: tuple[snapshot.Server, ...]
+    steady: tuple[snapshot.Server, ...]
+    moves: tuple[snapshot.Migration, ...]
+    metadata: tuple[Mapping[str, str], ...]
+
+    @property
+    def cloud(self) -> snapshot.Cloud:
+        """The cloud."""
+        return self.whole.cloud
+
+    @property
+    def known(self) -> Mapping[str, snapshot.Server]:
+        """The servers of the cloud, by UUID."""
+        return self.whole.servers
+
+    @functools.cached_property
+    def topology(self) -> topology.HostTopology | None:
+        """The NUMA nodes as rules read them; None if they cannot be read."""
+        nodes = self.host.nodes
+        if not nodes:
+            return None
+        try:
+            found = topology.host_topology(restore_hosts.topology(nodes))
+            if found is not None:
+                [cell.pages for cell in found.cells]
+        except topology.OddTopologyError:
+            return None
+        return found
+
+    @functools.cached_property
+    def positions(self) -> Mapping[int, int]:
+        """Number of each NUMA node -> its position."""
+        return {node.number: index
+                for index, node in enumerate(self.host.nodes or ())}
+
+    @property
+    def certain(self) -> Iterator[tuple[snapshot.Server,
+                                        snapshot.GuestNode]]:
+        """What steady servers have on NUMA nodes of the host."""
+        for server in self.steady:
+            for part in server.nodes or ():
+                yield server, part
+
+    @property
+    def possible(self) -> Iterator[snapshot.GuestNode]:
+        """What others may have there: those that move, before and after."""
+        steady = {server.uuid for server in self.steady}
+        for server in self.servers:
+            if server.uuid not in steady:
+                yield from server.nodes or ()
+        for move in self.moves:
+            if move.source == self.host.name:
+                yield from move.before or ()
+            if move.target == self.host.name and move.server not in steady:
+                yield from move.after or ()
+
+    @property
+    def guessed(self) -> bool:
+        """Whether something may be there of which too little is known."""
+        if self.whole.unread or (
+                self.cloud.moves is None and self.whole.busy):
+            return True
+        return any(
+            move.after is None and not move.settled and (
+                move.server not in self.known
+                or self.known[move.server].nodes is not None)
+            for move in self.moves)
+
+    def devices_of(self, server: snapshot.Server) -> list[snapshot.Device]:
+        """The PCI devices of a server on this host.
+
+        Without those that it may have from before a resize on this host that
+        is not confirmed.
+
+        :param server: one of its servers
+        """
+        return self._devices.get(server.uuid, [])
+
+    @functools.cached_property
+    def _devices(self) -> Mapping[str, list[snapshot.Device]]:
+        before = {
+            move.server: None if move.before is None else {
+                part.host_node for part in move.before}
+            for move in self.moves
+            if move.source == move.target == self.host.name}
+        found: dict[str, list[snapshot.Device]] = {}
+        for device in self.host.devices:
+            nodes = before.get(device.server or '', ())
+            if nodes is None or device.node in nodes:
+                continue
+            if device.server is not None and device.status in USED:
+                found.setdefault(device.server, []).append(device)
+        return found
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Whole:
+    """What is worked out once for all hosts of a cloud.
+
+    :ivar cloud: the cloud
+    :ivar servers: its servers by UUID
+    :ivar holders: resource provider -> the consumers that have some of it,
+        each with all that it has
+    :ivar busy: whether a server is worked on, or may hold something on
+        another host
+    :ivar unread: UUIDs of servers and migrations that could not be read
+    """
+
+    cloud: snapshot.Cloud
+    servers: Mapping[str, snapshot.Server]
+    holders: Mapping[str, list[tuple[str, Allocations]]]
+    busy: bool
+    unread: frozenset[str]
+
+    @classmethod
+    def of(cls, cloud: snapshot.Cloud) -> 'Whole':
+        """Work out what all hosts of a cloud need."""
+        holders: dict[str, list[tuple[str, Allocations]]] = {}
+        for consumer, found in (
+                *((server.uuid, server.allocations or {})
+                  for server in cloud.servers),
+                *(cloud.consumers or {}).items()):
+            for provider in found:
+                holders.setdefault(provider, []).append((consumer, found))
+        return cls(
+            cloud, {server.uuid: server for server in cloud.servers},
+            holders, any(
+                server.state == snapshot.RESIZED or server.task is not None
+                for server in cloud.servers),
+            cloud.unread(_Kind.SERVER, _Kind.MIGRATION))
+
+
+def sites(cloud: snapshot.Cloud) -> Iterator[Site]:
+    """Yield all hosts of a cloud that can be checked."""
+    whole = Whole.of(cloud)
+    servers = view.by_host(cloud)
+    titles = view.titles(cloud.hosts)
+    metadata = view.metadata_by_host(cloud)
+    moving = {move.server for move in cloud.moves or ()
+              if not move.settled}
+    moves: dict[str, list[snapshot.Migration]] = {}
+    for move in cloud.moves or ():
+        # What is left of an evacuation that is done is left behind.
+        if move.status != _DONE:
+            for name in {move.source, move.target}:
+                if name is not None:
+                    moves.setdefault(name, []).append(move)
+    for host in readable(cloud):
+        here = tuple(servers.get(host.uuid, ()))
+        yield Site(
+            whole, host, titles[host.uuid], here,
+            tuple(server for server in here
+                  if server.task is None and server.uuid not in moving),
+            tuple(moves.get(host.name, ())),
+            tuple(metadata.get(host.name, ())))
+
+
+def readable(cloud: snapshot.Cloud) -> list[snapshot.Host]:
+    """Return the hosts that can be checked: their cells were read."""
+    if not names_unread(cloud):
+        return []
+    cells = {each.cell for each in cloud.missing
+             if each.kind in snapshot.UNREAD_CELLS}
+    return [host for host in cloud.hosts if host.cell not in cells]
+
+
+def names_unread(cloud: snapshot.Cloud) -> bool:
+    """Return whether a cloud names the cells and servers that it lacks."""
+    return all(each.kind is not _Kind.OTHER for each in cloud.missing)

@@ -1,0 +1,84 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The ledger in Placement against what Neutron has bound to a host."""
+
+from collections.abc import Iterator
+
+from nfv_sched.ledger import names
+from nfv_sched.ledger_service import inventory
+from nfv_sched.network import usage
+from nfv_sched.ops.audit import hosts
+from nfv_sched.ops.audit import values
+from nfv_sched.ops.hosts import view
+from nfv_sched.ops.snapshot import occupied
+from nfv_sched.ops.snapshot import snapshot
+
+_PUBLISHED = 'placement'
+
+
+def check(site: hosts.Site) -> Iterator[values.AuditFinding]:
+    """What guests may have by the ledger, and by Neutron.
+
+    Nothing is said while a guest comes or goes.
+
+    :param site: the host
+    """
+    if (view.option(site.cloud, 'ledger') != _PUBLISHED
+            or not site.host.providers
+            or len(site.steady) < len(site.servers)
+            or any(not move.settled for move in site.moves)):
+        return
+    network = site.host.network
+    if network is None or network.vswitch_ports is None:
+        return
+    uuid = names.provider_uuid(site.host.uuid)
+    ledger = next((provider for provider in site.host.providers
+                   if provider.uuid == uuid), None)
+    if ledger is None:
+        yield values.of(values.LEDGER, site.title,
+                        'has no ledger in Placement')
+        return
+    for name, account in _accounts(site, network, uuid).items():
+        have = ledger.inventories.get(name)
+        capacity = 0 if have is None else have.capacity
+        wanted = account.inventory().capacity
+        if capacity != wanted:
+            yield values.of(
+                values.LEDGER, site.title,
+                f'{name}: {capacity} for guests by the ledger, {wanted} by '
+                'Neutron')
+
+
+def _accounts(site: hosts.Site, network: snapshot.HostNetwork,
+              ledger: str) -> dict[str, inventory.Account]:
+    """Limit and use of ports and rules; those that are known."""
+    guests = {}
+    known = network.security_rules is not None
+    for server in site.servers:
+        ports = occupied.vswitch_ports(server)
+        known = known and all(port.rules is not None for port in ports)
+        guests[server.uuid] = usage.GuestUsage(
+            tuple(port.id for port in ports),
+            sum(port.rules or 0 for port in ports))
+    allocations = {
+        consumer: found[ledger]
+        for consumer, found in site.whole.holders.get(ledger, ())}
+    found = inventory.accounts(
+        usage.HostUsage(site.host.name,
+                        other_ports=network.vswitch_ports or 0,
+                        rules=network.security_rules or 0),
+        guests, view.limits_of(site.cloud, site.host, site.metadata),
+        allocations, {move.uuid: move.server
+                      for move in site.cloud.moves or ()})
+    if not known:
+        del found[names.RULES]
+    return found

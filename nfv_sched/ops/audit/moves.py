@@ -1,0 +1,40 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Moves that Nova takes for unfinished, and that nobody goes on with."""
+
+from collections.abc import Iterator
+
+from nfv_sched.ops.audit import hosts
+from nfv_sched.ops.audit import values
+from nfv_sched.ops.snapshot import snapshot
+
+
+def check(site: hosts.Site) -> Iterator[values.AuditFinding]:
+    """Moves from this host of servers that are not being moved.
+
+    :param site: the host
+    """
+    for move in site.moves:
+        if move.source != site.host.name or move.kind == snapshot.EVACUATION:
+            continue
+        server = site.known.get(move.server)
+        if server is None:
+            who = f'of {move.server}, which is no server'
+        elif server.task is None and server.state != snapshot.RESIZED:
+            who = 'of a server that is not being moved'
+        else:
+            continue
+        yield values.of(
+            values.STALE_MOVE, site.title,
+            f'{move.kind} to {move.target or "an unknown host"} is '
+            f'{move.status} since {move.updated or "an unknown time"}, {who}',
+            server, since=move.updated)

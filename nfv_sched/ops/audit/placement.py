@@ -1,0 +1,151 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Placement against the hosts and servers of Nova."""
+
+from collections.abc import Iterator
+from collections.abc import Mapping
+
+import os_resource_classes as orc
+
+from nfv_sched.ledger import names
+from nfv_sched.ops.audit import hosts
+from nfv_sched.ops.audit import values
+from nfv_sched.ops.snapshot import occupied
+from nfv_sched.ops.snapshot import snapshot
+
+_VCPU, _PCPU, _MEMORY = orc.VCPU, orc.PCPU, orc.MEMORY_MB
+# Compute nodes of which servers do not have such amounts.
+_WHOLE_MACHINES = ('ironic',)
+
+
+def check(site: hosts.Site) -> Iterator[values.AuditFinding]:
+    """Inventories and allocations of a host.
+
+    :param site: the host
+    """
+    if site.host.hypervisor_type in _WHOLE_MACHINES:
+        return
+    if site.host.providers:
+        yield from _inventories(site)
+    elif _is_read(site):
+        yield values.of(
+            values.INVENTORY, site.title, 'no resource provider in '
+            'Placement: it gets no servers')
+    else:
+        return
+    for server in site.steady:
+        yield from _allocations(site, server)
+    yield from _strangers(site)
+
+
+def _is_read(site: hosts.Site) -> bool:
+    """Whether Placement was read for a host of which it has nothing."""
+    return site.cloud.consumers is not None and site.host.uuid not in (
+        site.cloud.unread(snapshot.MissingKind.PROVIDERS))
+
+
+def _inventories(site: hosts.Site) -> Iterator[values.AuditFinding]:
+    """CPUs of the host, and those that Placement has of it."""
+    nodes = site.host.nodes
+    if not nodes:
+        return
+    root = site.host.providers[0]
+    # With vcpu_pin_set the same CPUs serve all, and are VCPU.
+    for name, count in (
+            (_PCPU, sum(len(node.dedicated - node.shared) for node in nodes)),
+            (_VCPU, sum(len(node.shared) for node in nodes))):
+        inventory = root.inventories.get(name)
+        total = 0 if inventory is None else inventory.total
+        if total != count:
+            yield values.of(
+                values.INVENTORY, site.title,
+                f'{name}: {total} in Placement, {count} on the host')
+
+
+def _here(site: hosts.Site,
+          allocations: hosts.Allocations) -> dict[str, int]:
+    """What is allocated of a host, by resource class."""
+    found: dict[str, int] = {}
+    for provider in site.host.providers:
+        for name, amount in allocations.get(provider.uuid, {}).items():
+            found[name] = found.get(name, 0) + amount
+    return found
+
+
+def _allocations(site: hosts.Site,
+                 server: snapshot.Server) -> Iterator[values.AuditFinding]:
+    """What a server has in Placement, and what it should have."""
+    if server.allocations is None:
+        return
+    found = _here(site, server.allocations)
+    if not found:
+        yield values.of(
+            values.ALLOCATION_MISSING, site.title,
+            'has nothing of its host in Placement', server)
+        return
+    wrong = [f'{name} {found.get(name, 0)} instead of {amount}'
+             for name, amount in _wanted(site, server).items()
+             if found.get(name, 0) != amount]
+    if wrong:
+        yield values.of(
+            values.ALLOCATION_DIFFERS, site.title,
+            'has in Placement ' + ', '.join(wrong), server)
+
+
+def _wanted(site: hosts.Site, server: snapshot.Server) -> dict[str, int]:
+    """What a server should have of CPUs and memory.
+
+    Without what its flavor sets itself.
+    """
+    found = occupied.allocation(
+        server, _PCPU in site.host.providers[0].inventories)
+    wanted = {name: found.get(name, 0) for name in (_PCPU, _VCPU, _MEMORY)}
+    for key in server.flavor.extra_specs:
+        group, colon, name = key.partition(':')
+        if colon and group.startswith('resources'):
+            wanted.pop(name, None)
+    return wanted
+
+
+def _strangers(site: hosts.Site) -> Iterator[values.AuditFinding]:
+    """What servers that are elsewhere, and others, have of a host."""
+    here = {server.uuid for server in site.servers}
+    here.update(move.server for move in site.moves if not move.settled)
+    moves = {move.uuid for move in site.cloud.moves or ()}
+    others = {consumer: found for provider in site.host.providers
+              for consumer, found in site.whole.holders.get(
+                  provider.uuid, ())
+              if consumer not in here and consumer not in moves
+              and consumer not in site.whole.unread}
+    for consumer, allocations in others.items():
+        server = site.known.get(consumer)
+        text = f'{_told(_here(site, allocations))} of '
+        if server is None:
+            yield values.of(
+                values.ALLOCATION_ORPHAN, site.title,
+                f'{text}{consumer}, which is neither a server nor a move '
+                'under way')
+        elif not site.host.up:
+            yield values.of(
+                values.LEFT_BEHIND, site.title, f'{text}a server that is on '
+                f'{server.host or "no host"}', server)
+        elif server.task is None:
+            yield values.of(
+                values.ALLOCATION_ELSEWHERE, site.title,
+                f'{text}a server that is on {server.host or "no host"}',
+                server)
+
+
+def _told(found: Mapping[str, int]) -> str:
+    return ', '.join(f'{amount} {name}' for name, amount in sorted(
+        found.items(), key=lambda item: (item[0] in (
+            names.PORTS, names.RULES), item[0])))

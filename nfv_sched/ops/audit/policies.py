@@ -1,0 +1,210 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Strict policies that are not kept now, and what is remote of a guest.
+
+The rules themselves are asked whether a server keeps them where it is.  What
+counts is the flavor as it was booted or resized.
+"""
+
+from collections.abc import Iterator
+import typing as ty
+
+from nfv_sched import extra_specs
+from nfv_sched.host import decide
+from nfv_sched.network import usage
+from nfv_sched.numa import candidates
+from nfv_sched.numa import pci
+from nfv_sched.numa import rule as numa_rule
+from nfv_sched.numa import topology
+from nfv_sched.ops.audit import hosts
+from nfv_sched.ops.audit import values
+from nfv_sched.ops.hosts import guests
+from nfv_sched.ops.hosts import view
+from nfv_sched.ops.simulator import restore_servers
+from nfv_sched.ops.snapshot import snapshot
+from nfv_sched import reasons
+from nfv_sched import rules
+from nfv_sched.rules import pci as pci_rule
+
+# Nova's own policy for PCI devices, from that of this package.
+_NATIVE = {extra_specs.STRICT: pci.REQUIRED, extra_specs.SOCKET: pci.SOCKET,
+           extra_specs.PREFER: pci.PREFERRED}
+
+
+def check(site: hosts.Site) -> Iterator[values.AuditFinding]:
+    """Strict policies not kept, and devices and networks that are remote.
+
+    :param site: the host
+    """
+    taken: dict[int, set[str]] = {}
+    for server, part in site.certain:
+        for cpu in part.pins.values():
+            taken.setdefault(cpu, set()).add(server.uuid)
+    for server in site.steady:
+        found = list(_broken(site, server, taken))
+        for reason in found:
+            yield values.of(values.POLICY, site.title, str(reason), server)
+        yield from _remote(site, server, {
+            reason.order for reason in found})
+
+
+def _remote(site: hosts.Site, server: snapshot.Server,
+            broken: set[int]) -> Iterator[values.AuditFinding]:
+    """Devices and networks near none of the NUMA nodes of a guest.
+
+    :param broken: ``order`` of the policies that are not kept
+    """
+    own = {part.host_node for part in server.nodes or ()}
+    if not own:
+        return
+    if pci_rule.PCIRule.order not in broken and not _near_enough(site, server):
+        for device in site.devices_of(server):
+            if device.node is not None and device.node not in own:
+                yield values.of(
+                    values.REMOTE_DEVICE, site.title,
+                    f'device {device.address} is near node {device.node}, '
+                    f'the server on {_listed(own)}', server)
+    near = guests.near(site.host)
+    for network in sorted({
+            port.physnet for port in server.ports or ()
+            if port.physnet is not None
+            and not usage.bypasses_vswitch(port.vnic_type)}):
+        nodes = near.get(network)
+        if nodes and own.isdisjoint(nodes):
+            yield values.of(
+                values.REMOTE_NETWORK, site.title,
+                f'network {network} is near node '
+                f'{_listed(nodes)}, the server on {_listed(own)}', server)
+
+
+def _listed(numbers: ty.Iterable[int]) -> str:
+    return ', '.join(map(str, sorted(numbers)))
+
+
+def _near_enough(site: hosts.Site, server: snapshot.Server) -> bool:
+    """Whether the devices are on the same socket, if that was asked for."""
+    policy = extra_specs.parse(server.flavor.extra_specs, server.image)
+    chosen = _chosen(site, server)
+    devices = site.devices_of(server)
+    if (policy.pci != extra_specs.SOCKET or chosen is None
+            or site.topology is None or not devices):
+        return False
+    return _devices(site.topology, devices, pci.SOCKET).accepts(
+        candidates.mask_of(chosen))
+
+
+def _broken(site: hosts.Site, server: snapshot.Server,
+            taken: dict[int, set[str]]) -> Iterator[reasons.Reason]:
+    """Why a server does not keep its strict policies.
+
+    :param taken: CPU of the host -> UUIDs of the servers pinned to it
+    """
+    host = site.topology
+    policy = extra_specs.parse(server.flavor.extra_specs, server.image)
+    if policy.errors:
+        yield reasons.Reason(
+            reasons.REQUEST, 'flavor', '; '.join(map(str, policy.errors)))
+        return
+    chosen = _chosen(site, server)
+    if server.nodes is not None and (host is None or chosen is None):
+        return  # what is wrong with the record is found elsewhere
+    native = pci.LEGACY
+    if policy.pci_key not in extra_specs.PCI_KEYS:
+        native = _NATIVE.get(policy.pci, native)
+    try:
+        asked = _asked(policy, server, site.devices_of(server), native,
+                       host is not None and bool(host.tunnel))
+        strict = [rule for rule in rules.of(asked) if rule.strict]
+    except numa_rule.RequestError as exc:
+        yield exc.reason
+        return
+    except topology.OddTopologyError:
+        return
+    names = view.label_names(site.cloud)
+    if asked.guest is None or host is None or chosen is None:
+        yield from decide.broken_rules(strict, host, names)
+        return
+    pinning = numa_rule.Pinning(
+        chosen, [tuple(part.pins.values()) for part in server.nodes or ()],
+        frozenset(cpu for cpu, owners in taken.items()
+                  if owners != {server.uuid}))
+    own = site.devices_of(server)
+    devices = _devices(host, own, native) if own else None
+    yield from decide.broken_rules(
+        strict, host, names, asked.guest, pinning, devices,
+        _knows_networks(server))
+    if devices is not None and native in (
+            pci.REQUIRED, pci.SOCKET) and not devices.accepts(
+                candidates.mask_of(chosen)):
+        yield reasons.Reason(
+            pci_rule.PCIRule.order, f'{policy.pci_key}={native}',
+            'PCI devices of such NUMA nodes needed',
+            'it is on ' + _listed({
+                part.host_node for part in server.nodes or ()}))
+
+
+def _knows_networks(server: snapshot.Server) -> bool:
+    """Whether the networks of all ports of a server are known."""
+    return server.ports is not None and all(
+        port.network for port in server.ports)
+
+
+def _chosen(site: hosts.Site,
+            server: snapshot.Server) -> tuple[int, ...] | None:
+    """The position of the host node of each guest node."""
+    try:
+        return tuple(site.positions[part.host_node]
+                     for part in server.nodes or ())
+    except KeyError:
+        return None
+
+
+def _asked(policy: extra_specs.NFVPolicy, server: snapshot.Server,
+           devices: list[snapshot.Device], native: str,
+           tunnel: bool) -> numa_rule.Asked:
+    """What a server asks for, with what it has.
+
+    :param native: Nova's policy for its PCI devices
+    :param tunnel: whether the host says where its tunnels end
+    :raises OddTopologyError: if its NUMA nodes cannot be read
+    """
+    numa_topology = restore_servers.topology(server)
+    ports = [port for port in server.ports or ()
+             if not usage.bypasses_vswitch(port.vnic_type)]
+    specs = server.flavor.extra_specs
+    return numa_rule.Asked(
+        policy=policy, extra_specs=specs, properties=server.image,
+        guest=topology.guest(numa_topology), numa_topology=numa_topology,
+        demands=tuple(_demand(device, native) for device in devices),
+        physnets=frozenset(port.physnet for port in ports
+                           if port.physnet is not None),
+        tunneled=tunnel and any(port.physnet is None and port.network
+                                for port in ports), needs_threads=False)
+
+
+def _demand(device: snapshot.Device, native: str) -> pci.Demand:
+    """A PCI request that only one device serves."""
+    return pci.Demand(
+        count=1, specs=((('address', device.address),),), policy=native,
+        claimed=native, fixable=False, request_id=None, from_port=False,
+        providers=(), noun='PCI device', pfs=True, vdpas=True, remote=True,
+        migratable=None)
+
+
+def _devices(host: topology.HostTopology, devices: list[snapshot.Device],
+             native: str) -> pci.CandidateDevices:
+    """The devices of a server as if they were all that the host has."""
+    pools = [{'count': 1, 'numa_node': device.node, 'dev_type': device.kind,
+              'address': device.address} for device in devices]
+    return pci.CandidateDevices(pci.HostDevices(
+        pools, tuple(_demand(device, native) for device in devices), host),
+                 None)

@@ -1,0 +1,156 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The record of a host against those of the servers on it.
+
+What Nova's ``numa_usage_from_instance_numa`` records of servers is worked out
+from what they have, and compared with what the host says is used.
+"""
+
+from collections.abc import Iterator
+
+from nfv_sched.host import occupancy
+from nfv_sched.ops.audit import hosts
+from nfv_sched.ops.audit import values
+from nfv_sched.ops.hosts import cores
+from nfv_sched.ops.snapshot import occupied
+from nfv_sched.ops.snapshot import snapshot
+
+
+def mapping(site: hosts.Site) -> Iterator[values.AuditFinding]:
+    """Yield a finding if Nova does not map the host to its cell."""
+    if not site.host.mapped:
+        yield values.of(
+            values.UNMAPPED, site.title, 'no host mapping in the API '
+            'database: servers that the scheduler puts there end in ERROR')
+
+
+def check(site: hosts.Site) -> Iterator[values.AuditFinding]:
+    """Where host and servers contradict each other.
+
+    :param site: the host
+    """
+    by_node: dict[int, list[tuple[snapshot.Server,
+                                  snapshot.GuestNode]]] = {}
+    for server, part in site.certain:
+        by_node.setdefault(part.host_node, []).append((server, part))
+    more: dict[int, list[snapshot.GuestNode]] = {}
+    for part in site.possible:
+        more.setdefault(part.host_node, []).append(part)
+    for node in site.host.nodes or ():
+        here = by_node.pop(node.number, [])
+        yield from _misplaced(site, node, here)
+        yield from _missing(site, node, here)
+        if not site.guessed:
+            yield from _unknown(site, node, [
+                *(part for _server, part in here),
+                *more.get(node.number, ())])
+    for number, here in by_node.items():
+        for server in {server.uuid: server for server, _part in here}.values():
+            yield values.of(
+                values.NOT_IN_RECORD, site.title,
+                f'on node {number}, which the host does not report', server)
+
+
+def _misplaced(
+    site: hosts.Site, node: snapshot.Node,
+    here: list[tuple[snapshot.Server, snapshot.GuestNode]],
+) -> Iterator[values.AuditFinding]:
+    """CPUs that several servers have, or that are not for pinned ones."""
+    owners: dict[int, list[snapshot.Server]] = {}
+    for server, part in here:
+        for cpu in [*part.pins.values(), *part.reserved]:
+            owners.setdefault(cpu, []).append(server)
+        beyond = occupied.exclusive_cpus(part) - node.dedicated
+        if beyond:
+            yield values.of(
+                values.NOT_DEDICATED, site.title,
+                f'node {node.number}: CPU {cores.ranges(beyond)} is not for '
+                f'pinned guests there', server)
+    groups: dict[tuple[str, ...], list[int]] = {}
+    for cpu, servers in owners.items():
+        if len(servers) > 1:
+            groups.setdefault(tuple(
+                server.uuid for server in servers), []).append(cpu)
+    for uuids, cpus in groups.items():
+        first = site.known[uuids[0]]
+        others = dict.fromkeys(
+            site.known[uuid].name or uuid for uuid in uuids[1:])
+        yield values.of(
+            values.PINNED_TWICE, site.title,
+            f'node {node.number}: CPU {cores.ranges(cpus)} is also that of '
+            + ', '.join(others), first,
+            max(values.settled(site.known[uuid]) for uuid in uuids))
+
+
+def _missing(
+    site: hosts.Site, node: snapshot.Node,
+    here: list[tuple[snapshot.Server, snapshot.GuestNode]],
+) -> Iterator[values.AuditFinding]:
+    """What servers have and the host does not know of."""
+    shares = occupied.shares([node], [part for _server, part in here])
+    usage = occupancy.total(shares)
+    lacking: dict[str, set[int]] = {}
+    for (server, part), share in zip(here, shares):
+        cpus = share.cpus & occupied.exclusive_cpus(part) & node.free
+        if cpus:
+            lacking.setdefault(server.uuid, set()).update(cpus)
+    rest = _amounts(
+        usage.memory - node.memory_used, usage.shared - node.shared_used,
+        {pages.size: usage.pages.get(pages.size, 0) - pages.used
+         for pages in node.pages})
+    for number, (uuid, cpus) in enumerate(lacking.items()):
+        yield values.of(
+            values.NOT_IN_RECORD, site.title, _told(
+                node, 'of the server free in the record of the host', [
+                    f'CPU {cores.ranges(cpus)}', *([] if number else rest)]),
+            site.known[uuid])
+    if rest and not lacking:
+        yield values.of(
+            values.NOT_IN_RECORD, site.title, _told(
+                node, 'of its servers free in its record', rest))
+
+
+def _unknown(site: hosts.Site, node: snapshot.Node,
+             parts: list[snapshot.GuestNode]) -> Iterator[values.AuditFinding]:
+    """What is taken by the record of the host, and not by servers."""
+    usage = occupancy.total(occupied.shares([node], parts))
+    cpus = node.pinned - usage.cpus
+    found = [f'CPU {cores.ranges(cpus)}'] if cpus else []
+    found += _amounts(
+        node.memory_used - usage.memory, node.shared_used - usage.shared,
+        {pages.size: pages.used - usage.pages.get(pages.size, 0)
+         for pages in node.pages})
+    if found:
+        kind, who = values.UNKNOWN_GUEST, 'though no server has it'
+        if not site.host.up:
+            kind, who = values.LEFT_BEHIND, (
+                'by servers that were evacuated or deleted while it was down')
+        yield values.of(kind, site.title, _told(
+            node, f'taken in its record, {who}', found))
+
+
+def _amounts(memory: int, shared: int, pages: dict[int, int]) -> list[str]:
+    """What there is too much of, in words."""
+    found = []
+    if memory > 0:
+        found.append(f'{memory} MiB')
+    if shared > 0:
+        found.append(f'{shared} shared vCPUs')
+    # Where small pages are all that is wrong, the memory says it already.
+    smallest = min(pages, default=0)
+    found += [f'{count} pages of {size} KiB' for size, count in pages.items()
+              if count > 0 and not (size == smallest and memory > 0)]
+    return found
+
+
+def _told(node: snapshot.Node, what: str, found: list[str]) -> str:
+    return f'node {node.number}: {", ".join(found)} {what}'

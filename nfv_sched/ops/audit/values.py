@@ -1,0 +1,137 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The kinds of findings, and a finding."""
+
+from collections.abc import Mapping
+import typing as ty
+
+from nfv_sched.ops.snapshot import snapshot
+
+POLICY = 'policy-not-kept'
+REMOTE_DEVICE = 'remote-device'
+REMOTE_NETWORK = 'remote-network'
+PINNED_TWICE = 'cpu-pinned-twice'
+NOT_DEDICATED = 'cpu-not-dedicated'
+UNKNOWN_GUEST = 'unknown-guest'
+LEFT_BEHIND = 'left-behind'
+NOT_IN_RECORD = 'not-in-record'
+PAGES = 'pages-not-accounted'
+FLOATING = 'floating-guest'
+DEVICE_GONE = 'device-of-gone-server'
+DEVICE_OTHER = 'device-of-another'
+ALLOCATION_MISSING = 'allocation-missing'
+ALLOCATION_DIFFERS = 'allocation-differs'
+ALLOCATION_ELSEWHERE = 'allocation-elsewhere'
+ALLOCATION_ORPHAN = 'allocation-orphan'
+INVENTORY = 'inventory-differs'
+LEDGER = 'ledger-differs'
+STALE_MOVE = 'stale-move'
+UNMAPPED = 'host-not-mapped'
+RESERVE = 'reserve-used'
+
+_RESTART = 'restart nova-compute on the host, which writes its record anew'
+_HEAL = ('openstack server show; then nova-manage placement '
+         'heal_allocations --instance UUID')
+
+#: Name of each kind -> what to do about it.
+KINDS: Mapping[str, str] = {
+    POLICY: 'migrate the server, or give the host back what the policy needs',
+    REMOTE_DEVICE: 'migrate the server; ask for '
+                   'nfv:pci_numa_affinity=strict',
+    REMOTE_NETWORK: 'migrate the server, or detach the port',
+    PINNED_TWICE: 'migrate one of the servers',
+    NOT_DEDICATED: "migrate the server, or put the CPU back into the host's "
+                   'cpu_dedicated_set',
+    UNKNOWN_GUEST: f'look for the guest with virsh list; {_RESTART}',
+    LEFT_BEHIND: 'start nova-compute on the host, which cleans up; if it '
+                 'never comes back, delete its compute service',
+    NOT_IN_RECORD: _RESTART,
+    PAGES: 'migrate the server, so that its memory pages are claimed',
+    FLOATING: 'migrate the server to a host for shared guests',
+    DEVICE_GONE: _RESTART,
+    DEVICE_OTHER: 'hard-reboot the server, and compare its devices with '
+                  'virsh dumpxml',
+    ALLOCATION_MISSING: f'{_HEAL}',
+    ALLOCATION_DIFFERS: f'{_HEAL} --force',
+    ALLOCATION_ELSEWHERE: 'nova-manage placement audit; remove what it has '
+                          'there with openstack resource provider allocation',
+    ALLOCATION_ORPHAN: 'nova-manage placement audit --delete',
+    INVENTORY: 'compare cpu_dedicated_set and cpu_shared_set with the host; '
+               'see the log of nova-compute for a refused inventory',
+    LEDGER: 'see that nfv-sched-ledger runs, and its log',
+    STALE_MOVE: 'see openstack server migration list; restart nova-compute '
+                'on both hosts',
+    UNMAPPED: 'nova-manage cell_v2 discover_hosts; disable the compute '
+              'service until then',
+    RESERVE: 'migrate servers without NUMA topology, or reserve fewer huge '
+             'pages on the host; give their flavors hw:mem_page_size',
+}
+
+
+# What a server has on a host where it is not, or no longer.
+_ELSEWHERE = frozenset({
+    LEFT_BEHIND, DEVICE_GONE, ALLOCATION_ELSEWHERE, STALE_MOVE})
+
+
+class AuditFinding(ty.NamedTuple):
+    """Something that is not as it was promised or recorded.
+
+    :ivar kind: one of :data:`KINDS`
+    :ivar host: name of the host, unique in the cloud
+    :ivar text: what, with numbers
+    :ivar server: UUID of the server; empty if it concerns none that is known
+    :ivar name: of the server
+    :ivar since: it cannot be older by Nova's records: ISO 8601, UTC; empty if
+        these do not tell
+    """
+
+    kind: str
+    host: str
+    text: str
+    server: str = ''
+    name: str = ''
+    since: str = ''
+
+    @property
+    def advice(self) -> str:
+        """What to do about it."""
+        return KINDS[self.kind]
+
+
+def of(kind: str, host: str, text: str,
+       server: snapshot.Server | None = None, since: str = '') -> AuditFinding:
+    """A finding.
+
+    :param kind: one of :data:`KINDS`
+    :param host: name of the host
+    :param text: what, with numbers
+    :param server: the server that it concerns
+    :param since: it cannot be older than that either, whatever is known of
+        the server: ISO 8601, UTC
+    """
+    if server is None:
+        return AuditFinding(kind, host, text, since=since)
+    own = server.created if kind in _ELSEWHERE else settled(server)
+    return AuditFinding(kind, host, text, server.uuid, server.name,
+                        max(since, own))
+
+
+def settled(server: snapshot.Server) -> str:
+    """A server cannot be on its present host for longer than that.
+
+    Nova's ``launched_at`` does not tell: a rescue and a rebuild change it, and
+    a live migration does not.
+
+    :param server: the server
+    :returns: ISO 8601, UTC; empty if it is not known
+    """
+    return max(server.created, server.moved)

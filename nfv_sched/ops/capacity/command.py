@@ -1,0 +1,519 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The commands ``nfv-sched capacity list`` and ``nfv-sched capacity show``."""
+
+import argparse
+from collections.abc import Collection
+from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
+import typing as ty
+
+from nfv_sched.ops.cli import base
+from nfv_sched.ops.cloud import source
+from nfv_sched.ops.simulator import progress
+from nfv_sched.ops.snapshot import api_only
+from nfv_sched.ops.snapshot import snapshot
+from nfv_sched import strings
+
+_MEANING = """\
+"Fits" is the number of guests that could be booted one after the other until
+the last is refused: what Placement grants, the enabled filters pass and the
+claim on the compute node takes. It is counted on each host by itself, so
+server groups, quotas and hints of the scheduler are left out. Each flavor is
+counted as if no guests of the others came. "Placement says" is what Placement
+alone has room for.
+
+Guests have ports as most servers of their flavor have them, by vNIC type and
+physical network, which says where VFs are needed and on which NUMA nodes the
+guests may be; one port on the virtual switch if there are no such servers.
+--network, --like and --ports say otherwise. What was assumed is shown.
+
+With --project: only the hosts that filters of Nova leave to this project: by
+AggregateMultiTenancyIsolation, if it is enabled, and by [scheduler]
+limit_tenants_to_placement_aggregate. Its quotas are not counted. Without it,
+guests are of a project that no aggregate is for.
+
+A resource binds if one more guest fits as soon as there is more of it alone.
+"""
+
+_LIST_EPILOG = f"""\
+{_MEANING}
+With --survive N: how many of the guests that fit can be booted so that all of
+them still have room after the loss of any N hosts. Servers that run now are
+not moved for that.
+
+With --mix: how many times all of the mix fits at once, filling host after
+host; another order of guests may fit more.
+
+With --api only an account is needed: "At most" is what Placement alone has
+room for, with Nova's default options. Pinning, pages, NUMA nodes,
+devices and filters are not looked at, so that fewer guests may fit, not more.
+
+examples:
+  nfv-sched capacity list
+  nfv-sched capacity list --flavor 'vrouter*' --aggregate nfv --empty
+  nfv-sched capacity list --by host --from cloud.json.gz
+  nfv-sched capacity list --project 6a3c1e0f52d94b7d9f8e7a1b2c3d4e5f
+  nfv-sched capacity list --mix vrouter.16=2,fw.8=1 --empty
+  nfv-sched capacity list --flavor vrouter.16 --like router-7
+  nfv-sched capacity list --by host --api --os-cloud admin
+
+{source.EXIT_CODES}"""
+
+_SHOW_EPILOG = f"""\
+{_MEANING}
+With --next: the smallest server without which one more fits on the host, and
+what it has there; nothing if no single one would do. Whether it has room
+elsewhere, "nfv-sched defrag plan" says.
+
+examples:
+  nfv-sched capacity show vrouter.16
+  nfv-sched capacity show vrouter.16 --host 'compute-1*' --from cloud.json.gz
+  nfv-sched capacity show vrouter.16 --host compute-3 --next
+  nfv-sched capacity show vrouter.16 --network mgmt --network data
+  nfv-sched capacity show vrouter.16 --network data,vnic-type=direct
+
+{source.EXIT_CODES}"""
+
+#: Option -> why it does not go with ``--api``.
+_NOT_BY_API = {
+    'empty': 'the API does not show what hosts have without servers',
+    'survive': 'only what Placement has room for is known, not what fits',
+    'mix': 'only what Placement has room for is known, not what fits',
+    'networks': 'the API does not show the VFs and NUMA nodes of networks',
+    'like': 'the API does not show the VFs and NUMA nodes of networks',
+    'ports': 'limits of ports and rules are in nova.conf',
+    'properties': 'only what Placement has room for is known, not what fits',
+    'project': '[scheduler] limit_tenants_to_placement_aggregate and the '
+               'filters are in nova.conf'}
+
+#: Options whose attribute has another name.
+_OPTIONS = {'networks': '--network', 'properties': '--image-property'}
+#: Flavors that a note names at most.
+_MOST_NAMES = 3
+
+_UPPER = (
+    'note: no more than this fits: pinning, pages, NUMA nodes, devices, '
+    "networks and filters are not looked at, and Nova's options are not "
+    'known\n')
+
+_TABLE = 'table'
+_CLOUD, _AGGREGATE, _HOST = 'cloud', 'aggregate', 'host'
+
+
+class _Capacity(source.Looking, base.Lister):
+    """Base of both commands: the options for hosts."""
+
+    simulates = True
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        source.add_hosts(parser)
+        source.add_ports(parser)
+        source.add_image_properties(parser)
+        parser.add_argument(
+            '--project', metavar='ID',
+            help='count for the project of this ID: hosts that aggregates '
+                 'keep for others are left out; quotas are not counted')
+        return parser
+
+    def cloud(self, parsed_args: argparse.Namespace,
+              parts: Collection[str] | None = None) -> snapshot.Cloud:
+        """Read the cloud; see :meth:`source.Looking.cloud`."""
+        cloud = super().cloud(parsed_args, parts)
+        project = parsed_args.project
+        if project is not None and not _is_known(cloud, project):
+            self.app.stderr.write(
+                f'note: no server and no aggregate is of project {project}; '
+                'is it the ID, not the name?\n')
+        return cloud
+
+    def _count(self, parsed_args: argparse.Namespace, cloud: snapshot.Cloud,
+               flavors: Sequence[snapshot.Flavor], hosts: Sequence[str],
+               empty: bool = False) -> list:
+        """``advice.capacity.FlavorCapacity`` of each flavor."""
+        from nfv_sched.ops.counting import capacity
+        with progress.shown() as update:
+            return capacity.capacities(
+                cloud, flavors, hosts=set(hosts), empty=empty,
+                **self._assumed(parsed_args, cloud),
+                update=lambda done, total: update(done, total, 'flavors'))
+
+    @staticmethod
+    def _assumed(parsed_args: argparse.Namespace,
+                 cloud: snapshot.Cloud) -> dict[str, ty.Any]:
+        """Return what guests have beside their flavor, by parameter."""
+        return {'ports': source.ports(cloud, parsed_args),
+                'image': source.known_image_properties(parsed_args),
+                'project': parsed_args.project}
+
+    def _tell_assumed(self, parsed_args: argparse.Namespace,
+                      ports: Mapping[str, ty.Any]) -> None:
+        """Tell what is not certain about the ports of guests.
+
+        :param ports: name of each flavor -> ``advice.ports.Ports``
+        """
+        from nfv_sched.ops.requests import assumed_ports as requests_assumed_ports
+        for note in dict.fromkeys(
+                note for each in ports.values() for note in each.notes):
+            self.app.stderr.write(f'note: {note}\n')
+        if parsed_args.formatter != _TABLE:
+            return  # there are columns for it
+        for basis, why in (
+                (requests_assumed_ports.Basis.UNREAD, 'the ports of servers were not '
+                 'read'),
+                (requests_assumed_ports.Basis.NO_SERVERS, 'no server shows what ports '
+                 'guests have')):
+            names = [name for name, each in ports.items()
+                     if each.basis is basis]
+            if names:
+                self.app.stderr.write(
+                    f'note: {why}, for {_some(names)}: one port on the '
+                    'virtual switch is assumed; --network or --like says '
+                    'otherwise\n')
+
+    def _tell_not_known(self, parsed_args: argparse.Namespace,
+                        counted: Sequence[ty.Any]) -> None:
+        """Tell of which flavors fewer guests may fit."""
+        if parsed_args.formatter != _TABLE:
+            return  # there is a column for it
+        for each in counted:
+            for key in each.uncounted:
+                self.app.stderr.write(
+                    f'note: {each.flavor.name}: accelerators are not '
+                    f'counted, as Cyborg is not read: {key}\n')
+            for name in each.unverified:
+                self.app.stderr.write(
+                    f'note: {each.flavor.name}: whether Placement knows the '
+                    f'{name} was not read; if not, Nova takes no server\n')
+
+
+class ListCapacity(_Capacity):
+    """Show how many more guests of each flavor fit, and what binds."""
+
+    epilog = _LIST_EPILOG
+
+    takes_api = True
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            '--flavor', action='append', default=[], metavar='PATTERN',
+            help='only flavors whose name matches, with * and ?; can be '
+                 'repeated')
+        parser.add_argument(
+            '--by', choices=(_CLOUD, _AGGREGATE, _HOST), default=_CLOUD,
+            help='a row for all hosts, for each aggregate or for each host '
+                 '(default: cloud)')
+        parser.add_argument(
+            '--empty', action='store_true',
+            help='add how many would fit if no servers were there')
+        parser.add_argument(
+            '--survive', type=source.number, metavar='N',
+            help='add how many fit that still have room after the loss of '
+                 'any N hosts')
+        parser.add_argument(
+            '--mix', metavar='FLAVOR=N,...', type=_mix,
+            help='instead, how many times so many of each flavor fit '
+                 'together')
+        return parser
+
+    def check(self, parsed_args: argparse.Namespace) -> None:
+        """Refuse, with --api, what Placement alone does not know."""
+        super().check(parsed_args)
+        if not parsed_args.api:
+            return
+        for name, why in _NOT_BY_API.items():
+            value = getattr(parsed_args, name)
+            if value is not None and value is not False and value != []:
+                raise source.UsageError(
+                    f'{_OPTIONS.get(name, f"--{name}")} does not go with '
+                    f'--api: {why}')
+
+    def take_action(self, parsed_args):
+        cloud = self.cloud(parsed_args, ('hosts', 'flavors'))
+        if parsed_args.api:
+            cloud = api_only.known(cloud)
+        hosts = _chosen(cloud, parsed_args)
+        if parsed_args.mix:
+            return self._mix(parsed_args, cloud, hosts)
+        names = source.chosen(
+            [flavor.name for flavor in cloud.flavors if not flavor.disabled],
+            parsed_args.flavor, 'flavor')
+        flavors = [flavor for flavor in cloud.flavors
+                   if flavor.name in names and not flavor.disabled]
+        if parsed_args.api:
+            return self._bounds(parsed_args, cloud, flavors, hosts)
+        counted = self._count(parsed_args, cloud, flavors, hosts)
+        empty = [None] * len(counted)
+        if parsed_args.empty:
+            empty = self._count(parsed_args, cloud, flavors, hosts, True)
+        columns = ['Flavor', 'Fits', 'Placement says', 'Hosts with room',
+                   'Lost to']
+        if parsed_args.survive is not None:
+            columns.append(f'After losing {parsed_args.survive}')
+        if parsed_args.empty:
+            columns.append('If empty')
+        if parsed_args.by != _CLOUD:
+            columns.insert(0, parsed_args.by.capitalize())
+        self._tell_assumed(parsed_args, {
+            each.flavor.name: each.ports for each in counted})
+        self._tell_not_known(parsed_args, counted)
+        columns += _assumed_columns(parsed_args)
+        return columns, [
+            [*row, *_assumed_values(parsed_args, found)]
+            for found, if_empty in zip(counted, empty)
+            for row in _rows(parsed_args, cloud, hosts, found, if_empty)]
+
+    def _bounds(self, parsed_args: argparse.Namespace, cloud: snapshot.Cloud,
+                flavors: Sequence[snapshot.Flavor],
+                hosts: Sequence[str]) -> tuple:
+        """The table for ``--api``."""
+        from nfv_sched.ops.capacity import upper_bound
+        with progress.shown() as update:
+            found = upper_bound.bounds(
+                cloud, flavors, hosts=set(hosts),
+                update=lambda done, total: update(done, total, 'flavors'))
+        self.app.stderr.write(_UPPER)
+        columns = ['Flavor', 'At most', 'Hosts with room', 'Error']
+        rows = [
+            [*([] if name is None else [name]), each.flavor.name, part.most,
+             part.with_room, each.error or '']
+            for each in found
+            for name, members in _parts(parsed_args.by, cloud, hosts)
+            for part in [each.within(members)]]
+        if parsed_args.by != _CLOUD:
+            columns.insert(0, parsed_args.by.capitalize())
+        if parsed_args.formatter in base.DOCUMENTS:
+            columns.append('Bound')
+            rows = [[*row, 'upper'] for row in rows]
+        return columns, rows
+
+    def _mix(self, parsed_args: argparse.Namespace, cloud: snapshot.Cloud,
+             hosts: Sequence[str]) -> tuple:
+        """The table for ``--mix``."""
+        from nfv_sched.ops.capacity import mix
+        from nfv_sched.ops.requests import assumed_ports as nfv_assumed_ports
+        from nfv_sched.ops.simulator import servers
+        if parsed_args.by != _CLOUD or parsed_args.survive is not None:
+            raise source.UsageError('--mix goes with neither --by nor '
+                                    '--survive')
+        wanted = [(source.flavor(cloud, name), count)
+                  for name, count in parsed_args.mix.items()]
+        columns, row = ['Mix', 'Fits'], [', '.join(
+            f'{count} x {name}' for name, count in parsed_args.mix.items())]
+        assumed = self._assumed(parsed_args, cloud)
+        try:
+            for empty in (False, True)[:1 + parsed_args.empty]:
+                row.append(mix.times(
+                    cloud, wanted, hosts=set(hosts), empty=empty, **assumed))
+        except servers.Refused as exc:
+            raise source.UsageError(f'--mix: {exc}') from exc
+        if parsed_args.empty:
+            columns.append('If empty')
+        of_flavor = nfv_assumed_ports.per_flavor(cloud, assumed['ports'])
+        of_name = {flavor.name: of_flavor(flavor) for flavor, _ in wanted}
+        self._tell_assumed(parsed_args, of_name)
+        columns.append('Ports')
+        row.append('; '.join(f'{name}: {each.label}'
+                             for name, each in of_name.items()))
+        return columns, [row]
+
+
+class ShowCapacity(_Capacity):
+    """Show how many more guests of a flavor each host takes, and why no more.
+
+    "Free pCPUs" are the free and all CPUs for pinned guests of each NUMA node.
+    """
+
+    epilog = _SHOW_EPILOG
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument('flavor', metavar='FLAVOR', help='its name')
+        parser.add_argument(
+            '--next', action='store_true',
+            help='add the smallest server of each host without which one '
+                 'more fits; slow on many hosts')
+        return parser
+
+    def take_action(self, parsed_args):
+        cloud = self.cloud(parsed_args)
+        flavor = source.flavor(cloud, parsed_args.flavor)
+        hosts = _chosen(cloud, parsed_args)
+        found, = self._count(parsed_args, cloud, [flavor], hosts)
+        of_name = {host.name: host for host in cloud.hosts}
+        columns = ['Host', 'Fits', 'Placement says', 'Free pCPUs', 'Binding',
+                   'Why']
+        rows = [
+            [name, each.fits, each.placement, _free(of_name[name]),
+             _bound(each), '; '.join(
+                 binding.text for binding in each.binding)]
+            for name, each in found.hosts.items()]
+        if parsed_args.next:
+            columns.append('Next')
+            leaving = self._leaving(parsed_args, cloud, flavor, found)
+            for row in rows:
+                server = leaving.get(row[0])
+                row.append('' if server is None else _held(server))
+        self._tell_assumed(parsed_args, {flavor.name: found.ports})
+        self._tell_not_known(parsed_args, [found])
+        if parsed_args.formatter == _TABLE:
+            self.app.stdout.write(f'Ports of each guest: {found.ports.label}, '
+                                  f'{found.ports.reason}.\n')
+        else:
+            columns += _assumed_columns(parsed_args)
+            for row in rows:
+                row += _assumed_values(parsed_args, found)
+        return columns, rows
+
+    def _leaving(self, parsed_args: argparse.Namespace, cloud: snapshot.Cloud,
+                 flavor: snapshot.Flavor,
+                 found: ty.Any) -> Mapping[str, snapshot.Server]:
+        """The server of each host without which one more fits."""
+        from nfv_sched.ops.capacity import smallest_move
+        if found.error is not None:
+            return {}
+        with progress.shown() as update:
+            return smallest_move.smallest(
+                cloud, flavor, {name: each.fits for name, each
+                                in found.hosts.items()},
+                **self._assumed(parsed_args, cloud),
+                update=lambda done, total: update(done, total, 'hosts'))
+
+
+def _assumed_columns(parsed_args: argparse.Namespace) -> list[str]:
+    """Return the columns of what was assumed about ports."""
+    return ['Ports'] if parsed_args.formatter == _TABLE else [
+        'Ports', 'Ports from', 'Not known']
+
+
+def _assumed_values(parsed_args: argparse.Namespace,
+                    counted: ty.Any) -> list[str]:
+    """Return the values of :func:`_assumed_columns` for a flavor."""
+    return [counted.ports.label, counted.ports.basis.value,
+            ', '.join(_not_known(counted))][
+                :len(_assumed_columns(parsed_args))]
+
+
+def _not_known(counted: ty.Any) -> list[str]:
+    """Return what may let fewer guests of a flavor fit and is not known."""
+    return [*counted.uncounted, *map(str, counted.unverified)]
+
+
+def _some(names: Sequence[str]) -> str:
+    """Return a few names, and how many more there are."""
+    more = len(names) - _MOST_NAMES
+    return ', '.join(names[:_MOST_NAMES]) + (
+        f' and {strings.count(more, "other flavor")}' if more > 0 else '')
+
+
+def _is_known(cloud: snapshot.Cloud, project: str) -> bool:
+    """Whether a cloud has a server of a project, or an aggregate for it."""
+    return any(server.project == project for server in cloud.servers) or any(
+        project in map(str.strip, value.split(','))
+        for each in cloud.aggregates for value in each.metadata.values())
+
+
+def _chosen(cloud: snapshot.Cloud,
+            parsed_args: argparse.Namespace) -> list[str]:
+    """Names of the hosts that are asked for.
+
+    Unlike other commands, it takes aggregates without hosts, too: nothing
+    fits there.
+    """
+    chosen = list(dict.fromkeys(host.name for host in source.hosts(
+        cloud, parsed_args.host, parsed_args.az)))
+    if parsed_args.aggregate:
+        names = source.chosen([each.name for each in cloud.aggregates],
+                              parsed_args.aggregate, 'aggregate')
+        members = {name for each in cloud.aggregates
+                   if each.name in names for name in each.hosts}
+        chosen = [name for name in chosen if name in members]
+    return chosen
+
+
+def _rows(parsed_args: argparse.Namespace, cloud: snapshot.Cloud,
+          hosts: Sequence[str], found: ty.Any,
+          if_empty: ty.Any) -> Iterator[list]:
+    """The rows of a flavor."""
+    for name, members in _parts(parsed_args.by, cloud, hosts):
+        part = found.within(members)
+        row = [found.flavor.name, part.fits, part.placement, part.with_room,
+               found.error or _counts(part.lost)]
+        if parsed_args.survive is not None:
+            most = sorted((host.fits for host in part.hosts.values()),
+                          reverse=True)
+            row.append(sum(most[parsed_args.survive:]))
+        if if_empty is not None:
+            row.append(if_empty.within(members).fits)
+        yield row if name is None else [name, *row]
+
+
+def _parts(by: str, cloud: snapshot.Cloud, hosts: Sequence[str],
+           ) -> Iterable[tuple[str | None, Sequence[str]]]:
+    """Name of each part of the cloud, and its hosts."""
+    if by == _CLOUD:
+        return [(None, hosts)]
+    if by == _HOST:
+        return [(name, [name]) for name in hosts]
+    chosen = set(hosts)
+    parts: list[tuple[str | None, Sequence[str]]] = [
+        (each.name, [name for name in each.hosts if name in chosen])
+        for each in cloud.aggregates]
+    grouped = {name for each in cloud.aggregates for name in each.hosts}
+    parts.append(('(none)', [name for name in hosts if name not in grouped]))
+    return [(name, members) for name, members in parts if members]
+
+
+def _counts(lost: Mapping[str, int]) -> str:
+    return ', '.join(f'{label} {count}' for label, count in lost.items())
+
+
+def _bound(host: ty.Any) -> str:
+    """Return what binds on a host, without the figures."""
+    labels = list(dict.fromkeys(each.label for each in host.binding))
+    if host.binding and not host.binding[0].alone and len(labels) > 1:
+        return ' and '.join(labels)
+    return ', '.join(labels)
+
+
+def _free(host: snapshot.Host) -> str:
+    nodes = [node for node in host.nodes or () if node.dedicated]
+    if not nodes:
+        return ''
+    return (' + '.join(str(len(node.free)) for node in nodes) + ' of ' +
+            ' + '.join(str(len(node.dedicated)) for node in nodes))
+
+
+def _held(server: snapshot.Server) -> str:
+    """A server, and what it has of its host."""
+    parts = [f'{strings.count(len(cpus), "pCPU")} on node {node.host_node}'
+             for node in server.nodes or ()
+             if (cpus := node.reserved.union(node.pins.values()))]
+    return f'{server.name}: ' + (
+        ' + '.join(parts) or f'{strings.count(server.flavor.vcpus, "vCPU")}, '
+        f'{server.flavor.memory} MiB')
+
+
+def _mix(given: str) -> dict[str, int]:
+    found = {}
+    for part in given.split(','):
+        name, equals, count = part.rpartition('=')
+        if not equals or not count.isdigit() or not int(count):
+            raise argparse.ArgumentTypeError(
+                f'FLAVOR=N needed, not {part!r}')
+        name = name.strip()
+        found[name] = found.get(name, 0) + int(count)
+    return found

@@ -1,0 +1,95 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""How many times a mix of guests fits a cloud.
+
+Guest after guest is put on the first host that takes it, so that what fits is
+shown to fit; guests in another order may leave more room.
+"""
+
+from collections.abc import Collection
+from collections.abc import Iterable
+from collections.abc import Mapping
+from collections.abc import Sequence
+
+from nfv_sched.ops.counting import capacity
+from nfv_sched.ops.counting import host_changes
+from nfv_sched.ops.counting import placement_count
+from nfv_sched.ops.requests import assumed_ports as requests_assumed_ports
+from nfv_sched.ops.simulator import servers
+from nfv_sched.ops.snapshot import snapshot
+
+
+def times(
+    cloud: snapshot.Cloud, mix: Sequence[tuple[snapshot.Flavor, int]], *,
+    hosts: Collection[str] | None = None, empty: bool = False,
+    ports: requests_assumed_ports.Choice = None,
+    image: Mapping[str, str] = capacity.NO_IMAGE,
+    project: str | None = None,
+) -> int:
+    """How many times a mix of guests fits a cloud at least.
+
+    :param cloud: the cloud
+    :param mix: flavors, and how many guests of each are in the mix
+    :param hosts: names of the hosts that count; None for all
+    :param empty: count as if no server were there
+    :param ports: the ports that each guest has
+    :param image: properties of the image of each guest, that Nova can read
+    :param project: ID of the project of the guests; None for one that no
+        aggregate is for
+    :raises nfv_sched.ops.simulator.servers.Refused: if Nova takes no server of
+        one of the flavors; says which, and why
+    :raises nfv_sched.ops.cloud_file.problems.InputError: if a filter of
+        the cloud is not installed, or an option is bad
+    """
+    with capacity.counting_on(cloud, empty, ports, project) as counting:
+        # Large ones first: small ones fit into what they leave.
+        kinds = sorted(
+            [(host_changes.MovableGuest(_guest(counting, flavor, image)), count)
+             for flavor, count in mix],
+            key=lambda kind: -kind[0].counted.spec.vcpus)
+        filling = _Filling(
+            host_changes.of_host(host, counting.placement)
+            for host in counting.hosts(hosts))
+        found = 0
+        while found < placement_count.MANY and all(
+                filling.put(guest) for guest, count in kinds
+                for _number in range(count)):
+            found += 1
+        return found
+
+
+def _guest(counting: capacity.Counting, flavor: snapshot.Flavor,
+           image: Mapping[str, str]) -> capacity.CountedGuest:
+    try:
+        return counting.guest(flavor, image)
+    except servers.Refused as exc:
+        raise servers.Refused(f'{flavor.name}: {exc}') from exc
+
+
+class _Filling:
+    """The hosts of a cloud, as they fill up."""
+
+    def __init__(self, hosts: Iterable[host_changes.Position]):
+        self._hosts = list(hosts)
+        #: Guest -> the first host that may still take it.
+        self._next: dict[host_changes.MovableGuest, int] = {}
+
+    def put(self, guest: host_changes.MovableGuest) -> bool:
+        """Put a guest on the first host that takes it; whether one does."""
+        for number in range(self._next.get(guest, 0), len(self._hosts)):
+            self._next[guest] = number
+            after = self._hosts[number].put(guest)
+            if after is not None:
+                self._hosts[number] = after
+                return True
+        self._next[guest] = len(self._hosts)
+        return False

@@ -1,0 +1,336 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""The command ``nfv-sched``.
+
+Its subcommands are the entry points of the group ``nfv_sched.cli``; other
+packages can add theirs.
+"""
+
+import argparse
+from collections.abc import Iterable
+from collections.abc import Mapping
+from collections.abc import Sequence
+import contextlib
+import importlib.metadata
+import logging
+import os
+import sys
+import typing as ty
+
+from cliff import app
+from cliff import command
+from cliff import commandmanager
+from cliff.formatters import base as formatters
+from cliff import lister
+from cliff import show
+
+from nfv_sched.cmd import quiet
+from nfv_sched import files
+from nfv_sched.ops.cli import formats
+from nfv_sched.ops.cli import printable
+from nfv_sched import strings
+
+NAMESPACE = 'nfv_sched.cli'
+
+_DESCRIPTION = """\
+Placement of network functions on OpenStack Nova.
+
+"nfv-sched simulate" builds a cloud from a YAML file and lets Nova's own
+scheduler and claims place servers in it, with the filters and weighers of
+nfv-sched. Start with: nfv-sched simulate --example carrier-grade
+"""
+
+
+def version() -> str:
+    """The version of the installed package."""
+    try:
+        return importlib.metadata.version('nfv-sched')
+    except importlib.metadata.PackageNotFoundError:
+        return 'not installed'
+
+
+class _MaskingFormatter(logging.Formatter):
+    """A log formatter that masks secrets, in tracebacks too.
+
+    :param formatter: formats the message; None for the default
+    """
+
+    def __init__(self, formatter: logging.Formatter | None):
+        super().__init__()
+        self._formatter = formatter or logging.Formatter()
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Format a record; called by the library."""
+        return strings.mask_secrets(self._formatter.format(record))
+
+
+class NFVSched(app.App):
+    """The cliff application."""
+
+    NAME = 'nfv-sched'
+
+    def __init__(self):
+        super().__init__(
+            description=_DESCRIPTION, version=version(),
+            command_manager=commandmanager.CommandManager(NAMESPACE),
+            deferred_help=True)
+        # Before the handlers of the log get the streams.
+        printable.protect(self)
+
+    def build_option_parser(self, description, version,
+                            argparse_kwargs=None):
+        """The parser of the options before the subcommand; called by cliff."""
+        return super().build_option_parser(
+            description, version,
+            {'prog': self.NAME, **(argparse_kwargs or {})})
+
+    def configure_logging(self):
+        """Set log levels: without -v or -vv nothing of Nova is shown."""
+        super().configure_logging()
+        # cliff leaves the root logger at DEBUG, so Nova would spend time on
+        # messages that no handler shows.
+        if self.options.debug or self.options.verbose_level > 2:
+            level = logging.DEBUG
+        else:
+            level = {0: logging.ERROR, 1: logging.WARNING}.get(
+                self.options.verbose_level, logging.INFO)
+        logging.getLogger('').setLevel(level)
+        for handler in logging.getLogger('').handlers:
+            if self.options.debug:
+                handler.setLevel(logging.DEBUG)
+            handler.setFormatter(_MaskingFormatter(handler.formatter))
+
+    def run_subcommand(self, argv):
+        """Run a subcommand; called by cliff.
+
+        One that does not exist is told on stderr, with those that are like
+        it, also if it is help for it that is asked for.
+        """
+        if argv[0].startswith('-'):
+            self.parser.error(f'unknown option {argv[0]}')
+        wanted = argv[1:] if argv[0] == 'help' else argv
+        if wanted and not self._is_known(wanted, argv[0] == 'help'):
+            self.stdout = self.stderr
+            argv = wanted
+        return super().run_subcommand(argv)
+
+    def _is_known(self, words: Sequence[str], part: bool) -> bool:
+        """Whether there is such a subcommand.
+
+        :param part: whether a word that some begin with is enough
+        """
+        try:
+            self.command_manager.find_command(list(words))
+        except ValueError:
+            return part and len(words) == 1 and any(
+                name.startswith(words[0]) for name, _ in self.command_manager)
+        return True
+
+
+def _size(argument: str) -> int:
+    if not (argument.isdecimal() and len(argument) < 7 and int(argument)):
+        raise argparse.ArgumentTypeError(
+            f'{argument!r} is not a number of MiB')
+    return int(argument)
+
+
+class _Subcommand:
+    """Base of the subcommands, of ``nfv-sched`` and of ``openstack nfv``.
+
+    ``--help`` shows the docstring and epilog of a subcommand, with the line
+    breaks that they have here.
+    """
+
+    #: Shown after the options.
+    epilog: str
+
+    #: For ``openstack``: what has to be known is in the nova.conf.
+    auth_required = False
+
+    def __init__(self, app: app.App | None, app_args: ty.Any,
+                 cmd_name: str | None = None):
+        super().__init__(app, app_args, cmd_name)
+        if app is not None:
+            printable.protect(app)
+
+    def get_epilog(self) -> str:
+        """The epilog; cliff would add the name of the package."""
+        if self.app is None or self.app.NAME == NFVSched.NAME:
+            return self.epilog
+        return self.epilog.replace(
+            f'\n  {NFVSched.NAME} ', f'\n  {self.app.NAME} nfv ')
+
+    def run(self, parsed_args: argparse.Namespace) -> int:
+        """Run the command, without what the libraries have to say.
+
+        :returns: exit code
+        """
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(files.limited(parsed_args.max_file_size))
+            stack.enter_context(quiet.warnings_ignored())
+            if self.app.options.verbose_level <= 1 and (
+                    not self.app.options.debug):
+                stack.enter_context(quiet.logs_ignored())
+            return super().run(parsed_args)
+
+    def tell(self, error: ty.Any) -> int:
+        """Tell an error in a line on stderr.
+
+        :param error: text, or an exception
+        :returns: the exit code for that
+        """
+        message = strings.short(
+            strings.mask_secrets(' '.join(str(error).split())))
+        self.app.stderr.write(f'error: {message}\n')
+        return 1
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """The parser; subclasses add their options."""
+        parser = super().get_parser(prog_name)
+        parser.formatter_class = argparse.RawDescriptionHelpFormatter
+        parser.add_argument(
+            files.OPTION, metavar='MIB', type=_size, default=files.DEFAULT,
+            help='size that a file which is read may have, after '
+                 'decompression; limits of what is in it are in proportion '
+                 f'(default: {files.DEFAULT})')
+        return parser
+
+
+class _Displaying(_Subcommand):
+    """Base of the subcommands that print values in several formats.
+
+    The formats are the same for ``openstack``, where other packages may have
+    added some that quote less.
+    """
+
+    #: Name of each format -> its class.
+    formats: Mapping[str, type[formatters.Formatter]]
+
+    def _load_formatter_plugins(self) -> ty.Any:
+        """Load the formats; called by cliff."""
+        return formats.load(self.formats)
+
+
+class Command(_Subcommand, command.Command):
+    """Base of the subcommands that print free text."""
+
+
+class Lister(_Displaying, lister.Lister):
+    """Base of the subcommands that print a table."""
+
+    formats = formats.LIST
+
+    # It would compare texts.
+    need_sort_by_cliff = False
+
+    def produce_output(self, parsed_args: argparse.Namespace,
+                       column_names: Sequence[str],
+                       data: Iterable[Sequence[ty.Any]]) -> int:
+        """Sort the rows and print them; called by cliff."""
+        titles = [_title(name) for name in column_names]
+        for name in reversed(parsed_args.sort_columns):
+            if _title(name) in titles:
+                data = formats.sorted_rows(
+                    data, titles.index(_title(name)),
+                    parsed_args.sort_direction == 'desc')
+        return super().produce_output(parsed_args, column_names, data)
+
+
+def _title(column: str) -> str:
+    """Return the title of a column as options may name it."""
+    return column.lower().replace(' ', '_')
+
+
+class ShowOne(_Displaying, show.ShowOne):
+    """Base of the subcommands that print names and values."""
+
+    formats = formats.SHOW
+
+
+def add_configuration(
+    parser: argparse.ArgumentParser | argparse._ArgumentGroup,
+) -> None:
+    """Add the option for the configuration of Nova.
+
+    :param parser: of a subcommand that reads what nova-scheduler reads
+    """
+    parser.add_argument(
+        '--config-file', action='append', default=[], metavar='FILE',
+        help='configuration of nova-scheduler (default: nova.conf where '
+             'Nova looks for it); can be repeated')
+
+
+def configuration(parsed_args: argparse.Namespace) -> list[str]:
+    """The arguments by which Nova reads this configuration.
+
+    :param parsed_args: those of a parser with :func:`add_configuration`
+    """
+    return [f'--config-file={name}' for name in parsed_args.config_file]
+
+
+#: Formats that can have more than a table.
+DOCUMENTS = ('json', 'yaml')
+
+
+def document(value: ty.Any, formatter: str) -> str:
+    """A value as text that programs read.
+
+    :param value: of dictionaries, lists, texts, numbers and None
+    :param formatter: one of :data:`DOCUMENTS`
+    """
+    # Only now: --help is to be quick.
+    if formatter == 'json':
+        from oslo_serialization import jsonutils
+        return formats.visible_json(jsonutils.dumps(value, indent=2)) + '\n'
+    import yaml
+    return yaml.safe_dump(value, sort_keys=False)
+
+
+def discard_output() -> None:
+    """Discard further output, when its reader, such as head, has ended."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, sys.stdout.fileno())
+    os.close(null)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command.
+
+    :param argv: arguments; those of the process if None
+    :returns: exit code
+    """
+    argv = list(sys.argv[1:] if argv is None else argv)
+    if not argv:
+        argv = ['--help']
+    try:
+        code = NFVSched().run(argv)
+        sys.stdout.flush()
+        return code
+    except SystemExit as e:
+        if e.code is None:
+            return 0
+        return e.code if isinstance(e.code, int) else 2
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        discard_output()
+        return 0
+    except OSError as exc:
+        # What was still to be written, to a full disk.
+        discard_output()
+        sys.stderr.write(f'error: {exc.strerror or exc}\n')
+        return 1
+
+
+if __name__ == '__main__':
+    sys.exit(main())

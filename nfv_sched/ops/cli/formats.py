@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Output formats of the commands: those of cliff, made safe for any value.
+
+Values are names that tenants chose, and what an edited file has: none may
+become a command of a shell, a formula, or another row.
+"""
+
+from collections.abc import Iterable
+from collections.abc import Sequence
+import io
+import re
+import shlex
+import typing as ty
+
+from cliff import columns
+from cliff.formatters import base
+from cliff.formatters import commaseparated
+from cliff.formatters import json_format
+from cliff.formatters import shell
+from cliff.formatters import table
+from cliff.formatters import value
+from cliff.formatters import yaml_format
+from stevedore import extension
+
+from nfv_sched import strings
+
+# OWASP, "CSV Injection"; the last ones are what East Asian keyboards have.
+_FORMULA = re.compile('[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]')
+# What begins with a number and goes on with nothing, or with "/40", " of 40".
+_FIGURES = re.compile(r'[+-]?\d+(\.\d+)?(?![^ /])', re.ASCII)
+_NUMBER = re.compile(r'[+-]?\d+(?:\.\d+)?', re.ASCII)
+#: Cells of nothing.
+_BLANK = (None, '', '-')
+_NOT_IN_NAME = re.compile('[^A-Za-z0-9_]')
+
+
+class Commands(base.ListFormatter):
+    """Prints the first column, without its name."""
+
+    def add_argument_group(self, parser):
+        """There are no options; called by cliff."""
+
+    def emit_list(self, column_names, data, stdout, parsed_args):
+        """Print the rows; called by cliff."""
+        for row in data:
+            stdout.write(f'{row[0]}\n')
+
+
+class CSV(commaseparated.CSVLister):
+    """Values of which a spreadsheet takes none for a formula."""
+
+    def emit_list(self, column_names, data, stdout, parsed_args):
+        """Print the rows; called by cliff."""
+        rows = [list(map(_no_formula, row)) for row in data]
+        if parsed_args.quote_mode == 'none':
+            # A line break would begin a row, and that with a formula.
+            rows = [list(_lines(row)) for row in rows]
+        super().emit_list(list(map(_no_formula, column_names)), rows, stdout,
+                          parsed_args)
+
+
+class JSON(json_format.JSONFormatter):
+    """JSON that a terminal can show."""
+
+    def emit_list(self, column_names, data, stdout, parsed_args):
+        """Print the rows; called by cliff."""
+        text = io.StringIO()
+        super().emit_list(column_names, data, text, parsed_args)
+        stdout.write(visible_json(text.getvalue()))
+
+    def emit_one(self, column_names, data, stdout, parsed_args):
+        """Print names and values; called by cliff."""
+        text = io.StringIO()
+        super().emit_one(column_names, data, text, parsed_args)
+        stdout.write(visible_json(text.getvalue()))
+
+
+class Shell(shell.ShellFormatter):
+    """Variables for a POSIX shell, each value quoted."""
+
+    def emit_one(self, column_names, data, stdout, parsed_args):
+        """Print names and values; called by cliff."""
+        for title, cell in zip(column_names, data):
+            name = _NOT_IN_NAME.sub('_', title.lower())
+            if parsed_args.variables and name not in parsed_args.variables:
+                continue
+            name = _NOT_IN_NAME.sub('_', parsed_args.prefix + name)
+            if name[:1].isdigit():
+                name = f'_{name}'
+            stdout.write(f'{name}={shlex.quote(str(_machine(cell)))}\n')
+
+
+class Table(table.TableFormatter):
+    """A table in which no value has line breaks of its own."""
+
+    def emit_list(self, column_names, data, stdout, parsed_args):
+        """Print the rows; called by cliff."""
+        super().emit_list(column_names, list(map(_lines, data)), stdout,
+                          parsed_args)
+
+    def emit_one(self, column_names, data, stdout, parsed_args):
+        """Print names and values; called by cliff."""
+        super().emit_one(column_names, _lines(data), stdout, parsed_args)
+
+
+class Value(value.ValueFormatter):
+    """Values of a row in a line."""
+
+    def emit_list(self, column_names, data, stdout, parsed_args):
+        """Print the rows; called by cliff."""
+        super().emit_list(
+            column_names, [_lines(map(_machine, row)) for row in data],
+            stdout, parsed_args)
+
+    def emit_one(self, column_names, data, stdout, parsed_args):
+        """Print the values; called by cliff."""
+        super().emit_one(column_names, _lines(map(_machine, data)), stdout,
+                         parsed_args)
+
+
+#: Formats of commands that print a table, and names and values.
+LIST = {'csv': CSV, 'json': JSON, 'table': Table, 'value': Value,
+        'yaml': yaml_format.YAMLFormatter}
+SHOW = {'json': JSON, 'shell': Shell, 'table': Table, 'value': Value,
+        'yaml': yaml_format.YAMLFormatter}
+#: What to run, a line each; lines with # say what they are for.
+COMMANDS = 'commands'
+
+
+def load(formats: dict[str, type[base.Formatter]]) -> ty.Any:
+    """Return formats by name, as cliff loads them from entry points."""
+    return extension.ExtensionManager.make_test_instance([
+        extension.Extension(name, None, formatter, formatter())
+        for name, formatter in formats.items()])
+
+
+def sorted_rows(rows: Iterable[Sequence[ty.Any]], column: int,
+                descending: bool) -> list[Sequence[ty.Any]]:
+    """Return rows sorted by a column: figures, then texts; blanks are last.
+
+    :param column: its index
+    """
+    filled: list[Sequence[ty.Any]] = []
+    blank: list[Sequence[ty.Any]] = []
+    for row in rows:
+        (blank if _machine(row[column]) in _BLANK else filled).append(row)
+    return sorted(filled, key=lambda row: _order(_machine(row[column])),
+                  reverse=descending) + blank
+
+
+def _order(cell: ty.Any) -> tuple[bool, Sequence[float], str]:
+    """Return the key that a cell is sorted by: ``8/40`` is before ``10/40``.
+
+    :param cell: not blank
+    """
+    if isinstance(cell, (int, float)):
+        return False, [cell], ''
+    text = str(cell)
+    numbers = [float(number) for number in _NUMBER.findall(text)
+               ] if _FIGURES.match(text) else []
+    return not numbers, numbers, text
+
+
+def visible_json(text: str) -> str:
+    """Escape DEL, which JSON in ASCII may have as it is."""
+    return text.replace('\x7f', r'\u007f')
+
+
+def _machine(cell: ty.Any) -> ty.Any:
+    """Return what a cell is for programs."""
+    return (cell.machine_readable()
+            if isinstance(cell, columns.FormattableColumn) else cell)
+
+
+def _lines(row: Iterable[ty.Any]) -> Sequence[ty.Any]:
+    """Return a row whose texts are of one line each."""
+    return [strings.line(cell) if isinstance(cell, str) else cell
+            for cell in row]
+
+
+def _no_formula(cell: ty.Any) -> ty.Any:
+    """Return a cell that no spreadsheet takes for a formula."""
+    cell = _machine(cell)
+    if cell is None or isinstance(cell, (bool, int, float)):
+        return cell
+    text = str(cell)
+    # "-" stands for nothing.
+    if not _FORMULA.match(text) or text == '-' or _is_number(text):
+        return strings.visible(text)
+    return f"'{strings.visible(text)}"
+
+
+def _is_number(text: str) -> bool:
+    return re.fullmatch(r'[+-]?\d+(\.\d+)?', text, re.ASCII) is not None

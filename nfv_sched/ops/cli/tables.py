@@ -1,0 +1,101 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Tables and lines of text for people, and values for programs."""
+
+from collections.abc import Iterable
+from collections.abc import Mapping
+from collections.abc import Sequence
+import dataclasses
+import enum
+import io
+import typing as ty
+
+from cliff import columns as cliff_columns
+from rich import box
+from rich import console as rich_console
+from rich import table as rich_table
+from rich import text as rich_text
+
+from nfv_sched import strings
+
+#: Characters of a line.
+WIDTH = 120
+count = strings.count
+
+
+class Lines(cliff_columns.FormattableColumn):
+    """A cell of several lines, none of which has line breaks of its own."""
+
+    def human_readable(self) -> str:
+        return '\n'.join(map(strings.line, self._value))
+
+    def machine_readable(self) -> str:
+        return '\n'.join(self._value)
+
+
+def wrapped(lines: Sequence[str]) -> str:
+    """Lines as text, each broken where it is too long.
+
+    :param lines: the lines
+    """
+    return ''.join(_printed(rich_text.Text(strings.line(line)))
+                   for line in lines)
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[ty.Any]]) -> str:
+    """A table as text; columns of numbers are on the right.
+
+    :param columns: their titles
+    :param rows: the rows, with a value for each column
+    """
+    found = rich_table.Table(box=box.SIMPLE_HEAD, pad_edge=False,
+                             show_edge=False)
+    rows = [tuple(map(_shown, row)) for row in rows]
+    for number, column in enumerate(columns):
+        numeric = bool(rows) and all(
+            row[number] == '-' or row[number].isdigit() for row in rows)
+        found.add_column(rich_text.Text(column), overflow='fold',
+                         justify='right' if numeric else 'left')
+    for row in rows:
+        found.add_row(*map(rich_text.Text, row))
+    return _printed(found)
+
+
+def _shown(cell: ty.Any) -> str:
+    return (cell.human_readable() if isinstance(cell, Lines)
+            else strings.line(str(cell)))
+
+
+def _printed(what: ty.Any) -> str:
+    console = rich_console.Console(
+        file=io.StringIO(), width=WIDTH, color_system=None, markup=False,
+        emoji=False, highlight=False, force_terminal=False)
+    console.print(what)
+    lines = ty.cast(io.StringIO, console.file).getvalue().splitlines()
+    return ''.join(f'{line.rstrip()}\n' for line in lines)
+
+
+def plain(value: ty.Any) -> ty.Any:
+    """A value as dictionaries and lists, which JSON and YAML can have.
+
+    :param value: of dataclasses, sequences, mappings and what JSON has
+    """
+    if dataclasses.is_dataclass(value):
+        return {field.name: plain(getattr(value, field.name))
+                for field in dataclasses.fields(value)}
+    if isinstance(value, enum.Enum):
+        return value.value
+    if isinstance(value, (tuple, list)):
+        return [plain(each) for each in value]
+    if isinstance(value, Mapping):
+        return {str(key): plain(each) for key, each in value.items()}
+    return value

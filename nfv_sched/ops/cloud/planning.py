@@ -1,0 +1,102 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""What commands share that tell a plan, or what they have found out.
+
+Each prints text for people, rows for scripts (``-f value``, ``-f csv``), and
+everything as a document (``-f json``, ``-f yaml``).  A plan can also be
+printed as commands to run (``-f commands``).
+"""
+
+import abc
+import argparse
+from collections.abc import Iterable
+from collections.abc import Sequence
+import dataclasses
+import typing as ty
+
+from nfv_sched.ops.cli import base
+from nfv_sched.ops.cli import formats
+from nfv_sched.ops.cloud import source
+
+_TABLE = 'table'
+
+COMMANDS_HELP = """\
+With -f commands: what to run, one command a line; lines with # say what they
+are for.
+"""
+
+MOVES_HELP = """\
+With -f commands: a script for sh, with comments. It waits for the end of each
+move, and stops at the first command that fails, or server that is not where
+its move should have brought it.
+"""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Output:
+    """What is told, in all formats.
+
+    :ivar text: for people
+    :ivar columns: titles of the columns
+    :ivar rows: the rows, with a value for each column
+    :ivar document: of dictionaries, lists, texts, numbers and None
+    :ivar commands: lines for a shell; comments begin with ``#``
+    """
+
+    text: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[ty.Any]]
+    document: ty.Any
+    commands: Sequence[str] = ()
+
+
+class Report(source.Looking, base.Lister, metaclass=abc.ABCMeta):
+    """Base of the commands that tell what they have found out."""
+
+    @abc.abstractmethod
+    def report(self, parsed_args: argparse.Namespace) -> Output:
+        """What is told; sets ``found`` if there is something to do.
+
+        :param parsed_args: those of the command line
+        """
+
+    def take_action(self, parsed_args: argparse.Namespace) -> tuple:
+        """Find it out.
+
+        :returns: columns and rows
+        """
+        self._output = self.report(parsed_args)
+        return self._output.columns, self._output.rows
+
+    def produce_output(self, parsed_args: argparse.Namespace,
+                       column_names: Sequence[str],
+                       data: Iterable) -> int:
+        """Print it in the chosen format; with --column, always rows."""
+        formatter, output = parsed_args.formatter, self._output
+        if formatter == formats.COMMANDS:
+            self.app.stdout.write(
+                ''.join(f'{line}\n' for line in output.commands))
+        elif parsed_args.columns:
+            return super().produce_output(parsed_args, column_names, data)
+        elif formatter == _TABLE:
+            self.app.stdout.write(output.text)
+        elif formatter in base.DOCUMENTS:
+            self.app.stdout.write(base.document(output.document, formatter))
+        else:
+            return super().produce_output(parsed_args, column_names, data)
+        return 0
+
+
+class PlanCommand(Report):
+    """Base of the commands that plan: there is one more format."""
+
+    formats = {**formats.LIST, formats.COMMANDS: formats.Commands}

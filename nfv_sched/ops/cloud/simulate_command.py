@@ -1,0 +1,306 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""The command ``nfv-sched simulate``."""
+
+import argparse
+from collections.abc import Sequence
+import dataclasses
+import typing as ty
+
+from nfv_sched.ops.cli import base
+from nfv_sched.ops.cloud import source
+from nfv_sched.ops.cloud_file import examples
+from nfv_sched import strings
+
+_EPILOG = """\
+examples:
+  nfv-sched simulate --list-examples
+  nfv-sched simulate --example carrier-grade
+  nfv-sched simulate cloud.yaml
+  nfv-sched simulate cloud.yaml --show steps
+  nfv-sched simulate cloud.yaml -f json > result.json
+  nfv-sched simulate cloud.yaml -f csv -c Server -c Host -c "NUMA nodes"
+  nfv-sched simulate cloud.yaml --config-file /etc/nova/nova.conf
+  nfv-sched simulate one.yaml two.yaml three.yaml
+  nfv-sched simulate --from cloud.json.gz steps.yaml
+
+exit code: 0 if all expectations of the files are met, 3 if one is not; 1 if a
+file cannot be read or used, 2 if the command line is wrong.
+"""
+
+_SECTIONS = {
+    'servers': ('servers',),
+    'hosts': ('hosts',),
+    'network': ('network',),
+    'steps': ('steps',),
+    'both': ('servers', 'hosts', 'network'),
+    'all': ('servers', 'hosts', 'network', 'steps'),
+}
+
+
+def _concerned(result, all_hosts: bool):
+    """The part of a result that its steps are about.
+
+    :param result: the result of steps on a cloud with more servers and hosts
+    :param all_hosts: whether all hosts are left in it
+    """
+    names = {found.server for found in result.outcomes}
+    hosts = {name for found in result.outcomes
+             for name in (found.source, found.host, found.server)}
+    return dataclasses.replace(
+        result,
+        servers=[server for server in result.servers if server.name in names],
+        hosts=[host for host in result.hosts
+               if all_hosts or host.name in hosts])
+
+
+class SimulateCloud(source.Telling, base.Lister):
+    """Place the servers of a cloud file with Nova's own scheduler and claims.
+
+    CLOUD is a YAML file with hosts, flavors, networks and steps: boots,
+    deletes and moves, with what is expected of them. Each server ends with a
+    host, host NUMA nodes and pinned CPUs, or with the reason why it was
+    refused. No service, database or network is needed. Of several files
+    only the expectations are told, one line a file.
+
+    With --from, a cloud is there already, as a snapshot has it: CLOUD has
+    steps, and what they need besides. Only the servers and hosts that they
+    are about are shown.
+    """
+
+    epilog = _EPILOG
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.set_defaults(fit_width=True)
+        what = parser.add_mutually_exclusive_group(required=True)
+        what.add_argument(
+            'clouds', nargs='*', default=[], metavar='CLOUD',
+            help='cloud file in YAML; of several, only whether their '
+                 'expectations are met is shown')
+        what.add_argument(
+            '--example', metavar='NAME',
+            help='run an example that comes with nfv-sched')
+        what.add_argument(
+            '--list-examples', action='store_true',
+            help='list the examples and where they are')
+        parser.add_argument(
+            '--from', dest='source', metavar='FILE',
+            help='a snapshot, or a cloud file: CLOUD has no hosts, but steps '
+                 'for the servers and hosts that are there, and starts from '
+                 'the end of the steps of a cloud file')
+        parser.add_argument(
+            '--show', choices=list(_SECTIONS),
+            help='what to show: servers as they are in the end, what is left '
+                 'on the hosts, what the network puts on them, the steps one '
+                 'by one, both servers and hosts, with the network where the '
+                 'file tells of its load (default; csv and value have servers '
+                 'only), or all')
+        parser.add_argument(
+            '--reasons', choices=['none', 'policy', 'summary', 'hosts'],
+            help='how much a refusal by a filter of nfv-sched says '
+                 '(default: what the file or configuration says, else hosts)')
+        parser.add_argument(
+            '--seed', type=int, default=0, metavar='N',
+            help='Nova chooses at random among equal hosts; another number '
+                 'makes another choice (default: 0)')
+        parser.add_argument(
+            '--config-file', action='append', default=[], metavar='FILE',
+            help='configuration of nova-scheduler to use, such as nova.conf; '
+                 'with --from, options of that file replace it; can be '
+                 'repeated')
+        return parser
+
+    def run(self, parsed_args: argparse.Namespace) -> int:
+        """Run the command, and list expectations that are not met.
+
+        :returns: exit code, also if nobody reads the output to its end
+        """
+        self._failures: Sequence[str] = ()
+        try:
+            code = super().run(parsed_args)
+            self.app.stdout.flush()
+        except BrokenPipeError:
+            base.discard_output()
+            code = 0
+        if not self._failures:
+            return code
+        self.app.stderr.write(
+            f'{strings.count(len(self._failures), "expectation")} failed:\n')
+        for failure in self._failures:
+            self.app.stderr.write(f'  {failure}\n')
+        return code or source.FINDINGS
+
+    def take_action(self, parsed_args: argparse.Namespace):
+        """Run the simulation.
+
+        :returns: columns and rows of the first table
+        """
+        self._result = None
+        if parsed_args.list_examples:
+            return (('Name', 'Description', 'File'),
+                    [(name, examples.description(path), str(path))
+                     for name, path in examples.find().items()])
+        paths = parsed_args.clouds
+        if parsed_args.source is not None:
+            if not paths:
+                raise source.UsageError('--from needs files with steps')
+            self._found = source.load(parsed_args.source,
+                                      parsed_args.config_file)
+            self._missing = [f'{parsed_args.source}: {missing}'
+                             for missing in self._found.missing]
+        if parsed_args.example is not None:
+            paths = [self._example(parsed_args.example)]
+        if len(paths) > 1:
+            return self._check(paths, parsed_args)
+        self._sections = self._wanted(parsed_args)
+        self._simulate(paths[0], parsed_args)
+        self._failures = self._result.failures
+        return self._tables[0].columns, self._tables[0].rows
+
+    def _check(self, paths: Sequence[str], parsed_args: argparse.Namespace):
+        """Run several clouds.
+
+        :returns: columns and rows of a table, one row a cloud
+        """
+        if parsed_args.show:
+            raise source.UsageError('--show is for a single file')
+        rows = []
+        failures: list[str] = []
+        for path in paths:
+            result = self._run_cloud(path, parsed_args)
+            failures += result.failures
+            done = sum(1 for outcome in result.outcomes if outcome.ok)
+            rows.append((
+                path, len(result.hosts), done, len(result.outcomes) - done,
+                result.checks, len(result.failures),
+                round(result.seconds, 1)))
+        self._failures = failures
+        return (('File', 'Hosts', 'Done', 'Refused', 'Expectations',
+                 'Failed', 'Seconds'), rows)
+
+    @staticmethod
+    def _example(name: str) -> str:
+        found = examples.find()
+        if name not in found:
+            raise source.UsageError(
+                f'there is no example {name!r}; there are: '
+                f'{", ".join(found) or "none"}')
+        return str(found[name])
+
+    @staticmethod
+    def _wanted(parsed_args: argparse.Namespace) -> tuple[str, ...]:
+        one_table = parsed_args.formatter in ('csv', 'value')
+        show = parsed_args.show or ('servers' if one_table else 'both')
+        sections = _SECTIONS[show]
+        if one_table and len(sections) > 1:
+            raise source.UsageError(
+                f'-f {parsed_args.formatter} has room for one table: use '
+                '--show servers, hosts, network or steps')
+        return sections
+
+    def _run_steps(self, path: str, parsed_args: argparse.Namespace):
+        """Run a file of steps on the cloud of ``--from``."""
+        from nfv_sched.ops.cloud_file import text as cloud_text
+        text = cloud_text.read(path)
+        from nfv_sched.ops.cloud_file import loader
+        from nfv_sched.ops.simulator import engine
+        from nfv_sched.ops.simulator import nova_internals
+        from nfv_sched.ops.simulator import progress
+        from nfv_sched.ops.simulator import start
+        scenario = loader.loads_steps(
+            text, path, self._found, nova_internals.extra_spec_problem)
+        with (start.started(self._found, reasons=parsed_args.reasons,
+                            seed=parsed_args.seed,
+                            scenario=scenario) as state,
+              progress.shown() as update):
+            result = engine.Simulation(state, update).run()
+        return _concerned(result, parsed_args.show == 'hosts')
+
+    def _run_cloud(self, path: str, parsed_args: argparse.Namespace):
+        if parsed_args.source is not None:
+            return self._run_steps(path, parsed_args)
+        # Importing Nova takes seconds, which --help must not take.
+        from nfv_sched.ops.simulator import engine
+        from nfv_sched.ops.simulator import progress
+        from nfv_sched.ops.simulator import start
+        with (start.loaded(path, config_files=parsed_args.config_file,
+                           reasons=parsed_args.reasons,
+                           seed=parsed_args.seed) as state,
+              progress.shown() as update):
+            return engine.Simulation(state, update).run()
+
+    def _simulate(self, path: str, parsed_args: argparse.Namespace) -> None:
+        self._result = self._run_cloud(path, parsed_args)
+        from nfv_sched.ops.simulator import report
+        self._report = report
+        make = {'servers': lambda: report.servers(self._result),
+                'hosts': lambda: report.hosts(
+                    self._result, parsed_args.show == 'hosts'),
+                'network': lambda: report.network_loads(
+                    self._result, parsed_args.show == 'network'),
+                'steps': lambda: report.steps(self._result)}
+        if len(self._sections) > 1 and not report.has_network(self._result):
+            self._sections = tuple(
+                key for key in self._sections if key != 'network')
+        self._tables = [make[key]() for key in self._sections]
+
+    def produce_output(self, parsed_args: argparse.Namespace,
+                       column_names: Sequence[str],
+                       data: ty.Iterable) -> int:
+        """Print the result in the chosen format; called by cliff.
+
+        JSON and YAML are one document: everything, or tables with the chosen
+        columns.  Other formats are tables.
+        """
+        if self._result is None:
+            return super().produce_output(parsed_args, column_names, data)
+        tables = self._tables
+        chosen = parsed_args.columns
+        if chosen:
+            tables = [table for table in tables
+                      if set(chosen) & set(table.columns)]
+            if not tables:
+                raise source.UsageError(
+                    f'no column {", ".join(chosen)}; there are: ' +
+                    ', '.join(dict.fromkeys(
+                        column for table in self._tables
+                        for column in table.columns)))
+        if parsed_args.formatter in base.DOCUMENTS:
+            return self._print_document(parsed_args, tables)
+        out = self.app.stdout
+        plain = parsed_args.formatter == 'table'
+        for table in tables:
+            if plain:
+                out.write(f'{table.title}\n')
+            super().produce_output(parsed_args, table.columns, table.rows)
+            if plain:
+                out.write('\n')
+        if plain:
+            out.write(f'{self._report.summary(self._result)}\n')
+        return 0
+
+    def _print_document(self, parsed_args: argparse.Namespace,
+                        tables: Sequence) -> int:
+        document = self._report.document(self._result, self._sections)
+        chosen = parsed_args.columns
+        if chosen:
+            for key in self._sections:
+                document.pop(key)
+            for table in tables:
+                document[table.key] = [
+                    {column: cell for column, cell
+                     in zip(table.columns, row) if column in chosen}
+                    for row in table.rows]
+        self.app.stdout.write(base.document(document, parsed_args.formatter))
+        return 0

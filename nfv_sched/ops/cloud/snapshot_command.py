@@ -1,0 +1,92 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The command ``nfv-sched snapshot save``."""
+
+import argparse
+
+from nfv_sched.ops.cli import base
+from nfv_sched.ops.cloud import source
+from nfv_sched.ops.snapshot import anonymize
+from nfv_sched.ops.snapshot import file
+from nfv_sched import strings
+
+_EPILOG = """\
+Reads the nova.conf of nova-scheduler. Nova's databases, Placement and Neutron
+are only read: an account of the databases that may do no more than SELECT is
+enough, see [api_database] connection; those of the cells are in the cell
+mappings. Only the owner of the file can read it.
+
+With --anonymize, names and UUIDs are replaced, and so is every other word that
+neither Nova, Placement nor nfv-sched defines, the same wherever it is used.
+Known keys and values of extra specs, standard traits and resource classes,
+numbers, times, versions and PCI addresses stay. Error messages, image
+properties with free text, serial numbers, and hints other than those of server
+groups and of other servers are left out. Texts whose words were replaced are
+counted by field.
+
+examples:
+  nfv-sched snapshot save cloud.json.gz
+  nfv-sched snapshot save --anonymize for-the-vendor.json.gz
+  nfv-sched snapshot save cloud.json.gz --config-file /etc/nova/nova.conf
+
+exit code: 0, or 1 if something could not be read, and is named; the file has
+what could.
+"""
+
+
+class SaveSnapshot(source.Telling, base.Command):
+    """Save the cloud as it is now to a file.
+
+    The file has hosts with NUMA nodes, devices, state and resource providers;
+    servers with flavor, CPUs, devices, ports and allocations; flavors,
+    aggregates, server groups, and the options that decide where servers go:
+    compressed JSON, to be looked at later or elsewhere.
+    """
+
+    epilog = _EPILOG
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            'file', metavar='FILE',
+            help='where to write it; a file that is there is replaced')
+        parser.add_argument(
+            '--anonymize', action='store_true',
+            help='replace names and UUIDs')
+        base.add_configuration(parser)
+        return parser
+
+    def take_action(self, parsed_args) -> int:
+        cloud = source.read(base.configuration(parsed_args))
+        missing = cloud.missing
+        if parsed_args.anonymize:
+            cloud, replaced = anonymize.replace(cloud)
+        try:
+            size = file.save(cloud, parsed_args.file)
+        except file.FileError as exc:
+            return self.tell(exc)
+        self.app.stdout.write(
+            f'{parsed_args.file}: {strings.count(len(cloud.hosts), "host")}, '
+            f'{strings.count(len(cloud.servers), "server")}, {_shown(size)}\n')
+        if parsed_args.anonymize and replaced:
+            self.app.stdout.write(
+                f'{strings.count(sum(replaced.values()), "free text")} replaced: '
+                + strings.some(f'{field} ({count})'
+                               for field, count in replaced.items()) + '\n')
+        self._missing += map(str, missing)
+        return 0
+
+
+def _shown(size: int) -> str:
+    if size < 10 ** 6:
+        return f'{size / 10 ** 3:.1f} kB'
+    return f'{size / 10 ** 6:.1f} MB'

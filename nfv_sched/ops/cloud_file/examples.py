@@ -1,0 +1,67 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Find the example clouds.
+
+They are data files outside of the package: in ``etc/`` of a source tree, in
+``<prefix>/etc/nfv_sched/examples`` once installed.
+"""
+
+import importlib.metadata
+import pathlib
+
+_DIRECTORY = ('etc', 'nfv_sched', 'examples')
+
+
+def _installed() -> dict[str, pathlib.Path]:
+    try:
+        files = importlib.metadata.files('nfv-sched') or ()
+    except importlib.metadata.PackageNotFoundError:
+        return {}
+    found = {}
+    for file in files:
+        # Data files are outside of the package: ../../../etc/...
+        parts = tuple(part for part in file.parts if part != '..')
+        if file.suffix == '.yaml' and parts[:len(_DIRECTORY)] == _DIRECTORY:
+            name = '/'.join(parts[len(_DIRECTORY):])
+            found[name.removesuffix('.yaml')] = pathlib.Path(
+                file.locate()).resolve()
+    return found
+
+
+def _in_source() -> dict[str, pathlib.Path]:
+    root = pathlib.Path(__file__).resolve().parents[3].joinpath(*_DIRECTORY)
+    return {file.relative_to(root).with_suffix('').as_posix(): file
+            for file in root.rglob('*.yaml')}
+
+
+def find() -> dict[str, pathlib.Path]:
+    """Name of each example, such as ``platform/numa``, -> its path.
+
+    Those of a source tree replace those of an installed package.
+    """
+    found = {name: path for name, path in _installed().items()
+             if path.is_file()}
+    found.update(_in_source())
+    return dict(sorted(found.items()))
+
+
+def description(path: pathlib.Path) -> str:
+    """The first comment line of an example; empty if it has none.
+
+    :param path: the file
+    """
+    with path.open(encoding='utf-8') as lines:
+        for line in lines:
+            if line.startswith('#'):
+                return line.strip('# \n')
+    return ''

@@ -1,0 +1,242 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Check the entries of ``hosts``, and work out NUMA nodes and devices."""
+
+import dataclasses
+import re
+import typing as ty
+
+from nfv_sched.numa import rule
+from nfv_sched.ops.cloud_file import model
+from nfv_sched.ops.cloud_file import pci
+from nfv_sched.ops.cloud_file import problems
+from nfv_sched.ops.cloud_file import scenario as scenarios
+from nfv_sched.ops.cloud_file import schema
+from nfv_sched.ops.cloud_file import topology
+from nfv_sched.ops.cloud_file import values
+from nfv_sched.ops.snapshot import names as cloud_names
+from nfv_sched.ops.snapshot import snapshot
+from nfv_sched.rules import place as rule_place
+
+_MAX_HOSTS = 100_000
+_DEFAULT_NODES = 2
+_DEFAULT_VSWITCH_CORES = 2
+_DEFAULT_PLATFORM_CORES = 1
+
+
+class HostCompiler:
+    """Checks the hosts of a cloud and works out their NUMA nodes and devices.
+
+    :param cloud: the cloud file as read
+    :param found: collects the problems
+    :param defaults: defaults of the configuration
+    """
+
+    def __init__(self, cloud: model.CloudFile, found: problems.Problems,
+                 defaults: scenarios.Defaults):
+        self._cloud = cloud
+        self._found = found
+        self._defaults = defaults
+        ours = cloud.options.get('nfv_sched', {})
+        self._names = rule.Names(
+            str(ours.get('vswitch_label', defaults.switch_label)),
+            str(ours.get('node_label_prefix', defaults.node_prefix)))
+        self._pci_in_placement = cloud.pci_in_placement
+        if cloud.pci_in_placement is None:
+            self._pci_in_placement = cloud.options.get('pci', {}).get(
+                'report_in_placement', False)
+
+    def groups(self) -> tuple[model.HostGroup, ...]:
+        """All groups of hosts, without those that have problems."""
+        groups, seen, total = [], {}, 0
+        for i, host in enumerate(self._cloud.hosts):
+            path = ('hosts', i)
+            total += host.count or 1
+            if total > _MAX_HOSTS:
+                self._found.add(path, f'more than {_MAX_HOSTS} hosts')
+                break
+            group = self._group(path, host)
+            if group is None:
+                continue
+            for name in group.names:
+                if name in seen:
+                    line = self._found.line(('hosts', seen[name]))
+                    self._found.add((*path, 'name'),
+                                    f'the host {name!r} is there already, '
+                                    f'from line {line}')
+                    break
+                seen[name] = i
+            groups.append(group)
+        return tuple(groups)
+
+    def _group(self, path: problems.Path,
+               host: model.HostGroup) -> model.HostGroup | None:
+        before = len(self._found)
+        nodes = host.numa_nodes or (
+            len(host.cores) if isinstance(host.cores, tuple)
+            else _DEFAULT_NODES)
+        self._check_explicit(path, host)
+        self._check_nodes((*path, 'switch_nodes'), host.switch_nodes, nodes)
+        self._check_nodes((*path, 'tunnel_nodes'), host.tunnel_nodes, nodes)
+        self._check_devices(path, host, nodes)
+        if host.dhcp_servers and self._cloud.network_service == 'ovn':
+            self._found.add((*path, 'dhcp_servers'),
+                            'with OVN the switch of each host answers DHCP; '
+                            'there are no servers to count')
+        physnets = self._physnets(path, host, nodes)
+        host = self._spread(path, host, nodes)
+        if host.reserved_memory > sum(host.memory):
+            self._found.add((*path, 'reserved_memory'),
+                            f'{host.reserved_memory} MiB is more than the '
+                            f'{sum(host.memory)} MiB of the host')
+        devices: tuple[snapshot.Device, ...] = ()
+        if not cloud_names.is_host(host.name):
+            self._found.add((*path, 'name'), cloud_names.HOST)
+        try:
+            devices = pci.build(host.pci_devices)
+        except pci.TooManyDevices as e:
+            self._found.add((*path, 'pci_devices'), str(e))
+        if len(self._found) > before:
+            return None
+        try:
+            layout = topology.build(host, physnets)
+        except topology.LayoutError as e:
+            self._found.add((*path, e.field), str(e))
+            return None
+        return dataclasses.replace(host, names=_names(host), nodes=layout,
+                                   devices=devices)
+
+    def _check_explicit(self, path: problems.Path,
+                        host: model.HostGroup) -> None:
+        """Check that CPU sets and numbers of cores are not both given."""
+        if host.dedicated_cpus is None and host.shared_cpus is None:
+            return
+        for key in ('platform_cores', 'vswitch_cores',
+                    'shared_cores_per_node'):
+            if getattr(host, key) is not None:
+                self._found.add((*path, key), 'cannot be combined with '
+                                              'dedicated_cpus or shared_cpus')
+
+    def _check_nodes(self, path: problems.Path, where: ty.Sequence[int],
+                     nodes: int) -> None:
+        """Check that the host has some NUMA nodes.
+
+        :param path: path of their list in the file
+        :param where: numbers of the NUMA nodes
+        :param nodes: number of NUMA nodes of the host
+        """
+        for i, node in enumerate(where):
+            if node >= nodes:
+                self._found.add((*path, i), f'there is no NUMA node {node}; '
+                                            f'the host has {nodes}')
+
+    def _check_devices(self, path: problems.Path, host: model.HostGroup,
+                       nodes: int) -> None:
+        for i, entry in enumerate(host.pci_devices):
+            inner = (*path, 'pci_devices', i)
+            if entry.node is not None and entry.node >= nodes:
+                self._found.add((*inner, 'node'),
+                                f'there is no NUMA node {entry.node}; the '
+                                f'host has {nodes}')
+            if entry.type != 'PF':
+                for key in ('vfs', 'vf_product'):
+                    if getattr(entry, key) is not None:
+                        self._found.add((*inner, key),
+                                        'is for devices of the type PF')
+            elif self._pci_in_placement and entry.vfs:
+                self._found.add((*inner, 'vfs'),
+                                'Nova does not take a PF and its VFs '
+                                'together when Placement tracks PCI devices')
+
+    def _physnets(self, path: problems.Path, host: model.HostGroup,
+                  nodes: int) -> list[set[str]]:
+        """Physical networks and labels near each NUMA node."""
+        physnets: list[set[str]] = [set() for _ in range(nodes)]
+        names = self._names
+        of_nodes = {names.of_node(n): (n,) for n in range(nodes)}
+        reserved = {names.vswitch, *of_nodes}
+        declared: dict[str, ty.Sequence[int]] = {
+            names.vswitch: host.switch_nodes}
+        if host.node_labels:
+            declared |= of_nodes
+        for name, where in host.places.items():
+            inner = (*path, 'places', name)
+            label = rule_place.label_of(name, names)
+            if not rule_place.NAME.fullmatch(name):
+                self._found.add(inner, f'{name!r} is not the name of a place')
+            elif name == rule_place.VSWITCH:
+                self._found.add(inner, 'use switch_nodes')
+            elif rule_place.place_of(label, names) != name:
+                self._found.add(inner, 'has a label that is of something '
+                                       'else')
+            self._check_nodes(inner, where, nodes)
+            declared[label] = where
+            reserved.add(label)
+        for name, where in host.physical_networks.items():
+            inner = (*path, 'physical_networks', name)
+            if name in reserved:
+                self._found.add(inner, 'is the name of a label; use '
+                                       'switch_nodes, places and node_labels')
+            self._check_nodes(inner, where, nodes)
+            declared.setdefault(name, where)
+        for name, where in declared.items():
+            for node in where:
+                if node < nodes:
+                    physnets[node].add(name)
+        return physnets
+
+    def _spread(self, path: problems.Path, host: model.HostGroup,
+                nodes: int) -> model.HostGroup:
+        """The host with defaults, and with tuples of values for NUMA nodes."""
+        cores = host.vswitch_cores
+        if not isinstance(cores, tuple):
+            count = _DEFAULT_VSWITCH_CORES if cores is None else cores
+            cores = tuple(count if node in host.switch_nodes else 0
+                          for node in range(nodes))
+        host = dataclasses.replace(
+            host, vswitch_cores=cores,
+            shared_cores_per_node=host.shared_cores_per_node or 0,
+            platform_cores=_or(host.platform_cores, _DEFAULT_PLATFORM_CORES),
+            cpu_allocation_ratio=_or(host.cpu_allocation_ratio,
+                                     self._defaults.cpu_ratio),
+            ram_allocation_ratio=_or(host.ram_allocation_ratio,
+                                     self._defaults.ram_ratio),
+            disk_allocation_ratio=_or(host.disk_allocation_ratio,
+                                      self._defaults.disk_ratio))
+        spread = {}
+        for key in schema.keys_with(model.HostGroup, values.PER_NODE):
+            value = getattr(host, key)
+            if not isinstance(value, tuple):
+                value = (value,) * nodes
+            elif len(value) != nodes:
+                self._found.add((*path, key),
+                                f'has {len(value)} values, but there are '
+                                f'{nodes} NUMA nodes')
+            spread[key] = value
+        return dataclasses.replace(host, **spread)
+
+
+def _or(value: ty.Any, default: ty.Any) -> ty.Any:
+    return default if value is None else value
+
+
+def _names(host: model.HostGroup) -> tuple[str, ...]:
+    """The names of the hosts of a group."""
+    placeholder = re.search(r'\{n(?::0(\d))?\}', host.name)
+    if placeholder is None:
+        if host.count is None:
+            return (host.name,)
+        return tuple(f'{host.name}-{n}' for n in range(1, host.count + 1))
+    width = int(placeholder[1] or 0)
+    return tuple(host.name.replace(placeholder[0], str(n).zfill(width))
+                 for n in range(1, (host.count or 1) + 1))

@@ -1,0 +1,260 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Read a cloud file into values of :mod:`.model`.
+
+Everything wrong with a file is reported as an
+:class:`~nfv_sched.ops.cloud_file.problems.InputError` that names file,
+line and field: text that is not YAML, duplicate keys, unknown keys, wrong
+types, names of missing objects, dimensions that contradict each other.  Extra
+specs of flavors are checked by a function that is passed in, so that this
+module does not need Nova.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+import dataclasses
+
+from nfv_sched import extra_specs
+from nfv_sched.ops.cloud_file import actions
+from nfv_sched.ops.cloud_file import compile as compiler
+from nfv_sched.ops.cloud_file import hosts as cloud_hosts
+from nfv_sched.ops.cloud_file import model
+from nfv_sched.ops.cloud_file import problems
+from nfv_sched.ops.cloud_file import scenario as scenarios
+from nfv_sched.ops.cloud_file import schema
+from nfv_sched.ops.cloud_file import steps as cloud_steps
+from nfv_sched.ops.cloud_file import text as cloud_text
+from nfv_sched.ops.snapshot import snapshot
+
+
+class _Loader:
+    """Checks one parsed file and works out the fields that are no keys.
+
+    :param found: collects the problems
+    :param defaults: defaults of the configuration
+    :param check_extra_spec: as for :func:`loads`
+    """
+
+    def __init__(self, found: problems.Problems, defaults: scenarios.Defaults,
+                 check_extra_spec: Callable[[str, str], str | None]):
+        self._found = found
+        self._defaults = defaults
+        self._check_extra_spec = check_extra_spec
+
+    def load(self, data) -> scenarios.Scenario:
+        """Read the whole file.
+
+        :param data: the parsed file
+        :raises InputError: if anything is wrong with it
+        """
+        found = self._found
+        if data is None:
+            raise problems.InputError([f'{found.path}: the file is empty'])
+        schema.check(found, model.CloudFile, data)
+        found.stop_if_wrong()
+        cloud = schema.read(found, model.CloudFile, data)
+        found.stop_if_wrong()
+        if cloud.pci_aliases is not None and (
+                'alias' in cloud.options.get('pci', {})):
+            found.add(('options', 'pci', 'alias'),
+                      'cannot be combined with pci_aliases')
+        groups = cloud_hosts.HostCompiler(cloud, found, self._defaults).groups()
+        # Without all hosts, references to them would look wrong.
+        found.stop_if_wrong()
+        names = dict.fromkeys(name for group in groups
+                              for name in group.names)
+        self._check_flavors(cloud)
+        self._check_server_groups(cloud)
+        cloud = dataclasses.replace(
+            cloud, groups=groups, aggregates=tuple(
+                self._aggregate(i, aggregate, names)
+                for i, aggregate in enumerate(cloud.aggregates)))
+        self._check_networks(cloud)
+        steps = self._steps(cloud, {
+            'flavor': cloud.flavors, 'image': cloud.images,
+            'network': cloud.networks,
+            'security group': cloud.security_groups,
+            'server group': cloud.server_groups, 'host': list(names),
+            'place': {place for group in groups for place in group.places},
+        }, {name: network.vnic_type
+            for name, network in cloud.networks.items()}, {})
+        return compiler.scenario(cloud, steps, found.path,
+                                 self._settings(cloud), self._defaults)
+
+    def load_steps(self, data, cloud: snapshot.Cloud) -> scenarios.Scenario:
+        """Read a file of steps for a cloud that is there already.
+
+        :param data: the parsed file
+        :returns: the cloud with what the file adds to it, and its steps
+        :raises InputError: if anything is wrong with it
+        """
+        found = self._found
+        if data is None:
+            raise problems.InputError([f'{found.path}: the file is empty'])
+        if isinstance(data, Mapping) and 'hosts' in data:
+            found.add(('hosts',), 'the hosts are those of --from; a file of '
+                                  'steps for it has none')
+            found.stop_if_wrong()
+        schema.check(found, model.WhatIf, data)
+        found.stop_if_wrong()
+        more = schema.read(found, model.WhatIf, data)
+        found.stop_if_wrong()
+        self._check_flavors(more)
+        self._check_server_groups(more)
+        self._check_networks(more)
+        start = scenarios.of_snapshot(cloud)
+        start = dataclasses.replace(
+            start, networks=compiler.networks_of(cloud))
+        networks: dict[str, str | None] = {
+            name: network.vnic_type
+            for name, network in (*start.networks.items(),
+                                  *more.networks.items())}
+        steps = self._steps(more, {
+            'flavor': dict.fromkeys((
+                *(flavor.name for flavor in cloud.flavors), *more.flavors)),
+            'image': more.images, 'network': networks,
+            'security group': more.security_groups,
+            'server group': {**start.server_groups, **more.server_groups},
+            'host': [host.name for host in scenarios.hosts_of(cloud)],
+            'place': {place for places in start.places.values()
+                      for place in places},
+        }, networks, scenarios.server_names(cloud))
+        return compiler.with_steps(start, more, steps, found.path,
+                                   self._settings(more))
+
+    def _steps(
+        self, cloud: model.WhatIf, known: Mapping[str, Collection[str]],
+        networks: Mapping[str, str | None],
+        servers: Mapping[str, Sequence[str]],
+    ) -> list[actions.Step]:
+        """Read the steps of a file.
+
+        :param known: as for ``cloud_file.steps.Steps``, and so are the others
+        :raises InputError: if anything is wrong with the file
+        """
+        reader = cloud_steps.Steps(known, networks, self._found, servers)
+        steps = [reader.read(number, step)
+                 for number, step in enumerate(cloud.steps, 1)]
+        self._found.stop_if_wrong()
+        return steps
+
+    def _settings(self, cloud: model.WhatIf) -> list[scenarios.Setting]:
+        return [
+            scenarios.Setting(
+                group=group, name=name, value=value,
+                line=self._found.line(('options', group, name)))
+            for group, of_group in cloud.options.items()
+            for name, value in of_group.items()]
+
+    def _check_flavors(self, cloud: model.WhatIf) -> None:
+        for flavor in cloud.flavors.values():
+            if not flavor.validate:
+                continue
+            if len(flavor.extra_specs) > extra_specs.MOST_SPECS:
+                self._found.add(
+                    ('flavors', flavor.name, 'extra_specs'),
+                    f'{len(flavor.extra_specs)} extra specs are more than '
+                    f'{extra_specs.MOST_SPECS}')
+                continue
+            for key, value in flavor.extra_specs.items():
+                complaint = self._check_extra_spec(key, value)
+                if complaint:
+                    self._found.add(
+                        ('flavors', flavor.name, 'extra_specs', key),
+                        f'the Nova API refuses this: {complaint}')
+
+    def _check_server_groups(self, cloud: model.WhatIf) -> None:
+        for group in cloud.server_groups.values():
+            if (group.max_server_per_host is not None and
+                    group.policy != 'anti-affinity'):
+                self._found.add(
+                    ('server_groups', group.name, 'max_server_per_host'),
+                    'is for the policy anti-affinity')
+
+    def _check_networks(self, cloud: model.WhatIf) -> None:
+        for network in cloud.networks.values():
+            path = ('networks', network.name)
+            physical = network.physical_network is not None
+            if network.tunneled not in (None, not physical):
+                self._found.add(path, 'must have a physical_network or be '
+                                      'tunneled, one of the two')
+            if network.vnic_type == 'normal':
+                if network.numa_policy is not None:
+                    self._found.add((*path, 'numa_policy'),
+                                    'is for the vnic_type direct or '
+                                    'direct-physical')
+            elif not physical:
+                self._found.add((*path, 'vnic_type'),
+                                'needs a physical_network')
+
+    def _aggregate(self, number: int, aggregate: model.AggregateEntry,
+                   hosts: Sequence[str]) -> model.AggregateEntry:
+        """The aggregate with patterns replaced by names of hosts."""
+        members: dict[str, None] = {}
+        for pattern in aggregate.hosts:
+            matches = cloud_steps.matching(pattern, hosts)
+            if not matches:
+                self._found.known(('aggregates', number, 'hosts'), 'host',
+                                  pattern, hosts)
+            members.update(dict.fromkeys(matches))
+        return dataclasses.replace(aggregate, hosts=tuple(members))
+
+
+def _accept(name: str, value: str) -> str | None:
+    return None
+
+
+def loads(text: str, path: str = '<text>',
+          defaults: scenarios.Defaults = scenarios.DEFAULTS,
+          check_extra_spec: Callable[[str, str], str | None] = _accept,
+          ) -> scenarios.Scenario:
+    """Read a cloud and its steps from YAML text.
+
+    :param text: the YAML
+    :param path: name of the file for messages
+    :param defaults: defaults of the configuration
+    :param check_extra_spec: function from name and value of an extra spec to
+        what is wrong with it, or None
+    :raises InputError: if anything is wrong with the text
+    """
+    data, marks = cloud_text.parse(text, path)
+    return _Loader(problems.Problems(path, marks), defaults,
+                   check_extra_spec).load(data)
+
+
+def loads_steps(text: str, path: str, cloud: snapshot.Cloud,
+                check_extra_spec: Callable[[str, str], str | None] = _accept,
+                ) -> scenarios.Scenario:
+    """Read steps for a cloud that is there already from YAML text.
+
+    :param text: the YAML
+    :param path: name of the file for messages
+    :param check_extra_spec: as for :func:`loads`
+    :returns: the cloud with what the text adds to it, and its steps
+    :raises InputError: if anything is wrong with the text
+    """
+    data, marks = cloud_text.parse(text, path)
+    return _Loader(problems.Problems(path, marks), scenarios.DEFAULTS,
+                   check_extra_spec).load_steps(data, cloud)
+
+
+def load(path: str, defaults: scenarios.Defaults = scenarios.DEFAULTS,
+         check_extra_spec: Callable[[str, str], str | None] = _accept,
+         ) -> scenarios.Scenario:
+    """Read a cloud and its steps from a YAML file.
+
+    :param path: the file
+    :param defaults: defaults of the configuration
+    :param check_extra_spec: as for :func:`loads`
+    :raises InputError: if anything is wrong with the file
+    """
+    return loads(cloud_text.read(path), path, defaults, check_extra_spec)

@@ -1,0 +1,341 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Types for the contents of a cloud file; immutable values.
+
+Their fields are the keys of the file, with the values that are allowed; keys
+are defined nowhere else.  :mod:`nfv_sched.ops.cloud_file.schema` says
+how the types are read.  Fields that are no keys are set by the loader, and so
+are defaults that depend on other keys.  Nothing here checks, reads files or
+knows Nova.  Steps are in :mod:`nfv_sched.ops.cloud_file.actions`.
+"""
+
+from collections.abc import Mapping
+import dataclasses
+import typing as ty
+
+from nfv_sched.ops.cloud_file import actions
+from nfv_sched.ops.cloud_file import schema
+from nfv_sched.ops.cloud_file import values
+from nfv_sched.ops.snapshot import snapshot
+
+_T = ty.TypeVar('_T')
+# Values for PCI devices that are passed on to Nova unchanged.
+_Said = ty.Annotated[_T, values.FOR_NOVA]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class PCIDevices:
+    """One entry of ``pci_devices``: PCI devices that are alike.
+
+    :ivar type: ``VF``, ``PF`` or ``standard``
+    :ivar node: their NUMA node; null if the host does not report it
+    :ivar count: how many there are
+    :ivar vfs: VFs of each PF
+    :ivar vendor: vendor id
+    :ivar product: product id
+    :ivar vf_product: product id of the VFs of a PF
+    :ivar physical_network: physical network they are cabled to
+    :ivar trusted: whether Nova may make trusted VFs of them
+    :ivar live_migratable: whether they can be migrated with a server
+    :ivar resource_class: their resource class in Placement
+    :ivar traits: their traits in Placement
+    """
+
+    type: values.PCIKind
+    node: values.Count | None
+    count: ty.Annotated[int, values.within(1, 1024)] = 1
+    vfs: ty.Annotated[int, values.within(0, 240)] | None = None
+    vendor: values.PCIId | None = None
+    product: values.PCIId | None = None
+    vf_product: values.PCIId | None = None
+    physical_network: _Said[values.Name] | None = None
+    trusted: _Said[bool] | None = None
+    live_migratable: _Said[bool] | None = None
+    resource_class: _Said[values.Name] | None = None
+    traits: _Said[tuple[values.Name, ...]] | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class PCIAlias:
+    """One entry of ``pci_aliases``.
+
+    :ivar name: its name
+    :ivar type: ``VF``, ``PF`` or ``standard``
+    :ivar numa_policy: its PCI NUMA policy
+    :ivar vendor: vendor id of the devices
+    :ivar product: product id of the devices
+    :ivar live_migratable: whether the devices must be live-migratable
+    :ivar resource_class: resource class of the devices in Placement
+    :ivar traits: traits of the devices in Placement
+    """
+
+    name: str = schema.own_name()
+    type: values.PCIKind
+    numa_policy: _Said[values.NUMAPolicy] | None = None
+    vendor: values.PCIId | None = None
+    product: values.PCIId | None = None
+    live_migratable: _Said[bool] | None = None
+    resource_class: _Said[values.Name] | None = None
+    traits: _Said[tuple[values.Name, ...]] | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Routers:
+    """Virtual routers on a host.
+
+    :ivar count: how many there are
+    :ivar ports: ports of the virtual switch that each takes
+    """
+
+    count: values.Load
+    ports: values.Load = 1
+
+
+def _routers(value: int | Routers) -> Routers:
+    return value if isinstance(value, Routers) else Routers(count=value)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class HostGroup:
+    """One entry of ``hosts``: hosts that are alike.
+
+    Keys of NUMA nodes may have one value for all of them in the file; the
+    loader replaces it by a tuple with a value for each.
+
+    :ivar name: name of the host, or pattern of the names of several
+    :ivar count: how many hosts there are
+    :ivar numa_nodes: how many NUMA nodes each has
+    :ivar nodes_per_socket: NUMA nodes per socket
+    :ivar cores: physical cores of each NUMA node
+    :ivar threads: hardware threads per core
+    :ivar siblings: how the threads of a core are numbered
+    :ivar memory: all memory of each NUMA node in MiB
+    :ivar pages: huge pages of each NUMA node: KiB to number
+    :ivar reserved_pages: pages guests may not use: KiB to number
+    :ivar reserved_memory: memory in MiB that Placement keeps from guests
+    :ivar disk: disk for guests in GiB
+    :ivar platform_cores: cores of node 0 for the host itself
+    :ivar vswitch_cores: cores of each NUMA node for the virtual switch; a
+        single number counts where the switch runs
+    :ivar shared_cores_per_node: cores of each NUMA node for guests with
+        shared CPUs
+    :ivar dedicated_cpus: explicit CPU set for guests with dedicated CPUs; with
+        it, or with ``shared_cpus``, the three numbers of cores are not used
+    :ivar shared_cpus: explicit CPU set for guests with shared CPUs
+    :ivar legacy_pinning: whether all guest CPUs are both shared and
+        dedicated, as ``vcpu_pin_set`` has it
+    :ivar switch_nodes: NUMA nodes on which the virtual switch runs
+    :ivar places: NUMA nodes of each further place, by its name
+    :ivar node_labels: whether the labels of single NUMA nodes are declared
+    :ivar physical_networks: NUMA nodes near which each physical network is
+    :ivar tunnel_nodes: NUMA nodes near which tunnelled networks are
+    :ivar cpu_allocation_ratio: shared vCPUs per shared CPU
+    :ivar ram_allocation_ratio: memory overcommitment of guests without huge
+        pages
+    :ivar disk_allocation_ratio: disk overcommitment
+    :ivar traits: Placement traits besides those that follow from the rest
+    :ivar pci_devices: PCI devices for guests, as in the file
+    :ivar disabled: whether the compute service is disabled
+    :ivar dhcp_servers: networks that a DHCP agent serves on each host; each
+        takes a port of the virtual switch
+    :ivar routers: virtual routers on each host
+    :ivar other_ports: number of further ports of the virtual switch, not of
+        guests, DHCP servers or routers
+    :ivar names: names of the hosts
+    :ivar nodes: their NUMA nodes
+    :ivar devices: their PCI devices one by one
+    """
+
+    name: values.Name
+    count: ty.Annotated[int, values.within(1, 100_000)] | None = None
+    numa_nodes: ty.Annotated[int, values.within(1, 64)] | None = None
+    nodes_per_socket: values.Positive = 1
+    cores: values.PerNode[values.Positive]
+    threads: ty.Annotated[int, values.within(1, 8)] = 1
+    siblings: ty.Literal['split', 'adjacent'] = 'split'
+    memory: ty.Annotated[values.PerNode[values.MiB], schema.rule(minimum=1)]
+    pages: values.PerNode[Mapping[values.HugePageSize, values.Count]] = (
+        dataclasses.field(default_factory=dict))
+    reserved_pages: values.PerNode[Mapping[values.PageSize, values.Count]] = (
+        dataclasses.field(default_factory=dict))
+    reserved_memory: values.MiB = 512
+    disk: values.GiB = 1000
+    platform_cores: values.Count | None = None
+    vswitch_cores: values.PerNode[values.Count] | None = None
+    shared_cores_per_node: values.PerNode[values.Count] | None = None
+    dedicated_cpus: values.CPUSet | None = None
+    shared_cpus: values.CPUSet | None = None
+    legacy_pinning: bool = False
+    switch_nodes: values.Nodes = (0,)
+    places: Mapping[str, values.Nodes] = dataclasses.field(
+        default_factory=dict)
+    node_labels: bool = True
+    physical_networks: Mapping[str, values.Nodes] = dataclasses.field(
+        default_factory=dict)
+    tunnel_nodes: values.Nodes = ()
+    cpu_allocation_ratio: values.Ratio | None = None
+    ram_allocation_ratio: values.Ratio | None = None
+    disk_allocation_ratio: values.Ratio | None = None
+    traits: frozenset[values.Name] = frozenset()
+    pci_devices: tuple[PCIDevices, ...] = ()
+    disabled: bool = False
+    dhcp_servers: values.Load = 0
+    routers: ty.Annotated[values.Load | Routers,
+                          schema.Convert(_routers)] = Routers(count=0)
+    other_ports: values.Load = 0
+
+    names: tuple[str, ...] = schema.worked_out(())
+    nodes: tuple[snapshot.Node, ...] = schema.worked_out(())
+    devices: tuple[snapshot.Device, ...] = schema.worked_out(())
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class AggregateEntry:
+    """A host aggregate.
+
+    :ivar name: its name
+    :ivar hosts: the hosts in it; patterns are replaced by what they match
+    :ivar metadata: its metadata
+    """
+
+    name: values.Name
+    hosts: values.Names
+    metadata: Mapping[str, values.Text] = dataclasses.field(
+        default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class FlavorEntry:
+    """A flavor.
+
+    :ivar name: its name
+    :ivar vcpus: vCPUs
+    :ivar memory: memory in MiB
+    :ivar disk: root disk in GiB
+    :ivar extra_specs: its extra specs
+    :ivar validate: whether the Nova API must accept its extra specs
+    """
+
+    name: str = schema.own_name()
+    vcpus: values.Positive
+    memory: ty.Annotated[values.MiB, schema.rule(minimum=1)]
+    disk: values.GiB = 0
+    extra_specs: Mapping[str, values.Text] = dataclasses.field(
+        default_factory=dict)
+    validate: bool = True
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class NetworkEntry:
+    """A network.
+
+    :ivar name: its name
+    :ivar physical_network: physical network, or None
+    :ivar tunneled: whether it is tunnelled between the hosts
+    :ivar vnic_type: vNIC type of its ports: normal, direct (a VF) or
+        direct-physical (a PF)
+    :ivar numa_policy: PCI NUMA policy of its ports, or None
+    """
+
+    name: str = schema.own_name()
+    physical_network: values.Name | None = None
+    tunneled: bool | None = None
+    vnic_type: ty.Literal['normal', 'direct', 'direct-physical'] = 'normal'
+    numa_policy: values.NUMAPolicy | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class SecurityGroupEntry:
+    """A security group.
+
+    :ivar ingress: its ingress rules
+    :ivar egress: its egress rules
+    """
+
+    ingress: values.Load = 0
+    egress: values.Load = 0
+
+    @property
+    def rules(self) -> int:
+        """Number of all its rules."""
+        return self.ingress + self.egress
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ServerGroup:
+    """A server group.
+
+    :ivar name: its name
+    :ivar policy: its policy
+    :ivar max_server_per_host: servers per host with anti-affinity, or None
+    """
+
+    name: str = schema.own_name()
+    policy: ty.Literal['affinity', 'anti-affinity', 'soft-affinity',
+                       'soft-anti-affinity']
+    max_server_per_host: values.Positive | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class WhatIf:
+    """The contents of a file of steps, for a cloud that is there already.
+
+    :ivar description: its description
+    :ivar options: values of Nova's configuration by group and option
+    :ivar filters: enabled filters, or None for the default ones
+    :ivar flavors: flavors by name
+    :ivar images: image properties by image name
+    :ivar networks: networks by name
+    :ivar security_groups: security groups by name
+    :ivar server_groups: server groups by name
+    :ivar steps: the steps in order
+    """
+
+    description: str = ''
+    options: Mapping[str, Mapping[str, ty.Any]] = dataclasses.field(
+        default_factory=dict)
+    filters: tuple[values.Name, ...] | None = None
+    flavors: Mapping[str, FlavorEntry] = dataclasses.field(default_factory=dict)
+    images: Mapping[str, Mapping[str, values.Scalar]] = dataclasses.field(
+        default_factory=dict)
+    networks: Mapping[str, NetworkEntry] = dataclasses.field(default_factory=dict)
+    security_groups: Mapping[str, SecurityGroupEntry] = dataclasses.field(
+        default_factory=dict)
+    server_groups: Mapping[str, ServerGroup] = dataclasses.field(
+        default_factory=dict)
+    steps: tuple[ty.Annotated[actions.Step, schema.AsItIs(schema.rule(
+        type='object', minProperties=1))], ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class CloudFile(WhatIf):
+    """The contents of a cloud file.
+
+    :ivar pci_in_placement: whether Placement tracks PCI devices, or None
+    :ivar pci_aliases: PCI aliases by name, or None if the file has none
+    :ivar hosts: hosts, as in the file
+    :ivar aggregates: host aggregates
+    :ivar network_service: how Neutron shows DHCP servers and routers: ``ovs``
+        (by agents), ``ovn`` (by gateway ports of routers) or ``none`` (by
+        their ports only)
+    :ivar groups: hosts, with all that was worked out
+    """
+
+    flavors: ty.Annotated[Mapping[str, FlavorEntry], values.SOME_KEYS]
+    pci_in_placement: bool | None = None
+    pci_aliases: Mapping[str, PCIAlias] | None = None
+    hosts: ty.Annotated[tuple[HostGroup, ...], values.SOME_ITEMS]
+    aggregates: tuple[AggregateEntry, ...] = ()
+    network_service: ty.Literal['ovs', 'ovn', 'none'] | None = None
+
+    groups: tuple[HostGroup, ...] = schema.worked_out(())

@@ -1,0 +1,123 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Work out single PCI devices with addresses from those of a cloud file.
+
+Every PF and every standard device has a PCI bus of its own: the device is
+``00.0`` on it, and the VFs of a PF follow.  VFs that are listed without a PF
+get one that guests cannot have, with an address.  Of Nova only the names in
+its ``[pci]`` options are used.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from nfv_sched.ops.cloud_file import model
+from nfv_sched.ops.cloud_file import schema
+from nfv_sched.ops.cloud_file import values
+from nfv_sched.ops.snapshot import snapshot
+
+# How Nova calls the kinds of devices.
+_NOVA_TYPES = {'VF': 'type-VF', 'PF': 'type-PF', 'standard': 'type-PCI'}
+
+# A VF and a PF of an X710 network card, and a QuickAssist accelerator.
+_VENDOR = '8086'
+_PRODUCTS = {'VF': '154c', 'PF': '1572', 'standard': '0443'}
+
+_FUNCTIONS = 8
+_VFS_OF_A_BUS = 31 * _FUNCTIONS
+_BUSES = 256 * 256
+
+
+class TooManyDevices(ValueError):
+    """More devices than a host has addresses for."""
+
+
+def _buses() -> Iterator[str]:
+    """The PCI buses of a host: ``0000:01``, ``0000:02``, ..."""
+    for number in range(1, _BUSES):
+        yield f'{number >> 8:04x}:{number & 255:02x}'
+
+
+def _said(entry: model.PCIDevices | model.PCIAlias) -> dict[str, str]:
+    """The keys of an entry that Nova gets unchanged, with texts as values."""
+    texts = {}
+    for key in schema.keys_with(type(entry), values.FOR_NOVA):
+        value = getattr(entry, key)
+        if isinstance(value, tuple):
+            texts[key] = ','.join(value)
+        elif value is not None:
+            texts[key] = values.parse_text(value)
+    return texts
+
+
+def _functions(bus: str, entry: model.PCIDevices,
+               count: int) -> Iterator[snapshot.Device]:
+    """The devices on one bus.
+
+    :param count: number of VFs
+    """
+    kind = entry.type
+    common = {'node': entry.node, 'vendor': (entry.vendor or _VENDOR).lower(),
+              'tags': _said(entry)}
+    product = (entry.product or _PRODUCTS[kind]).lower()
+    first = f'{bus}:00.0'
+    if kind != 'VF':
+        yield snapshot.Device(address=first, kind=_NOVA_TYPES[kind],
+                              product=product, **common)
+        if kind == 'standard':
+            return
+        product = (entry.vf_product or _PRODUCTS['VF']).lower()
+    for number in range(count):
+        slot, function = divmod(number, _FUNCTIONS)
+        yield snapshot.Device(
+            address=f'{bus}:{slot + 1:02x}.{function}',
+            kind=_NOVA_TYPES['VF'], product=product, parent=first, **common)
+
+
+def build(entries: Iterable[model.PCIDevices]) -> tuple[snapshot.Device, ...]:
+    """Return the PCI devices of a host, with tags as in ``device_spec``.
+
+    :param entries: ``pci_devices`` of the file, checked
+    :raises TooManyDevices: if there are more than addresses for them
+    """
+    buses = _buses()
+    devices: list[snapshot.Device] = []
+    for entry in entries:
+        if entry.type == 'VF':
+            cards, vfs = 1, entry.count
+        else:
+            cards, vfs = entry.count, entry.vfs or 0
+        if vfs > _VFS_OF_A_BUS:
+            raise TooManyDevices(f'a PF has at most {_VFS_OF_A_BUS} VFs')
+        for _ in range(cards):
+            bus = next(buses, None)
+            if bus is None:
+                raise TooManyDevices('there are more devices than addresses')
+            devices.extend(_functions(bus, entry, vfs))
+    return tuple(devices)
+
+
+def alias(entry: model.PCIAlias) -> dict[str, str]:
+    """The entry of an alias in ``[pci] alias``.
+
+    Vendor and product default to those of devices of its type, unless it asks
+    for a resource class.
+
+    :param entry: its entry in ``pci_aliases``
+    """
+    result = {'name': entry.name, 'device_type': _NOVA_TYPES[entry.type]}
+    if entry.resource_class is None or entry.vendor is not None:
+        result['vendor_id'] = (entry.vendor or _VENDOR).lower()
+    if entry.resource_class is None or entry.product is not None:
+        result['product_id'] = (
+            entry.product or _PRODUCTS[entry.type]).lower()
+    return {**result, **_said(entry)}

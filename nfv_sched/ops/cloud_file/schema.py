@@ -1,0 +1,407 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Make JSON schemas of types, and values of the types from checked data.
+
+The keys of a cloud file are defined once, by the types in
+:mod:`nfv_sched.ops.cloud_file.model` and
+:mod:`nfv_sched.ops.cloud_file.actions`.  They are frozen dataclasses.  The name of
+a field is the key, its type hint says which values are allowed, and its
+default is used if the key is missing:
+
+* A key without a default is required.
+* The default None means that the key is missing; it cannot be written in the
+  file.  Without a default, None in the hint means that the key may be null.
+* Fields made with :func:`worked_out`, :func:`line` or :func:`own_name` are no
+  keys.
+
+Hints are bool, int, float, str, None, Any, Literal, ``tuple[x, ...]`` and
+``frozenset[x]`` (lists in the file), ``Mapping[x, y]``, such dataclasses,
+unions of types that differ in JSON, and ``Annotated`` with any of these:
+:func:`rule`, :class:`Convert`, :class:`NameOf`, :class:`AsItIs`,
+:data:`ONE_OR_MORE`, and marks that other modules find by :func:`keys_with`.
+
+No key is named in this module.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+import dataclasses
+import enum
+import functools
+import types
+import typing as ty
+
+import jsonschema
+
+from nfv_sched.ops.cloud_file import problems
+
+_SOURCE = 'source'
+_JSON_TYPES = {int: 'integer', float: 'number', str: 'string',
+               bool: 'boolean', types.NoneType: 'null'}
+_WORDS = {'integer': 'a whole number', 'number': 'a number',
+          'string': 'text', 'boolean': 'true or false', 'array': 'a list',
+          'object': 'a mapping', 'null': 'null'}
+
+# JSON schema takes 2.0 for an integer; Python code that counts does not.
+_Validator = jsonschema.validators.extend(
+    jsonschema.Draft202012Validator,
+    type_checker=jsonschema.Draft202012Validator.TYPE_CHECKER.redefine(
+        'integer', lambda checker, value: isinstance(value, int) and
+        not isinstance(value, bool)))
+
+
+class _Source(enum.Enum):
+    """Source of the value of a field that is no key."""
+
+    LOADER = 'loader'
+    LINE = 'line'
+    NAME = 'name'
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class SchemaRule:
+    """Keywords of JSON schema for a value besides its type.
+
+    Made by :func:`rule`.
+
+    :ivar keywords: (keyword, value) pairs
+    """
+
+    keywords: tuple[tuple[str, ty.Any], ...]
+
+
+def rule(**keywords: ty.Any) -> SchemaRule:
+    """Annotation with keywords of JSON schema, such as ``minimum``."""
+    return SchemaRule(tuple(keywords.items()))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Convert:
+    """Annotation of a value that is converted when it is read.
+
+    :ivar function: takes the value of the hinted type, returns the converted
+        one, or raises ValueError with what is wrong
+    """
+
+    function: Callable[[ty.Any], ty.Any]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class NameOf:
+    """Annotation of a value that is the name of an object in the file.
+
+    :ivar kind: kind of the object, for messages
+    """
+
+    kind: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class AsItIs:
+    """Annotation of a value that is not converted: the loader reads it.
+
+    :ivar rule: all that is checked
+    """
+
+    rule: SchemaRule
+
+
+#: Annotation of a list for which a single item may be written instead.
+ONE_OR_MORE = 'one or more'
+
+
+def worked_out(default: ty.Any) -> ty.Any:
+    """A field that is no key: the loader sets it.
+
+    :param default: its value until then
+    """
+    return dataclasses.field(default=default,
+                             metadata={_SOURCE: _Source.LOADER})
+
+
+def line() -> ty.Any:
+    """A field that is no key: the line of the entry in the file."""
+    return dataclasses.field(default=0, metadata={_SOURCE: _Source.LINE})
+
+
+def own_name() -> ty.Any:
+    """A field that is no key: the name of the entry in its mapping."""
+    return dataclasses.field(default='', metadata={_SOURCE: _Source.NAME})
+
+
+# Types
+
+
+@functools.cache
+def keys_of(kind: type) -> Mapping[str, ty.Any]:
+    """Key -> type hint, of a dataclass.
+
+    :param kind: the dataclass
+    """
+    hints = ty.get_type_hints(kind, include_extras=True)
+    return {field.name: _without_none(hints[field.name])
+            if field.default is None else hints[field.name]
+            for field in dataclasses.fields(kind)
+            if _SOURCE not in field.metadata}
+
+
+def keys_with(kind: type, mark: ty.Any) -> list[str]:
+    """The keys of a dataclass whose hint has a mark.
+
+    :param kind: the dataclass
+    :param mark: the mark
+    """
+    return [key for key, hint in keys_of(kind).items()
+            if mark in _parts(hint)[1]]
+
+
+def _without_none(hint: ty.Any) -> ty.Any:
+    return ty.Union[tuple(arg for arg in ty.get_args(hint)
+                          if arg is not types.NoneType)]
+
+
+def _parts(hint: ty.Any) -> tuple[ty.Any, tuple]:
+    """A hint without its annotations, and the annotations."""
+    if ty.get_origin(hint) is ty.Annotated:
+        return hint.__origin__, hint.__metadata__
+    return hint, ()
+
+
+def _is_union(hint: ty.Any) -> bool:
+    return ty.get_origin(hint) in (ty.Union, types.UnionType)
+
+
+def of(hint: ty.Any) -> dict[str, ty.Any]:
+    """The JSON schema of a type.
+
+    :param hint: a dataclass, or any other hint
+    """
+    inner, marks = _parts(hint)
+    for mark in marks:
+        if isinstance(mark, AsItIs):
+            return dict(mark.rule.keywords)
+    found = _plain(inner)
+    if ONE_OR_MORE in marks:
+        found = _either(found['items'], found)
+    for mark in marks:
+        if isinstance(mark, SchemaRule):
+            found |= dict(mark.keywords)
+    return found
+
+
+def _plain(hint: ty.Any) -> dict[str, ty.Any]:
+    """The JSON schema of a hint without annotations."""
+    origin, args = ty.get_origin(hint), ty.get_args(hint)
+    if _is_union(hint):
+        return _either(*map(of, args))
+    if dataclasses.is_dataclass(hint):
+        required = [field.name for field in dataclasses.fields(hint)
+                    if field.default is dataclasses.MISSING and
+                    field.default_factory is dataclasses.MISSING]
+        return {'type': 'object', 'additionalProperties': False,
+                'properties': {key: of(value) for key, value
+                               in keys_of(hint).items()},
+                **({'required': required} if required else {})}
+    if origin is ty.Literal:
+        return {'enum': list(args)}
+    if origin in (tuple, frozenset):
+        return {'type': 'array', 'items': of(args[0])}
+    if origin is Mapping:
+        return {'type': 'object', 'additionalProperties': of(args[1])}
+    return {} if hint is ty.Any else {'type': _JSON_TYPES[hint]}
+
+
+def _either(*schemas: Mapping[str, ty.Any]) -> dict[str, ty.Any]:
+    """One schema for values of several JSON types."""
+    types_of = []
+    for each in schemas:
+        kinds = each['type']
+        types_of += kinds if isinstance(kinds, list) else [kinds]
+    return {**functools.reduce(lambda a, b: {**a, **b}, schemas),
+            'type': types_of}
+
+
+# Checks
+
+
+def check(found: problems.Problems, hint: ty.Any, data: ty.Any,
+          prefix: problems.Path = ()) -> None:
+    """Check data against a type.
+
+    :param found: collects the problems
+    :param hint: the type
+    :param data: lists, mappings and scalars from the file
+    :param prefix: path of the data in the file
+    """
+    for error in _validator(hint).iter_errors(data):
+        for path, message in _explain(error):
+            found.add((*prefix, *path), message)
+
+
+@functools.cache
+def _validator(hint: ty.Any) -> jsonschema.protocols.Validator:
+    return _Validator(of(hint))
+
+
+def _type_text(kinds: str | list[str]) -> str:
+    kinds = [kinds] if isinstance(kinds, str) else kinds
+    return ' or '.join(_WORDS[kind] for kind in kinds)
+
+
+def _shown(value: ty.Any) -> str:
+    if isinstance(value, dict):
+        return 'a mapping'
+    if isinstance(value, list):
+        return 'a list'
+    if value is None:
+        return 'nothing'
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + '...'
+
+
+def _explain(error) -> list[tuple[problems.Path, str]]:
+    """A schema error as (path of the field, message) pairs."""
+    path = tuple(error.absolute_path)
+    value, wanted = error.instance, error.validator_value
+    match error.validator:
+        case 'additionalProperties':
+            known = error.schema.get('properties', {})
+            return [((*path, key), f'unknown key{problems.near(key, known)}')
+                    for key in value if key not in known]
+        case 'required':
+            missing = [key for key in wanted if key not in value]
+            return [(path, f'{key!r} is missing') for key in missing]
+        case 'type':
+            message = (f'must be {_type_text(wanted)}, '
+                       f'not {_shown(value)}')
+        case 'enum':
+            message = (f'{_shown(value)} is not one of '
+                       f'{", ".join(map(str, wanted))}')
+            if isinstance(value, str):
+                message += problems.near(value, wanted).partition('; known')[0]
+        case 'minimum':
+            message = f'must be at least {wanted}, not {_shown(value)}'
+        case 'exclusiveMinimum':
+            message = f'must be more than {wanted}, not {_shown(value)}'
+        case 'maximum':
+            message = f'must be at most {wanted}, not {_shown(value)}'
+        case 'minLength' | 'minItems' | 'minProperties':
+            message = 'must not be empty'
+        case 'maxLength':
+            message = (f'must have {wanted} characters at most, not '
+                       f'{len(value)}')
+        case 'pattern':
+            # The only pattern is that of PCI ids.
+            message = (f'{_shown(value)} is not a PCI id of four '
+                       'hexadecimal digits')
+        case _:
+            message = error.message
+    return [(path, message)]
+
+
+# Values
+
+
+def read(found: problems.Problems, hint: ty.Any, data: ty.Any,
+         path: problems.Path = ()) -> ty.Any:
+    """Make a value of a type from data that was checked.
+
+    :param found: collects the problems of conversions; knows the lines
+    :param hint: the type
+    :param data: lists, mappings and scalars from the file
+    :param path: path of the data in the file
+    :returns: the value; not to be used if there are problems
+    """
+    inner, marks = _parts(hint)
+    if any(isinstance(mark, AsItIs) for mark in marks):
+        return data
+    if ONE_OR_MORE in marks and not isinstance(data, list):
+        data = [data]
+    value = _read_plain(found, inner, data, path)
+    for mark in marks:
+        if isinstance(mark, Convert):
+            try:
+                value = mark.function(value)
+            except ValueError as e:
+                found.add(path, str(e))
+                return None
+    return value
+
+
+def _read_plain(found: problems.Problems, hint: ty.Any, data: ty.Any,
+                path: problems.Path) -> ty.Any:
+    origin, args = ty.get_origin(hint), ty.get_args(hint)
+    if _is_union(hint):
+        chosen = next(arg for arg in args if _shape(arg) is _shape_of(data))
+        return read(found, chosen, data, path)
+    if dataclasses.is_dataclass(hint):
+        hints = keys_of(hint)
+        values = {key: read(found, hints[key], value, (*path, key))
+                  for key, value in data.items()}
+        for field in dataclasses.fields(hint):
+            match field.metadata.get(_SOURCE):
+                case _Source.LINE:
+                    values[field.name] = found.line(path)
+                case _Source.NAME:
+                    values[field.name] = path[-1]
+        return hint(**values)
+    if origin in (tuple, frozenset):
+        return origin(read(found, args[0], item, (*path, i))
+                      for i, item in enumerate(data))
+    if origin is Mapping:
+        return {read(found, args[0], key, (*path, key)):
+                read(found, args[1], value, (*path, key))
+                for key, value in data.items()}
+    return data
+
+
+def _shape_of(data: ty.Any) -> type:
+    return type(data) if isinstance(data, (list, dict)) else object
+
+
+def _shape(hint: ty.Any) -> type:
+    """How values of a hint are written: list, dict, or object for others."""
+    inner = _parts(hint)[0]
+    if ty.get_origin(inner) in (tuple, frozenset):
+        return list
+    if dataclasses.is_dataclass(inner) or ty.get_origin(inner) is Mapping:
+        return dict
+    return object
+
+
+def names_in(hint: ty.Any, value: ty.Any, path: problems.Path
+             ) -> Iterator[tuple[problems.Path, str, str]]:
+    """The names of other objects of the file in a value.
+
+    :param hint: its type; a union may not have several types with names
+    :param value: the value
+    :param path: path of the value in the file
+    :returns: (path, kind of the object, name) of each
+    """
+    inner, marks = _parts(hint)
+    if value is None:
+        return
+    for mark in marks:
+        if isinstance(mark, NameOf):
+            yield path, mark.kind, value
+    origin, args = ty.get_origin(inner), ty.get_args(inner)
+    if dataclasses.is_dataclass(inner):
+        for key, of_key in keys_of(inner).items():
+            yield from names_in(of_key, getattr(value, key), (*path, key))
+    elif origin is tuple:
+        for i, item in enumerate(value):
+            yield from names_in(args[0], item, path if ONE_OR_MORE in marks
+                                else (*path, i))
+    elif origin is Mapping:
+        for key, item in value.items():
+            yield from names_in(args[0], key, (*path, key))
+            yield from names_in(args[1], item, (*path, key))

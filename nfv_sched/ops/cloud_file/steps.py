@@ -1,0 +1,201 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Read and check the steps of a cloud file."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+import dataclasses
+import difflib
+import fnmatch
+import re
+import typing as ty
+
+from nfv_sched.ops.cloud_file import actions
+from nfv_sched.ops.cloud_file import problems
+from nfv_sched.ops.cloud_file import schema
+
+_HOST_ACTIONS = ('host_down', 'host_up')
+# How many of several servers a message names.
+_SHOWN = 5
+_GLOB = re.compile(r'[*?\[]')
+
+
+def matching(pattern: str, names: Iterable[str]) -> list[str]:
+    """The names that match a pattern.
+
+    :param pattern: a name, or a pattern with ``*``, ``?`` or ``[``
+    :param names: the names that exist
+    """
+    if pattern in names:
+        return [pattern]
+    if not _GLOB.search(pattern):
+        return []
+    return [name for name in names if fnmatch.fnmatchcase(name, pattern)]
+
+
+class Steps:
+    """Checks the steps of a cloud, one after the other.
+
+    :param known: what names can mean: ``flavor``, ``image``, ``network``,
+        ``security group``, ``server group``, ``host`` and ``place`` -> names
+    :param networks: vNIC type of the ports of each network, by its name
+    :param found: collects the problems
+    :param servers: servers that are there before: each name, or UUID, by
+        which steps can say which -> names of these servers; more than one
+        cannot be meant
+    """
+
+    def __init__(self, known: Mapping[str, Collection[str]],
+                 networks: Mapping[str, str | None],
+                 found: problems.Problems,
+                 servers: Mapping[str, Sequence[str]] | None = None):
+        self._found = found
+        self._networks = networks
+        self._meant = servers or {}
+        # Names of the servers that exist at the step.
+        self._servers: dict[str, None] = dict.fromkeys(
+            name for names in self._meant.values() for name in names)
+        self._known = known
+
+    def read(self, number: int, data: Mapping) -> actions.Step | None:
+        """Read one entry of ``steps``.
+
+        :param number: position in the file, from 1
+        :param data: the entry
+        :returns: the step, or None if something is wrong with it
+        """
+        path: problems.Path = ('steps', number - 1)
+        action = self._action(path, data)
+        if action is None:
+            return None
+        before = len(self._found)
+        kind = actions.TYPES[action]
+        schema.check(self._found, kind, data, path)
+        if len(self._found) > before:
+            return None
+        step = schema.read(self._found, kind, data, path)
+        step = dataclasses.replace(
+            step, action=action, number=number,
+            targets=self._targets((*path, action), action, step))
+        known = {**self._known, 'server in this step': step.targets}
+        for name_path, what, name in schema.names_in(kind, step, path):
+            self._found.known(name_path, what, name, known[what])
+        self._check(path, step)
+        if step.expect is not None:
+            self._check_expectation((*path, 'expect'), step.expect,
+                                    step.targets)
+            for name, expect in step.expect.servers.items():
+                self._check_expectation((*path, 'expect', 'servers', name),
+                                        expect, (name,))
+        return step
+
+    def _action(self, path: problems.Path, data: Mapping) -> str | None:
+        # confirm and revert are options of a move as well, with true or false.
+        found = [key for key in data if key in actions.TYPES and
+                 not isinstance(data[key], bool)]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            self._found.add(path, 'has more than one action: '
+                                  f'{", ".join(found)}')
+            return None
+        close = difflib.get_close_matches(next(iter(data)), actions.TYPES,
+                                          n=1)
+        hint = (f'; did you mean {close[0]!r}?' if close else
+                f'; known: {", ".join(actions.TYPES)}')
+        self._found.add(path, f'has no known action{hint}')
+        return None
+
+    def _targets(self, path: problems.Path, action: str,
+                 step: ty.Any) -> tuple[str, ...]:
+        """Names of the servers or hosts of a step.
+
+        :param path: the key of the action
+        :param action: the action
+        :param step: the step, of the type of the action
+        """
+        if action == 'boot':
+            return self._booted(path, step)
+        if action == 'neutron':
+            return ()
+        kind, known = (('host', self._known['host'])
+                       if action in _HOST_ACTIONS
+                       else ('server', list(self._servers)))
+        targets: dict[str, None] = {}
+        for name in getattr(step, action):
+            found = matching(name, known)
+            if not found and kind == 'server':
+                found = [each for each in self._meant.get(name, ())
+                         if each in self._servers]
+                if len(found) > 1:
+                    self._found.add(
+                        path, f'there are {len(found)} servers {name!r}: '
+                              f'{", ".join(found[:_SHOWN])}'
+                              f'{", ..." if len(found) > _SHOWN else ""}')
+            if not found:
+                self._found.known(path, kind, name, known)
+            targets.update(dict.fromkeys(found))
+        if action == 'delete':
+            for name in targets:
+                del self._servers[name]
+        return tuple(targets)
+
+    def _booted(self, path: problems.Path,
+                step: actions.Boot) -> tuple[str, ...]:
+        if _GLOB.search(step.boot):
+            self._found.add(path, 'a server name must not have *, ? or [')
+        names = ((step.boot,) if step.count is None else
+                 tuple(f'{step.boot}-{n}' for n in range(1, step.count + 1)))
+        taken = next((n for n in names if n in self._servers), None)
+        if taken is not None:
+            self._found.add(path, f'there is a server {taken!r} already')
+        self._servers.update(dict.fromkeys(names))
+        return names
+
+    def _is_sriov(self, network: str) -> bool:
+        return self._networks.get(network) not in (None, 'normal')
+
+    def _check(self, path: problems.Path, step: actions.Step) -> None:
+        """Check keys of a step that exclude each other."""
+        match step:
+            case actions.Boot():
+                for i, name in enumerate(step.networks):
+                    if step.multi_create and self._is_sriov(name):
+                        self._found.add(
+                            (*path, 'networks', i),
+                            'a request for several servers cannot have the '
+                            'ports that SR-IOV needs')
+                if step.host is not None and step.force is not None:
+                    self._found.add((*path, 'force'),
+                                    'cannot be combined with host')
+            case actions.Attach() | actions.Detach():
+                if self._is_sriov(step.network):
+                    self._found.add((*path, 'network'),
+                                    'ports of SR-IOV come and go with the '
+                                    'server here')
+            case actions.ColdMigrate() | actions.Resize():
+                if step.revert and step.confirm:
+                    self._found.add((*path, 'revert'),
+                                    'cannot be combined with confirm: true')
+
+    def _check_expectation(self, path: problems.Path,
+                           expect: actions.ServerExpectation,
+                           targets: Collection[str]) -> None:
+        for key in ('placed', 'refused'):
+            count = getattr(expect, key)
+            if count is False:
+                self._found.add((*path, key), 'must be true or a number; say '
+                                              '0 for none')
+            elif count is not True and (count or 0) > len(targets):
+                self._found.add((*path, key), f'{count} is more than the '
+                                              f'{len(targets)} servers of '
+                                              'the step')

@@ -1,0 +1,410 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""What keeps one more guest off a host.
+
+A resource binds if one more guest fits as soon as there is enough of it alone.
+Each is tried by itself: on a view of the host where it is free, or with a
+guest that does not ask for it.  Where none does, as few as suffice together
+are named.
+"""
+
+from collections.abc import Callable
+from collections.abc import Iterator
+from collections.abc import Sequence
+import dataclasses
+import enum
+import functools
+import typing as ty
+
+from nfv_sched.host import occupancy
+from nfv_sched.numa import fit
+from nfv_sched.numa import topology
+from nfv_sched.ops.counting import host_count
+
+_PAGES = {4: '4 KiB', 2048: '2 MiB', 1048576: '1 GiB',
+          topology.PAGES_SMALL: 'the smallest size',
+          topology.PAGES_LARGE: 'a large size',
+          topology.PAGES_ANY: 'any size'}
+_THREADS = {topology.THREADS_REQUIRE: 'require',
+            topology.THREADS_ISOLATE: 'isolate'}
+
+
+class BindingKind(enum.Enum):
+    """Kind of a binding: how tables call it, with its name in place of {}."""
+
+    #: The flavor contradicts itself, or Nova refuses it.
+    FLAVOR = 'flavor'
+    #: A policy; the name is its extra spec with the value.
+    POLICY = 'policy'
+    #: The host reports no NUMA nodes.
+    TOPOLOGY = 'NUMA topology'
+    #: Something that the host has too little of even without other guests.
+    TOO_SMALL = 'host too small'
+    #: No single resource.
+    SEVERAL = 'several'
+    CPUS = 'pCPUs'
+    #: There are enough on the host; the name says on how many nodes.
+    CPUS_ON_NODES = 'pCPUs on {}'
+    THREADS = 'threads'
+    MEMORY = 'memory'
+    PAGES = 'pages of {}'
+    SHARED_CPUS = 'shared vCPUs'
+    DEVICES = '{}s'
+    #: There are enough on the host.
+    DEVICES_NEAR = '{}s near'
+    NETWORKS_NEAR = 'networks near'
+    PORTS = 'ports'
+    RULES = 'rules'
+    #: Another filter; the name is that of its class.
+    FILTER = 'filter'
+    SERVICE = 'host disabled or down'
+    UNMAPPED = 'no host mapping'
+    PLACEMENT = 'Placement'
+    #: It is not known whether the one that is named has room.
+    UNSURE = '{}'
+    RESOURCE_CLASS = 'Placement {}'
+    TRAIT = 'trait {}'
+    AGGREGATE = 'aggregate'
+    ISOLATED_AGGREGATE = 'isolated aggregate'
+    #: Placement does not know a ``trait`` or ``resource class``.
+    UNKNOWN_NAME = 'unknown {}'
+
+
+class Binding(ty.NamedTuple):
+    """What keeps one more guest off a host.
+
+    :ivar text: what is needed and what there is
+    :ivar name: what of its kind; see :class:`BindingKind`
+    :ivar alone: whether there is room for one more without it
+    """
+
+    kind: BindingKind
+    text: str
+    name: str = ''
+    alone: bool = True
+
+    @property
+    def label(self) -> str:
+        """Kind and name, for tables."""
+        if self.kind in (BindingKind.POLICY, BindingKind.FILTER):
+            return self.name
+        return self.kind.value.format(self.name)
+
+
+class _Case(ty.NamedTuple):
+    """One more guest, a host, and its allocation ratios."""
+
+    wanted: host_count.GuestRequest
+    room: host_count.FreeResources
+    ratios: fit.Ratios
+
+    def fits(self, trials: 'Sequence[_BindingTrial]' = ()) -> bool:
+        """Whether the guest fits without some things in its way."""
+        case = self
+        for trial in trials:
+            case = trial.without(case)
+        return host_count.place(*case) is not None
+
+
+class _BindingTrial(ty.NamedTuple):
+    """One thing that may be in the way of one more guest.
+
+    :ivar without: the same guest and host without it
+    :ivar narrows: whether it says which of what is free the guest can have
+    """
+
+    binding: Binding
+    without: Callable[[_Case], _Case]
+    narrows: bool = False
+
+
+def of(wanted: host_count.GuestRequest, room: host_count.FreeResources,
+       ratios: fit.Ratios) -> tuple[Binding, ...]:
+    """What of NUMA nodes, devices and policies keeps a guest off a host.
+
+    :param wanted: the guest
+    :param room: what the host has left
+    :param ratios: its allocation ratios, lowered by the rules
+    :returns: empty if the guest fits
+    """
+    request = wanted.request
+    if request.error is not None:
+        return (Binding(BindingKind.FLAVOR, str(request.error)),)
+    case = _Case(wanted, room, ratios)
+    if case.fits():
+        return ()
+    if room.host is None and (request.guest is not None or request.demands):
+        return (Binding(
+            BindingKind.TOPOLOGY,
+            'the host reports no NUMA nodes, or none that can be read'),)
+    trials = list(_trials(case))
+    alone = [trial for trial in trials if case.fits([trial])]
+    if alone:
+        together = _confining(case, [
+            trial for trial in trials if trial not in alone])
+        return tuple([
+            trial.binding._replace(text=trial.binding.text + together)
+            for trial in alone])
+    if room.host is not None and request.guest is not None:
+        empty = _Case(_without_devices(wanted), host_count.FreeResources(
+            occupancy.empty(room.host), room.devices), ratios)
+        if not empty.fits():
+            return (Binding(
+                BindingKind.TOO_SMALL, 'no room even without other guests: ' +
+                _too_small(empty, request.guest, room.host), alone=False),)
+    return (Binding(
+        BindingKind.SEVERAL, _lacking(case, trials), alone=False),)
+
+
+def _too_small(case: _Case, guest: topology.GuestTopology,
+               host: topology.HostTopology) -> str:
+    """What a host without other guests lacks."""
+    cells, host_cells = len(guest.cells), len(host.cells)
+    if cells > host_cells:
+        return f'{cells} NUMA nodes needed, has {host_cells}'
+    return _lacking(case, list(_trials(case, empty=True)))
+
+
+def _confining(case: _Case, trials: list[_BindingTrial]) -> str:
+    """Return which things together keep a guest from what is free.
+
+    :returns: empty if it does not fit without them, either
+    """
+    # Not named, CPUs would seem to lack of which there are enough on a node.
+    if not case.fits(trials):
+        return ''
+    labels = ' and '.join(
+        trial.binding.label for trial in _fewest(case, trials))
+    return f'; {labels} rule out the rest'
+
+
+def _lacking(case: _Case, trials: list[_BindingTrial]) -> str:
+    """As few things as must be more for a guest to fit, as text."""
+    return '; '.join(trial.binding.text for trial in _fewest(case, trials))
+
+
+def _fewest(case: _Case, trials: list[_BindingTrial]) -> list[_BindingTrial]:
+    """Return as few things as must be more for a guest to fit.
+
+    Of things of which one is enough it is the first, but policies and networks
+    rather than CPUs that are free where these do not let the guest have them.
+    """
+    left = trials
+    for trial in sorted(reversed(trials), key=lambda each: each.narrows):
+        others = [each for each in left if each is not trial]
+        if case.fits(others):
+            left = others
+    return left
+
+
+def _trials(case: _Case, empty: bool = False) -> Iterator[_BindingTrial]:
+    """Each thing that may be in the way of a guest.
+
+    :param empty: whether the host has no other guests, so that what it has
+        too little of has to be left out of the guest
+    """
+    wanted, room, _ratios = case
+    request = wanted.request
+    guest, host = request.guest, room.host
+    # Policies first: others can have what they keep from this guest.
+    yield from _of_rules(wanted)
+    if guest is not None and host is not None:
+        yield from _of_cells(
+            guest, host, case.ratios, _UNASKED if empty else _FREED)
+    if request.demands:
+        yield _of_devices(wanted, room)
+    if wanted.limited and (request.physnets or request.tunneled):
+        yield _BindingTrial(
+            Binding(BindingKind.NETWORKS_NEAR,
+                    'NUMA nodes near the networks needed'),
+            lambda case: case._replace(wanted=_asking(
+                case.wanted, physnets=frozenset(), tunneled=False,
+                tunnel_uncertain=False)), True)
+
+
+def _of_rules(wanted: host_count.GuestRequest) -> Iterator[_BindingTrial]:
+    """Each policy of the guest."""
+    terms = wanted.terms
+    if terms is None:
+        return
+    for rule in dict.fromkeys((*terms.rules, *terms.refusing)):
+        yield _BindingTrial(
+            Binding(BindingKind.POLICY,
+                    f'{rule.text} is not kept otherwise', rule.text),
+            functools.partial(_without_rule, rule), True)
+
+
+def _without_rule(rule: ty.Any, case: _Case) -> _Case:
+    terms = case.wanted.terms
+    if terms is None:
+        return case
+    left = terms._replace(
+        rules=_without(terms.rules, rule),
+        capping=_without(terms.capping, rule),
+        refusing=_without(terms.refusing, rule))
+    return case._replace(wanted=dataclasses.replace(case.wanted, terms=left))
+
+
+class _Cells(ty.NamedTuple):
+    """How there is enough of what NUMA nodes have."""
+
+    cpus: Callable[[_Case], _Case]
+    memory: Callable[[_Case], _Case]
+    shared: Callable[[_Case], _Case]
+
+
+def _of_cells(
+    guest: topology.GuestTopology, host: topology.HostTopology, ratios: fit.Ratios,
+    enough: _Cells,
+) -> Iterator[_BindingTrial]:
+    """What the guest's NUMA nodes may lack."""
+    cells, host_cells = guest.cells, host.cells
+    free = [len(cell.free_cpus) for cell in host_cells]
+    dedicated = [cell.dedicated for cell in cells]
+    dedicated[0] += guest.reserved
+    nodes = 'one node' if len(cells) == 1 else f'{len(cells)} nodes'
+    policy = _THREADS.get(cells[0].threads)
+    if any(dedicated):
+        need = f'{_sum(dedicated)} pCPUs'
+        if policy:
+            yield _BindingTrial(Binding(
+                BindingKind.THREADS, f'{need} with thread policy {policy} on '
+                f'{nodes} needed, {_sum(free)} free'), _any_threads, True)
+        kind, name = BindingKind.CPUS, ''
+        if sum(free) >= sum(dedicated):
+            kind, name = BindingKind.CPUS_ON_NODES, nodes
+        yield _BindingTrial(Binding(
+            kind, f'{need} on {nodes} needed, {_sum(free)} free', name),
+                   enough.cpus)
+    size = cells[0].pagesize
+    memory = Binding(BindingKind.MEMORY, '')
+    if size:
+        memory = Binding(
+            BindingKind.PAGES, '', _PAGES.get(size) or f'{size} KiB')
+    have = [fit.memory_free(cell, cells[0]) for cell in host_cells]
+    yield _BindingTrial(memory._replace(
+        text=f'{_sum([cell.memory for cell in cells])} MiB of {memory.label} '
+        f'on {nodes} needed, {_sum(have)} free'), enough.memory)
+    shared = [cell.shared for cell in cells]
+    if any(shared):
+        have = [int(cell.shared * min(ratios.cpu, 1e6)) - cell.cpu_usage
+                for cell in host_cells]
+        yield _BindingTrial(Binding(
+            BindingKind.SHARED_CPUS, f'{_sum(shared)} shared vCPUs on '
+            f'{nodes} needed, {_sum(have)} free'), enough.shared)
+
+
+def _of_devices(wanted: host_count.GuestRequest, room: host_count.FreeResources) -> _BindingTrial:
+    """The guest's PCI devices."""
+    demands = wanted.request.demands
+    devices = host_count.devices_of(wanted, room, None)
+    need = ' and '.join(f'{demand.count} {demand.noun}'
+                        for demand in demands)
+    kind, have = BindingKind.DEVICES, 'none'
+    if devices is not None:
+        if devices.taken(None) is not None:
+            kind = BindingKind.DEVICES_NEAR
+        have = ' and '.join(
+            str(devices.devices.free(number))
+            for number in range(len(demands)))
+    return _BindingTrial(
+        Binding(kind, f'{need} needed, {have} free on the host',
+                demands[0].noun),
+        lambda case: case._replace(wanted=_without_devices(case.wanted)))
+
+
+def _without_devices(wanted: host_count.GuestRequest) -> host_count.GuestRequest:
+    """The guest without PCI devices, and policies that concern them."""
+    terms = wanted.terms
+    if terms is not None:
+        terms = terms._replace(rules=tuple([
+            rule for rule in terms.rules if not rule.devices]))
+    return dataclasses.replace(_asking(wanted, demands=()), terms=terms)
+
+
+def _sum(numbers: Sequence[int]) -> str:
+    return ' + '.join(str(max(number, 0)) for number in numbers)
+
+
+def _asking(wanted: host_count.GuestRequest, **changes: ty.Any) -> host_count.GuestRequest:
+    """A guest whose request differs."""
+    return dataclasses.replace(wanted, request=dataclasses.replace(
+        wanted.request, **changes))
+
+
+def _without(rules: tuple, rule: ty.Any) -> tuple:
+    return tuple([other for other in rules if other is not rule])
+
+
+def _any_threads(case: _Case) -> _Case:
+    """The guest on whatever threads."""
+    terms = case.wanted.terms
+    if terms is not None:
+        terms = terms._replace(refusing=tuple([
+            rule for rule in terms.refusing if rule.name != 'threads']))
+    return _with_cells(
+        case._replace(wanted=dataclasses.replace(case.wanted, terms=terms)),
+        threads=topology.THREADS_PREFER)
+
+
+def _with_cells(case: _Case, **changes: ty.Any) -> _Case:
+    """The guest with other NUMA nodes.
+
+    :param changes: what each guest cell has in place of its own
+    """
+    def changed(guest):
+        cells = tuple([cell._replace(**changes) for cell in guest.cells])
+        return guest._replace(
+            cells=cells, reserved=0 if 'dedicated' in changes
+            else guest.reserved,
+            any_pages=any((cell.pagesize or 0) < 0 for cell in cells))
+
+    request = case.wanted.request
+    return case._replace(wanted=_asking(
+        case.wanted, guest=changed(request.guest),
+        pristine=changed(request.pristine)))
+
+
+def _freed(case: _Case, **resources: bool) -> _Case:
+    """Return the guest on a host with some resources free."""
+    room = case.room
+    return case._replace(room=host_count.FreeResources(
+        occupancy.freed(room.host, **resources), room.devices))
+
+
+def _no_cpus(case: _Case) -> _Case:
+    """The guest without CPUs of its own.
+
+    Under isolate it has one for each NUMA node: Nova fits none nowhere then.
+    """
+    isolates = case.wanted.request.guest.isolates
+    return _with_cells(case, dedicated=int(isolates))
+
+
+def _no_memory(case: _Case) -> _Case:
+    """The guest without memory, and so without pages."""
+    case = _with_cells(case, memory=0, pagesize=None)
+    return case._replace(ratios=case.ratios._replace(ram=float('inf')))
+
+
+#: What other guests have of the host is free.
+_FREED = _Cells(
+    cpus=functools.partial(_freed, cpus=True),
+    memory=lambda case: _freed(case, memory=True)._replace(
+        ratios=case.ratios._replace(ram=float('inf'))),
+    shared=lambda case: _freed(case, shared=True)._replace(
+        ratios=case.ratios._replace(cpu=float('inf'))))
+#: The guest does not ask for it.
+_UNASKED = _Cells(
+    cpus=_no_cpus,
+    memory=_no_memory,
+    shared=functools.partial(_with_cells, shared=0))

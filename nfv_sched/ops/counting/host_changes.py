@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Put servers on a host and take them away, without touching the cloud.
+
+A host after such changes is a value, so that a plan can be tried and dropped.
+It is asked as the scheduler's filters, Placement and the claim on the compute
+node would answer.
+"""
+
+from collections.abc import Hashable
+from collections.abc import Iterable
+from collections.abc import Mapping
+import dataclasses
+import types
+import typing as ty
+
+from nfv_sched.host import occupancy
+from nfv_sched.ops.counting import capacity
+from nfv_sched.ops.counting import host_count
+from nfv_sched.ops import placement
+
+_NOTHING: Mapping[str, ty.Any] = types.MappingProxyType({})
+_NO_SERVERS: frozenset[str] = frozenset()
+
+
+class Footprint(ty.NamedTuple):
+    """What a server occupies of a host.
+
+    :ivar shares: its parts of the host cells
+    :ivar devices: its PCI devices
+    :ivar amounts: amounts of the whole host
+    :ivar network: ports and security group rules, by resource class of the
+        ledger
+    :ivar allocations: provider in Placement -> resource class -> amount
+    """
+
+    shares: tuple[occupancy.Share, ...]
+    devices: tuple[int, ...]
+    amounts: occupancy.Amounts
+    network: Mapping[str, int]
+    allocations: Mapping[str, Mapping[str, int]]
+
+
+class MovableGuest:
+    """Servers that hosts treat alike, or new ones of a flavor.
+
+    :param counted: one of them as :mod:`nfv_sched.ops.counting.capacity` counts it
+    :param fixed: whether live migration cannot move its PCI devices
+    """
+
+    def __init__(self, counted: capacity.CountedGuest, fixed: bool = False):
+        self.counted = counted
+        self.fixed = fixed
+        self.needs = counted.needs
+        self._refused: dict[tuple[str, occupancy.Amounts], bool] = {}
+
+    def refused(self, position: 'Position',
+                others: Iterable[capacity.CountedHost] = ()) -> bool:
+        """Whether a filter that is not counted refuses a host.
+
+        :param others: asked together with it, which is quicker
+        """
+        key = position.host.name, position.load
+        if key not in self._refused:
+            hosts = {position.host.name: (position.host, position.load)}
+            if position.load == occupancy.NOTHING:
+                hosts.update({each.name: (each, occupancy.NOTHING)
+                              for each in others})
+            refusals = self.counted.refusals(list(hosts.values()))
+            for host, load in hosts.values():
+                self._refused[host.name, load] = bool(refusals[host.name])
+        return self._refused[key]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Position:
+    """A host after some changes; immutable.
+
+    :ivar host: the host before them
+    :ivar room: what is free of its NUMA nodes and PCI devices
+    :ivar used: its resource providers; not to be changed
+    :ivar load: what has come, less what has left, for other filters
+    :ivar carried: the same for limits of ports and rules
+    :ivar came: UUID of each server that has come -> what it occupies
+    :ivar left: UUIDs of the servers that were here before and have left
+    """
+
+    host: capacity.CountedHost
+    room: host_count.FreeResources
+    used: placement.Placement
+    load: occupancy.Amounts = occupancy.NOTHING
+    carried: Mapping[str, int] = dataclasses.field(
+        default_factory=lambda: _NOTHING)
+    came: Mapping[str, Footprint] = dataclasses.field(
+        default_factory=lambda: _NOTHING)
+    left: frozenset[str] = _NO_SERVERS
+
+    @property
+    def key(self) -> Hashable:
+        """Hosts of the same name and key are alike."""
+        return (self.room.key, self.load, tuple(sorted(self.carried.items())),
+                frozenset(self.came), self.left)
+
+    def put(self, guest: MovableGuest, uuid: str | None = None,
+            degrees: Mapping[str, float] = _NOTHING,
+            others: Iterable[capacity.CountedHost] = ()) -> 'Position | None':
+        """Return the host with one more server.
+
+        :param uuid: UUID of the server; None for a new one
+        :param degrees: how far each policy must be kept at least
+        :param others: see :meth:`MovableGuest.refused`
+        :returns: None if the host does not take it
+        """
+        counted, host = guest.counted, self.host
+        offers = list(counted.grants.offers(self.used, host.root))
+        if not offers:
+            return None
+        placed = host_count.place_first(
+            counted.wanted, self.room, counted.ratios(host), offers)
+        if placed is None or any(
+                placed.degrees.get(text, 0.0) < degree
+                for text, degree in degrees.items()):
+            return None
+        if guest.refused(self, others) or any(
+                count < 1 for count, _binding in counted.limits_of(
+                    host, self.carried, self.used)):
+            return None
+        footprint = Footprint(
+            placed.shares, placed.devices, occupancy.amounts(counted.spec),
+            guest.needs, self._allocations(guest, placed.candidate))
+        return self._changed(
+            footprint, 1, placed.room,
+            came=self.came if uuid is None else {
+                **self.came, uuid: footprint})
+
+    def _allocations(
+        self, guest: MovableGuest, candidate: Mapping[str, ty.Any],
+    ) -> dict[str, dict[str, int]]:
+        """Return what a server allocates, with the ledger of the host."""
+        allocations = placement.allocations_of(candidate)
+        for resource_class, amount in guest.needs.items():
+            ledger = capacity.ledger_of(self.host, resource_class, self.used)
+            if ledger is not None:
+                of_ledger = allocations.setdefault(ledger.uuid, {})
+                of_ledger[resource_class] = (
+                    of_ledger.get(resource_class, 0) + amount)
+        return allocations
+
+    def without(self, uuid: str,
+                footprint: Footprint | None = None) -> 'Position':
+        """Return the host without a server.
+
+        :param footprint: what the server occupies; None if it has come
+        """
+        came, left = dict(self.came), self.left
+        if footprint is None:
+            footprint = came.pop(uuid)
+        else:
+            left = left | {uuid}
+        host, devices = self.room.host, self.room.devices
+        return self._changed(
+            footprint, -1, host_count.FreeResources(
+                host and occupancy.give_back(host, footprint.shares),
+                devices and devices.give_back(footprint.devices)),
+            came=came, left=left)
+
+    def _changed(self, footprint: Footprint, sign: int, room: host_count.FreeResources,
+                 **changes: ty.Any) -> 'Position':
+        used = self.used.copy(self.host.root)
+        (used.take if sign > 0 else used.give)(footprint.allocations)
+        return dataclasses.replace(
+            self, room=room, used=used,
+            load=self.load.plus(footprint.amounts, sign),
+            carried=occupancy.plus(self.carried, footprint.network, sign),
+            **changes)
+
+
+def of_host(host: capacity.CountedHost, found: placement.Placement) -> Position:
+    """Return a host without changes."""
+    return Position(host=host, room=host.room,
+                    used=found.copy(host.root))

@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Count the guests that Placement would still grant on each host.
+
+With the query that Nova's scheduler makes of a request.  Placement counts
+amounts of the whole host; what of them is on one NUMA node it does not know.
+"""
+
+from collections.abc import Iterator
+from collections.abc import Sequence
+import typing as ty
+
+from nova import exception
+from nova import objects
+
+from nfv_sched.ops.counting import binding
+from nfv_sched.ops import placement
+from nfv_sched.ops.placement import requirements
+from nfv_sched.ops.placement import resource_provider
+from nfv_sched.ops.placement import sentences
+from nfv_sched.ops.simulator import nova_internals
+from nfv_sched.ops.simulator import servers
+from nfv_sched.ops.simulator import state as states
+
+Binding = binding.Binding
+BindingKind = binding.BindingKind
+
+#: If a request asks for nothing.
+MANY = 10 ** 6
+
+_KINDS = {
+    requirements.RequirementKind.TRAIT: BindingKind.TRAIT,
+    requirements.RequirementKind.FORBIDDEN_TRAIT: BindingKind.TRAIT,
+    requirements.RequirementKind.AGGREGATE: BindingKind.AGGREGATE,
+    requirements.RequirementKind.FORBIDDEN_AGGREGATE: BindingKind.ISOLATED_AGGREGATE,
+    requirements.RequirementKind.RESOURCE: BindingKind.RESOURCE_CLASS,
+}
+_NAMED = (BindingKind.TRAIT, BindingKind.RESOURCE_CLASS)
+
+
+class NoAggregateError(servers.Refused):
+    """No aggregate is for the project, and Nova wants one."""
+
+
+class UnknownNameError(servers.Refused):
+    """Placement does not know some names in the request."""
+
+    def __init__(self, names: tuple[placement.Unknown, ...]):
+        super().__init__(placement.refusal(names))
+        self.names = names
+
+
+def queries(state: states.State,
+            spec: objects.RequestSpec) -> list[placement.Query]:
+    """What Nova's scheduler asks Placement for a request.
+
+    :param spec: the request; Nova's request filters change it
+    :returns: the query, and for pinned guests the one for VCPU in place of
+        PCPU
+    :raises Refused: if Nova's scheduler fails on the request, Placement does
+        not know a name in it, or Nova has no hosts for the project
+    """
+    try:
+        requests = nova_internals.placement_requests(
+            state.context, spec, state.manager)
+    except exception.RequestFilterFailed as exc:
+        raise NoAggregateError(nova_internals.NO_AGGREGATE) from exc
+    except (exception.NovaException, ValueError) as exc:
+        raise servers.Refused(
+            f"Nova's scheduler refuses the flavor: {exc}") from exc
+    parsed = [placement.Query.parse(request.to_querystring())
+              for request in requests]
+    unknown = state.placement.unknown(parsed[0])
+    if unknown:
+        raise UnknownNameError(unknown)
+    return parsed
+
+
+class Granted(ty.NamedTuple):
+    """How many guests are granted on a host.
+
+    :ivar believed: by the first of the scheduler's queries that asks for what
+        the host has at all
+    :ivar count: by the first query until it finds no room, then by the next
+    :ivar allocations: what they all take
+    """
+
+    believed: int
+    count: int
+    allocations: placement.Allocations
+
+
+class Grants:
+    """What Placement grants for one request, host by host.
+
+    :param model: Placement; it is always as before afterwards
+    :param queries: those of the scheduler, in its order; guests are granted
+        by the first as long as it finds the host, then by the next
+    """
+
+    def __init__(self, model: placement.Placement,
+                 queries: Sequence[placement.Query]):
+        self._model = model
+        self.queries = queries
+
+    @property
+    def unverified(self) -> tuple[placement.Unknown, ...]:
+        """Forbidden traits that Placement may not know."""
+        return self._model.unverified(self.queries[0])
+
+    @property
+    def simple(self) -> bool:
+        """Whether it matters only how many guests there are.
+
+        Not if Placement says which device a guest gets.
+        """
+        return not any(query.groups for query in self.queries)
+
+    def of(self, root: str) -> Granted:
+        """Return how many guests are granted one after the other on a host.
+
+        :param root: UUID of the compute node
+        """
+        model = self._model
+        counts: list[int] = []
+        allocations: dict[str, dict[str, int]] = {}
+        try:
+            for query in self.queries:
+                counts.append(0)
+                for count, amounts in self._granted(root, query):
+                    model.take(amounts)
+                    for uuid, of_provider in amounts.items():
+                        resource_provider.add(allocations.setdefault(
+                            uuid, {}), of_provider.items())
+                    counts[-1] += count
+        finally:
+            model.give(allocations)
+        believed = 0
+        for query, count in zip(self.queries, counts):
+            if self._has(root, query):
+                believed = count
+                break
+        return Granted(believed, sum(counts), allocations)
+
+    def _has(self, root: str, query: placement.Query) -> bool:
+        """Return whether a host has all resource classes of a query."""
+        tree = self._model.tree(root)
+        return bool(tree) and query.choice.shares(tree).own.keys() <= (
+            tree[0].inventories.keys())
+
+    def _granted(self, root: str, query: placement.Query) -> Iterator[
+            tuple[int, placement.Allocations]]:
+        """Yield numbers of guests of one query, with what they take.
+
+        It must be taken before the next one is asked for.
+        """
+        tree = self._model.tree(root)
+        if query.unsupported or not tree:
+            return
+        if query.choice.shares(tree).groups:
+            for _number in range(MANY):
+                candidate = self._model.first_candidate(root, query)
+                if candidate is None:
+                    return
+                yield 1, placement.allocations_of(candidate)
+        elif not any(requirement.missing(tree)
+                     for requirement in query.host_requirements):
+            amounts = query.amounts
+            count = min([MANY, *(tree[0].free(name) // amount
+                                 for name, amount in amounts.items()
+                                 if amount)])
+            yield count, {root: {name: count * amount
+                                 for name, amount in amounts.items()}}
+
+    def start(self, root: str) -> placement.Placement:
+        """Return a copy of a host's resource providers, to take guests from.
+
+        :param root: UUID of the compute node
+        """
+        return self._model.copy(root)
+
+    def offers(self, scratch: placement.Placement,
+               root: str) -> Iterator[dict]:
+        """Yield the allocation candidates of a host.
+
+        :param scratch: of :meth:`start`
+        :param root: UUID of the compute node
+        """
+        for query in self.queries:
+            if not query.unsupported and root in scratch.providers:
+                yield from scratch.candidates(root, query)
+
+    def lacks(self, root: str, granted: Granted,
+              guests: int) -> list[Binding]:
+        """Return why a host with some more guests gets no further one.
+
+        :param root: UUID of the compute node
+        :param granted: what is granted there
+        :param guests: number of guests that it has got
+        :returns: empty if Placement would grant one more, or devices are all
+            that it lacks; else what is lacking for the first of the queries
+            that asks for what the host has at all
+        """
+        if guests < granted.count:
+            return []
+        best = next((query for query in self.queries
+                     if self._has(root, query)), self.queries[0])
+        tree = self._model.tree(root)
+        if not tree:
+            return [Binding(BindingKind.PLACEMENT,
+                            'no resource provider in Placement')]
+        if best.unsupported:
+            return [Binding(
+                BindingKind.UNSURE, 'not worked out: a query with ' +
+                ', '.join(best.unsupported), 'Placement')]
+        # Another choice of devices can have made room for more of them.
+        more = {root: {name: (guests - granted.count) * amount for name, amount
+                       in best.choice.shares(tree).own.items()}}
+        self._model.take(granted.allocations)
+        self._model.take(more)
+        try:
+            missing = self._missing(tree, best)
+        finally:
+            self._model.give(more)
+            self._model.give(granted.allocations)
+        return list(dict.fromkeys(map(_binding, missing)))
+
+    @staticmethod
+    def _missing(tree: requirements.Tree,
+                 query: placement.Query) -> list[requirements.UnmetRequirement]:
+        """Return what a host misses, but devices of granular groups."""
+        missing = [each for requirement in query.host_requirements
+                   if (each := requirement.missing(tree))]
+        if not missing and not query.groups and (
+                choice := query.choice.missing(tree)):
+            return [choice]
+        return sorted(missing, key=lambda each: each.kind)
+
+
+def _binding(missing: requirements.UnmetRequirement) -> Binding:
+    """Return what binds if a host misses something of Placement."""
+    kind = _KINDS.get(missing.kind, BindingKind.PLACEMENT)
+    return Binding(kind, sentences.shortage(missing),
+                   missing.name if kind in _NAMED else '')

@@ -1,0 +1,309 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""The commands ``nfv-sched explain server`` and ``explain flavor``."""
+
+import abc
+import argparse
+from collections.abc import Mapping
+from collections.abc import Sequence
+import typing as ty
+
+from oslo_utils import uuidutils
+
+from nfv_sched.journal import entry
+from nfv_sched.ops.cli import base
+from nfv_sched.ops.cloud import source
+from nfv_sched.ops.journal import command
+from nfv_sched.ops.journal import journal
+from nfv_sched.ops.journal import rendering
+from nfv_sched.ops.simulator import progress
+from nfv_sched.ops.snapshot import api_only
+from nfv_sched.ops.snapshot import snapshot
+
+_TRY_SECONDS = 60.0
+# What is written down of each server of a request is kept.
+_MOST_SERVERS = 1000
+
+_SHARED = """\
+The cloud is read first. Then Nova's own scheduler code is asked in this
+process, with Placement as it was read: nothing is claimed, and nobody is
+notified.
+
+"""
+
+_API = """\
+With --api only an account is needed: what Placement answers to Nova's own
+query is told, with Nova's default options, and what each host misses of it.
+Filters and weights are not known by the API, nor are PCI devices and networks.
+The exit code is 0 then if Placement returns hosts, 3 if it returns none.
+
+"""
+
+_EXIT_CODES = """\
+
+exit code: 0 if it would fit, 3 if it would not, 1 if something could not be
+read, and is named, 2 if the command line is wrong.
+"""
+
+
+class _Explain(source.Looking, base.Lister, metaclass=abc.ABCMeta):
+    """Base of both commands."""
+
+    simulates = True
+
+    takes_api = True
+
+    #: What is of no use where filters are not known: attribute of the command
+    #: line -> (option, its default).
+    for_filters: Mapping[str, tuple[str, ty.Any]] = {
+        'networks': ('--network', []),
+        'all_filters': ('--all-filters', False),
+        'try_seconds': ('--try-seconds', None)}
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        source.add_networks(parser)
+        parser.add_argument(
+            '--host', action='append', default=[], dest='patterns',
+            metavar='PATTERN',
+            help='show these hosts only; all are considered all the same; '
+                 'can be repeated')
+        parser.add_argument(
+            '--all', action='store_true',
+            help='show all hosts, however many')
+        parser.add_argument(
+            '--all-filters', action='store_true',
+            help='show filters that refuse no host, too')
+        parser.add_argument(
+            '--try-seconds', type=float, metavar='SECONDS',
+            help='how long changes of a request that does not fit are tried; '
+                 '0 to try none (default: 60)')
+        return parser
+
+    def check(self, parsed_args: argparse.Namespace) -> None:
+        """Refuse, with --api, options that need filters."""
+        super().check(parsed_args)
+        if not parsed_args.api:
+            return
+        for name, (option, default) in self.for_filters.items():
+            if getattr(parsed_args, name) != default:
+                raise source.UsageError(
+                    f'{option} does not go with --api: only what Placement '
+                    'answers is known, not what filters do')
+
+    @abc.abstractmethod
+    def parts(self, parsed_args: argparse.Namespace) -> tuple[str, ...]:
+        """What is to be read with --api.
+
+        :param parsed_args: those of the command line
+        """
+
+    @abc.abstractmethod
+    def subject(self, found: snapshot.Cloud, state: ty.Any,
+                parsed_args: argparse.Namespace) -> ty.Any:
+        """What is to be explained.
+
+        :param found: the snapshot
+        :param state: the cloud that was started from it
+        :param parsed_args: those of the command line
+        :returns: ``advice.explain.subject.Subject``
+        """
+
+    def take_action(self, parsed_args: argparse.Namespace):
+        """Explain.
+
+        :returns: columns and rows of the hosts
+        """
+        found = self.cloud(parsed_args, self.parts(parsed_args))
+        # Importing Nova takes seconds, which --help must not take.
+        from nfv_sched.ops.explain import rendering as explain_rendering
+        from nfv_sched.ops.requests import request
+        from nfv_sched.ops.simulator import start
+        self._render = explain_rendering
+        start_from = found
+        if parsed_args.api:
+            found = api_only.known(found)
+            start_from = api_only.startable(found)
+        try:
+            with start.started(start_from) as state:
+                self._found = self._explain(
+                    state, self.subject(found, state, parsed_args),
+                    parsed_args)
+        except request.ExplainError as exc:
+            raise source.NotThereError(str(exc)) from exc
+        self._hosts = source.chosen(
+            [host.name for host in self._found.hosts], parsed_args.patterns,
+            'host')
+        self.found = self._found.fits is False
+        return (explain_rendering.columns(self._found),
+                explain_rendering.host_rows(self._found, self._hosts))
+
+    @staticmethod
+    def _explain(state: ty.Any, subject: ty.Any,
+                 parsed_args: argparse.Namespace) -> ty.Any:
+        """The explanation of a subject: ``values.Explanation``."""
+        from nfv_sched.ops.explain import explanation
+        if parsed_args.api:
+            return explanation.explain_placement(state, subject)
+        seconds = parsed_args.try_seconds
+        with progress.shown() as update:
+            return explanation.explain(
+                state, subject.text, subject.asked, assumed=subject.assumed,
+                present=subject.present, read_at=subject.taken,
+                progress=update,
+                relax_seconds=_TRY_SECONDS if seconds is None else seconds)
+
+    def produce_output(self, parsed_args: argparse.Namespace,
+                       column_names: Sequence[str],
+                       data: ty.Iterable) -> int:
+        """Print text, a document, or the rows of the hosts."""
+        if parsed_args.formatter == 'table':
+            self.app.stdout.write(self._render.text(
+                self._found, self._hosts,
+                parsed_args.all or bool(parsed_args.patterns),
+                parsed_args.all_filters))
+            return 0
+        if parsed_args.formatter in base.DOCUMENTS:
+            self.app.stdout.write(base.document(
+                self._render.document(self._found, self._hosts),
+                parsed_args.formatter))
+            return 0
+        return super().produce_output(parsed_args, column_names, data)
+
+
+class ExplainServer(_Explain):
+    """Explain where a server fits, and why not elsewhere.
+
+    A server that was refused is asked for again, by what Nova has stored of
+    its request. One that runs is asked for as if it were booted now, with what
+    it has given back: where else could it be, where would it go, why is it
+    where it is.
+    """
+
+    epilog = _SHARED + _API + """\
+examples:
+  nfv-sched explain server router-7
+  nfv-sched explain server router-7 --network provider,physnet=physnet0
+  nfv-sched explain server 8b1d6a52-0e0b-4b5a-9a55-2f7a51f0c111 --host 'c-1*'
+  nfv-sched explain server router-7 --from cloud.json.gz -f json
+  nfv-sched explain server 8b1d6a52-0e0b-4b5a-9a55-2f7a51f0c111 --then
+  nfv-sched explain server router-7 --api --os-cloud admin
+""" + _EXIT_CODES.replace('if it would not', 'if it would not, or was not')
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument('server', metavar='UUID|NAME',
+                            help='the server; a name that no other has')
+        parser.add_argument(
+            '--then', action='store_true',
+            help='say why it was refused then, by [nfv_sched] '
+                 'decision_journal of this host, not what is so now')
+        parser.add_argument(
+            '--journal', metavar='DIR',
+            help='with --then: directory of the journal (default: that of '
+                 'the configuration)')
+        return parser
+
+    def take_action(self, parsed_args):
+        self._refusals = None
+        if not parsed_args.then:
+            return super().take_action(parsed_args)
+        directory = parsed_args.journal or command.configured(parsed_args)
+        try:
+            read = journal.read(directory, self._uuid(parsed_args))
+        except journal.JournalError as exc:
+            raise source.CloudUnreadError(str(exc)) from exc
+        self._missing += read.unread
+        self._refusals = read.refusals
+        if not read.refusals:
+            self.app.stderr.write(rendering.missing(
+                read.lost, read.removed))
+        self.found = bool(read.refusals)
+        return rendering.COLUMNS, [
+            rendering.row(refusal, True) for refusal in read.refusals]
+
+    def _uuid(self, parsed_args: argparse.Namespace) -> str:
+        """UUID of the server; the cloud is read if it is not given."""
+        if uuidutils.is_uuid_like(parsed_args.server):
+            return parsed_args.server
+        return source.server(
+            self.cloud(parsed_args, ('servers',)), parsed_args.server).uuid
+
+    def produce_output(self, parsed_args, column_names, data) -> int:
+        if self._refusals is None:
+            return super().produce_output(parsed_args, column_names, data)
+        if parsed_args.formatter == 'table':
+            self.app.stdout.write('\n'.join(
+                map(rendering.text, self._refusals))
+                or 'The journal has no refusal of this server.\n')
+            return 0
+        if parsed_args.formatter in base.DOCUMENTS:
+            self.app.stdout.write(base.document(
+                list(map(entry.encode, self._refusals)),
+                parsed_args.formatter))
+            return 0
+        return base.Lister.produce_output(
+            self, parsed_args, column_names, data)
+
+    def parts(self, parsed_args):
+        return 'hosts', 'servers'
+
+    def subject(self, found, state, parsed_args):
+        from nfv_sched.ops.requests import subject
+        return subject.server(found, state, parsed_args.server,
+                              parsed_args.networks)
+
+
+class ExplainFlavor(_Explain):
+    """Explain where new servers of a flavor fit, and why not elsewhere."""
+
+    for_filters = {**_Explain.for_filters, 'count': ('--count', 1)}
+
+    epilog = _SHARED + _API + """\
+examples:
+  nfv-sched explain flavor vrouter.16
+  nfv-sched explain flavor vrouter.16 --network provider --count 3
+  nfv-sched explain flavor fw.8 --image-property hw_vif_model=virtio
+  nfv-sched explain flavor fw.8 --group spread --from cloud.json.gz
+  nfv-sched explain flavor fw.8 --api --os-cloud admin
+""" + _EXIT_CODES
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument('flavor', metavar='NAME', help='the flavor')
+        source.add_image_properties(parser)
+        parser.add_argument(
+            '--zone', metavar='ZONE', help='availability zone')
+        parser.add_argument(
+            '--group', metavar='UUID|NAME', help='server group')
+        parser.add_argument(
+            '--count', type=int, default=1, metavar='N',
+            help=f'make so many servers by one request, {_MOST_SERVERS} at '
+                 'most (default: 1)')
+        return parser
+
+    def parts(self, parsed_args):
+        # Server groups come with the servers.
+        return ('hosts', 'flavors', 'servers')[
+            :2 if parsed_args.group is None else 3]
+
+    def subject(self, found, state, parsed_args):
+        from nfv_sched.ops.requests import subject
+        if not 1 <= parsed_args.count <= _MOST_SERVERS:
+            raise source.UsageError(
+                f'--count: 1 to {_MOST_SERVERS} needed')
+        return subject.flavor(
+            found, state, parsed_args.flavor,
+            image=source.image_properties(parsed_args),
+            networks=parsed_args.networks, zone=parsed_args.zone,
+            group=parsed_args.group, count=parsed_args.count)

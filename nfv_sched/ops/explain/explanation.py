@@ -1,0 +1,235 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Explain where a request fits, and why not elsewhere."""
+
+from collections.abc import Callable
+from collections.abc import Iterator
+from collections.abc import Mapping
+import contextlib
+import dataclasses
+import time
+
+
+from nfv_sched.ops.counting import capacity
+from nfv_sched.ops.explain import filters
+from nfv_sched.ops.explain import placement
+from nfv_sched.ops.explain import relaxation
+from nfv_sched.ops.explain import scheduling
+from nfv_sched.ops.explain import values
+from nfv_sched.ops.explain import weights
+from nfv_sched.ops.requests import request
+from nfv_sched.ops.requests import subject as subjects
+from nfv_sched.ops.simulator import request as simulated
+from nfv_sched.ops.simulator import servers
+from nfv_sched.ops.simulator import state as states
+from nfv_sched.ops.snapshot import api_only
+from nfv_sched.ops.snapshot import snapshot
+from nfv_sched import strings
+
+#: Most hosts that are called the nearest.
+NEAREST = 5
+#: Seconds after which no more changes of a request are tried.
+RELAX_SECONDS = 60.0
+
+_DEFAULTS = ("Nova's defaults for [scheduler] and all other options: the API "
+             'does not show nova.conf')
+_NO_DEVICES = (f'PCI devices are not looked at: {api_only.ALIAS} is left out, '
+               'as aliases are in nova.conf')
+
+_Progress = Callable[[int, int, str], None]
+
+
+def explain(
+    state: states.State, subject: str, asked: request.ExplainedRequest, *,
+    assumed: tuple[str, ...] = (), present: str | None = None,
+    read_at: str = '', relax_seconds: float = RELAX_SECONDS,
+    progress: _Progress = lambda done, total, what: None,
+) -> values.Explanation:
+    """Explain where a request fits.
+
+    :param state: the cloud; it is as before afterwards
+    :param subject: what is explained, for people
+    :param asked: what is asked for
+    :param assumed: what was assumed of it
+    :param present: host on which the server runs that is explained
+    :param read_at: when the cloud was read
+    :param relax_seconds: no change is tried after these; 0 for none
+    :param progress: called with (done, in all, of what)
+    :raises RequestError: if there can be no such request
+    """
+    seconds: dict[str, float] = {}
+    wanted = request.wanted(state, asked)
+    with _timed(seconds, 'scheduler'):
+        ran = scheduling.run(state, wanted)
+    queries = [query for query, _found in ran.queries]
+    with _timed(seconds, 'Placement'):
+        answer = placement.explain(state, queries)
+    with _timed(seconds, 'filters'):
+        verdicts: filters.Verdicts = {}
+        # Of a request that never got to Placement no filter is asked.
+        spec = _stored(state, wanted) if queries else None
+        if spec is not None:
+            verdicts = filters.alone(
+                state, spec, queries,
+                lambda done, total: progress(done, total, 'filters'))
+    assumed += _uncertain(asked.flavor, answer.stage)
+    first = ran.rounds[0] if ran.rounds else scheduling.SchedulingRound()
+    with _timed(seconds, 'weights'):
+        weighing = weights.explain(first)
+        if weighing is not None:
+            weighing = dataclasses.replace(
+                weighing, taken=read_at, age=snapshot.age(read_at))
+    hosts = tuple(_hosts(state, answer, verdicts, first, weighing, present))
+    outcome = relaxation.RelaxationResult((), 0, 0)
+    with _timed(seconds, 'changes'):
+        if ran.reason is not None and relax_seconds:
+            outcome = relaxation.relax(
+                state, asked, relax_seconds,
+                lambda done, total: progress(done, total, 'changes'))
+    return values.Explanation(
+        subject=subject, assumed=assumed, request=_text(asked),
+        fits=ran.reason is None, reason=ran.reason or '',
+        placement=answer.stage,
+        filters=tuple(_filters(verdicts, first)), hosts=hosts,
+        weighing=weighing, places=tuple(ran.places), wanted=asked.count,
+        nearest=_nearest(hosts) if queries and not weighing else (),
+        relaxations=outcome.relaxations, tried=outcome.tried,
+        untried=outcome.untried, seconds=seconds)
+
+
+def explain_placement(state: states.State,
+                      subject: subjects.ExplainSubject) -> values.Explanation:
+    """Explain what Placement finds for a request, where only that is known.
+
+    That is so of a cloud that was read by its API.  PCI devices are left out.
+
+    :param state: the cloud; it is as before afterwards
+    :param subject: what is explained
+    :raises RequestError: if there can be no such request
+    """
+    seconds: dict[str, float] = {}
+    asked = subject.asked
+    wanted = request.wanted(state, dataclasses.replace(
+        asked, flavor=api_only.without_devices(asked.flavor)))
+    with _timed(seconds, 'Placement'):
+        ran = scheduling.ask(state, wanted)
+        answer = placement.explain(
+            state, [query for query, _found in ran.queries])
+    assumed = [_DEFAULTS, *_uncertain(asked.flavor, answer.stage)]
+    if api_only.ALIAS in asked.flavor.extra_specs:
+        assumed.append(_NO_DEVICES)
+    return values.Explanation(
+        subject=subject.text, assumed=tuple(assumed), request=_text(asked),
+        fits=None if ran.reason is None else False,
+        reason=ran.reason or '',
+        placement=answer.stage, filters=None, hosts=tuple([
+            values.ExplainedHost(
+                name=name, present=name == subject.present,
+                misses=answer.misses.get(name, ()),
+                found=name in answer.found, refusals=None, passed=None)
+            for name in state.hosts]),
+        wanted=asked.count, seconds=seconds)
+
+
+def _uncertain(flavor: snapshot.Flavor,
+               stage: values.PlacementStage) -> tuple[str, ...]:
+    """Return what matters of a request and is not known, a sentence each."""
+    return tuple([
+        f'Placement knows the {each.kind} {each.name}, which was not read: '
+        'otherwise it refuses the request' for each in stage.unverified] + [
+        f'accelerators are not looked at: Cyborg is not read, so that {key} '
+        'is left out' for key in capacity.uncounted(flavor)])
+
+
+@contextlib.contextmanager
+def _timed(seconds: dict[str, float], stage: str) -> Iterator[None]:
+    began = time.monotonic()
+    yield
+    seconds[stage] = round(time.monotonic() - began, 3)
+
+
+def _stored(state: states.State, wanted: simulated.BootRequest):
+    """The request as the scheduler gets it; None if the API refuses it."""
+    with scheduling.booting(state, wanted) as booted:
+        try:
+            return scheduling.spec_of(state, wanted, booted)
+        except servers.Refused:
+            return None
+
+
+def _hosts(
+    state: states.State, answer: placement.PlacementResult,
+    verdicts: filters.Verdicts, first: scheduling.SchedulingRound,
+    weighing: values.Weighing | None, present: str | None,
+) -> Iterator[values.ExplainedHost]:
+    passed = frozenset(first.passed)
+    ranks = {name: rank for rank, name in enumerate(
+        weighing.hosts if weighing else (), 1)}
+    stopped: dict[str, str] = {}
+    for ran in first.filters:
+        for name in frozenset(ran.before) - frozenset(ran.after):
+            stopped.setdefault(name, ran.name)
+    for name in state.hosts:
+        yield values.ExplainedHost(
+            name=name, present=name == present,
+            misses=answer.misses.get(name, ()), found=name in answer.found,
+            refusals=tuple(
+                refused[name] for refused in verdicts.values()
+                if name in refused),
+            passed=name in passed, stopped=stopped.get(name),
+            rank=ranks.get(name))
+
+
+def _filters(verdicts: Mapping[str, Mapping[str, values.FilterRefusal]],
+             first: scheduling.SchedulingRound) -> Iterator[values.Filter]:
+    ran = {each.name: each for each in first.filters}
+    for name, refused in verdicts.items():
+        each = ran.get(name)
+        yield values.Filter(
+            name=name, before=each and len(each.before),
+            after=each and len(each.after), alone=len(refused),
+            error=each and each.error)
+
+
+def _nearest(hosts: tuple[values.ExplainedHost, ...]) -> tuple[str, ...]:
+    """The hosts that fail least, and of those the closest, first."""
+    order = sorted(hosts, key=lambda host: (
+        host.failures, -max([r.rank for r in host.refusals], default=0)))
+    return tuple(host.name for host in order[:NEAREST])
+
+
+# Length of one part of a request for people: the longest extra spec that the
+# API takes is shown whole.
+_PART = 600
+
+
+def _text(asked: request.ExplainedRequest) -> str:
+    """What is asked for, for people."""
+    flavor = asked.flavor
+    parts = [strings.count(flavor.vcpus, 'vCPU'),
+             f'{flavor.memory} MiB']
+    if flavor.disk + flavor.ephemeral:
+        parts.append(f'{flavor.disk + flavor.ephemeral} GiB of disk')
+    parts += [f'{key}={value}'
+              for key, value in sorted(flavor.extra_specs.items())]
+    parts += [f'image {key}={value}'
+              for key, value in sorted(asked.image.items())]
+    parts += [f'network {request.network_label(network)}'
+              for network, _ in asked.ports]
+    if asked.zone:
+        parts.append(f'zone {asked.zone}')
+    if asked.group:
+        parts.append(f'server group {asked.group}')
+    parts += [f'hint {key}={",".join(value)}'
+              for key, value in sorted(asked.hints.items())]
+    return ', '.join(strings.short(part, _PART) for part in parts)

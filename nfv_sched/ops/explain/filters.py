@@ -1,0 +1,212 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Every enabled filter, asked alone about every host.
+
+Each filter gets HostStates and a request of its own, so that none depends on
+what another has done to them.  A host that Placement did not find is judged
+with the allocation candidate that it would have if it had all it lacks there.
+"""
+
+from collections.abc import Callable
+from collections.abc import Collection
+from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
+import copy
+import typing as ty
+
+from nova import exception
+from nova import objects
+
+from nfv_sched.network_limits import figures
+from nfv_sched.ops.explain import nova_filters
+from nfv_sched.ops.explain import values
+from nfv_sched.ops import placement
+from nfv_sched.ops.simulator import compute
+from nfv_sched.ops.simulator import state as states
+from nfv_sched import reasons
+from nfv_sched import refusals
+from nfv_sched import request as nfv_request
+
+#: Name of each filter -> name of each host that it refuses -> why.
+Verdicts = Mapping[str, Mapping[str, values.FilterRefusal]]
+
+
+class _SingleFilter:
+    """One filter and the request, for it alone.
+
+    :param name: class name of the filter
+    :param inner: the filter
+    :param candidates: UUID of each compute node -> allocation candidates
+    :param summaries: UUID of each provider -> provider summary
+    """
+
+    def __init__(self, state: states.State, name: str, inner: ty.Any,
+                 spec: objects.RequestSpec,
+                 candidates: Mapping[str, Sequence[Mapping]],
+                 summaries: Mapping[str, Mapping]):
+        self._state = state
+        self._name = name
+        self._inner = inner
+        self._stored = spec
+        self._candidates = candidates
+        self._summaries = summaries
+
+    def _fresh(self) -> tuple[list, objects.RequestSpec]:
+        """New HostStates of all hosts, and a new copy of the request."""
+        state = self._state
+        spec = self._stored.obj_clone()
+        nfv_request.note_of(spec).sources = state.network.sources
+        figures.placement_answered(spec, self._summaries)
+        hosts = list(state.manager.get_host_states_by_uuids(
+            state.context, list(self._candidates), spec))
+        for host in hosts:
+            host.allocation_candidates = [
+                _copied(each) for each in self._candidates[host.uuid]]
+        return hosts, spec
+
+    def _passed(self, hosts: Sequence, spec: objects.RequestSpec) -> set[str]:
+        """Names of the hosts that the filter leaves.
+
+        :raises Exception: any
+        """
+        if not self._inner.run_filter_for_index(0):
+            return {host.host for host in hosts}
+        try:
+            left = self._inner.filter_all(hosts, spec)
+            return {host.host for host in left or ()}
+        except exception.NoValidHost:
+            # As filters of nfv-sched tell the reason to the tenant.
+            return set()
+
+    def verdict(self) -> dict[str, values.FilterRefusal]:
+        """Name of each host that the filter refuses -> why."""
+        hosts, spec = self._fresh()
+        try:
+            passed = self._passed(hosts, spec)
+        except Exception:
+            return self._one_by_one()
+        refused = [host for host in hosts if host.host not in passed]
+        if not refused:
+            return {}
+        said = {host: reason for host, reason
+                in nfv_request.note_of(spec).rejected}
+        found = {host: self._told(reason) for host, reason in said.items()}
+        silent = {host.host for host in refused} - found.keys()
+        if silent:
+            hosts, spec = self._fresh()
+            note = nfv_request.note_of(spec)
+            note.begin(0, spec)
+            for host in hosts:
+                if host.host in silent:
+                    text, rank = nova_filters.reason(self._name, host, spec, note)
+                    found[host.host] = values.FilterRefusal(
+                        filter=self._name, text=text, rank=rank,
+                        kind=self._kind(host))
+        return {host.host: found[host.host] for host in refused}
+
+    def _kind(self, host: ty.Any) -> values.RefusalKind:
+        if self._name == 'ComputeFilter' and not compute.is_mapped(host):
+            return values.RefusalKind.UNMAPPED
+        return values.RefusalKind.OTHER
+
+    def _told(self, said: reasons.Lazy) -> values.FilterRefusal:
+        reason = refusals.resolve(said)
+        return values.FilterRefusal(filter=self._name, text=nova_filters.text(reason),
+                                    policy=reason.policy, rank=reason.rank)
+
+    def _one_by_one(self) -> dict[str, values.FilterRefusal]:
+        """The same for a filter that raises: each host by itself."""
+        hosts, spec = self._fresh()
+        found = {}
+        for host in hosts:
+            try:
+                if host.host in self._passed([host], copy.copy(spec)):
+                    continue
+                found[host.host] = values.FilterRefusal(filter=self._name)
+            except Exception as exc:
+                found[host.host] = values.FilterRefusal(
+                    filter=self._name, raised=True,
+                    text=f'raised {type(exc).__name__}: {exc}')
+        return found
+
+
+def _candidates(model: placement.Placement, root: str,
+                queries: Sequence[placement.Query]) -> list[dict]:
+    """The allocation candidates of a host, as if it lacked nothing."""
+    found = [candidate for query in queries
+             for candidate in model.candidates(root, query)]
+    return found or [model.assumed(root, query) for query in queries[:1]]
+
+
+def _unreadable(state: states.State, spec: objects.RequestSpec
+                ) -> Iterator[tuple[str, str]]:
+    """The hosts of which Nova can make no HostState, and why."""
+
+    def read(uuids: list[str]) -> None:
+        list(state.manager.get_host_states_by_uuids(
+            state.context, uuids, spec))
+
+    try:
+        return read([host.uuid for host in state.hosts.values()])
+    except Exception:
+        for name, host in state.hosts.items():
+            try:
+                read([host.uuid])
+            except Exception as exc:
+                yield name, ('the record of the host cannot be read: '
+                             f'{type(exc).__name__}: {exc}')
+
+
+def _copied(candidate: Mapping[str, Mapping]) -> dict[str, dict]:
+    """A copy of an allocation candidate: filters may change it."""
+    return {
+        'allocations': {
+            uuid: {'resources': dict(allocation['resources'])}
+            for uuid, allocation in candidate['allocations'].items()},
+        'mappings': {suffix: list(uuids) for suffix, uuids
+                     in candidate['mappings'].items()}}
+
+
+def alone(
+    state: states.State, spec: objects.RequestSpec,
+    queries: Sequence[placement.Query],
+    progress: Callable[[int, int], None] = lambda done, total: None,
+    hosts: Collection[str] | None = None,
+) -> Verdicts:
+    """Ask every enabled filter about every host.
+
+    :param spec: the request; not changed
+    :param queries: its queries to Placement
+    :param progress: called with (filters done, filters in all)
+    :param hosts: names of the hosts that matter; None for all
+    """
+    enabled = state.manager.enabled_filters
+    candidates = {host.uuid: _candidates(state.placement, host.uuid, queries)
+                  for name, host in state.hosts.items()
+                  if hosts is None or name in hosts}
+    unreadable = dict(_unreadable(state, spec))
+    for name in unreadable:
+        candidates.pop(state.hosts[name].uuid, None)
+    summaries = state.placement.summaries()
+    verdicts: dict[str, dict[str, values.FilterRefusal]] = {}
+    for number, inner in enumerate(enabled):
+        progress(number, len(enabled))
+        name = type(inner).__name__
+        verdicts[name] = _SingleFilter(
+            state, name, inner, spec, candidates, summaries).verdict()
+        verdicts[name].update(
+            (host, values.FilterRefusal(filter=name, raised=True, text=text))
+            for host, text in unreadable.items())
+    progress(len(enabled), len(enabled))
+    return verdicts

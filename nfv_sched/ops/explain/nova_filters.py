@@ -1,0 +1,162 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""What hosts lack where a filter of Nova refuses them.
+
+Nova's filters give no reason.  This says for some of them what there was, from
+the same HostState.
+"""
+
+from collections.abc import Callable
+import typing as ty
+
+from nova import objects
+
+from nfv_sched.filters import nfv_topology
+from nfv_sched.numa import evaluation
+from nfv_sched.ops.simulator import compute
+from nfv_sched.ops.simulator import scheduler
+from nfv_sched import reasons
+from nfv_sched import refusals
+from nfv_sched import request as nfv_request
+from nfv_sched import strings
+
+#: What to do about a host that is not mapped to its cell.
+DISCOVER = 'run nova-manage cell_v2 discover_hosts'
+
+
+def reason(name: str, host_state: ty.Any, spec: objects.RequestSpec,
+           known: nfv_request.RequestNote) -> tuple[str, int]:
+    """What a host lacks.
+
+    :param name: class name of the filter that refuses it
+    :param host_state: ``nova.scheduler.host_manager.HostState``, fresh
+    :returns: text, empty if nothing is known; and how close the host came,
+        higher is closer
+    """
+    explain = _KNOWN.get(name)
+    if explain is None:
+        return '', 0
+    try:
+        return explain(host_state, spec, known)
+    except Exception:
+        # The record of the host is odd.
+        return '', 0
+
+
+def _compute(host_state, spec, known) -> tuple[str, int]:
+    service = host_state.service
+    if not compute.is_mapped(host_state):
+        return f'no host mapping: {DISCOVER}', 0
+    if service.get('disabled'):
+        why = service.get('disabled_reason')
+        return f'service disabled{f": {why}" if why else ""}', 0
+    return 'service down', 0
+
+
+def _numa(host_state, spec, known) -> tuple[str, int]:
+    if scheduler.too_many_arrangements(host_state, spec):
+        return ("Nova's search on this host would try more than "
+                f'{evaluation.MAX_CLAIM_TRIES} arrangements: '
+                'nova-scheduler would stand still'), 0
+    found = refusal(nfv_topology.NFVTopologyFilter(), host_state, spec, known)
+    return (text(found), found.rank) if found is not None else ('', 0)
+
+
+def refusal(nfv_filter: ty.Any, host_state: ty.Any,
+            spec: objects.RequestSpec,
+            known: nfv_request.RequestNote) -> reasons.Reason | None:
+    """Why a filter of nfv-sched refuses a host; None if it does not.
+
+    :param nfv_filter: the filter
+    :param host_state: the host, fresh
+    """
+    request = known.read(spec)
+    if request.error is not None:
+        return request.error
+    decision = nfv_filter.decide(
+        host_state, request, known, nfv_filter.prepare(request, known))
+    if decision.accepted or decision.reason is None:
+        return None
+    return refusals.resolve(decision.reason)
+
+
+def text(reason: reasons.Reason) -> str:
+    """A reason for people who read it beside the name of the filter.
+
+    :param reason: the reason
+    """
+    if reason.order == reasons.REQUEST:
+        return str(reason)
+    return f'{reason.need}, {reason.have}' if reason.have else reason.need
+
+
+def _pci(host_state, spec, known) -> tuple[str, int]:
+    texts = []
+    for demand in known.read(spec).demands:
+        free = sum(pool['count'] for pool in host_state.pci_stats.pools
+                   if demand.matches(pool) and demand.usable(pool))
+        if free < demand.count:
+            need = strings.count(demand.count, demand.noun)
+            texts.append(f'{need} needed, {free} free')
+    if not texts and spec.numa_topology is not None:
+        return _numa(host_state, spec, known)
+    return ', '.join(texts), 0
+
+
+def _members(host_state, spec, known) -> tuple[str, int]:
+    group = spec.instance_group
+    here = len([uuid for uuid in group.members
+                if uuid in host_state.instances])
+    return f'{here} of the server group there', -here
+
+
+def _away(host_state, spec, known) -> tuple[str, int]:
+    return 'the server group is on ' + ', '.join(
+        sorted(spec.instance_group.hosts)[:3]), 0
+
+
+def _instances(host_state, spec, known) -> tuple[str, int]:
+    return f'{host_state.num_instances} servers there', 0
+
+
+def _io(host_state, spec, known) -> tuple[str, int]:
+    return f'{host_state.num_io_ops} servers being built or moved there', 0
+
+
+def _aggregate_specs(host_state, spec, known) -> tuple[str, int]:
+    scope = 'aggregate_instance_extra_specs:'
+    wanted = {key.removeprefix(scope): value for key, value
+              in spec.flavor.extra_specs.items()
+              if ':' not in key or key.startswith(scope)}
+    have: dict[str, set[str]] = {}
+    for aggregate in host_state.aggregates:
+        for key, value in aggregate.metadata.items():
+            have.setdefault(key, set()).add(value)
+    return '; '.join(
+        f'{key}={value} needed, ' + (
+            f'aggregates have {", ".join(sorted(have[key]))}'
+            if key in have else 'no aggregate has the key')
+        for key, value in sorted(wanted.items())
+        if value not in have.get(key, ())), 0
+
+
+_KNOWN: dict[str, Callable[..., tuple[str, int]]] = {
+    'AggregateInstanceExtraSpecsFilter': _aggregate_specs,
+    'ComputeFilter': _compute,
+    'IoOpsFilter': _io,
+    'NUMATopologyFilter': _numa,
+    'NumInstancesFilter': _instances,
+    'PciPassthroughFilter': _pci,
+    'ServerGroupAffinityFilter': _away,
+    'ServerGroupAntiAffinityFilter': _members,
+}

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Explain what Nova asks of Placement, and what each host misses of it."""
+
+import collections
+from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
+import typing as ty
+
+from nfv_sched.ops.explain import values
+from nfv_sched.ops import placement
+from nfv_sched.ops.placement import requirements
+from nfv_sched.ops.placement import sentences
+from nfv_sched.ops.simulator import state as states
+
+Query = placement.Query
+_Unmet = Sequence[tuple[requirements.Requirement, requirements.UnmetRequirement]]
+
+_CUT = 'left out of the answer, which is cut off'
+# A host that misses nothing else misses this.
+_NO_CHOICE = requirements.UnmetRequirement(requirements.RequirementKind.CHOICE, ())
+
+
+class PlacementResult(ty.NamedTuple):
+    """The stage of Placement.
+
+    :ivar stage: for the explanation
+    :ivar found: names of the hosts in the answers
+    :ivar misses: name of each other host -> what it misses
+    :ivar required: name of each other host -> the requirements that it misses
+    :ivar free: name of each other host -> total that is free of the missed
+        resource classes; of two that miss the same, more is nearer
+    """
+
+    stage: values.PlacementStage
+    found: frozenset[str]
+    misses: Mapping[str, tuple[str, ...]]
+    required: Mapping[str, tuple[str, ...]]
+    free: Mapping[str, int]
+
+
+def explain(state: states.State, queries: Sequence[Query]) -> PlacementResult:
+    """Explain the answers of Placement.
+
+    :param queries: the queries of one request: the first, and the one that
+        asks for VCPU in place of PCPU, if there is one
+    """
+    roots = {host.uuid: name for name, host in state.hosts.items()}
+    model = state.placement
+    answers: set[str] = set()
+    fitting: set[str] = set()
+    for query in queries:
+        answers.update(roots[root] for root in model.answer(query))
+        fitting.update(name for root, name in roots.items()
+                       if model.finds(root, query))
+    unmet = {name: _nearest(model.tree(root), queries)
+             for root, name in roots.items() if name not in fitting}
+    names = {**roots, **{aggregate.uuid: aggregate.name for aggregate
+                         in state.manager.aggs_by_id.values()}}
+    # Requirement -> what is missing of it, both as texts.
+    texts = {name: {
+        sentences.title(requirement, names): sentences.lack(missing, names)
+        for requirement, missing in of_host}
+        for name, of_host in unmet.items()}
+    unknown = model.unknown(queries[0]) if queries else ()
+    if unknown:
+        # What else they miss does not matter as long as it is refused.
+        texts = dict.fromkeys(unmet, {
+            placement.refusal(unknown): placement.ignorance(unknown)})
+        unmet = dict.fromkeys(unmet, ())
+    misses = {name: tuple(of_host.values()) for name, of_host in texts.items()}
+    cut = fitting - answers
+    misses.update(dict.fromkeys(cut, (_CUT,)))
+    return PlacementResult(
+        values.PlacementStage(
+            queries=tuple(str(query) for query in queries),
+            hosts=len(roots), left=len(answers),
+            requirements=tuple(_dropped(model, queries, roots, names)),
+            removed=dict(collections.Counter(
+                title for of_host in texts.values()
+                for title in of_host).most_common()),
+            fallback=len(queries) > 1,
+            limit=queries[0].limit if queries else None, cut=len(cut),
+            unsupported=tuple(dict.fromkeys(
+                text for query in queries for text in query.unsupported)),
+            unknown=_unknown(unknown),
+            unverified=_unknown(
+                model.unverified(queries[0]) if queries else ())),
+        frozenset(answers), misses,
+        {name: tuple(of_host) for name, of_host in texts.items()},
+        {name: sum(missing.free for _requirement, missing in of_host)
+         for name, of_host in unmet.items()})
+
+
+def _unknown(names: Iterable[placement.Unknown]) -> tuple[
+        values.UnknownInQuery, ...]:
+    return tuple([values.UnknownInQuery(kind=each.kind, name=each.name)
+                  for each in names])
+
+
+def _dropped(
+    model: placement.Placement, queries: Sequence[Query],
+    roots: Iterable[str], names: Mapping[str, str],
+) -> Iterator[values.QueryRequirement]:
+    """Yield each requirement of the first query, and what comes without it.
+
+    :param roots: UUIDs of the compute nodes
+    """
+    for requirement in queries[0].single_requirements if queries else ():
+        relaxed = [query.without(requirement, number > 0)
+                   for number, query in enumerate(queries)]
+        yield values.QueryRequirement(
+            text=sentences.title(requirement, names),
+            without=sum(any(model.finds(root, query) for query in relaxed)
+                        for root in roots),
+            missing=sum(requirement.missing(model.tree(root)) is not None
+                        for root in roots))
+
+
+def _nearest(tree: requirements.Tree, queries: Sequence[Query]) -> _Unmet:
+    """Return what a host misses of the query that it misses least of.
+
+    Of two alike it is the one for resource classes that the host has.
+    """
+    nearest: list[tuple[tuple[int, int], _Unmet]] = []
+    for query in queries:
+        unmet = [(requirement, missing)
+                 for requirement in query.single_requirements
+                 if (missing := requirement.missing(tree))]
+        unmet = unmet or [(query.choice, _NO_CHOICE)]
+        absent = sum(not missing.providers for _requirement, missing in unmet
+                     if missing.kind is requirements.RequirementKind.RESOURCE)
+        nearest.append(((len(unmet), absent), unmet))
+    return min(nearest, key=lambda each: each[0])[1] if nearest else ()

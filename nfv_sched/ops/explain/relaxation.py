@@ -1,0 +1,373 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Single changes of a request, each tried: with which would it fit?"""
+
+import collections
+from collections.abc import Callable
+from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
+import contextlib
+import dataclasses
+import time
+import typing as ty
+
+from nfv_sched.ops.explain import scheduling
+from nfv_sched.ops.explain import values
+from nfv_sched.ops.requests import request
+from nfv_sched.ops.simulator import compute
+from nfv_sched.ops.simulator import state as states
+from nfv_sched.ops.snapshot import api_only
+from nfv_sched import strings
+
+# How big a change is, the smallest first.
+_PREFER = 0
+_HOST = 1
+_PAGES = 2
+_NODES = 3
+_SMALLER = 4
+_KEY = 5
+_WITHOUT = 6
+
+#: Extra specs that do not decide where a server fits.
+_HARMLESS = (
+    'quota:', 'hw_rng:', 'hw_video:', 'os:', 'vmware:', 'powervm:',
+    'hw:cpu_sockets', 'hw:cpu_cores', 'hw:cpu_threads', 'hw:cpu_max_',
+    'hw:boot_menu', 'hw:watchdog_action', 'hw:vif_multiqueue_enabled',
+    'hw:serial_port_count', 'hw:hide_hypervisor_id')
+_ALIAS = api_only.ALIAS
+_PAGE_SIZE = 'hw:mem_page_size'
+_NUMA_NODES = 'hw:numa_nodes'
+#: Extra specs that Nova refuses, or that mean nothing, without another.
+_DEPENDENT = {
+    'hw:cpu_policy': (
+        'hw:cpu_thread_policy', 'hw:cpu_dedicated_mask', 'hw:cpu_realtime',
+        'hw:emulator_threads_policy'),
+    _NUMA_NODES: ('hw:numa_cpus.', 'hw:numa_mem.', 'nfv:numa_node.',
+                  'hw:numa_node.'),
+    'hw:cpu_realtime': ('hw:cpu_realtime_mask',),
+}
+#: Extra spec -> the value that insists least.
+_LENIENT = {
+    'hw:pci_numa_affinity_policy': 'preferred',
+    'hw:cpu_thread_policy': 'prefer',
+}
+_PAGE_TEXTS = {4: 'small', 2048: '2MB', 1048576: '1GB'}
+_SMALL = 4  # KiB
+_STEPS = 32  # amounts of memory that are considered
+_DISABLED_HOSTS = 5  # that are tried one by one
+_MOST_NODES = 16
+
+
+class Change(ty.NamedTuple):
+    """One change.
+
+    :ivar text: for people
+    :ivar size: how big it is
+    :ivar asked: the request with it
+    :ivar enabled: names of hosts that are enabled for it
+    """
+
+    text: str
+    size: int
+    asked: request.ExplainedRequest
+    enabled: tuple[str, ...] = ()
+
+
+class Search(ty.NamedTuple):
+    """Changes of one amount, of which the largest that fits is wanted.
+
+    :ivar changes: the smallest amount first
+    """
+
+    changes: Sequence[Change]
+
+
+class RelaxationResult(ty.NamedTuple):
+    """What came of the trials.
+
+    :ivar relaxations: those that fit, the best first
+    :ivar tried: number of trials
+    :ivar untried: number of changes for which there was no time
+    """
+
+    relaxations: tuple[values.Relaxation, ...]
+    tried: int
+    untried: int
+
+
+def relax(state: states.State, asked: request.ExplainedRequest, seconds: float,
+          progress: Callable[[int, int], None]) -> RelaxationResult:
+    """Try changes of a request that does not fit.
+
+    :param state: the cloud; it is as before afterwards
+    :param asked: the request
+    :param seconds: no trial begins after these
+    :param progress: called with (changes done, changes in all)
+    """
+    ends = time.monotonic() + seconds
+    todo: list[Change | Search] = [*changes(state, asked), *searches(asked)]
+    found: list[tuple[int, values.Relaxation]] = []
+    tried = untried = 0
+    for number, item in enumerate(todo):
+        progress(number, len(todo))
+        trials = _largest(item.changes) if isinstance(item, Search) else (
+            _once(item))
+        result = None
+        try:
+            change = next(trials)
+            while True:
+                if time.monotonic() >= ends:
+                    untried += 1
+                    break
+                tried += 1
+                this = _try(state, change)
+                if this is not None:
+                    result = change.size, this
+                change = trials.send(this is not None)
+        except StopIteration:
+            pass
+        if result is not None:
+            found.append(result)
+    progress(len(todo), len(todo))
+    found.sort(key=lambda item: (-item[1].hosts, item[0]))
+    return RelaxationResult(tuple(each for _size, each in found), tried, untried)
+
+
+_Trials = ty.Generator[Change, bool, None]
+
+
+def _once(change: Change) -> _Trials:
+    yield change
+
+
+def _largest(changes: Sequence[Change]) -> _Trials:
+    """Trials to find the largest that fits, if all smaller ones fit too."""
+    low, high = 0, len(changes)
+    while low < high:
+        middle = (low + high) // 2
+        if (yield changes[middle]):
+            low = middle + 1
+        else:
+            high = middle
+
+
+def _try(state: states.State, change: Change) -> values.Relaxation | None:
+    """Boot with a change; None if that is refused."""
+    try:
+        wanted = request.wanted(state, change.asked)
+    except request.ExplainError:
+        return None
+    with _enabled(state, change.enabled):
+        result = scheduling.run(state, wanted)
+    if result.reason is not None:
+        return None
+    return values.Relaxation(
+        text=strings.short(change.text), hosts=len(result.passed),
+        host=result.places[0].host)
+
+
+@contextlib.contextmanager
+def _enabled(state: states.State, names: Sequence[str]) -> Iterator[None]:
+    """Within this context, some hosts are enabled and up."""
+    before = []
+    for name in names:
+        host = state.hosts[name]
+        traits = state.placement.providers[host.uuid].traits
+        before.append((host, host.record, host.down, traits))
+        host.record = dataclasses.replace(
+            host.record, enabled=True, mapped=True)
+        host.down = False
+        state.placement.set_traits(host.uuid, traits - {compute.DISABLED})
+    try:
+        yield
+    finally:
+        for host, record, down, traits in before:
+            host.record, host.down = record, down
+            state.placement.set_traits(host.uuid, traits)
+
+
+def changes(state: states.State, asked: request.ExplainedRequest) -> Iterator[Change]:
+    """The single changes of a request that are worth trying.
+
+    :param asked: the request
+    """
+    yield from _lenient(asked)
+    yield from _hosts(state, asked)
+    yield from _page_sizes(state, asked)
+    yield from _numa_nodes(state, asked)
+    yield from _without_keys(asked)
+    yield from _without_devices(asked)
+    yield from _without_others(asked)
+
+
+def _lenient(asked: request.ExplainedRequest) -> Iterator[Change]:
+    specs = asked.flavor.extra_specs
+    for key, value in specs.items():
+        lenient = _LENIENT.get(key)
+        if lenient is None and key.startswith(('nfv:', 'hw:wrs:')) and (
+                value == 'strict'):
+            lenient = 'prefer'
+        if lenient is not None and value != lenient:
+            yield Change(f'{key}={lenient}', _PREFER,
+                         asked.with_specs({**specs, key: lenient}))
+
+
+def _hosts(state: states.State, asked: request.ExplainedRequest) -> Iterator[Change]:
+    names = [name for name, host in state.hosts.items()
+             if host.down or not (host.record.enabled and host.record.mapped)]
+    for name in names[:_DISABLED_HOSTS]:
+        yield Change(f'{name} {_usable(state, [name])}', _HOST, asked,
+                     (name,))
+    if len(names) > 1:
+        yield Change(f'all {len(names)} disabled hosts '
+                     f'{_usable(state, names)}', _HOST, asked, tuple(names))
+
+
+def _usable(state: states.State, names: Sequence[str]) -> str:
+    """Return what hosts must become to be used."""
+    hosts = [state.hosts[name] for name in names]
+    changes = []
+    if any(host.down or not host.record.enabled for host in hosts):
+        changes.append('enabled and up')
+    if not all(host.record.mapped for host in hosts):
+        changes.append('mapped (nova-manage cell_v2 discover_hosts)')
+    return ', '.join(changes)
+
+
+def _page_sizes(state: states.State,
+                asked: request.ExplainedRequest) -> Iterator[Change]:
+    specs = asked.flavor.extra_specs
+    if _PAGE_SIZE not in specs:
+        return
+    sizes = {_SMALL, *(pages.size for host in state.hosts.values()
+                       for node in host.record.nodes or ()
+                       for pages in node.pages)}
+    for size in sorted(sizes):
+        text = _PAGE_TEXTS.get(size, str(size))
+        if _page_kib(specs[_PAGE_SIZE]) != size:
+            yield Change(f'{_PAGE_SIZE}={text}', _PAGES,
+                         asked.with_specs({**specs, _PAGE_SIZE: text}))
+
+
+def _page_kib(value: str) -> int | None:
+    """The page size of an extra spec in KiB; None if it names no size."""
+    known = {text.lower(): size for size, text in _PAGE_TEXTS.items()}
+    if value.lower() in known:
+        return known[value.lower()]
+    return int(value) if value.isdecimal() else None
+
+
+def _numa_nodes(state: states.State,
+                asked: request.ExplainedRequest) -> Iterator[Change]:
+    specs = asked.flavor.extra_specs
+    if not any(key.startswith('hw:') for key in specs):
+        return
+    most = max((len(host.record.nodes or ()) for host in state.hosts.values()),
+               default=0)
+    # They are about the nodes that the guest has.
+    gone = sorted(key for key in specs
+                  if key.startswith(_DEPENDENT[_NUMA_NODES]))
+    kept = {key: value for key, value in specs.items() if key not in gone}
+    without = f", without {', '.join(gone)}" if gone else ''
+    for nodes in range(1, min(most, asked.flavor.vcpus, _MOST_NODES) + 1):
+        if nodes == _nodes_of(specs) or (
+                asked.flavor.vcpus % nodes or asked.flavor.memory % nodes):
+            continue
+        yield Change(
+            f'{_NUMA_NODES}={nodes}{without}', _NODES, asked.with_specs(
+                {**kept, _NUMA_NODES: str(nodes)}))
+
+
+def _nodes_of(specs: Mapping[str, str]) -> int:
+    value = specs.get(_NUMA_NODES, '1')
+    return int(value) if value.isdecimal() and int(value) else 1
+
+
+def _without_keys(asked: request.ExplainedRequest) -> Iterator[Change]:
+    specs = asked.flavor.extra_specs
+    for key in specs:
+        if key == _ALIAS or key.startswith(_HARMLESS):
+            continue
+        gone = {key, *(
+            other for other in specs for prefix in _DEPENDENT.get(key, ())
+            if other.startswith(prefix))}
+        yield Change(
+            'without ' + ', '.join(sorted(gone)), _KEY, asked.with_specs({
+                name: value for name, value in specs.items()
+                if name not in gone}))
+
+
+def _without_devices(asked: request.ExplainedRequest) -> Iterator[Change]:
+    specs = asked.flavor.extra_specs
+    aliases = [alias.strip() for alias in specs.get(_ALIAS, '').split(',')
+               if alias.strip()]
+    for number, alias in enumerate(aliases):
+        left = aliases[:number] + aliases[number + 1:]
+        kept = {key: value for key, value in specs.items() if key != _ALIAS}
+        if left:
+            kept[_ALIAS] = ','.join(left)
+        yield Change(f'without the PCI devices {alias}', _WITHOUT,
+                     asked.with_specs(kept))
+
+
+def _without_others(asked: request.ExplainedRequest) -> Iterator[Change]:
+    counts = collections.Counter(network for network, _ in asked.ports)
+    for network, count in counts.items():
+        ports = 'a port' if count == 1 else f'the {count} ports'
+        yield Change(
+            f'without {ports} on {request.network_label(network)}', _WITHOUT,
+            dataclasses.replace(asked, ports=tuple(
+                port for port in asked.ports if port[0] != network)))
+    for name in asked.image:
+        yield Change(
+            f'without the image property {name}', _KEY, dataclasses.replace(
+                asked, image={key: value for key, value
+                              in asked.image.items() if key != name}))
+    if asked.zone is not None:
+        yield Change('in any availability zone', _WITHOUT,
+                     dataclasses.replace(asked, zone=None))
+    if asked.group is not None:
+        yield Change('outside its server group', _WITHOUT,
+                     dataclasses.replace(asked, group=None))
+    for name in asked.hints:
+        yield Change(
+            f'without the hint {name}', _WITHOUT, dataclasses.replace(
+                asked, hints={key: value for key, value
+                              in asked.hints.items() if key != name}))
+
+
+def searches(asked: request.ExplainedRequest) -> Iterator[Search]:
+    """Amounts of which less could fit.
+
+    :param asked: the request
+    """
+    flavor, specs = asked.flavor, asked.flavor.extra_specs
+    nodes = _nodes_of(specs)
+    step = nodes * (2 if specs.get('hw:cpu_thread_policy') == 'require'
+                    else 1)
+    yield Search([
+        Change(strings.count(vcpus, 'vCPU'), _SMALLER,
+               asked.with_flavor(vcpus=vcpus))
+        for vcpus in range(step, flavor.vcpus, step)])
+    page = (_page_kib(specs.get(_PAGE_SIZE, '')) or _SMALL) / 1024
+    step = int(max(page, 64)) * nodes
+    count = -(-flavor.memory // step)
+    step *= max(-(-count // _STEPS), 1)
+    yield Search([
+        Change(_memory(memory), _SMALLER, asked.with_flavor(memory=memory))
+        for memory in range(step, flavor.memory, step)])
+
+
+def _memory(mib: int) -> str:
+    return f'{mib // 1024} GiB' if mib % 1024 == 0 else f'{mib} MiB'

@@ -1,0 +1,310 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""An explanation as text, as rows, and as a document."""
+
+from collections.abc import Iterable
+from collections.abc import Sequence
+import typing as ty
+
+from nfv_sched.ops.cli import tables
+from nfv_sched.ops.explain import values
+
+#: Hosts that are shown if not more are asked for.
+SHOWN = 20
+_WEIGHED = 3
+#: Seconds after which weights may have changed.
+_OLD = 60
+_CHANGES = 10
+_UNKNOWN = ('Not known by the API: filters, weights, the nearest hosts, and '
+            'what would make filters take it.\n')
+COLUMNS = ('Host', 'Placement', 'Refused by', 'Passed', 'Rank', 'Lacks')
+#: Where filters are not known.
+PLACEMENT_COLUMNS = ('Host', 'Placement', 'Lacks')
+
+
+def text(explanation: values.Explanation, hosts: Sequence[str],
+         everything: bool = False, all_filters: bool = False) -> str:
+    """The explanation for people.
+
+    :param hosts: names of the hosts that are wanted
+    :param everything: whether all of these are shown, however many
+    :param all_filters: whether filters that refuse no host are shown
+    """
+    parts = [_head(explanation)]
+    # Of what the API refuses, no host was looked at.
+    if explanation.placement.queries:
+        parts += [
+            _stages(explanation), _requirements(explanation.placement),
+            _filters(explanation, all_filters),
+            _hosts(explanation, hosts, everything), _weighing(explanation)]
+    parts.append(_changes(explanation))
+    return '\n'.join(part for part in parts if part)
+
+
+def _head(explanation: values.Explanation) -> str:
+    lines = [explanation.subject, f'Asks for: {explanation.request}']
+    lines += [f'Assumed: {text}' for text in explanation.assumed]
+    if explanation.fits is None:
+        left = explanation.placement.left
+        lines.append(
+            f'Placement returns {_of_hosts(left)}; whether filters take '
+            f'{"it" if left == 1 else "them"} is not known by the API.')
+    elif explanation.fits:
+        lines.append('It fits.')
+    else:
+        # If all were refused at once, the reason says which was the first.
+        placed = len(explanation.places)
+        which = (f' (server {placed + 1} of {explanation.wanted})'
+                 if placed else '')
+        lines.append(f'It does not fit{which}: {explanation.reason}')
+    for place in explanation.places:
+        lines.append(f'It would go to {_place(place)}.')
+    return tables.wrapped(lines)
+
+
+def _place(place: values.ChosenHost) -> str:
+    parts = [place.host]
+    if place.nodes is not None:
+        parts.append(f'NUMA node{"s" if len(place.nodes) > 1 else ""} ' +
+                     ', '.join(map(str, place.nodes)))
+    if place.cpus:
+        parts.append(f'CPUs {_ranges(place.cpus)}')
+    if place.devices:
+        parts.append(f'devices {", ".join(place.devices)}')
+    parts += [f'after a {note}' for note in place.notes]
+    return ', '.join(parts)
+
+
+def _ranges(numbers: Iterable[int]) -> str:
+    """Numbers in order as ``1-3,8``."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1][1:] = [number]
+        else:
+            runs.append([number])
+    return ','.join('-'.join(map(str, run)) for run in runs)
+
+
+def _stages(explanation: values.Explanation) -> str:
+    stage = explanation.placement
+    rows = [('Placement', stage.hosts, stage.left, '; '.join(
+        f'{text}: {_of_hosts(hosts)}'
+        for text, hosts in stage.removed.items()))]
+    ran = [each for each in explanation.filters or ()
+           if each.before is not None]
+    if ran:
+        rows.append(('Filters', ran[0].before, ran[-1].after, ', '.join(
+            f'{each.name} {each.before - each.after}' for each in ran
+            if each.before != each.after)))
+    lines = [tables.table(
+        ('Stage', 'Hosts', 'Left', 'What removed them'), rows)]
+    if stage.cut:
+        lines.append(
+            f'[scheduler] max_placement_results = {stage.limit} has cut off '
+            f'{_of_hosts(stage.cut)} that Placement would find.\n')
+    if stage.unsupported:
+        lines.append('Not known how Placement answers: ' +
+                     ', '.join(stage.unsupported) + '\n')
+    return ''.join(lines)
+
+
+def _requirements(stage: values.PlacementStage) -> str:
+    if stage.left == stage.hosts:
+        return ''
+    return tables.table(
+        ('Asked of Placement first' if stage.fallback
+         else 'Asked of Placement', 'Hosts that miss it',
+         'Hosts left if it is dropped'),
+        [(each.text, each.missing, each.without)
+         for each in stage.requirements])
+
+
+def _filters(explanation: values.Explanation, all_filters: bool) -> str:
+    rows = [
+        (each.name, '-' if each.before is None else each.before,
+         '-' if each.after is None else each.after, each.alone,
+         each.error or '')
+        for each in explanation.filters or ()
+        if all_filters or each.alone or each.error]
+    if not rows:
+        return ''
+    return tables.table(
+        ('Filter', 'Hosts in', 'Out',
+         f'Refuses alone, of {len(explanation.hosts)}', ''), rows)
+
+
+def _hosts(explanation: values.Explanation, names: Sequence[str],
+           everything: bool) -> str:
+    wanted = frozenset(names)
+    nearest = {name: number for number, name
+               in enumerate(explanation.nearest)}
+    order = sorted(
+        (host for host in explanation.hosts if host.name in wanted),
+        key=lambda host: (
+            host.rank is None, host.rank or 0,
+            nearest.get(host.name, len(nearest)), host.failures))
+    shown = order if everything else order[:SHOWN]
+    rows = []
+    for host in shown:
+        name = f'{host.name} *' if host.present else host.name
+        rows.append((name, _verdict(host),
+                     tables.Lines(_lacks(host) or ['-'])))
+    found = tables.table(('Host', 'Verdict', 'What it lacks'), rows)
+    if any(host.present for host in shown):
+        found += '* It runs there; what it has was given back for this.\n'
+    if len(order) > len(shown):
+        found += (f'{_of_hosts(len(order) - len(shown))} more, see --all or '
+                  '--host\n')
+    return found
+
+
+def _verdict(host: values.ExplainedHost) -> str:
+    if host.passed:
+        return f'passes, {_ordinal(host.rank or 1)}'
+    if host.found and host.passed is None:
+        return 'found'
+    if host.failures == 0:
+        return f'removed by {host.stopped}' if host.stopped else (
+            'not considered')
+    parts = []
+    if host.misses:
+        parts.append('Placement')
+    if host.refusals:
+        parts.append(tables.count(len(host.refusals), 'filter'))
+    return ' + '.join(parts)
+
+
+def _ordinal(rank: int) -> str:
+    return {1: 'first', 2: 'second', 3: 'third'}.get(rank, f'{rank}th')
+
+
+def _lacks(host: values.ExplainedHost) -> list[str]:
+    same: dict[str, list[str]] = {}
+    for refusal in host.refusals or ():
+        same.setdefault(refusal.text, []).append(
+            refusal.filter.removesuffix('Filter'))
+    return [f'Placement: {text}' for text in host.misses] + [
+        f'{", ".join(filters)}: {text or "does not say why"}'
+        for text, filters in same.items()]
+
+
+def _weighing(explanation: values.Explanation) -> str:
+    weighing = explanation.weighing
+    if weighing is None:
+        return ''
+    if not weighing.weighers:
+        return 'One host passed; Nova weighs nothing then.\n'
+    present = {host.name for host in explanation.hosts if host.present}
+    columns = [number for number, host in enumerate(weighing.hosts)
+               if number < _WEIGHED or host in present]
+    rows: list[tuple] = [
+        ('total', *(f'{weighing.totals[i]:.4g}' for i in columns), '')]
+    rows += [
+        (weigher.name, *(_weight(weigher.weights[i]) for i in columns),
+         f'without it {weigher.without} first' if weigher.without else '')
+        for weigher in weighing.weighers
+        if any(weight.value for weight in weigher.weights)]
+    found = tables.table(
+        ('Weigher', *(weighing.hosts[i] for i in columns), 'Decides'), rows)
+    found += 'Each: weight, normalised x multiplier = what counts.\n'
+    if (weighing.age or 0) >= _OLD:
+        found += ('The hosts are weighed as they were '
+                  f'{_duration(weighing.age)} ago, at {weighing.taken}: '
+                  'figures such as io_workload change meanwhile.\n')
+    if weighing.equal > 1:
+        found += (f'{weighing.equal} hosts are equal; which of them Nova '
+                  'takes is not determined.\n')
+    if weighing.subset > 1:
+        found += (f'Nova takes one of the first {weighing.subset} at random '
+                  '([filter_scheduler] host_subset_size).\n')
+    return found
+
+
+def _duration(seconds: int) -> str:
+    """Return a duration in the largest unit that it has one of."""
+    for unit, length in (('day', 86400), ('hour', 3600), ('minute', 60)):
+        if seconds >= length:
+            return tables.count(seconds // length, unit)
+    return tables.count(seconds, 'second')
+
+
+def _weight(weight: values.Weight) -> str:
+    return (f'{weight.raw:.6g}, {weight.normal:.4g} x '
+            f'{weight.multiplier:.4g} = {weight.value:.4g}')
+
+
+def _changes(explanation: values.Explanation) -> str:
+    if explanation.filters is None:
+        return _UNKNOWN
+    if explanation.fits:
+        return ''
+    lines = []
+    if explanation.nearest:
+        lines.append(f'Nearest: {", ".join(explanation.nearest)}')
+    shown = explanation.relaxations[:_CHANGES]
+    found = ''
+    if shown:
+        found = tables.table(
+            ('It would fit if', 'Hosts', 'First'),
+            [(each.text, each.hosts, each.host) for each in shown])
+    elif explanation.tried:
+        lines.append('No single change of the request makes it fit '
+                     f'({explanation.tried} were tried).')
+    more = len(explanation.relaxations) - len(shown)
+    if more:
+        found += f'{tables.count(more, "more change")}, see -f json\n'
+    if explanation.untried:
+        found += (f'{tables.count(explanation.untried, "change")} not tried '
+                  'to the end, see --try-seconds\n')
+    return tables.wrapped(lines) + found if lines else found
+
+
+def _of_hosts(number: int) -> str:
+    return tables.count(number, 'host')
+
+
+def columns(explanation: values.Explanation) -> tuple[str, ...]:
+    """The columns of the rows of hosts: of what is known."""
+    return PLACEMENT_COLUMNS if explanation.filters is None else COLUMNS
+
+
+def host_rows(explanation: values.Explanation,
+              hosts: Sequence[str]) -> list[tuple]:
+    """A row for each host, in the order of :func:`columns`.
+
+    :param hosts: names of the hosts that are wanted
+    """
+    wanted = frozenset(hosts)
+    if explanation.filters is None:
+        return [(host.name, host.found, '; '.join(_lacks(host)))
+                for host in explanation.hosts if host.name in wanted]
+    return [
+        (host.name, host.found,
+         ' '.join(refusal.filter for refusal in host.refusals or ()),
+         host.passed, '' if host.rank is None else host.rank,
+         '; '.join(_lacks(host)))
+        for host in explanation.hosts if host.name in wanted]
+
+
+def document(explanation: values.Explanation,
+             hosts: Sequence[str]) -> dict[str, ty.Any]:
+    """Everything, for JSON and YAML.
+
+    :param hosts: names of the hosts that are wanted
+    """
+    found = tables.plain(explanation)
+    wanted = frozenset(hosts)
+    found['hosts'] = [host for host in found['hosts']
+                      if host['name'] in wanted]
+    return found

@@ -1,0 +1,289 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""One request through Nova's own scheduler and the claim, and back again.
+
+Filters and weighers are watched while Nova's scheduler runs them.  What was
+allocated and claimed in the model of the cloud is given back afterwards, so
+that it is as before.
+"""
+
+from collections.abc import Iterable
+from collections.abc import Iterator
+import contextlib
+import dataclasses
+import typing as ty
+
+from nova import exception
+
+from nfv_sched.ops.counting import placement_count
+from nfv_sched.ops.explain import values
+from nfv_sched.ops import placement
+from nfv_sched.ops.simulator import conductor
+from nfv_sched.ops.simulator import request
+from nfv_sched.ops.simulator import servers
+from nfv_sched.ops.simulator import state as states
+from nfv_sched.ops.simulator.steps import lifecycle
+
+_NAME = 'explained'
+
+
+@dataclasses.dataclass(slots=True)
+class Filtering:
+    """A filter while it ran for one server of the request.
+
+    :ivar name: its class name
+    :ivar before: names of the hosts that it was given
+    :ivar after: names of those that it left
+    :ivar error: the exception that it raised; None if it raised none
+    """
+
+    name: str
+    before: tuple[str, ...]
+    after: tuple[str, ...] = ()
+    error: str | None = None
+
+
+@dataclasses.dataclass(slots=True)
+class Weighed:
+    """A weigher while it ran for one server of the request.
+
+    :ivar hosts: names of the hosts
+    :ivar raw: their weights
+    :ivar multipliers: of the hosts
+    """
+
+    weigher: ty.Any
+    hosts: tuple[str, ...]
+    raw: tuple[float, ...]
+    multipliers: list[float] = dataclasses.field(default_factory=list)
+
+
+@dataclasses.dataclass(slots=True)
+class SchedulingRound:
+    """What was watched for one server of the request.
+
+    :ivar filters: the filters that ran, in order
+    :ivar passed: names of the hosts that passed all of them
+    :ivar weighers: the weighers that ran, in order; none for a single host
+    """
+
+    filters: list[Filtering] = dataclasses.field(default_factory=list)
+    passed: tuple[str, ...] = ()
+    weighers: list[Weighed] = dataclasses.field(default_factory=list)
+
+
+@dataclasses.dataclass(slots=True)
+class Course:
+    """What became of a request.
+
+    :ivar queries: (query to Placement, number of hosts found)
+    :ivar rounds: one for each server of the request that got so far
+    :ivar places: where its servers have claimed room
+    :ivar reason: why not all of them have; None if they have
+    """
+
+    queries: tuple[tuple[placement.Query, int], ...] = ()
+    rounds: list[SchedulingRound] = dataclasses.field(default_factory=list)
+    places: list[values.ChosenHost] = dataclasses.field(default_factory=list)
+    reason: str | None = None
+
+    @property
+    def passed(self) -> tuple[str, ...]:
+        """Names of the hosts that passed for the first server."""
+        return self.rounds[0].passed if self.rounds else ()
+
+
+class _Filter:
+    """Notes what a filter is given and leaves."""
+
+    def __init__(self, inner: ty.Any, rounds: list[SchedulingRound]):
+        self._inner = inner
+        self._rounds = rounds
+
+    def run_filter_for_index(self, index: int) -> bool:
+        return self._inner.run_filter_for_index(index)
+
+    def filter_all(self, hosts: Iterable, spec_obj: ty.Any):
+        hosts = list(hosts)
+        noted = Filtering(type(self).__name__, _names(hosts))
+        self._rounds[-1].filters.append(noted)
+        try:
+            left = self._inner.filter_all(hosts, spec_obj)
+            left = None if left is None else list(left)
+        except exception.NoValidHost:
+            raise
+        except Exception as exc:
+            noted.error = f'{type(exc).__name__}: {exc}'
+            raise
+        noted.after = _names(left or ())
+        return left
+
+
+class _Weigher:
+    """Notes the weights that a weigher gives."""
+
+    def __init__(self, inner: ty.Any, rounds: list[SchedulingRound]):
+        self._inner = inner
+        self._rounds = rounds
+
+    @property
+    def minval(self) -> float | None:
+        return self._inner.minval
+
+    @property
+    def maxval(self) -> float | None:
+        return self._inner.maxval
+
+    def weigh_objects(self, weighed: list, spec_obj: ty.Any):
+        raw = list(self._inner.weigh_objects(weighed, spec_obj))
+        self._rounds[-1].weighers.append(Weighed(
+            self._inner, _names(each.obj for each in weighed), tuple(raw)))
+        return raw
+
+    def weight_multiplier(self, host_state: ty.Any) -> float:
+        multiplier = self._inner.weight_multiplier(host_state)
+        self._rounds[-1].weighers[-1].multipliers.append(multiplier)
+        return multiplier
+
+
+def _names(hosts: Iterable) -> tuple[str, ...]:
+    return tuple(host.host for host in hosts)
+
+
+@contextlib.contextmanager
+def _watched(state: states.State, rounds: list[SchedulingRound]) -> Iterator[None]:
+    """Within this context, what filters and weighers do is noted."""
+    manager = state.manager
+    filters, weighers = manager.enabled_filters, manager.weighers
+    filter_hosts = manager.get_filtered_hosts
+
+    def get_filtered_hosts(hosts, spec_obj, index=0):
+        rounds.append(SchedulingRound())
+        passed = list(filter_hosts(hosts, spec_obj, index) or ())
+        rounds[-1].passed = _names(passed)
+        return passed
+
+    manager.enabled_filters = [
+        type(type(f).__name__, (_Filter,), {})(f, rounds) for f in filters]
+    manager.weighers = [
+        type(type(w).__name__, (_Weigher,), {})(w, rounds) for w in weighers]
+    manager.get_filtered_hosts = get_filtered_hosts
+    try:
+        yield
+    finally:
+        del manager.get_filtered_hosts
+        manager.enabled_filters, manager.weighers = filters, weighers
+
+
+@contextlib.contextmanager
+def booting(state: states.State,
+            wanted: request.BootRequest) -> Iterator[list[servers.SimulatedServer]]:
+    """Within this context, there are the servers of a request.
+
+    :param state: the cloud; it is as before afterwards
+    :returns: context with the servers, which have no host yet
+    """
+    booted = [servers.SimulatedServer(f'{_NAME}-{number}', wanted.flavor.name,
+                                      project=wanted.project)
+              for number in range(1, wanted.count + 1)]
+    notes = state.notes
+    state.servers.update((server.name, server) for server in booted)
+    try:
+        yield booted
+    finally:
+        members = state.groups.get(wanted.group or '', [])
+        for server in booted:
+            lifecycle.remove(state, server)
+            state.servers.pop(server.name, None)
+            if server.name in members:
+                members.remove(server.name)
+        state.notes = notes
+
+
+def spec_of(state: states.State, wanted: request.BootRequest,
+            booted: list[servers.SimulatedServer]):
+    """The request for some servers, as nova-conductor sends it.
+
+    :param booted: the servers; their instances are made
+    :returns: ``nova.objects.RequestSpec``
+    :raises Refused: if the API refuses the request
+    """
+    for server in booted:
+        request.create(state, server, wanted, booted[0])
+    spec = booted[0].spec.obj_clone()
+    if wanted.group:
+        spec.instance_group = request.server_group(state, wanted.group)
+    request.set_destination(state, spec, wanted.host)
+    return spec
+
+
+def run(state: states.State, wanted: request.BootRequest) -> Course:
+    """Boot the servers of a request, and take everything back.
+
+    :param state: the cloud; it is as before afterwards
+    :returns: what became of the request; nothing raises
+    """
+    course = Course()
+    state.placement.queries.clear()
+    with booting(state, wanted) as booted:
+        with _told(course):
+            _boot(state, wanted, booted, course)
+        course.queries = tuple(state.placement.queries)
+    del course.rounds[wanted.count:]
+    return course
+
+
+def ask(state: states.State, wanted: request.BootRequest) -> Course:
+    """Ask Placement for a request, and do nothing else.
+
+    :param state: the cloud; it is as before afterwards
+    :returns: the queries, and why Placement finds no host; nothing raises
+    """
+    course = Course()
+    model = state.placement
+    with booting(state, wanted) as booted, _told(course):
+        queries = placement_count.queries(state, spec_of(state, wanted, booted))
+        course.queries = tuple([
+            (query, len(model.answer(query))) for query in queries])
+        if not any(found for _query, found in course.queries):
+            course.reason = model.explain(queries[0])
+    return course
+
+
+@contextlib.contextmanager
+def _told(course: Course) -> Iterator[None]:
+    """Within this context, an error becomes the reason of a course."""
+    try:
+        yield
+    except servers.Refused as exc:
+        course.reason = str(exc)
+    except Exception as exc:
+        # A filter or weigher of somebody else, or a flavor that Nova's own
+        # code cannot take.
+        course.reason = f'{type(exc).__name__}: {exc}'
+
+
+def _boot(state: states.State, wanted: request.BootRequest,
+          booted: list[servers.SimulatedServer], course: Course) -> None:
+    spec = spec_of(state, wanted, booted)
+    with _watched(state, course.rounds):
+        lists = conductor.select(state, spec,
+                                 [server.uuid for server in booted])
+    for server, selections in zip(booted, lists):
+        state.notes = []
+        conductor.claim(state, server, spec, selections)
+        course.places.append(values.ChosenHost(
+            host=server.host.name, nodes=server.nodes,
+            cpus=server.pinned_cpus,
+            devices=tuple(address for address, _node in server.devices),
+            notes=tuple(state.notes)))

@@ -1,0 +1,78 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""How Nova orders the hosts that passed, and which weigher decides."""
+
+from collections.abc import Sequence
+
+from nfv_sched.ops.explain import scheduling
+from nfv_sched.ops.explain import values
+from nfv_sched.ops.simulator import nova_internals
+
+CONF = nova_internals.CONF
+
+
+def explain(watched: scheduling.SchedulingRound) -> values.Weighing | None:
+    """Explain the order of the hosts.
+
+    :param watched: what filters and weighers did for a server
+    :returns: None if no host passed
+    """
+    if not watched.passed:
+        return None
+    hosts = watched.passed
+    weighers = [(type(each.weigher).__name__, _weights(each))
+                for each in watched.weighers]
+    totals = _totals(hosts, [weights for _name, weights in weighers])
+    order = sorted(range(len(hosts)), key=lambda i: totals[i], reverse=True)
+    best = {hosts[i] for i in order if totals[i] == totals[order[0]]}
+    return values.Weighing(
+        hosts=tuple(hosts[i] for i in order),
+        totals=tuple(totals[i] for i in order),
+        weighers=tuple(values.Weigher(
+            name=name, weights=tuple(weights[i] for i in order),
+            without=_without(hosts, best, [
+                others for other, (_name, others) in enumerate(weighers)
+                if other != number]))
+            for number, (name, weights) in enumerate(weighers)),
+        equal=len(best), subset=CONF.filter_scheduler.host_subset_size)
+
+
+def _weights(weighed: scheduling.Weighed) -> tuple[values.Weight, ...]:
+    normal = list(nova_internals.normalize_weights(
+        list(weighed.raw), minval=weighed.weigher.minval,
+        maxval=weighed.weigher.maxval))
+    return tuple(
+        values.Weight(raw=raw, normal=normal, multiplier=multiplier)
+        for raw, normal, multiplier in zip(
+            weighed.raw, normal, weighed.multipliers))
+
+
+def _totals(hosts: Sequence[str],
+            weighers: Sequence[Sequence[values.Weight]]) -> list[float]:
+    totals = [0.0] * len(hosts)
+    # In the order of Nova, as sums of floats depend on it.
+    for weights in weighers:
+        for i, weight in enumerate(weights):
+            totals[i] += weight.value
+    return totals
+
+
+def _without(hosts: Sequence[str], best: set[str],
+             others: Sequence[Sequence[values.Weight]]) -> str | None:
+    """The host that would be first by these weighers, if it is not now."""
+    totals = _totals(hosts, others)
+    most = max(totals)
+    first = [host for host, total in zip(hosts, totals) if total == most]
+    if best & set(first):
+        return None
+    return first[0]

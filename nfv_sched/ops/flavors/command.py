@@ -1,0 +1,231 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The commands ``nfv-sched flavor lint`` and ``flavor translate``."""
+
+import argparse
+from collections.abc import Sequence
+
+from nfv_sched.ops.cloud import planning
+from nfv_sched.ops.cloud import source
+from nfv_sched.ops.flavors import file
+from nfv_sched.ops.simulator import progress
+from nfv_sched.ops.snapshot import snapshot
+
+_FILES = """\
+A file of flavors is JSON or YAML: what "openstack flavor list --long -f json"
+or "openstack flavor show -f json" print, what Nova's API answers, or flavors
+by name with vcpus, ram (MiB) and properties.
+"""
+
+_LINT_EPILOG = f"""\
+The usual client asks for a microversion at which Nova's API checks no extra
+specs: a misspelt key or value does nothing, or leaves servers without a host.
+Here all validators that the installed Nova has are run, those of nfv-sched and
+of other packages among them, and Nova's own check of the flavor as a whole.
+
+An error means that the API refuses the flavor from microversion 2.86, or that
+no host takes it; with --hosts, that no host of the cloud does, even if it is
+empty and in service. A server that has a flavor keeps it as it was then:
+--used says of which flavors there are any.
+
+With an image: where flavor and image contradict each other, whether the image
+needs more, and what Nova drops of the image without a word.
+
+With --api, flavors and --used are read by the API, with an account: one with
+the role admin sees private flavors, and servers of all projects. --hosts needs
+Nova's databases, or --from.
+
+{_FILES}
+A file of an image is what "openstack image show -f json" prints, or its
+properties with their values.
+
+examples:
+  nfv-sched flavor lint --all
+  nfv-sched flavor lint vrouter.16 'fw.*' --hosts --used
+  nfv-sched flavor lint --all --hosts --from cloud.json.gz -f json
+  nfv-sched flavor lint --all --used --api --os-cloud admin
+  nfv-sched flavor lint --file flavors.json --image image.json
+
+exit code: 0, also with warnings and notes; 1 if something could not be read,
+and is named; 2 if the command line is wrong; 3 if there are errors.
+"""
+
+_TRANSLATE_EPILOG = f"""\
+What the keys of a flavor of Helion / Titanium Carrier Grade, or of Intel's
+guide to Enhanced Platform Awareness, are in Nova and nfv-sched. Keys of Nova
+stay. Nothing is changed. "Class" is one of:
+
+  same           the same key
+  renamed        another key that means the same
+  combination    several keys together, or one that comes close
+  host option    an option of hosts, not of a flavor
+  other service  something that another service does
+  none           nothing
+  unknown        a key that Nova refuses
+  error          what "flavor lint" finds of the flavor that it becomes
+
+{_FILES}
+{planning.COMMANDS_HELP}
+Flavors of --file are created there unless the cloud has one of that name, and
+then get their properties: run the commands again whenever one has failed.
+Flavors that were read from the cloud are changed in place. The commands of a
+flavor with errors are comments.
+
+examples:
+  nfv-sched flavor translate vrouter.16
+  nfv-sched flavor translate --file flavors.json -f commands
+  nfv-sched flavor translate --all --from cloud.json.gz -f json
+  nfv-sched flavor translate --all --api --os-cloud admin
+  nfv-sched flavor translate --image image.json
+
+exit code: 0; 1 if something could not be read, and is named; 2 if the command
+line is wrong; 3 if a key has no counterpart that could be set, or "flavor
+lint" finds an error of what the flavor becomes.
+"""
+
+
+def _add_flavors(parser: argparse.ArgumentParser) -> None:
+    """Add the options that choose flavors."""
+    parser.add_argument(
+        'names', metavar='NAME', nargs='*',
+        help='names of flavors; * and ? stand for anything')
+    parser.add_argument(
+        '--all', action='store_true', help='all flavors')
+    parser.add_argument(
+        '--file', metavar='FILE',
+        help='flavors of this file, not of the cloud (all, without NAME)')
+
+
+def _add_image(parser: argparse.ArgumentParser) -> None:
+    """Add the options for properties of an image."""
+    parser.add_argument(
+        '--image', metavar='FILE', help='properties of an image')
+    source.add_image_properties(parser)
+
+
+def _image(parsed_args: argparse.Namespace) -> file.Image:
+    """The image that is asked for; IMAGE stands for an ID."""
+    found = file.Image()
+    if parsed_args.image is not None:
+        found = file.image(parsed_args.image)
+    return found._replace(
+        id=found.id or 'IMAGE',
+        properties={**found.properties,
+                    **source.image_properties(parsed_args)})
+
+
+def _flavors(known: Sequence[snapshot.Flavor],
+             parsed_args: argparse.Namespace) -> list[snapshot.Flavor]:
+    """The flavors that are asked for, of those that there are."""
+    patterns = () if parsed_args.all else parsed_args.names
+    names = set(source.chosen([each.name for each in known], patterns,
+                              'flavor'))
+    return [each for each in known if each.name in names]
+
+
+def _check(parsed_args: argparse.Namespace) -> None:
+    """Refuse a command line that names no flavors, or names them twice."""
+    if parsed_args.all and parsed_args.names:
+        raise source.UsageError('either NAME or --all')
+    if not (parsed_args.all or parsed_args.names or parsed_args.file):
+        raise source.UsageError('NAME, --all or --file needed')
+
+
+class LintFlavor(planning.Report):
+    """Say what is wrong with flavors, and what could be better."""
+
+    epilog = _LINT_EPILOG
+
+    takes_api = True
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """The parser; called by cliff."""
+        parser = super().get_parser(prog_name)
+        _add_flavors(parser)
+        _add_image(parser)
+        parser.add_argument(
+            '--hosts', action='store_true',
+            help='also look whether hosts of the cloud take them')
+        parser.add_argument(
+            '--used', action='store_true',
+            help='also look whether servers of the cloud have them')
+        return parser
+
+    def report(self, parsed_args: argparse.Namespace) -> planning.Output:
+        """What is found."""
+        _check(parsed_args)
+        image = _image(parsed_args)
+        cloud = None
+        if parsed_args.file is None or parsed_args.hosts or parsed_args.used:
+            cloud = self.cloud(parsed_args, None if parsed_args.hosts else (
+                *(('flavors',) if parsed_args.file is None else ()),
+                *(('servers',) if parsed_args.used else ())))
+        known = (cloud.flavors if cloud is not None and
+                 parsed_args.file is None
+                 else file.flavors(parsed_args.file))
+        chosen = _flavors(known, parsed_args)
+        # Importing Nova takes seconds, which --help must not take.
+        from nfv_sched.ops.flavors.lint import lint
+        from nfv_sched.ops.flavors.lint import values
+        from nfv_sched.ops.flavors import lint_rendering
+        with progress.shown() as update:
+            found = lint.lint(
+                chosen, image=image.properties, cloud=cloud,
+                needs=values.Needs(image.memory, image.disk),
+                on_hosts=parsed_args.hosts, used=parsed_args.used,
+                update=lambda done, total: update(done, total, 'flavors'))
+        self.found = any(each.severity == values.ERROR for each in found)
+        return planning.Output(
+            text=lint_rendering.text(found, len(chosen)), columns=lint_rendering.COLUMNS,
+            rows=lint_rendering.rows(found),
+            document=lint_rendering.document(found, len(chosen)))
+
+
+class TranslateFlavor(planning.PlanCommand):
+    """Say what flavors of Helion or Titanium Carrier Grade become."""
+
+    epilog = _TRANSLATE_EPILOG
+
+    takes_api = True
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """The parser; called by cliff."""
+        parser = super().get_parser(prog_name)
+        _add_flavors(parser)
+        _add_image(parser)
+        return parser
+
+    def report(self, parsed_args: argparse.Namespace) -> planning.Output:
+        """What they become."""
+        image = _image(parsed_args)
+        if not image.properties or parsed_args.names or parsed_args.all:
+            _check(parsed_args)
+        chosen: list[snapshot.Flavor] = []
+        if parsed_args.file is not None:
+            chosen = _flavors(file.flavors(parsed_args.file),
+                              parsed_args)
+        elif parsed_args.names or parsed_args.all:
+            chosen = _flavors(
+                self.cloud(parsed_args, ('flavors',)).flavors, parsed_args)
+        from nfv_sched.ops.flavors import translate
+        from nfv_sched.ops.flavors import translate_rendering as lint_rendering
+        found = [translate.flavor(each) for each in chosen]
+        if image.properties:
+            found.append(translate.image(image.id, image.properties))
+        self.found = any(each.errors or any(
+            line.lost for line in each.lines) for each in found)
+        return planning.Output(
+            text=lint_rendering.text(found), columns=lint_rendering.COLUMNS,
+            rows=lint_rendering.rows(found), document=lint_rendering.document(found),
+            commands=list(lint_rendering.commands(
+                found, None if parsed_args.file is None else {
+                    each.name: each for each in chosen})))

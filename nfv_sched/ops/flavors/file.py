@@ -1,0 +1,246 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Read flavors, and properties of images, from files.
+
+JSON or YAML: what ``openstack flavor list --long`` and ``openstack flavor
+show`` print, what Nova's API answers, or the section ``flavors`` of a cloud
+file of the simulator.
+"""
+
+import collections
+from collections.abc import Iterator
+from collections.abc import Mapping
+import types
+import typing as ty
+
+from oslo_utils import units
+
+from nfv_sched import cpu_spec
+from nfv_sched import extra_specs
+from nfv_sched import files
+from nfv_sched.ops.cloud import source
+from nfv_sched.ops.snapshot import names
+from nfv_sched.ops.snapshot import snapshot
+
+# What the sources call a field.
+_NAMES = {
+    'name': ('name', 'Name'),
+    'id': ('id', 'ID', 'flavorid'),
+    'vcpus': ('vcpus', 'VCPUs'),
+    'memory': ('memory', 'ram', 'RAM', 'memory_mb'),
+    'disk': ('disk', 'Disk', 'root_gb'),
+    'ephemeral': ('ephemeral', 'Ephemeral', 'OS-FLV-EXT-DATA:ephemeral'),
+    'swap': ('swap', 'Swap'),
+    'public': ('public', 'Is Public', 'os-flavor-access:is_public',
+               'is_public'),
+    'disabled': ('disabled', 'OS-FLV-DISABLED:disabled'),
+    'extra_specs': ('extra_specs', 'properties', 'Properties'),
+}
+_MOST = 1 << 31
+
+
+def flavors(path: str) -> list[snapshot.Flavor]:
+    """The flavors in a file.
+
+    :param path: the file
+    :raises nfv_sched.ops.cloud.source.CloudUnreadError: if it cannot be read, or is no
+        such file
+    """
+    data = _read(path)
+    found = []
+    for where, name, each in _each(data, path):
+        found.append(_flavor(each, name, f'{path}: {where}'))
+    titles = collections.Counter(each.name for each in found)
+    for name, count in titles.items():
+        if count > 1:
+            raise source.CloudUnreadError(f'{path}: several flavors are named '
+                                          f'{extra_specs.shown(name, 100)}')
+    return found
+
+
+class Image(ty.NamedTuple):
+    """An image.
+
+    :ivar id: its ID, which commands name it by; empty if the file has none
+    :ivar properties: its properties
+    :ivar memory: MiB that a flavor must have
+    :ivar disk: GiB that the root disk of a flavor must have
+    """
+
+    id: str = ''
+    properties: Mapping[str, str] = types.MappingProxyType({})
+    memory: int = 0
+    disk: int = 0
+
+
+def image(path: str) -> Image:
+    """The image in a file.
+
+    :param path: the file: what ``openstack image show`` prints, or properties
+        with their values
+    :raises nfv_sched.ops.cloud.source.CloudUnreadError: if it cannot be read, or is no
+        such file
+    """
+    data = _read(path)
+    where = f'{path}: properties'
+    if not isinstance(data, Mapping) or not isinstance(
+            data.get('properties'), Mapping):
+        return Image(properties=_texts(data, where, lenient=True))
+    memory, disk, size = (
+        0 if data.get(key) in (None, '') else
+        _number(data[key], path, key, 0, most)
+        for key, most in (('min_ram', _MOST), ('min_disk', _MOST),
+                          ('size', _MOST * units.Gi)))
+    return Image(
+        _image_id(data.get('id'), path),
+        _texts(data['properties'], where, lenient=True),
+        memory, max(disk, -(-size // units.Gi)))
+
+
+def _image_id(value: ty.Any, path: str) -> str:
+    """Return the ID of an image, with which commands are printed.
+
+    Names of images are for anyone to choose, and may be another's ID.
+    """
+    if value in (None, ''):
+        return ''
+    if not isinstance(value, str) or not names.is_uuid(value):
+        raise source.CloudUnreadError(
+            f'{path}: id {names.UUID}, not {extra_specs.shown(value)}')
+    return value
+
+
+def _read(path: str) -> ty.Any:
+    """The document in a file."""
+    from nfv_sched.ops.cloud_file import problems
+    from nfv_sched.ops.cloud_file import text as cloud_text
+    try:
+        text = cloud_text.read(path)
+        if text.lstrip()[:1] in ('{', '['):
+            try:
+                data = files.parse_json(text.encode())
+                files.check(data)
+                return data
+            except files.FileLimitError as exc:
+                raise source.CloudUnreadError(f'{path}: {exc}') from exc
+            except ValueError:
+                pass  # YAML may begin so, too
+        return cloud_text.parse(text, path)[0]
+    except problems.InputError as exc:
+        raise source.CloudUnreadError(str(exc)) from exc
+    except RecursionError as exc:
+        raise source.CloudUnreadError(f'{path}: nested too deeply') from exc
+
+
+def _each(data: ty.Any, path: str) -> Iterator[tuple[
+        str, str | None, Mapping[str, ty.Any]]]:
+    """Where each flavor is, its name if that is a key, and its fields."""
+    if isinstance(data, Mapping):
+        if isinstance(data.get('flavor'), Mapping):
+            data = data['flavor']
+        elif isinstance(data.get('flavors'), (list, Mapping)):
+            data = data['flavors']
+    if isinstance(data, Mapping):
+        if any(name in data for name in _NAMES['vcpus']):
+            data = [data]
+        else:
+            for name, each in data.items():
+                if not isinstance(each, Mapping):
+                    raise source.CloudUnreadError(
+                        f'{path}: {name!r} is no flavor: an object with '
+                        'vcpus, ram and properties is needed')
+                yield repr(name), str(name), each
+            return
+    if not isinstance(data, list):
+        raise source.CloudUnreadError(f'{path}: no flavors in it')
+    for number, each in enumerate(data):
+        if not isinstance(each, Mapping):
+            raise source.CloudUnreadError(f'{path}: [{number}] is no flavor')
+        yield f'[{number}]', None, each
+
+
+def _flavor(data: Mapping[str, ty.Any], name: str | None,
+            where: str) -> snapshot.Flavor:
+    fields = {field: next((data[key] for key in keys if key in data), None)
+              for field, keys in _NAMES.items()}
+    name = name if fields['name'] is None else str(fields['name'])
+    if not name:
+        raise source.CloudUnreadError(f'{where}: it has no name')
+    for key, value in (('name', name), ('id', str(fields['id'] or ''))):
+        if not names.is_printable(value):
+            raise source.CloudUnreadError(
+                f'{where}: {key} {names.PRINTABLE}, not '
+                f'{extra_specs.shown(value)}')
+    specs = fields['extra_specs']
+    return snapshot.Flavor(
+        name=name, id=str(fields['id'] or ''),
+        vcpus=_number(fields['vcpus'], where, 'vcpus', 1, cpu_spec.MOST_CPUS),
+        memory=_size(fields['memory'], where),
+        disk=_size(fields['disk'], where, 'disk'),
+        ephemeral=_size(fields['ephemeral'], where, 'ephemeral'),
+        swap=_size(fields['swap'], where, 'swap'),
+        public=fields['public'] is not False,
+        disabled=fields['disabled'] is True,
+        extra_specs=_texts({} if specs is None else specs,
+                           f'{where}: properties'))
+
+
+def _number(value: ty.Any, where: str, what: str, least: int,
+            most: int) -> int:
+    if isinstance(value, str) and value.isdecimal() and len(value) < 20:
+        value = int(value)
+    if not isinstance(value, int) or isinstance(value, bool) or not (
+            least <= value < most):
+        raise source.CloudUnreadError(
+            f'{where}: {what} must be a number from {least} to {most - 1}, '
+            f'not {extra_specs.shown(value)}')
+    return value
+
+
+def _size(value: ty.Any, where: str, what: str = '') -> int:
+    """Memory in MiB; with ``what``, something else, 0 if it is not there."""
+    from nfv_sched.ops.cloud_file import values
+    if what and value in (None, ''):
+        return 0
+    if isinstance(value, str) and not value.isdecimal():
+        try:
+            value = (values.parse_gib if what in ('disk', 'ephemeral')
+                     else values.parse_mib)(value)
+        except ValueError as exc:
+            raise source.CloudUnreadError(
+                f'{where}: {what or "ram"}: {exc}') from exc
+    return _number(value, where, what or 'ram', 0 if what else 1, _MOST)
+
+
+def _texts(data: ty.Any, where: str, lenient: bool = False,
+           ) -> dict[str, str]:
+    """Keys with their values, as texts.
+
+    :param lenient: leave out what is no text, as lists of Glance
+    """
+    if not isinstance(data, Mapping):
+        raise source.CloudUnreadError(
+            f'{where} must be an object with a value for each key, not '
+            f'{extra_specs.shown(data)}')
+    found = {}
+    for key, value in data.items():
+        if isinstance(value, bool):
+            value = 'true' if value else 'false'
+        elif isinstance(value, (int, float)):
+            value = str(value)
+        elif not isinstance(value, str):
+            if lenient:
+                continue
+            raise source.CloudUnreadError(
+                f'{where}: {key} must be a text, not {extra_specs.shown(value)}')
+        found[str(key)] = value
+    return found

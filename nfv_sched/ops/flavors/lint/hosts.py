@@ -1,0 +1,351 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Rules about a flavor on the hosts of a cloud, all of them empty."""
+
+import collections
+from collections.abc import Iterator
+
+import os_resource_classes as orc
+
+from nfv_sched import extra_specs
+from nfv_sched.nova import flavors
+from nfv_sched.numa import rule as numa_rule
+from nfv_sched.ops.counting import binding as bindings
+from nfv_sched.ops.flavors.lint import flavor as lint_flavor
+from nfv_sched.ops.flavors.lint import keys
+from nfv_sched.ops.flavors.lint import values
+from nfv_sched.ops.hosts import memory
+from nfv_sched.ops import placement
+from nfv_sched import rules as nfv_rules
+from nfv_sched.rules import place
+from nfv_sched.rules import vswitch
+from nfv_sched import strings
+
+BindingKind = bindings.BindingKind
+
+#: Part of the CPUs of a NUMA node that guests leave before it is worth a note.
+WASTE = 0.2
+_ALIAS = 'pci_passthrough:alias'
+_UNKNOWN = (values.WHOLE, '"nfv-sched explain flavor" says more')
+# What is said of at most so many kinds of hosts.
+_KINDS = 3
+
+_SMALLER = ('take fewer vCPUs or less memory, or hw:numa_nodes=2 so that '
+            'several host NUMA nodes carry it')
+# Resource class, or kind of a binding: what it is about, what to do.
+_CLASSES = {
+    orc.PCPU: ('vCPUs', _SMALLER),
+    orc.VCPU: ('vCPUs', 'floating guests need hosts with shared CPUs; or take '
+               'fewer vCPUs'),
+    orc.MEMORY_MB: ('RAM', _SMALLER),
+    orc.DISK_GB: ('disk', 'take a smaller disk'),
+}
+_BOUND = {
+    BindingKind.CPUS: ('vCPUs', _SMALLER),
+    BindingKind.CPUS_ON_NODES: ('vCPUs', _SMALLER),
+    BindingKind.PAGES: ('hw:mem_page_size', 'reserve such pages on the hosts, '
+                        'or ' + _SMALLER),
+    BindingKind.MEMORY: ('RAM', _SMALLER),
+    BindingKind.THREADS: ('hw:cpu_thread_policy', 'remove it, or take another '
+                          'number of vCPUs'),
+    BindingKind.SHARED_CPUS: ('hw:cpu_policy',
+                              'set [compute] cpu_shared_set on hosts'),
+}
+
+
+def alias(subject: values.LintSubject) -> Iterator[values.LintFinding]:
+    """Aliases of PCI devices that the cloud does not know."""
+    hosts = subject.hosts
+    if hosts is not None and hosts.capacity.unknown_alias is not None:
+        yield values.LintFinding(
+            values.ERROR, _ALIAS,
+            f'[pci] alias of the cloud has no {hosts.capacity.unknown_alias}',
+            'define it in the nova.conf of nova-api and of the hosts, or '
+            'correct the name')
+
+
+def pages(subject: values.LintSubject) -> Iterator[values.LintFinding]:
+    """Page sizes that no host has."""
+    if subject.hosts is None or not subject.hosts.none_fits:
+        return
+    asked = subject.guest.cells[0].pagesize if subject.guest else None
+    nodes = subject.hosts.nodes
+    sizes = {each.size for node in nodes for each in node.pages if each.total}
+    if asked and asked > 0 and nodes and asked not in sizes:
+        have = ', '.join(map(lint_flavor.size, sorted(sizes)))
+        yield values.LintFinding(
+            values.ERROR, 'hw:mem_page_size',
+            f'no host has pages of {lint_flavor.size(asked)}; there are: '
+            f'{have or "none"}', 'take one of these sizes, or reserve such '
+            'pages on the hosts')
+
+
+def small_pages(subject: values.LintSubject) -> Iterator[values.LintFinding]:
+    """Yield a finding if its memory would be the reserve of a host.
+
+    Nova counts huge pages as memory for a guest without a page size.
+    """
+    hosts, guest = subject.hosts, subject.guest
+    if hosts is None or guest is not None and guest.cells[0].pagesize:
+        return
+    needed = subject.flavor.memory
+    lacking = [
+        host.name for host in hosts.that_fit
+        if (small := memory.small_pages(host, [
+            server for server in hosts.cloud.servers
+            if server.host == host.name])) is not None
+        and small.total - small.reserved < needed]
+    if lacking:
+        yield values.LintFinding(
+            values.WARNING, 'hw:mem_page_size',
+            f'without a page size its {needed} MiB are small pages, which '
+            f'{strings.count(len(lacking), "host")} that Nova takes have only '
+            f'for the platform: {strings.some(lacking)}',
+            'set hw:mem_page_size, or reserve fewer huge pages there')
+
+
+def threads(subject: values.LintSubject) -> Iterator[values.LintFinding]:
+    """Thread policies that the threads of all hosts do not allow."""
+    hosts, guest = subject.hosts, subject.guest
+    if hosts is None or guest is None or not hosts.none_fits or (
+            not hosts.nodes):
+        return
+    plain = [node for node in hosts.nodes
+             if not any(len(core) > 1 for core in node.siblings)]
+    if guest.isolates and not plain:
+        yield values.LintFinding(
+            values.ERROR, lint_flavor.threads_key(subject),
+            'isolate: all hosts have hyperthreading, and Nova cannot keep '
+            'the sibling threads of cpu_dedicated_set idle',
+            f'set {lint_flavor.threads_value(subject, "require")}, and twice the '
+            'vCPUs')
+    if guest.requires_siblings and len(plain) == len(hosts.nodes):
+        yield values.LintFinding(
+            values.ERROR, lint_flavor.threads_key(subject),
+            'require: no host has hyperthreading',
+            f'set {lint_flavor.threads_value(subject, "isolate")}, or remove it')
+
+
+def labels(subject: values.LintSubject) -> Iterator[values.LintFinding]:
+    """Strict policies where no host declares what they are about."""
+    hosts = subject.hosts
+    if hosts is None or hosts.capacity.fits:
+        return
+    declared = {name for node in hosts.nodes for name in node.physnets}
+    for rule in subject.rules:
+        if not isinstance(rule, numa_rule.CellsRule) or not rule.strict:
+            continue
+        label = rule.label(hosts.names)
+        if label is None or label in declared:
+            continue
+        key = keys.of(rule.text, subject.flavor)
+        if isinstance(rule, vswitch.VSwitchRule):
+            yield _no_switch(key, label, hosts.none_fits)
+        elif hosts.none_fits:
+            yield values.LintFinding(
+                values.ERROR, key, f'strict: no host has the label {label}',
+                f'declare {label} in the nova.conf of the hosts' + (
+                    ', or correct the name of the place'
+                    if isinstance(rule, place.PlaceRule) else ''))
+
+
+def _no_switch(key: str, label: str, none_fits: bool) -> values.LintFinding:
+    """No host has the label of the switch.
+
+    Physical networks can say where it runs, too.
+
+    :param key: the extra spec
+    :param label: label of NUMA nodes with the virtual switch
+    :param none_fits: whether no host takes a guest
+    """
+    do = (f'declare the label {label} in the nova.conf of the hosts, see the '
+          'labels in the documentation')
+    if none_fits:
+        return values.LintFinding(
+            values.ERROR, key, 'strict: no host declares by the label '
+            f'{label} where its virtual switch runs', do)
+    return values.LintFinding(
+        values.WARNING, key, f'strict: no host has the label {label}; only '
+        'those take a guest that are near all of its physical networks', do)
+
+
+def nodes(subject: values.LintSubject) -> Iterator[values.LintFinding]:
+    """Host NUMA nodes that no host has."""
+    hosts = subject.hosts
+    if hosts is None or not hosts.none_fits or not hosts.nodes:
+        return
+    numbers = {node.number for node in hosts.nodes}
+    policy = subject.policy
+    for (_guest, number), key in zip(policy.node_map, policy.node_keys):
+        if number not in numbers:
+            yield values.LintFinding(
+                values.ERROR, key, f'no host has a NUMA node {number}; there '
+                f'are: {", ".join(map(str, sorted(numbers)))}',
+                'name one of these')
+
+
+def no_host(subject: values.LintSubject) -> Iterator[values.LintFinding]:
+    """Flavors that fit no host, even if it is empty."""
+    hosts = subject.hosts
+    if hosts is None or not hosts.none_fits:
+        return
+    if not hosts.cloud.hosts:
+        yield values.LintFinding(
+            values.WARNING, values.WHOLE, 'the cloud has no hosts to compare '
+            'with', 'leave out --hosts')
+        return
+    if hosts.capacity.unknown:
+        for unknown in hosts.capacity.unknown:
+            yield values.LintFinding(
+                values.ERROR, _named(unknown, subject),
+                f'Placement knows no {unknown}: it refuses each request, and '
+                'Nova takes no server',
+                f'create it with "openstack {unknown.kind} create", or '
+                'correct the name')
+        return
+    if hosts.capacity.error is not None:
+        yield values.LintFinding(
+            values.ERROR, values.WHOLE, 'Nova takes no server of it in this '
+            f'cloud: {" ".join(hosts.capacity.error.split())}',
+            'correct what Nova names')
+        return
+    first = [each.binding[0] for each in hosts.capacity.hosts.values()
+             if each.binding]
+    unsure = next((each for each in first
+                   if each.kind is BindingKind.UNSURE), None)
+    if unsure is not None:
+        yield values.LintFinding(
+            values.WARNING, values.WHOLE, 'whether a host takes it is '
+            f'{unsure.text}', 'boot a server of it to see')
+        return
+    alike: dict[str, list[bindings.Binding]] = collections.defaultdict(list)
+    for each in first:
+        alike[each.label].append(each)
+    commonest = sorted(alike.items(), key=lambda item: -len(item[1]))
+    said = [f'{label} ({same[0].text}) on {strings.count(len(same), "host")}'
+            for label, same in commonest[:_KINDS]]
+    key, do = _about(commonest[0][1][0], subject) if first else _UNKNOWN
+    yield values.LintFinding(
+        values.ERROR, key, 'it fits no host, even an empty one' +
+        (f': {"; ".join(said)}' if said else ''), do)
+
+
+def _named(unknown: placement.Unknown, subject: values.LintSubject) -> str:
+    """Return the extra spec that has a name; that of the whole if none."""
+    return next((key for key in subject.flavor.extra_specs
+                 if key.rpartition(':')[2] == unknown.name), values.WHOLE)
+
+
+def _about(binding: bindings.Binding,
+           subject: values.LintSubject) -> tuple[str, str]:
+    """Return the key that a binding is about, and what to do."""
+    specs, name = subject.flavor.extra_specs, binding.name
+    match binding.kind:
+        case BindingKind.POLICY if key := keys.of(name, subject.flavor):
+            return key, 'change it, or what hosts declare'
+        case BindingKind.TRAIT:
+            return f'trait:{name}', 'remove it, or take hosts with it'
+        case BindingKind.TOO_SMALL:
+            return _too_large(subject), _SMALLER
+        case BindingKind.RESOURCE_CLASS if f'resources:{name}' in specs:
+            return (f'resources:{name}',
+                    'ask for less of it, or take hosts that have it')
+        case BindingKind.RESOURCE_CLASS:
+            return _CLASSES.get(name, _UNKNOWN)
+        case BindingKind.DEVICES | BindingKind.DEVICES_NEAR if (
+                _ALIAS in specs):
+            return _ALIAS, 'ask for fewer devices'
+    return _BOUND.get(binding.kind, _UNKNOWN)
+
+
+def _too_large(subject: values.LintSubject) -> str:
+    """What of a guest no NUMA node of the hosts has enough of."""
+    need = max(cell.dedicated for cell in subject.guest.cells)
+    if need > max((len(node.dedicated) for node in subject.hosts.nodes),
+                  default=0):
+        return 'vCPUs'
+    return 'hw:mem_page_size' if subject.guest.cells[0].pagesize else 'RAM'
+
+
+def unkept(subject: values.LintSubject) -> Iterator[values.LintFinding]:
+    """Policies that no enabled filter keeps."""
+    if subject.hosts is None:
+        return
+    for cls in nfv_rules.classes():
+        if subject.hosts.filters.intersection(cls.filters):
+            continue
+        begins = {known[:known.find('.') + 1] or known for known in cls.keys}
+        begins |= {extra_specs.SYNONYMS[known] for known in begins
+                   if known in extra_specs.SYNONYMS}
+        for key in subject.flavor.extra_specs:
+            if key in begins or key[:key.find('.') + 1] in begins:
+                yield values.LintFinding(
+                    values.WARNING, key, 'no enabled filter keeps it: '
+                    f'{" or ".join(cls.filters)} needed',
+                    'add it to [filter_scheduler] enabled_filters of '
+                    'nova-scheduler')
+
+
+def straddles(subject: values.LintSubject) -> Iterator[values.LintFinding]:
+    """Guests without NUMA nodes that are larger than any of the hosts."""
+    if subject.hosts is None or subject.guest is not None or (
+            not subject.readable or not subject.hosts.nodes):
+        return
+    most = max(len(node.shared | node.dedicated)
+               for node in subject.hosts.nodes)
+    memory = max(node.memory for node in subject.hosts.nodes)
+    flavor = subject.flavor
+    if flavor.vcpus > most or flavor.memory > memory:
+        what = (f'{flavor.vcpus} vCPUs, and the largest NUMA node has {most} '
+                'CPUs' if flavor.vcpus > most else
+                f'{flavor.memory} MiB, and the largest NUMA node has '
+                f'{memory} MiB')
+        yield values.LintFinding(
+            values.WARNING, 'hw:numa_nodes', f'{what}: it is on several '
+            'nodes, and the guest cannot see on which',
+            'set hw:numa_nodes=2')
+
+
+def packs(subject: values.LintSubject) -> Iterator[values.LintFinding]:
+    """Pinned guests that leave CPUs which no other guest of the kind takes.
+
+    On hosts that take the flavor; no other host has guests of it.
+    """
+    hosts, guest = subject.hosts, subject.guest
+    if hosts is None or guest is None or not hosts.capacity.fits:
+        return
+    need = max(cell.dedicated for cell in guest.cells) + guest.reserved
+    if not need:
+        return
+    seen: dict[int, list[str]] = collections.defaultdict(list)
+    for host in hosts.that_fit:
+        for size in {len(node.dedicated) for node in host.nodes or ()}:
+            seen[size].append(host.name)
+    for size, names in sorted(seen.items()):
+        fits, left = divmod(size, need)
+        if fits and left >= WASTE * size:
+            yield values.LintFinding(
+                values.NOTE, 'vCPUs', f'{strings.count(fits, "guest")} with '
+                f'{need} pinned vCPUs {"leaves" if fits == 1 else "leave"} '
+                f'{left} of {size} CPUs of a NUMA node '
+                f'({strings.count(len(names), "host")})',
+                'a number of vCPUs that divides this evenly, or small '
+                'guests beside them')
+
+
+def too_many(subject: values.LintSubject) -> bool:
+    """Whether a flavor is better not counted on hosts.
+
+    :param subject: the flavor
+    """
+    return (lint_flavor.devices(subject) > lint_flavor.ABSURD_DEVICES or
+            subject.flavor.vcpus >= flavors.MOST_VCPUS)

@@ -1,0 +1,112 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Rules about a flavor together with an image."""
+
+from collections.abc import Iterator
+import re
+
+from nfv_sched.nova import flavors
+from nfv_sched.ops.flavors.lint import values
+from nfv_sched.ops.flavors import translations
+
+# Names that look as if they were for Nova.
+_FOR_NOVA = re.compile(r'(hw|sw|os|img|nfv)_')
+# Properties with such a name that Glance and others keep for themselves, or
+# that Nova reads elsewhere.
+_NOT_FOR_NOVA = re.compile(
+    r'os_(hash_algo|hash_value|hidden|glance_.*|version|admin_user)')
+
+
+def dropped(subject: values.LintSubject) -> Iterator[values.LintFinding]:
+    """Properties that Nova drops without a word."""
+    for key, value in subject.image.items():
+        if not _FOR_NOVA.match(key) or _NOT_FOR_NOVA.fullmatch(key) or (
+                key in subject.image_errors or
+                flavors.reads_property(key, value)):
+            continue
+        known = translations.of(translations.IMAGE, key)
+        yield values.LintFinding(
+            values.WARNING, key, 'a property of the image that Nova drops '
+            'without a word: it does nothing',
+            known.do if known is not None else 'remove it, or correct the '
+            'name')
+
+
+def refused(subject: values.LintSubject) -> Iterator[values.LintFinding]:
+    """Values of properties that Nova cannot read."""
+    for key, message in subject.image_errors.items():
+        known = translations.of(translations.IMAGE, key)
+        yield values.LintFinding(
+            values.ERROR, key, 'Nova takes no server with this property of '
+            f'the image: {" ".join(message.split())}',
+            known.do if known is not None and known.do else 'correct it')
+
+
+def needed(subject: values.LintSubject) -> Iterator[values.LintFinding]:
+    """What an image must have, where none was given."""
+    if subject.image_needed:
+        pairs = ', '.join(f'{key}={value}' for key, value in
+                          subject.image_needed.items())
+        yield values.LintFinding(
+            values.WARNING, next(iter(subject.image_needed)),
+            f'Nova takes the flavor only with an image that has {pairs}',
+            'look with --image, too')
+
+
+def too_small(subject: values.LintSubject) -> Iterator[values.LintFinding]:
+    """Flavors with less than the image needs."""
+    flavor, needs = subject.flavor, subject.needs
+    if flavor.memory < needs.memory:
+        yield values.LintFinding(
+            values.ERROR, 'RAM', f'Nova refuses it: the image needs '
+            f'{needs.memory} MiB (min_ram), the flavor has {flavor.memory}',
+            'take a larger flavor')
+    # Nova does not look where the flavor has no root disk.
+    if 0 < flavor.disk < needs.disk:
+        yield values.LintFinding(
+            values.WARNING, 'disk', f'Nova takes servers with a volume only: '
+            f'the image needs {needs.disk} GiB, the flavor has '
+            f'{flavor.disk}', 'take a larger flavor')
+
+
+def conflicts(subject: values.LintSubject) -> Iterator[values.LintFinding]:
+    """What Nova refuses of flavor and image, and takes of the flavor alone."""
+    for refusal in subject.image_refusals:
+        properties = _properties(subject, refusal)
+        yield values.LintFinding(
+            values.ERROR, properties[0] if properties else values.WHOLE,
+            'Nova refuses the flavor with this image: '
+            f'{" ".join(refusal.text.split()).rstrip(".")}',
+            'leave it to the flavor, or to the image')
+
+
+def differ(subject: values.LintSubject) -> Iterator[values.LintFinding]:
+    """Keys that image and flavor have with different values."""
+    told = {key for refusal in subject.image_refusals
+            for key in _properties(subject, refusal)}
+    for key, value in subject.image.items():
+        if key in told or key in subject.image_errors:
+            continue
+        spec = key.replace('_', ':', 1)
+        theirs = subject.flavor.extra_specs.get(spec)
+        if theirs is not None and theirs.lower() != value.lower() and (
+                flavors.reads_property(key, value)):
+            yield values.LintFinding(
+                values.WARNING, key, f'{value} in the image, {theirs} in the '
+                f'flavor ({spec}): Nova takes one of them',
+                'set it in one place, or the same in both')
+
+
+def _properties(subject: values.LintSubject,
+                refusal: flavors.FlavorRefusal) -> list[str]:
+    """Return the image properties that Nova refuses."""
+    return [key for key in refusal.keys if key in subject.image]

@@ -1,0 +1,233 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Rules about single keys and values: what the API refuses or never checks."""
+
+from collections.abc import Iterator
+import functools
+import re
+
+from cliff import utils
+
+from nfv_sched import extra_specs
+from nfv_sched.nova import flavors
+from nfv_sched.ops.flavors.lint import values
+from nfv_sched.ops.flavors import translations
+from nfv_sched.ops.snapshot import snapshot
+
+#: Keys that differ by so many letters at most are like each other.
+DISTANCE = 2
+_COST = {'w': 1, 's': 1, 'a': 1, 'd': 1}
+# A key shorter than this is like too many others.
+_SHORT = 6
+_OURS = ('nfv:', 'hw:wrs:')
+_NUMBER = re.compile(r'\.[0-9]+$')
+
+_TRANSLATE = '"nfv-sched flavor translate" says what to use instead'
+
+# Keys whose value is a list of vCPUs.
+_VCPUS = re.compile(
+    r'hw[:_](cpu_dedicated_mask|cpu_realtime_mask|numa_cpus\.[0-9]+)')
+
+
+def is_list(key: str) -> bool:
+    """Whether the value of a key is a list of vCPUs.
+
+    :param key: of an extra spec, or name of an image property
+    """
+    return _VCPUS.fullmatch(key) is not None
+
+
+def too_many(subject: values.LintSubject) -> Iterator[values.LintFinding]:
+    """More extra specs than can be looked at."""
+    count = len(subject.flavor.extra_specs)
+    if count > extra_specs.MOST_SPECS:
+        yield values.LintFinding(
+            values.ERROR, values.WHOLE, f'{count} extra specs: nfv-sched '
+            f'looks at {extra_specs.MOST_SPECS} at most',
+            'remove those that do nothing')
+
+
+def misshapen(subject: values.LintSubject) -> Iterator[values.LintFinding]:
+    """Keys with characters, and values of a length, that no API takes."""
+    for key, value in subject.flavor.extra_specs.items():
+        message = flavors.misshapen(key, value)
+        if message is not None:
+            yield values.LintFinding(
+                values.ERROR, key, message, 'correct or remove it')
+
+
+def values_refused(subject: values.LintSubject) -> Iterator[values.LintFinding]:
+    """Values that the API refuses, of keys that it knows."""
+    for key, message in subject.refused.items():
+        spec = _spec_of(subject, key)
+        if spec is not None:
+            yield values.LintFinding(
+                values.ERROR, key, f'{_said(message)} (the API, from '
+                'microversion 2.86)', _allowed(spec))
+
+
+def keys_refused(subject: values.LintSubject) -> Iterator[values.LintFinding]:
+    """Keys that the API does not know, in namespaces that it checks."""
+    for key, message in subject.refused.items():
+        if _spec_of(subject, key) is not None:
+            continue
+        do = f'remove it: {_unset(key)}'
+        near = nearest(key, subject.specs)
+        if near is None and key.startswith(extra_specs.NAMESPACE):
+            near = extra_specs.nearest_key(key)
+        known = translations.of(translations.FLAVOR, key)
+        if known is not None and known.kind != translations.SAME:
+            do = _TRANSLATE
+        elif near is not None:
+            do = f'did you mean {near}?'
+        elif key.startswith(_OURS):
+            do = f'{do}; the keys are in the documentation of nfv-sched'
+        yield values.LintFinding(
+            values.ERROR, key, 'no such key (the API refuses it from '
+            'microversion 2.86)', do)
+
+
+def keys_unchecked(subject: values.LintSubject) -> Iterator[values.LintFinding]:
+    """Keys that nobody checks, and that are like one that does something."""
+    for key in subject.flavor.extra_specs:
+        if key in subject.refused or _spec_of(subject, key) is not None:
+            continue
+        if translations.of(translations.FLAVOR, key) is not None:
+            yield values.LintFinding(
+                values.WARNING, key, 'a key of Helion / Titanium Carrier '
+                'Grade that does nothing in Nova', _TRANSLATE)
+            continue
+        near = nearest(key, subject.specs)
+        if near is not None:
+            yield values.LintFinding(
+                values.WARNING, key, 'the API does not check keys of this '
+                'namespace, and this one is like another',
+                f'did you mean {near}?')
+
+
+def contradictions(subject: values.LintSubject) -> Iterator[values.LintFinding]:
+    """What the keys of nfv-sched say is wrong, or contradicts itself."""
+    for fault in subject.faults:
+        yield values.LintFinding(
+            values.ERROR, fault.key,
+            f'{fault.text}; filters of nfv-sched refuse every host',
+            'correct the key, or leave one of two that contradict each '
+            'other')
+
+
+def huge_lists(subject: values.LintSubject) -> Iterator[values.LintFinding]:
+    """Lists of vCPUs with numbers that no guest has."""
+    for source in (subject.flavor.extra_specs, subject.image):
+        for key, value in source.items():
+            if is_huge(key, value):
+                yield values.LintFinding(
+                    values.ERROR, key, 'a number of a vCPU that no guest '
+                    'has', f'vCPUs of this flavor have the numbers 0 to '
+                    f'{subject.flavor.vcpus - 1}')
+
+
+def is_huge(key: str, value: str) -> bool:
+    """Whether a value is a list of vCPUs that Nova is better not given.
+
+    :param key: of an extra spec, or name of an image property
+    """
+    return is_list(key) and flavors.oversized(key, value) is not None
+
+
+def huge_nodes(subject: values.LintSubject) -> Iterator[values.LintFinding]:
+    """More guest NUMA nodes than any host has."""
+    for source in (subject.flavor.extra_specs, subject.image):
+        for key, value in source.items():
+            if is_many_nodes(key, value):
+                yield values.LintFinding(
+                    values.ERROR, key, 'more guest NUMA nodes than hosts can '
+                    f'have, {flavors.MOST_NODES}', 'set a small number')
+
+
+def is_many_nodes(key: str, value: str) -> bool:
+    """Whether a value is a number of NUMA nodes that no host has.
+
+    Nova would take minutes to read and to place such a guest.
+
+    :param key: of an extra spec, or name of an image property
+    """
+    return (key in ('hw:numa_nodes', 'hw_numa_nodes')
+            and flavors.oversized(key, value) is not None)
+
+
+def of(policy: str, flavor: snapshot.Flavor) -> str:
+    """Return the extra spec of a policy; ``values.WHOLE`` if it is none.
+
+    :param policy: name of a rule or of a reason, ``key=value``
+    """
+    key = policy.partition('=')[0]
+    return key if key in flavor.extra_specs else values.WHOLE
+
+
+def nearest(key: str, specs: tuple[flavors.Spec, ...]) -> str | None:
+    """The known key that differs from one in at most :data:`DISTANCE` letters.
+
+    Capital letters for small ones, and the reverse, are no difference.
+
+    :param specs: those that are known
+    :returns: None if there is none
+    """
+    number = _NUMBER.search(key)
+    stem = key[:number.start() + 1] if number else key
+    if len(stem) < _SHORT:
+        return None
+    found = []
+    for known, shown in _stems(specs):
+        if abs(len(known) - len(stem)) <= DISTANCE:
+            distance = utils.damerau_levenshtein(
+                stem.lower(), known.lower(), _COST)
+            if distance <= DISTANCE:
+                found.append((distance, shown))
+    return min(found)[1] if found else None
+
+
+@functools.lru_cache(maxsize=8)
+def _stems(specs: tuple[flavors.Spec, ...]) -> list[tuple[str, str]]:
+    """What keys begin with, and how they are shown."""
+    return [(spec.stem, re.sub(
+        r'^(trait|resources)\{group\}', r'\1', spec.name)) for spec in specs]
+
+
+def _spec_of(subject: values.LintSubject, key: str) -> flavors.Spec | None:
+    return next((spec for spec in subject.specs if spec.is_of(key)), None)
+
+
+def _said(message: str) -> str:
+    """A message of Nova, without what all of them begin with."""
+    return message.removeprefix('Validation failed; ').rstrip('.')
+
+
+def _allowed(spec: flavors.Spec) -> str:
+    """What a value may be."""
+    value = spec.value
+    if value.get('enum'):
+        return f'set one of: {", ".join(map(str, value["enum"]))}'
+    if value['type'] is bool:
+        return 'set true or false'
+    if value['type'] is int:
+        least, most = value.get('min'), value.get('max')
+        bounds = ''.join((
+            '' if least is None else f' from {least}',
+            '' if most is None else f' to {most}'))
+        return f'set a whole number{bounds}'
+    if value.get('pattern'):
+        return f'set a value of the format {value["pattern"]}'
+    return 'correct it'
+
+
+def _unset(key: str) -> str:
+    return f'"openstack flavor unset --property {key}"'

@@ -1,0 +1,379 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""What is wrong with flavors, and what could be better.
+
+Each flavor is read once, by Nova's own code (:func:`read`); the rules look at
+the result.  Another rule is another function in one of these modules, and a
+line in :data:`RULES`.
+"""
+
+from collections.abc import Callable
+from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
+import contextlib
+import dataclasses
+import types
+import typing as ty
+
+import os_traits
+
+from nfv_sched import extra_specs
+from nfv_sched.nova import flavors
+from nfv_sched.nova import scheduler as nova_scheduler
+from nfv_sched.numa import rule as numa_rule
+from nfv_sched.numa import topology
+from nfv_sched.ops.counting import capacity
+from nfv_sched.ops.flavors.lint import flavor as lint_flavor
+from nfv_sched.ops.flavors.lint import hosts
+from nfv_sched.ops.flavors.lint import images
+from nfv_sched.ops.flavors.lint import keys
+from nfv_sched.ops.flavors.lint import values
+from nfv_sched.ops.snapshot import snapshot
+from nfv_sched import request as nfv_request
+from nfv_sched import rules as nfv_rules
+from nfv_sched import strings
+
+#: All rules.
+RULES = (
+    values.LintRule('too many keys', keys.too_many),
+    values.LintRule('form refused', keys.misshapen),
+    values.LintRule('value refused', keys.values_refused),
+    values.LintRule('key refused', keys.keys_refused),
+    values.LintRule('numbers of vCPUs', keys.huge_lists),
+    values.LintRule('numbers of NUMA nodes', keys.huge_nodes),
+    values.LintRule('contradictions', keys.contradictions),
+    values.LintRule('refused by Nova', lint_flavor.refusals),
+    values.LintRule('no host by rules', lint_flavor.unplaceable),
+    values.LintRule('page multiple', lint_flavor.page_multiple),
+    values.LintRule('absurd devices', lint_flavor.absurd_devices),
+    values.LintRule('image value refused', images.refused),
+    values.LintRule('image conflict', images.conflicts),
+    values.LintRule('smaller than the image', images.too_small),
+    values.LintRule('unknown alias', hosts.alias),
+    values.LintRule('page size of no host', hosts.pages),
+    values.LintRule('threads of no host', hosts.threads),
+    values.LintRule('memory of the platform', hosts.small_pages),
+    values.LintRule('label of no host', hosts.labels),
+    values.LintRule('node of no host', hosts.nodes),
+    values.LintRule('no host', hosts.no_host),
+    values.LintRule('filter not enabled', hosts.unkept),
+    values.LintRule('key unchecked', keys.keys_unchecked),
+    values.LintRule('no topology', lint_flavor.no_topology),
+    values.LintRule('switch without huge pages', lint_flavor.switch_pages),
+    values.LintRule('any pages', lint_flavor.any_pages),
+    values.LintRule('odd threads', lint_flavor.odd_threads),
+    values.LintRule('isolate', lint_flavor.isolated),
+    values.LintRule('many devices', lint_flavor.many_devices),
+    values.LintRule('alias without policy', lint_flavor.alias_policy),
+    values.LintRule('ignored', lint_flavor.ignored),
+    values.LintRule('image needed', images.needed),
+    values.LintRule('image dropped', images.dropped),
+    values.LintRule('image differs', images.differ),
+    values.LintRule('straddles', hosts.straddles),
+    values.LintRule('in use', lint_flavor.used),
+    values.LintRule('packs badly', hosts.packs),
+)
+
+# What is told only if no rule before it has found an error: it would be the
+# same in other words.
+_LAST = ('no host', 'no host by rules')
+# What is told of a key only if no rule before it has found an error there.
+_ONCE = ('value refused', 'key refused', 'contradictions',
+         'refused by Nova', *_LAST)
+
+# The longest key that the API takes.
+_LONGEST_KEY = 255
+
+# Images of the kinds that a flavor can be made for: memory encryption takes
+# UEFI, and of some models firmware without a state.
+_IMAGES = ({'hw_firmware_type': 'uefi'},
+           {'hw_firmware_type': 'uefi', 'hw_firmware_stateless': 'true'})
+
+_NO_IMAGE: Mapping[str, str] = types.MappingProxyType({})
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class LintResult:
+    """What a rule has found of a flavor.
+
+    :ivar flavor: name of the flavor
+    :ivar rule: name of the rule
+    :ivar severity: one of ``values.SEVERITIES``
+    :ivar key: the extra spec, or what it is about
+    :ivar finding: what is so
+    :ivar do: what to do about it
+    """
+
+    flavor: str
+    rule: str
+    severity: str
+    key: str
+    finding: str
+    do: str
+
+
+def findings(subject: values.LintSubject) -> list[LintResult]:
+    """What all rules find of a flavor, errors first.
+
+    :param subject: the flavor
+    """
+    found: list[LintResult] = []
+    for rule in RULES:
+        errors = {each.key for each in found
+                  if each.severity == values.ERROR}
+        if rule.name in _LAST and errors:
+            continue
+        if len(subject.flavor.extra_specs) > extra_specs.MOST_SPECS and found:
+            break
+        for each in dict.fromkeys(rule.find(subject)):
+            key = strings.short(each.key, _LONGEST_KEY)
+            if rule.name in _ONCE and key in errors:
+                continue
+            found.append(LintResult(
+                flavor=subject.flavor.name, rule=rule.name,
+                severity=each.severity, key=key,
+                finding=strings.short(each.text), do=strings.short(each.do)))
+    return sorted(found, key=lambda each: values.SEVERITIES.index(
+        each.severity))
+
+
+def lint(
+    found: Sequence[snapshot.Flavor], *,
+    image: Mapping[str, str] = _NO_IMAGE,
+    needs: values.Needs = values.Needs(),
+    cloud: snapshot.Cloud | None = None, on_hosts: bool = False,
+    used: bool = False,
+    update: Callable[[int, int], None] = lambda done, total: None,
+) -> list[LintResult]:
+    """What all rules find of some flavors.
+
+    :param found: the flavors
+    :param image: properties of the image that servers are booted with
+    :param needs: what the image needs
+    :param cloud: the cloud, for what follows
+    :param on_hosts: whether to look for hosts that take the flavors
+    :param used: whether to look for servers of the flavors
+    :param update: called with (flavors done, flavors in all)
+    :raises nfv_sched.ops.cloud_file.problems.InputError: if a filter of
+        the cloud is not installed, or an option is bad
+    """
+    subjects = [dataclasses.replace(read(each, image), needs=needs)
+                for each in found]
+    if cloud is not None and used:
+        subjects = [dataclasses.replace(each, servers=tuple([
+            server for server in cloud.servers
+            if server.flavor.name == each.flavor.name]))
+            for each in subjects]
+    if cloud is not None and on_hosts:
+        subjects = _on_hosts(subjects, in_service(cloud), update)
+    return [each for subject in subjects for each in findings(subject)]
+
+
+def read(flavor: snapshot.Flavor,
+         image: Mapping[str, str] = _NO_IMAGE) -> values.LintSubject:
+    """Read a flavor, as Nova and nfv-sched read it.
+
+    :param flavor: the flavor
+    :param image: properties of the image that servers are booted with
+    """
+    if len(flavor.extra_specs) > extra_specs.MOST_SPECS:
+        return values.LintSubject(flavor=flavor, image=dict(image), unread=True)
+    refused = {}
+    for key, value in flavor.extra_specs.items():
+        message = flavors.refusal(key, value)
+        if message is not None:
+            refused[key] = message
+    subject = values.LintSubject(
+        flavor=flavor, image=dict(image), specs=flavors.specs(),
+        refused=refused, policy=extra_specs.parse(flavor.extra_specs),
+        faults=tuple(nfv_rules.faults(flavor.extra_specs)))
+    if any(keys.is_huge(key, value) or keys.is_many_nodes(key, value)
+           for source in (flavor.extra_specs, image)
+           for key, value in source.items()) or (
+               flavor.vcpus >= flavors.MOST_VCPUS):
+        return dataclasses.replace(subject, unread=True)
+    nova_flavor = flavors.flavor(
+        flavor.name, flavor.vcpus, flavor.memory, flavor.extra_specs)
+    bare = flavors.image({})
+    errors = {}
+    for key, value in image.items():
+        try:
+            flavors.image({key: value})
+        except flavors.ImageError as exc:
+            errors[key] = str(exc)
+    refusals = flavors.refusals(nova_flavor, bare)
+    with_image: list[flavors.FlavorRefusal] = []
+    meta = bare
+    needed: Mapping[str, str] = _NO_IMAGE
+    if refusals and not image:
+        needed = _needed(nova_flavor)
+        if needed:
+            meta, refusals = flavors.image(needed), []
+    if image:
+        try:
+            meta = flavors.image({key: value for key, value in image.items()
+                                  if key not in errors})
+        except flavors.ImageError as exc:
+            errors[values.WHOLE] = str(exc)
+        # The image may also be what makes it right.
+        with_image = flavors.refusals(nova_flavor, meta)
+        refusals = [each for each in refusals if each in with_image]
+    numa_topology = None
+    if not with_image and not refusals:
+        numa_topology = flavors.numa_topology(nova_flavor, meta)
+    policy = extra_specs.parse(flavor.extra_specs, meta.properties)
+    guest = topology.guest(numa_topology)
+    properties = {key: value for key, value in image.items()
+                  if key not in errors}
+    return dataclasses.replace(
+        subject, refusals=tuple([
+            _with_keys(each, flavor, needed) for each in refusals]),
+        image_errors=errors,
+        image_needed=needed,
+        image_refusals=tuple([
+            _with_keys(each, flavor, properties)
+            for each in with_image if each not in refusals]),
+        policy=policy, guest=guest,
+        rules=tuple(_rules(numa_rule.Asked(
+            policy, {key: value for key, value in flavor.extra_specs.items()
+                     if key not in refused},
+            meta.properties, guest, numa_topology, (), frozenset(), False,
+            False))),
+        unplaceable=None if refusals or with_image else _unplaceable(
+            nova_flavor, meta, numa_topology))
+
+
+def _with_keys(
+    refusal: flavors.FlavorRefusal, flavor: snapshot.Flavor,
+    image: Mapping[str, str],
+) -> flavors.FlavorRefusal:
+    """Return a refusal with its keys.
+
+    :param image: image properties that Nova can read
+    """
+    def is_needed(specs: Mapping[str, str], image: Mapping[str, str]) -> bool:
+        # Whether Nova takes the flavor, or refuses it for another reason.
+        try:
+            return all(each.kind != refusal.kind for each in flavors.refusals(
+                flavors.flavor(flavor.name, flavor.vcpus, flavor.memory,
+                               specs), flavors.image(image)))
+        except flavors.ImageError:
+            return False
+
+    specs = flavor.extra_specs
+    return refusal._replace(keys=(
+        *(key for key in specs if is_needed(_without(specs, key), image)),
+        *(key for key in image if is_needed(specs, _without(image, key)))))
+
+
+def _without(values_by_key: Mapping[str, str], key: str) -> dict[str, str]:
+    return {each: value for each, value in values_by_key.items()
+            if each != key}
+
+
+def _needed(nova_flavor: ty.Any) -> Mapping[str, str]:
+    """Properties of an image that Nova takes the flavor with; or none."""
+    return next((each for each in _IMAGES if not flavors.refusals(
+        nova_flavor, flavors.image(each))), _NO_IMAGE)
+
+
+def _rules(asked: numa_rule.Asked) -> Iterator[numa_rule.Rule]:
+    """The rules, but for those of classes that find an error."""
+    for cls in nfv_rules.classes():
+        with contextlib.suppress(numa_rule.RequestError):
+            yield from cls.of(asked)
+
+
+def _unplaceable(nova_flavor: ty.Any, meta: ty.Any,
+                 numa_topology: ty.Any) -> tuple[str, str] | None:
+    """Key, and why no host takes a guest by the rules of nfv-sched."""
+    spec = flavors.request(nova_flavor, meta, numa_topology)
+    error = nfv_request.note_of(spec).read(spec).error
+    if error is None:
+        return None
+    return keys.of(error.policy, nova_flavor), str(error)
+
+
+# On hosts
+
+
+def in_service(cloud: snapshot.Cloud) -> snapshot.Cloud:
+    """A cloud with all hosts enabled and up, and no load of the network.
+
+    :param cloud: the cloud
+    """
+    disabled = os_traits.COMPUTE_STATUS_DISABLED
+    return dataclasses.replace(cloud, hosts=tuple([dataclasses.replace(
+        host, enabled=True, up=True, mapped=True, disabled_reason=None,
+        network=None,
+        providers=tuple([dataclasses.replace(
+            provider, traits=provider.traits - {disabled})
+            for provider in host.providers])) for host in cloud.hosts]))
+
+
+def _on_hosts(
+    subjects: Sequence[values.LintSubject], cloud: snapshot.Cloud,
+    update: Callable[[int, int], None],
+) -> list[values.LintSubject]:
+    """The same, with what the hosts make of them."""
+    found = []
+    with capacity.counting_on(cloud, True, 0) as counting:
+        options = nova_scheduler.CONF.nfv_sched
+        names = numa_rule.Names(options.vswitch_label, options.node_label_prefix)
+        for done, subject in enumerate(subjects):
+            update(done, len(subjects))
+            if not subject.unread and not hosts.too_many(subject):
+                subject = dataclasses.replace(subject, hosts=_hosts(
+                    subject, cloud, counting, names))
+            found.append(subject)
+    update(len(subjects), len(subjects))
+    return found
+
+
+def _hosts(subject: values.LintSubject, cloud: snapshot.Cloud,
+           counting: capacity.Counting, names: numa_rule.Names) -> values.FlavorHosts:
+    """What the hosts make of a flavor."""
+    image = {} if values.WHOLE in subject.image_errors else {
+        key: value for key, value in subject.image.items()
+        if key not in subject.image_errors}
+    image.update(subject.image_needed)
+    counted = _count(subject.flavor, image, counting)
+    found = values.FlavorHosts(
+        cloud=cloud, capacity=counted, names=names,
+        filters=frozenset(nova_scheduler.enabled_filters()))
+    if counted.fits or counted.error is not None or (
+            subject.policy.vswitch != extra_specs.STRICT):
+        return found
+    nodes = found.nodes
+    if any(names.vswitch in node.physnets for node in nodes) or not any(
+            node.physnets or node.tunneled for node in nodes):
+        return found
+    # A host is also known to have its switch near all networks of a guest;
+    # here it has none.
+    without = {key: value for key, value in
+               subject.flavor.extra_specs.items()
+               if key not in (extra_specs.VSWITCH_NUMA_AFFINITY, extra_specs.
+                              SYNONYMS[extra_specs.VSWITCH_NUMA_AFFINITY])}
+    other = _count(dataclasses.replace(
+        subject.flavor, extra_specs=without), image, counting)
+    return dataclasses.replace(found, fits_with_networks=other.fits > 0)
+
+
+def _count(flavor: snapshot.Flavor, image: Mapping[str, str],
+           counting: capacity.Counting) -> capacity.FlavorCapacity:
+    """How many guests the hosts take; none if Nova's code cannot take it."""
+    try:
+        return counting.of(flavor, image=image)
+    except Exception as exc:
+        return capacity.FlavorCapacity(
+            flavor, 0, 0, {}, f'{type(exc).__name__}: {exc}')

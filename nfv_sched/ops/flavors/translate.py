@@ -1,0 +1,230 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""A flavor of Helion / Titanium Carrier Grade, as Nova and nfv-sched have it.
+
+What each key becomes is in :mod:`nfv_sched.ops.flavors.translations`.
+"""
+
+from collections.abc import Mapping
+import dataclasses
+
+from nfv_sched import extra_specs as nfv_extra_specs
+from nfv_sched.nova import flavors
+from nfv_sched.ops.flavors.lint import lint
+from nfv_sched.ops.flavors.lint import values
+from nfv_sched.ops.flavors import translations
+from nfv_sched.ops.snapshot import snapshot
+
+#: Stands for a key where there is none.
+NO_KEY = '-'
+#: What is said of a value that means what is so anyway.
+HARMLESS = 'nothing is lost'
+#: A key that is not in the table, and that Nova refuses.
+UNKNOWN = 'unknown'
+
+# Any of these gives a guest NUMA nodes.
+_NODES = ('hw:numa_nodes', 'hw:mem_page_size', 'hw:pmem')
+_PINNED = ('dedicated', 'mixed')
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class TranslatedKey:
+    """What a key becomes.
+
+    :ivar key: the key; :data:`NO_KEY` for what was so by default
+    :ivar value: its value
+    :ivar becomes: keys and values instead of it; empty for none
+    :ivar kind: one of the kinds in ``translations``, or :data:`UNKNOWN`
+    :ivar do: what else to do, or what is lost
+    :ivar lost: whether something is left to do by hand, or is lost
+    """
+
+    key: str
+    value: str
+    becomes: Mapping[str, str]
+    kind: str
+    do: str = ''
+    lost: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Translated:
+    """A flavor, or an image, and what it becomes.
+
+    :ivar name: its name
+    :ivar where: ``translations.FLAVOR`` or ``IMAGE``
+    :ivar lines: what each key becomes
+    :ivar extra_specs: all keys and values that it has then
+    :ivar set: those of them that are new, or have another value
+    :ivar unset: keys that are to be removed
+    :ivar errors: what is wrong with the flavor that it becomes: key, text
+    """
+
+    name: str
+    where: str
+    lines: tuple[TranslatedKey, ...]
+    extra_specs: Mapping[str, str]
+    set: Mapping[str, str]
+    unset: tuple[str, ...]
+    errors: tuple[tuple[str, str], ...] = ()
+
+
+def flavor(found: snapshot.Flavor) -> Translated:
+    """What a flavor becomes.
+
+    :param found: the flavor
+    """
+    if len(found.extra_specs) > nfv_extra_specs.MOST_SPECS:
+        return dataclasses.replace(
+            _translated(found.name, translations.FLAVOR, [],
+                        found.extra_specs, found.extra_specs),
+            errors=_errors(found))
+    lines = [_line(translations.FLAVOR, key, value, found.extra_specs)
+             for key, value in found.extra_specs.items()]
+    extra_specs = _merged(lines)
+    if _needs_node(extra_specs):
+        line = TranslatedKey(
+            key=NO_KEY, value='', becomes={'hw:numa_nodes': '1'},
+            kind=translations.COMBINATION,
+            do='a guest had one NUMA node by default; policies need one')
+        lines.append(line)
+        extra_specs = _merged(lines)
+    errors = _errors(dataclasses.replace(found, extra_specs=extra_specs))
+    if not errors:
+        lines = [_told_what_floats(line, found, extra_specs)
+                 for line in lines]
+    return dataclasses.replace(
+        _translated(found.name, translations.FLAVOR, lines, extra_specs,
+                    found.extra_specs), errors=errors)
+
+
+def _errors(flavor: snapshot.Flavor) -> tuple[tuple[str, str], ...]:
+    return tuple([(each.key, each.finding) for each in lint.lint([flavor])
+                  if each.severity == values.ERROR])
+
+
+def image(name: str, properties: Mapping[str, str]) -> Translated:
+    """What the properties of an image become.
+
+    Those that are not in the table stay.
+
+    :param name: name of the image
+    :param properties: its properties
+    """
+    lines = [_line(translations.IMAGE, key, value, properties)
+             for key, value in properties.items()
+             if translations.of(translations.IMAGE, key) is not None]
+    others = {key: value for key, value in properties.items()
+              if translations.of(translations.IMAGE, key) is None}
+    return _translated(name, translations.IMAGE, lines,
+                       {**others, **_merged(lines)}, properties)
+
+
+def _line(where: str, key: str, value: str,
+          specs: Mapping[str, str]) -> TranslatedKey:
+    found = translations.of(where, key)
+    # The table stands for several keys in one line; Nova knows all of them.
+    known = where != translations.FLAVOR or (
+        flavors.refusal(key, value) is None or _is_known(key))
+    if found is not None and (known or found.kind != translations.SAME):
+        becomes = translations.becomes(found, key, value, specs)
+        if found.is_harmless(value):
+            return TranslatedKey(key=key, value=value, kind=found.kind,
+                                 becomes=becomes, do=HARMLESS)
+        other = _contradicted(key, becomes, specs)
+        if other is not None:
+            return TranslatedKey(
+                key=key, value=value, kind=found.kind, becomes={}, lost=True,
+                do=f'{other}={specs[other]} contradicts it, and stays: '
+                   'correct it if this is what was meant')
+        return TranslatedKey(
+            key=key, value=value, kind=found.kind, becomes=becomes,
+            do=translations.advice(found, value, specs),
+            lost=found.kind in translations.LOST or not becomes)
+    if known:
+        # What is wrong with a value, "flavor lint" says.
+        return TranslatedKey(key=key, value=value, becomes={key: value},
+                             kind=translations.SAME)
+    return TranslatedKey(key=key, value=value, becomes={}, kind=UNKNOWN, lost=True,
+                         do='Nova knows no such key; "nfv-sched flavor lint" says '
+                            'whether it is like another')
+
+
+def _contradicted(key: str, becomes: Mapping[str, str],
+                  specs: Mapping[str, str]) -> str | None:
+    """A policy that is there in both spellings, with another value.
+
+    Or a CPU policy that this key never went with.
+    """
+    for each, value in becomes.items():
+        there = specs.get(each, value)
+        if each == key or there == value:
+            continue
+        if each.startswith(nfv_extra_specs.NAMESPACE) or (
+                each == 'hw:cpu_policy' and there not in _PINNED):
+            return each
+    return None
+
+
+def _told_what_floats(line: TranslatedKey, found: snapshot.Flavor,
+                      after: Mapping[str, str]) -> TranslatedKey:
+    """The line, lost if other vCPUs than the shared one would float, too.
+
+    :param line: the line of a key
+    :param found: the flavor as it was
+    :param after: its keys and values then, without errors
+    """
+    if line.key != nfv_extra_specs.SYNONYMS[nfv_extra_specs.SHARED_VCPU] or line.lost or (
+            found.extra_specs.get('hw:cpu_policy') == 'mixed'):
+        return line
+    guest = flavors.numa_topology(
+        flavors.flavor(found.name, found.vcpus, found.memory, after),
+        flavors.image({}))
+    cells = guest.cells if guest is not None else ()
+    floating = sorted(set().union(*(cell.cpuset for cell in cells))
+                      - {int(line.value)})
+    if not floating:
+        return line
+    return dataclasses.replace(line, lost=True, do=(
+        f'vCPUs {", ".join(map(str, floating))} would not be pinned any '
+        'more: Nova takes one mask, and all that it leaves out floats. Leave '
+        f'out {line.value} only, or do without real time'))
+
+
+def _is_known(key: str) -> bool:
+    return any(spec.is_of(key) for spec in flavors.specs())
+
+
+def _merged(lines: list[TranslatedKey]) -> dict[str, str]:
+    """All keys and values; those of combinations count most."""
+    found: dict[str, str] = {}
+    for line in sorted(lines, key=lambda line: line.kind ==
+                       translations.COMBINATION):
+        found.update(line.becomes)
+    return found
+
+
+def _needs_node(specs: Mapping[str, str]) -> bool:
+    """Whether there are policies that need a guest NUMA node, and none."""
+    return any(key.startswith(nfv_extra_specs.NAMESPACE) for key in specs) and not (
+        any(key in specs for key in _NODES) or
+        specs.get('hw:cpu_policy') in _PINNED)
+
+
+def _translated(name: str, where: str, lines: list[TranslatedKey],
+                after: Mapping[str, str],
+                before: Mapping[str, str]) -> Translated:
+    return Translated(
+        name=name, where=where, lines=tuple(lines), extra_specs=after,
+        set={key: value for key, value in after.items()
+             if before.get(key) != value},
+        unset=tuple([key for key in before if key not in after]))

@@ -1,0 +1,221 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""What flavors become, for people, for programs and for a shell."""
+
+from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
+import shlex
+import typing as ty
+
+from nfv_sched.ops.cli import tables
+from nfv_sched.ops.flavors import translate
+from nfv_sched.ops.flavors import translations
+from nfv_sched.ops.plans import rendering
+from nfv_sched.ops.snapshot import snapshot
+from nfv_sched import strings
+
+COLUMNS = ('Flavor', 'Key', 'Value', 'Becomes', 'Class', 'Do')
+
+#: From which on the API checks extra specs.
+VERSION = '2.86'
+_CLIENT = ('openstack', '--os-compute-api-version', VERSION, 'flavor')
+_NOTHING = '-'
+# In place of a class.
+_ERROR = 'error'
+
+
+def text(found: Sequence[translate.Translated]) -> str:
+    """A table for each flavor.
+
+    :param found: the flavors
+    """
+    parts = []
+    for each in found:
+        lost = sum(line.lost for line in each.lines)
+        head = f'{each.where.capitalize()} {each.name}: ' + (
+            'nothing to change' if not (each.set or each.unset) else
+            f'{len(each.set)} to set, {len(each.unset)} to remove')
+        if lost:
+            head += (f'; {tables.count(lost, "key")} without a counterpart '
+                     'that could be set')
+        if each.errors:
+            head += f'; {tables.count(len(each.errors), "error")} afterwards'
+        part = tables.wrapped([f'{head}.'])
+        if each.lines:
+            part += '\n' + tables.table(
+                COLUMNS[1:], [row[1:] for row in rows([each])])
+        parts.append(part)
+    return '\n'.join(parts)
+
+
+def rows(found: Sequence[translate.Translated]) -> list[Sequence[ty.Any]]:
+    """A row for each key.
+
+    :param found: the flavors
+    """
+    return [row for each in found for row in (
+        *((each.name, line.key, line.value, _pairs(line.becomes),
+           line.kind, line.do) for line in each.lines),
+        *((each.name, key, each.extra_specs.get(key, ''), _NOTHING, _ERROR,
+           text) for key, text in each.errors))]
+
+
+def document(found: Sequence[translate.Translated]) -> ty.Any:
+    """The same as dictionaries and lists.
+
+    :param found: the flavors
+    """
+    return tables.plain(list(found))
+
+
+def commands(
+    found: Sequence[translate.Translated],
+    new: Mapping[str, snapshot.Flavor] | None = None,
+) -> Iterator[str]:
+    """Return shell lines that change or create flavors and images.
+
+    The commands of a flavor with errors are comments, too.
+
+    :param new: name -> flavor that the cloud may lack and that is created
+        then; None if all flavors were read from the cloud itself
+    :returns: lines for a shell; comments begin with ``#``
+    """
+    for each in found:
+        yield rendering.comment(f'{each.where} {each.name}')
+        for line in each.lines:
+            yield from _remarks(line)
+        if each.where == translations.IMAGE:
+            yield from _clear(_image(each))
+            continue
+        flavor = None if new is None else new[each.name]
+        if flavor is not None:
+            yield from _limits(flavor)
+        steps = _create(each, flavor) if flavor is not None else _flavor(each)
+        if not each.errors:
+            yield from _clear(steps)
+            continue
+        for key, text in each.errors:
+            yield rendering.comment(f'{_ERROR} afterwards: {key}: {text}')
+        yield rendering.comment(
+            'the commands are commented out: no host takes this flavor, or '
+            'the API refuses it')
+        yield from map(rendering.comment, steps)
+
+
+def _clear(steps: Iterable[str]) -> Iterator[str]:
+    """Return commands, as comments if a terminal would not show all."""
+    lines = list(steps)
+    if all(line == strings.line(line) for line in lines):
+        yield from lines
+        return
+    yield rendering.comment(
+        'the commands are commented out: a name or value has characters that '
+        'a terminal does not show')
+    for line in lines:
+        yield rendering.comment(strings.line(line))
+
+
+def _remarks(line: translate.TranslatedKey) -> Iterator[str]:
+    """Return what to do by hand for a key, and why it is dropped."""
+    if line.key == translate.NO_KEY:
+        yield rendering.comment(line.do)
+        return
+    text = f'{line.key}={line.value}: {line.kind}'
+    if not line.becomes:
+        yield rendering.comment(
+            f'{text}, dropped' + (f'; {line.do}' if line.do else ''))
+    elif line.do and line.do != translate.HARMLESS:
+        yield rendering.comment(f'{text}; {line.do}')
+
+
+def _limits(flavor: snapshot.Flavor) -> Iterator[str]:
+    """Return what ``flavor create`` does not do."""
+    yield rendering.comment(
+        'a flavor of this name that exists keeps its size and its other '
+        'properties')
+    if not flavor.public:
+        yield rendering.comment(
+            'private: give projects access with "openstack flavor set '
+            '--project"')
+    if flavor.disabled:
+        yield rendering.comment(
+            'disabled in the file; the API cannot create it so')
+
+
+def _create(after: translate.Translated,
+            flavor: snapshot.Flavor) -> Iterator[str]:
+    """Return the commands that create a flavor unless it exists.
+
+    Properties come in a command of their own: ``flavor create`` leaves a
+    flavor without properties if they are refused, and a second run would not
+    repeat them.
+    """
+    options = ['--vcpus', flavor.vcpus, '--ram', flavor.memory,
+               '--disk', flavor.disk, '--ephemeral', flavor.ephemeral,
+               '--swap', flavor.swap,
+               '--public' if flavor.public else '--private']
+    if flavor.id:
+        options.insert(0, f'--id={flavor.id}')
+    show = shlex.join((*_CLIENT, 'show', *_named(after)))
+    create = shlex.join((
+        *_CLIENT, 'create', *map(str, options), *_named(after)))
+    yield f'if ! {show} > /dev/null 2>&1; then'
+    yield f'  {create}'
+    yield 'fi'
+    if after.extra_specs:
+        yield shlex.join((*_CLIENT, 'set', *_properties(after.extra_specs),
+                          *_named(after)))
+
+
+def _flavor(found: translate.Translated) -> Iterator[str]:
+    """Return the commands that change a flavor of the cloud.
+
+    New keys come first, so that no policy is missing at any time.
+    """
+    if found.set:
+        yield shlex.join((*_CLIENT, 'set', *_properties(found.set),
+                          *_named(found)))
+    if found.unset:
+        yield shlex.join((*_CLIENT, 'unset', *_keys(found.unset),
+                          *_named(found)))
+
+
+def _image(found: translate.Translated) -> Iterator[str]:
+    if found.set:
+        yield shlex.join(('openstack', 'image', 'set',
+                          *_properties(found.set), *_named(found)))
+    if found.unset:
+        yield shlex.join(('openstack', 'image', 'unset',
+                          *_keys(found.unset), *_named(found)))
+
+
+def _named(found: translate.Translated) -> tuple[str, str]:
+    """Return its name, which the client must not take for an option."""
+    return '--', found.name
+
+
+def _properties(pairs: Mapping[str, str]) -> Iterator[str]:
+    return _keys([f'{key}={value}' for key, value in pairs.items()])
+
+
+def _keys(keys: Sequence[str]) -> Iterator[str]:
+    for key in keys:
+        # One word where the client would take the key for an option.
+        yield from ((f'--property={key}',) if key.startswith('-')
+                    else ('--property', key))
+
+
+def _pairs(pairs: Mapping[str, str]) -> str:
+    return ', '.join(f'{key}={value}' for key, value in pairs.items()
+                     ) or _NOTHING

@@ -1,0 +1,380 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""What Helion / Titanium Carrier Grade and Intel call things, and what we do.
+
+A table of flavor keys, image properties and other names, each with what it
+becomes in Nova and nfv-sched.  Sources: validators and metadata definitions of
+Titanium, the Helion Carrier Grade guide, Intel's guide to Enhanced Platform
+Awareness.  Values are not checked here.
+"""
+
+from collections.abc import Callable
+from collections.abc import Mapping
+import re
+import typing as ty
+
+import os_traits
+from oslo_utils import strutils
+
+from nfv_sched import extra_specs
+
+#: Where a name is used.
+FLAVOR, IMAGE, SERVER, NIC, CONF = (
+    'flavor', 'image', 'server', 'NIC', 'nova.conf')
+
+#: The same key in Nova.
+SAME = 'same'
+#: Another key with the same meaning.
+RENAMED = 'renamed'
+#: Several keys together, or a key that comes close.
+COMBINATION = 'combination'
+#: Something that is set for a host, not for a flavor.
+HOST = 'host option'
+#: Something that another service does.
+SERVICE = 'other service'
+#: Nothing.
+NONE = 'none'
+#: Kinds that leave something to do by hand, or undone.
+LOST = (HOST, SERVICE, NONE)
+
+Specs = Mapping[str, str]
+#: What a key becomes: value and all keys -> keys with values.
+Becomes = Callable[[str, Specs], Specs]
+
+
+class Translation(ty.NamedTuple):
+    """What one key becomes.
+
+    :ivar where: where it is used, such as :data:`FLAVOR`
+    :ivar key: the key; ``.N`` at its end stands for a number, ``*`` for
+        anything
+    :ivar kind: :data:`SAME` and so on
+    :ivar becomes: keys and values instead of it; empty for none
+    :ivar do: what else to do, or what is lost
+    :ivar harmless: values that mean what is so anyway, besides "no"
+    """
+
+    where: str
+    key: str
+    kind: str
+    becomes: Becomes
+    do: str = ''
+    harmless: tuple[str, ...] = ()
+
+    def is_harmless(self, value: str) -> bool:
+        """Whether nothing is lost if the key is not kept.
+
+        :param value: its value
+        """
+        return self.kind != SAME and value.strip().lower() in (
+            *self.harmless, *_OFF)
+
+
+# Keys of Titanium, which was strict about PCI devices unless told otherwise.
+_WRS = ('hw:wrs:', 'sw:wrs:')
+_PCI_AFFINITY = (*extra_specs.PCI_KEYS, extra_specs.NATIVE_PCI_KEY)
+
+_OFF = ('false', 'no', 'off', 'n', 'f')
+
+
+def _same(key: str) -> Becomes:
+    """The same key and value; ``key`` is that of the table."""
+    return lambda value, specs: {key: value}
+
+
+def _nothing(value: str, specs: Specs) -> Specs:
+    return {}
+
+
+def _to(key: str) -> Becomes:
+    """The same value under another key."""
+    return lambda value, specs: {key: value}
+
+
+def _if_true(key: str, fixed: str) -> Becomes:
+    """A key with a fixed value, if the value is true.
+
+    A flavor that has the key already keeps its value.
+    """
+    return lambda value, specs: {
+        key: specs.get(key, fixed)} if is_true(value) else {}
+
+
+def is_true(value: str) -> bool:
+    """Whether a value means yes, as Nova reads it.
+
+    :param value: of an extra spec
+    """
+    return strutils.bool_from_string(value)
+
+
+def _cpu_policy(value: str, specs: Specs) -> Specs:
+    """With a shared vCPU it is ``mixed``."""
+    shared = any(key in specs for key in (
+        extra_specs.SHARED_VCPU, extra_specs.SYNONYMS[extra_specs.SHARED_VCPU]))
+    if shared and value == 'dedicated':
+        value = 'mixed'
+    return {'hw:cpu_policy': value}
+
+
+def _pages(value: str, specs: Specs) -> Specs:
+    return {'hw:mem_page_size': {
+        '2048': '2MB', '1048576': '1GB'}.get(value, value)}
+
+
+def _pci_affinity(value: str, specs: Specs) -> Specs:
+    """With Nova's own key, so that the claim cannot differ."""
+    found = {extra_specs.PCI_NUMA_AFFINITY: value}
+    native = {'strict': 'required', 'prefer': 'preferred'}.get(value)
+    if native is not None and extra_specs.NATIVE_PCI_KEY not in specs:
+        found[extra_specs.NATIVE_PCI_KEY] = native
+    return found
+
+
+def _shared_vcpu(value: str, specs: Specs) -> Specs:
+    """With CPUs of both kinds: all but this one are dedicated.
+
+    A mask of realtime vCPUs says which are dedicated, too, and Nova takes only
+    one of both.
+    """
+    found = {extra_specs.SHARED_VCPU: value, 'hw:cpu_policy': 'mixed'}
+    realtime = is_true(specs.get('hw:cpu_realtime', '')) and (
+        'hw:cpu_realtime_mask' in specs)
+    if not realtime and 'hw:cpu_dedicated_mask' not in specs:
+        found['hw:cpu_dedicated_mask'] = f'^{value}'
+    return found
+
+
+def _realtime(value: str, specs: Specs) -> Specs:
+    found = {'hw:cpu_realtime': value}
+    if is_true(value) and 'hw:emulator_threads_policy' not in specs:
+        found['hw:emulator_threads_policy'] = 'share'
+    return found
+
+
+def _features(value: str, specs: Specs) -> Specs:
+    """A trait, if there is one of this CPU feature."""
+    name = value.removeprefix('<in>').strip().upper()
+    name = {'AES': 'AESNI', 'PCLMULQDQ': 'CLMUL'}.get(name, name)
+    trait = f'HW_CPU_X86_{name.replace(".", "").replace("-", "_")}'
+    if trait in os_traits.get_traits('HW_CPU_X86_'):
+        return {f'trait:{trait}': 'required'}
+    return {'capabilities:cpu_info:features': value}
+
+
+def _tpm(value: str, specs: Specs) -> Specs:
+    """A version, without which Nova ignores the model."""
+    if not is_true(value):
+        return {}
+    if 'hw:tpm_version' in specs:
+        return {'hw:tpm_version': specs['hw:tpm_version']}
+    return {'hw:tpm_version': '2.0',
+            'hw:tpm_model': specs.get('hw:tpm_model', 'tpm-crb')}
+
+
+def _avp(value: str, specs: Specs) -> Specs:
+    if value != 'avp':
+        return {'hw_vif_model': value}
+    return {'hw_vif_model': 'virtio', 'hw_vif_multiqueue_enabled': 'true'}
+
+
+_HOST_WIDE = 'an option of [libvirt] in the nova.conf of the hosts: '
+_TRAIT = ('nova.conf of the hosts: [libvirt] cpu_mode, cpu_models; in the '
+          'flavor: trait:HW_CPU_X86_*=required for what it must have')
+_HPET = ('a property of the image: openstack image set --property '
+         'hw_time_hpet=true IMAGE')
+_NO_CACHE = 'Nova allocates no cache'
+_MASAKARI = ('Masakari restarts servers (metadata HA_Enabled of the server, '
+             'by its configuration)')
+_ISOLATE = ('Nova keeps isolate only on hosts without hyperthreading, or '
+            'with vcpu_pin_set; on others use require and twice the vCPUs')
+_PIECES = ('each guest NUMA node may have another size; 2MB or 1GB is the '
+           'same everywhere, also after a migration')
+
+_STRICT_DEVICES = (
+    f'devices were on the NUMA nodes of the guest or the server was refused; '
+    f'set {extra_specs.PCI_NUMA_AFFINITY}=strict if that is wanted')
+
+_NO_AVP = 'set hw:mem_page_size in the flavor, too'
+
+# Of a key that is no number: another "no".
+_ZERO = ('0',)
+
+_FLAVORS = (
+    ('hw:cpu_policy', SAME, _cpu_policy, ''),
+    ('hw:cpu_thread_policy', SAME, None, ''),
+    ('hw:mem_page_size', SAME, _pages, ''),
+    ('hw:numa_nodes', SAME, None, ''),
+    ('hw:numa_cpus.N', SAME, None, ''),
+    ('hw:numa_mem.N', SAME, None, ''),
+    ('hw:numa_node.N', RENAMED, _to('nfv:numa_node.N'), ''),
+    ('hw:wrs:vswitch_numa_affinity', RENAMED,
+     _to(extra_specs.VSWITCH_NUMA_AFFINITY), ''),
+    ('hw:wrs:pci_numa_affinity', RENAMED, _pci_affinity, ''),
+    ('hw:wrs:shared_vcpu', COMBINATION, _shared_vcpu, ''),
+    ('hw:wrs:min_vcpus', NONE, _nothing,
+     'a server has all its vCPUs; resize it to another flavor'),
+    ('hw:cpu_realtime', SAME, _realtime, ''),
+    ('hw:cpu_realtime_mask', SAME, None, ''),
+    ('hw:wrs:vcpu:scheduler', COMBINATION, _nothing,
+     'by hand: hw:cpu_realtime=true and hw:cpu_realtime_mask with the vCPUs '
+     'that are not to be realtime, such as ^0'),
+    ('hw:cpu_model', HOST, _nothing, _TRAIT),
+    ('hw:wrs:nested_vmx', HOST,
+     _if_true('trait:HW_CPU_X86_VMX', 'required'),
+     'hosts must pass vmx to their guests, by [libvirt] cpu_mode or '
+     'cpu_model_extra_flags', _ZERO),
+    ('hw:hpet', COMBINATION, _nothing, _HPET, _ZERO),
+    ('sw:wrs:guest:hpet', COMBINATION, _nothing, _HPET, _ZERO),
+    ('hw:cache_l3.N', NONE, _nothing, _NO_CACHE),
+    ('hw:cache_l3_code.N', NONE, _nothing, _NO_CACHE),
+    ('hw:cache_l3_data.N', NONE, _nothing, _NO_CACHE),
+    ('hw:cache_vcpus.N', NONE, _nothing, _NO_CACHE),
+    ('hw:pci_irq_affinity_mask', NONE, _nothing,
+     'interrupts of devices are not placed by Nova'),
+    ('hw:wrs:live_migration_timeout', HOST, _nothing,
+     _HOST_WIDE + 'live_migration_completion_timeout, seconds per GiB'),
+    ('hw:wrs:live_migration_max_downtime', HOST, _nothing,
+     _HOST_WIDE + 'live_migration_downtime'),
+    ('hw:wrs:live_migration_auto_converge', HOST, _nothing,
+     _HOST_WIDE + 'live_migration_permit_auto_converge', _ZERO),
+    ('hw:wrs:live_migration_tunnel', HOST, _nothing,
+     _HOST_WIDE + 'live_migration_with_native_tls (tunnelled migration is '
+     'deprecated)', _ZERO),
+    ('sw:wrs:auto_recovery', SERVICE, _nothing, _MASAKARI, _ZERO),
+    ('sw:wrs:guest:heartbeat', COMBINATION,
+     _if_true('hw:watchdog_action', 'reset'),
+     'the guest needs a watchdog daemon; other actions: poweroff, pause, '
+     'none', _ZERO),
+    ('sw:wrs:vtpm', COMBINATION, _tpm,
+     'hosts need [libvirt] swtpm_enabled and the key manager', _ZERO),
+    ('sw:wrs:srv_grp_messaging', NONE, _nothing,
+     'guests of a server group talk over a network', _ZERO),
+    ('hw:wrs:nic_isolation', NONE, _nothing,
+     'see hw:mem_page_size and port security', _ZERO),
+    ('aggregate_instance_extra_specs:storage', SAME, None,
+     'needs AggregateInstanceExtraSpecsFilter, and storage in the metadata '
+     'of aggregates'),
+    ('pci_passthrough:alias', SAME, None, ''),
+    ('quota:disk_*', SAME, None, ''),
+    # Intel
+    ('hw:capabilities:cpu_info:features', COMBINATION, _features, ''),
+    ('hw:numa_mempolicy', NONE, _nothing,
+     'memory is always taken strictly from the NUMA nodes of the guest',
+     ('strict',)),
+)
+
+_IMAGES = (
+    ('hw_mem_page_size', SAME, None, ''),
+    ('hw_cpu_policy', SAME, None, ''),
+    ('hw_cpu_thread_policy', SAME, None, ''),
+    ('hw_numa_nodes', SAME, None, ''),
+    ('hw_numa_cpus.N', SAME, None, ''),
+    ('hw_numa_mem.N', SAME, None, ''),
+    ('hw_cpu_realtime_mask', SAME, None, ''),
+    ('hw_vif_multiqueue_enabled', SAME, None, ''),
+    ('hw_vif_model', COMBINATION, _avp, ''),
+    ('hw_numa_node.N', NONE, _nothing,
+     'set nfv:numa_node.N in the flavor: this property cannot reach Nova\'s '
+     'objects, so nfv-sched cannot read it'),
+    ('hw_cpu_model', HOST, _nothing, _TRAIT),
+    ('hw_wrs_live_migration_timeout', HOST, _nothing,
+     _HOST_WIDE + 'live_migration_completion_timeout, seconds per GiB'),
+    ('hw_wrs_live_migration_max_downtime', HOST, _nothing,
+     _HOST_WIDE + 'live_migration_downtime'),
+    ('hw_wrs_*', NONE, _nothing, 'remove it'),
+    ('sw_wrs_auto_recovery', SERVICE, _nothing, _MASAKARI, _ZERO),
+    ('sw_wrs_*', NONE, _nothing, 'remove it'),
+)
+
+_OTHERS = (
+    (SERVER, 'sw:wrs:recovery_priority', NONE, _nothing,
+     'metadata that nothing reads'),
+    (NIC, 'vif-model=pci-sriov', RENAMED, _nothing,
+     'a port with vnic_type=direct'),
+    (NIC, 'vif-model=pci-passthrough', RENAMED, _nothing,
+     'a port with vnic_type=direct-physical'),
+    (CONF, 'pci_passthrough_whitelist', RENAMED, _nothing,
+     '[pci] device_spec'),
+    (CONF, 'pci_alias', RENAMED, _nothing, '[pci] alias'),
+    (CONF, 'scheduler_default_filters', RENAMED, _nothing,
+     '[filter_scheduler] enabled_filters'),
+)
+
+#: All of it.
+TABLE = tuple(
+    [Translation(where, key, kind, becomes or _same(key), *rest)
+     for where, rows in ((FLAVOR, _FLAVORS), (IMAGE, _IMAGES))
+     for key, kind, becomes, *rest in rows] +
+    [Translation(*row) for row in _OTHERS])
+
+
+def of(where: str, key: str) -> Translation | None:
+    """What the table says of a key.
+
+    :param where: where it is used
+    :param key: the key
+    :returns: None if it says nothing
+    """
+    return next((each for each in TABLE if each.where == where and
+                 _match(each.key, key) is not None), None)
+
+
+def becomes(found: Translation, key: str, value: str,
+            specs: Specs) -> dict[str, str]:
+    """What a key becomes.
+
+    :param found: what the table says of it
+    :param key: the key
+    :param value: its value
+    :param specs: all keys and values
+    :returns: keys and values instead of it
+    """
+    varying = _match(found.key, key) or ''
+    return {_PLACE.sub(lambda _match: varying, each): new
+            for each, new in found.becomes(value, specs).items()}
+
+
+def advice(found: Translation, value: str, specs: Specs) -> str:
+    """What else to do about a key.
+
+    :param found: what the table says of it
+    :param value: its value
+    :param specs: all keys and values
+    """
+    if found.key == 'pci_passthrough:alias' and (
+            any(key.startswith(_WRS) for key in specs) and
+            specs.keys().isdisjoint(_PCI_AFFINITY)):
+        return _STRICT_DEVICES
+    more = {('hw:cpu_thread_policy', 'isolate'): _ISOLATE,
+            ('hw:mem_page_size', 'large'): _PIECES,
+            ('hw:mem_page_size', 'any'): _PIECES,
+            ('hw_vif_model', 'avp'): _NO_AVP}
+    return more.get((found.key, value), found.do)
+
+
+# What varies in a key of the table.
+_PLACE = re.compile(r'(?<=\.)N$|\*$')
+
+
+def _match(known: str, key: str) -> str | None:
+    """What stands in a key where one of the table varies; None if not it."""
+    if known.endswith('.N'):
+        begin, pattern = known[:-1], '[0-9]+'
+    elif known.endswith('*'):
+        begin, pattern = known[:-1], '.*'
+    else:
+        return '' if known == key else None
+    rest = key.removeprefix(begin)
+    if not key.startswith(begin) or not re.fullmatch(pattern, rest):
+        return None
+    return rest

@@ -1,0 +1,502 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The commands ``nfv-sched host list``, ``host show`` and ``host map``."""
+
+import argparse
+from collections.abc import Callable
+from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Sequence
+import operator
+import typing as ty
+
+from cliff import columns as cliff_columns
+
+from nfv_sched.ops import atomic_file
+from nfv_sched.ops.cli import base
+from nfv_sched.ops.cloud import source
+from nfv_sched.ops.hosts import facts
+from nfv_sched import strings
+
+if ty.TYPE_CHECKING:
+    from nfv_sched.ops.hosts import values
+    from nfv_sched.ops.snapshot import snapshot
+
+_LIST_EPILOG = f"""\
+Columns of a NUMA node:
+
+- Switch: whether the virtual switch is there: yes, no, or nothing if no node
+  of the host has the label
+- pCPUs used: CPUs for pinned guests: used and total
+- Largest fit: most vCPUs of a pinned guest with one NUMA node and no thread
+  policy that Nova would accept there, whatever its memory
+- Shared used: shared vCPUs, and how many the shared CPUs take at the CPU
+  allocation ratio
+- 2M used, 1G used: pages used, and all but reserved ones; small pages in MiB
+- VFs used: used ones near it, and all
+
+A row without a node is for what has none: a host that reports no NUMA nodes,
+and guests without NUMA topology, which float over all its shared CPUs; their
+memory is small pages, of those that are left beyond the platform's. Ports
+used, of the virtual switch and with their limit, are those of the host. With
+-f csv, json, value or yaml, used and all are columns of their own.
+
+examples:
+  nfv-sched host list --sort worst
+  nfv-sched host list --host 'compute-1*' --from cloud.json.gz
+  nfv-sched host list --aggregate dpdk -f json
+
+{source.EXIT_CODES}"""
+
+_SHOW_EPILOG = f"""\
+For each core, the CPUs and whose they are: a vCPU of a guest, the emulator
+threads of a guest, idle because the guest beside it wants the core for itself,
+shared, or free; "unknown guest" is what Nova's record of the host has as taken
+though no server on the host has it. With -f json or yaml everything is a value
+of its own.
+
+{facts.EPILOG}
+
+examples:
+  nfv-sched host show compute-3
+  nfv-sched host show compute-3 --facts machines
+  nfv-sched host show compute-3 --from cloud.json.gz -f json
+
+{source.EXIT_CODES}"""
+
+_MAP_EPILOG = f"""\
+Letters stand for the guests with pinned CPUs of a host, the oldest is A. Hosts
+and guests are always in the same order, so two maps can be compared.
+
+html is one file that needs nothing else: an index of the hosts, those first
+whose free CPUs are most scattered, and a section for each host. What the mouse
+points at is explained. svg is the same as a picture, text is for terminals.
+
+{facts.EPILOG}
+
+examples:
+  nfv-sched host map
+  nfv-sched host map --format html -o map.html
+  nfv-sched host map --format html -o map.html --facts machines
+  nfv-sched host map --host compute-3 --format svg -o compute-3.svg
+  nfv-sched host map --from cloud.json.gz --aggregate dpdk
+
+{source.EXIT_CODES}"""
+
+#: What the rows can be sorted by, the best last for "worst".
+_STDOUT = '/dev/stdout'
+
+_ORDERS: dict[str, Callable[['values.HostView'], tuple]] = {
+    'name': lambda view: (),
+    'free': lambda view: (-view.free,),
+    'fit': lambda view: (-view.largest_fit,),
+    'worst': lambda view: view.order,
+}
+SORTS = tuple(_ORDERS)
+
+
+def _chosen(cloud: 'snapshot.Cloud',
+            parsed_args: argparse.Namespace) -> list['snapshot.Host']:
+    """The hosts that a command line wants."""
+    return source.hosts(cloud, parsed_args.host, parsed_args.az,
+                        parsed_args.aggregate)
+
+
+class ListHost(source.Looking, base.Lister):
+    """List the NUMA nodes of hosts: what is used, free, and fits.
+
+    A row for each NUMA node.
+    """
+
+    epilog = _LIST_EPILOG
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        source.add_hosts(parser)
+        parser.add_argument(
+            '--sort', choices=SORTS, default='name',
+            help='order of the hosts: by name, most free pinned CPUs first, '
+                 'largest fit first, or those first whose free CPUs are most '
+                 'scattered over their nodes (default: name)')
+        return parser
+
+    def take_action(self, parsed_args):
+        cloud = self.cloud(parsed_args)
+        # Nova is imported by now only if somebody wants this command.
+        from nfv_sched.ops.hosts import view
+        views = sorted(view.views(cloud, _chosen(cloud, parsed_args)),
+                       key=_ORDERS[parsed_args.sort])
+        sizes = sorted({pages.size for host in views for node in host.nodes
+                        for pages in node.node.pages})
+        if parsed_args.formatter == 'table':
+            return _table(views, sizes)
+        lists = parsed_args.formatter in ('json', 'yaml')
+        return _machine(views, sizes, list if lists else ', '.join)
+
+
+Table = tuple[Sequence[str], list[tuple]]
+
+
+def _table(views: Iterable['values.HostView'],
+           sizes: Sequence[int]) -> Table:
+    """Columns and rows for people."""
+    from nfv_sched.ops.hosts import rendering
+    columns = ('Host', 'State', 'Node', 'Switch', 'pCPUs used',
+               'Largest fit', 'Shared used',
+               *(f'{rendering.page_column(size)} used' for size in sizes),
+               'VFs used', 'Ports used', 'Guests')
+    rows = []
+    for view in views:
+        # In each row: a row has to be right wherever it is sorted to.
+        host = (view.title, view.state)
+        ports = _of(view.ports, view.port_limit)
+        for node in view.nodes:
+            pages = {each.size: each for each in node.node.pages}
+            rows.append((
+                *host, node.node.number, _yes(node.switch),
+                f'{node.used}/{len(node.node.dedicated)}', node.largest_fit,
+                f'{node.node.shared_used}/{node.shared_limit}',
+                *(rendering.page_cell(pages[size]) if size in pages else '-'
+                  for size in sizes),
+                '{2}/{1}'.format(*node.devices_of('VF')), ports,
+                ', '.join(rendering.guest_on(guest, node)
+                          for guest in node.guests)))
+        if view.floating or not view.nodes:
+            rows.append((
+                *host, '-', '', '', '', _whole_shared(view),
+                *(_floating_memory(view, size) for size in sizes), '', ports,
+                ', '.join(guest.label for guest in view.floating)))
+    return columns, rows
+
+
+def _yes(value: bool | None) -> str:
+    return '' if value is None else 'yes' if value else 'no'
+
+
+def _of(used: int | None, limit: int | None) -> str:
+    return f'{"?" if used is None else used}/' \
+           f'{"unlimited" if limit is None else limit}'
+
+
+def _floating_memory(view: 'values.HostView', size: int) -> str:
+    """Return the small pages of servers without NUMA topology, and all."""
+    small = view.small_pages
+    if small is None or small.size != size:
+        return ''
+    return f'{small.floating}/{small.available}'
+
+
+def _whole_shared(view: 'values.HostView') -> str:
+    """Shared vCPUs of what is on no NUMA node."""
+    if not view.nodes:
+        return f'{view.host.vcpus_used}/{view.shared_limit}'
+    return str(sum(guest.vcpus for guest in view.floating))
+
+
+def _machine(views: Iterable['values.HostView'],
+             sizes: Sequence[int],
+             names: Callable[[Iterable[str]], ty.Any]) -> Table:
+    """Columns and rows for programs: a number in each cell.
+
+    :param names: what makes a cell of several names
+    """
+    from nfv_sched.ops.hosts import rendering
+    columns = (
+        'Host', 'State', 'Node', 'Switch', 'pCPUs used', 'pCPUs',
+        'Largest fit', 'Shared vCPUs', 'Shared vCPU limit', 'Memory used MiB',
+        'Memory MiB',
+        *(f'{rendering.page_size(size)} pages{text}' for size in sizes
+          for text in (' free', '', ' used')),
+        'VFs free', 'VFs', 'VFs used', 'Ports', 'Port limit', 'Networks',
+        'Guests')
+    rows: list[tuple] = []
+    for view in views:
+        ports = (view.ports, view.port_limit)
+        for node in view.nodes:
+            pages = {each.size: each for each in node.node.pages}
+            rows.append((
+                view.title, view.state, node.node.number, node.switch,
+                node.used, len(node.node.dedicated), node.largest_fit,
+                node.node.shared_used, node.shared_limit,
+                node.node.memory_used, node.node.memory,
+                *(count(pages[size]) if size in pages else None
+                  for size in sizes
+                  for count in (operator.attrgetter('free'),
+                                operator.attrgetter('usable'),
+                                rendering.used_pages)),
+                *node.devices_of('VF'), *ports, names(node.networks),
+                names([guest.label for guest in node.guests])))
+        if view.floating or not view.nodes:
+            whole = not view.nodes
+            rows.append((
+                view.title, view.state, None, None, None, None, None,
+                view.host.vcpus_used if whole else
+                sum(guest.vcpus for guest in view.floating),
+                view.shared_limit if whole else None,
+                view.host.memory_used if whole else
+                sum(guest.memory for guest in view.floating),
+                view.host.memory if whole else
+                view.small_pages and view.small_pages.available,
+                *(None for _size in sizes for _count in range(3)),
+                None, None, None, *ports, names([]),
+                names([guest.label for guest in view.floating])))
+    return columns, rows
+
+
+class _NamesColumn(cliff_columns.FormattableColumn):
+    """Names: a text for people, a list for programs."""
+
+    def human_readable(self) -> str:
+        return strings.line(', '.join(self._value))
+
+    def machine_readable(self) -> list[str]:
+        return list(self._value)
+
+
+class _NumberColumn(cliff_columns.FormattableColumn):
+    """A number, or None if it is not known."""
+
+    def human_readable(self) -> str:
+        return 'not known' if self._value is None else str(self._value)
+
+
+class _LinesColumn(cliff_columns.FormattableColumn):
+    """Text in lines for people, and values for programs.
+
+    :param value: (lines, values)
+    """
+
+    def human_readable(self) -> str:
+        return '\n'.join(map(strings.line, self._value[0]))
+
+    def machine_readable(self) -> ty.Any:
+        return self._value[1]
+
+
+class _WithFacts(source.Looking):
+    """Part of a subcommand that may have facts about machines."""
+
+    def views(
+        self, parsed_args: argparse.Namespace,
+        chosen: Callable[['snapshot.Cloud'], list['snapshot.Host']],
+    ) -> tuple['snapshot.Cloud', Sequence['values.HostView']]:
+        """The cloud, and some of its hosts.
+
+        :param chosen: tells which
+        """
+        files = facts.listed(parsed_args.facts)
+        cloud = self.cloud(parsed_args)
+        found = chosen(cloud)
+        machines = facts.machines(files, cloud, found, self._warn)
+        # Nova is imported by now only if somebody wants this command.
+        from nfv_sched.ops.hosts import view
+        return cloud, view.views(cloud, found, machines)
+
+    def _warn(self, text: str) -> None:
+        self.app.stderr.write(f'warning: {" ".join(text.split())}\n')
+
+
+class ShowHost(_WithFacts, base.ShowOne):
+    """Show a host: each core and whose it is, memory, devices, guests."""
+
+    epilog = _SHOW_EPILOG
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument('host', metavar='HOST', help='its name')
+        facts.add(parser)
+        return parser
+
+    def take_action(self, parsed_args):
+        _cloud, (host,) = self.views(
+            parsed_args, lambda cloud: _named(cloud, parsed_args.host))
+        return tuple(zip(*_facts(host)))
+
+
+def _named(cloud: 'snapshot.Cloud', name: str) -> list['snapshot.Host']:
+    """The one host of a name.
+
+    :raises NotThereError: if there is none
+    :raises UsageError: if there are several
+    """
+    from nfv_sched.ops.hosts import view
+    titles = view.titles(cloud.hosts)
+    found = [host for host in cloud.hosts if name in (
+        titles[host.uuid], host.uuid)] or [
+        host for host in cloud.hosts if host.name == name]
+    if not found:
+        raise source.NotThereError(f'no host {name!r}')
+    if len(found) > 1:
+        raise source.UsageError(
+            f'several compute nodes of host {name!r}: ' +
+            ', '.join(titles[host.uuid] for host in found))
+    return found
+
+
+def _facts(view: 'values.HostView') -> Iterator[tuple[str, ty.Any]]:
+    """Names and values of what is known of a host."""
+    from nfv_sched.ops.hosts import rendering
+    host = view.host
+    state = view.state
+    if host.disabled_reason:
+        state += f' ({host.disabled_reason})'
+    yield 'Host', view.title
+    yield 'State', state
+    if host.cell:
+        yield 'Cell', host.cell
+    yield 'Availability zone', host.zone
+    yield 'Aggregates', _NamesColumn(host.aggregates)
+    yield 'pCPUs', _numbers(
+        f'{view.used} of {view.dedicated} used; largest fit '
+        f'{view.largest_fit}',
+        used=view.used, total=view.dedicated, largest_fit=view.largest_fit,
+        wholeness=view.wholeness)
+    yield 'Memory MiB', _numbers(f'{host.memory_used} of {host.memory} used',
+                                 used=host.memory_used, total=host.memory)
+    small = view.small_pages
+    if small is not None:
+        yield 'Small pages MiB', _numbers(
+            rendering.small_pages(small), size_kib=small.size, total=small.total,
+            reserved=small.reserved, used_on_nodes=small.on_nodes,
+            used_without_nodes=small.floating, free=small.free)
+    yield 'Ports', _numbers(_of(view.ports, view.port_limit),
+                            used=view.ports, limit=view.port_limit)
+    network = host.network
+    yield 'DHCP servers', _NumberColumn(network and network.dhcp_servers)
+    yield 'Routers', _NumberColumn(network and network.routers)
+    yield 'CPUs not for guests', _NumberColumn(view.hidden)
+    yield 'Notes', _LinesColumn((view.notes, list(view.notes)))
+    for node in view.nodes:
+        yield f'Node {node.node.number}', _LinesColumn((
+            list(_node_lines(node)), _node_values(node)))
+    if view.devices:
+        yield 'Devices without node', _devices(view.devices)
+    yield 'Guests', _LinesColumn((
+        [rendering.guest(guest) for guest in view.guests],
+        [_guest_values(guest) for guest in view.guests]))
+
+
+def _numbers(text: str, **numbers) -> _LinesColumn:
+    return _LinesColumn(([text], numbers))
+
+
+def _devices(groups: Sequence['values.DeviceGroup']) -> _LinesColumn:
+    from nfv_sched.ops.hosts import rendering
+    return _LinesColumn(([rendering.devices(group) for group in groups],
+                         [_device_values(group) for group in groups]))
+
+
+def _device_values(group: 'values.DeviceGroup') -> dict[str, ty.Any]:
+    return {'name': group.name, 'kind': group.kind, 'free': group.free,
+            'used': group.used, 'total': group.total,
+            'guests': list(group.guests)}
+
+
+def _node_lines(view: 'values.NodeView') -> Iterator[str]:
+    """A NUMA node for people."""
+    from nfv_sched.ops.hosts import rendering
+    node = view.node
+    here = [text for text in (
+        'virtual switch' if view.switch else '',
+        f'networks {", ".join(view.networks)}' if view.networks else '',
+        f'places {", ".join(view.places)}' if view.places else '',
+        'tunnel endpoint' if node.tunneled else '') if text]
+    if here:
+        yield f'here: {"; ".join(here)}'
+    yield (f'pCPUs: {view.used} of {len(node.dedicated)} used; largest fit '
+           f'{view.largest_fit}')
+    if node.shared:
+        yield (f'shared vCPUs: {node.shared_used} of {view.shared_limit} on '
+               f'{strings.count(len(node.shared), "CPU")}')
+    for pages in node.pages:
+        yield f'{rendering.page_size(pages.size)} pages: {rendering.pages(pages)}'
+    if not node.pages:
+        yield f'memory: {node.memory_used} of {node.memory} MiB used'
+    for group in view.devices:
+        yield f'device: {rendering.devices(group)}'
+    yield from rendering.core_lines(view.cores)
+
+
+def _node_values(view: 'values.NodeView') -> dict[str, ty.Any]:
+    """A NUMA node for programs."""
+    node = view.node
+    return {
+        'number': node.number, 'socket': node.socket, 'switch': view.switch,
+        'networks': list(view.networks), 'places': list(view.places),
+        'tunnel_endpoint': node.tunneled, 'pcpus_used': view.used,
+        'pcpus': len(node.dedicated), 'largest_fit': view.largest_fit,
+        'shared_vcpus': node.shared_used,
+        'shared_vcpu_limit': view.shared_limit,
+        'shared_cpus': sorted(node.shared), 'memory_used_mib':
+            node.memory_used, 'memory_mib': node.memory,
+        'pages': [{'size_kib': pages.size, 'total': pages.total,
+                   'used': pages.used, 'reserved': pages.reserved}
+                  for pages in node.pages],
+        'devices': [_device_values(group) for group in view.devices],
+        'cores': [[{
+            'cpu': thread.cpu, 'state': thread.state.value,
+            'owners': [{'server': owner.guest.uuid,
+                        'name': owner.guest.label, 'vcpu': owner.vcpu}
+                       for owner in thread.owners],
+        } for thread in core] for core in view.cores],
+        'guests': [guest.uuid for guest in view.guests],
+    }
+
+
+def _guest_values(guest: 'values.GuestView') -> dict[str, ty.Any]:
+    """A guest for programs."""
+    return {
+        'uuid': guest.uuid, 'name': guest.name, 'project': guest.project,
+        'flavor': guest.flavor, 'state': guest.state, 'vcpus': guest.vcpus,
+        'memory_mib': guest.memory, 'remote': list(guest.remote),
+        'nodes': [{'node': part.node, 'pinned_vcpus': part.dedicated,
+                   'shared_vcpus': part.shared, 'memory_mib': part.memory,
+                   'page_size_kib': part.page_size}
+                  for part in guest.parts],
+    }
+
+
+class MapHost(_WithFacts, base.Command):
+    """Draw a map of hosts: each core and whose it is, memory, devices."""
+
+    epilog = _MAP_EPILOG
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        source.add_hosts(parser)
+        parser.add_argument(
+            '--format', choices=('text', 'svg', 'html'), default='text',
+            help='of the map (default: text)')
+        parser.add_argument(
+            '-o', '--output', metavar='FILE',
+            help='where to write it; a file that is there is replaced '
+                 '(default: standard output)')
+        facts.add(parser)
+        return parser
+
+    def take_action(self, parsed_args) -> None:
+        cloud, views = self.views(
+            parsed_args, lambda cloud: _chosen(cloud, parsed_args))
+        from nfv_sched.ops.hosts.map import page
+        from nfv_sched.ops.hosts.map import picture
+        from nfv_sched.ops.hosts.map import text
+        render = {'text': text.render, 'svg': picture.render,
+                  'html': page.render}[parsed_args.format]
+        pieces = render(cloud, views)
+        if parsed_args.output in (None, _STDOUT):
+            self.app.stdout.writelines(pieces)
+            return
+        try:
+            atomic_file.write(parsed_args.output, lambda opened: (
+                opened.writelines(piece.encode() for piece in pieces)))
+        except atomic_file.WriteError as exc:
+            raise source.CloudUnreadError(str(exc)) from exc

@@ -1,0 +1,165 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The cores of a host NUMA node, whose their threads are, and what fits."""
+
+from collections.abc import Iterable
+from collections.abc import Mapping
+from collections.abc import Sequence
+
+from nfv_sched.host import occupancy
+from nfv_sched.ops.hosts import values
+from nfv_sched.ops.snapshot import occupied
+from nfv_sched.ops.snapshot import snapshot
+
+#: A server, and what it has on one NUMA node.
+Tenancy = tuple[values.GuestView, snapshot.GuestNode]
+
+
+def largest_fit(node: snapshot.Node) -> int:
+    """Most pinned vCPUs of a guest with one NUMA node that fits here.
+
+    That is what Nova's fit accepts, for a guest without thread policy whose
+    memory is of a page size that has room.
+
+    :param node: a NUMA node of a host
+    :returns: 0 without free memory
+    """
+    return len(node.free) if _has_memory(node) else 0
+
+
+def _has_memory(node: snapshot.Node) -> bool:
+    """Whether there is room for the smallest guest, which has 1 MiB."""
+    if not node.pages:
+        return node.memory > node.memory_used
+    return any(pages.free * pages.size >= max(pages.size, 1024)
+               for pages in node.pages)
+
+
+def siblings(node: snapshot.Node,
+             facts: Iterable[frozenset[int]] = ()) -> list[list[int]]:
+    """CPUs of each physical core, in order.
+
+    :param node: a NUMA node of a host
+    :param facts: CPUs of each core that facts about the machine have there;
+        without them only CPUs for guests are known
+    """
+    cpus = node.shared | node.dedicated
+    cores = [*node.siblings,
+             *(frozenset([cpu]) for cpu in cpus.difference(*node.siblings))]
+    for core in facts:
+        cpus |= core
+        same = [each for each in cores if each & core]
+        cores = [each for each in cores if not each & core]
+        cores.append(core.union(*same))
+    return sorted(filter(None, (sorted(core & cpus) for core in cores)))
+
+
+def cores(node: snapshot.Node, tenancies: Sequence[Tenancy],
+          facts: Iterable[frozenset[int]] = (),
+          ) -> tuple[tuple[values.Thread, ...], ...]:
+    """The threads of each core of a NUMA node.
+
+    :param node: a NUMA node of a host
+    :param tenancies: the guests that have a part of it
+    :param facts: see :func:`siblings`
+    """
+    pinned, reserved = _owners(tenancies)
+    occupied_cpus = occupancy.total(occupied.shares(
+        [node], [part for _guest, part in tenancies])).cpus
+    return tuple(
+        tuple(_thread(node, cpu, pinned, reserved, cpu in occupied_cpus)
+              for cpu in core)
+        for core in siblings(node, facts))
+
+
+def _owners(tenancies: Iterable[Tenancy]) -> tuple[
+        dict[int, list[values.CPUOwner]], dict[int, list[values.CPUOwner]]]:
+    """CPU -> who is pinned to it; and whose emulator threads it is for."""
+    pinned: dict[int, list[values.CPUOwner]] = {}
+    reserved: dict[int, list[values.CPUOwner]] = {}
+    for guest, part in tenancies:
+        for vcpu, cpu in sorted(part.pins.items()):
+            pinned.setdefault(cpu, []).append(values.CPUOwner(
+                guest=guest, vcpu=vcpu))
+        for cpu in part.reserved:
+            reserved.setdefault(cpu, []).append(values.CPUOwner(guest=guest))
+    return pinned, reserved
+
+
+def _thread(node: snapshot.Node, cpu: int,
+            pinned: Mapping[int, list[values.CPUOwner]],
+            reserved: Mapping[int, list[values.CPUOwner]],
+            is_taken: bool) -> values.Thread:
+    """A CPU and what it is.
+
+    :param is_taken: whether a guest occupies it, be it to leave it idle
+    """
+    owners = tuple(pinned.get(cpu, [])) + tuple(reserved.get(cpu, []))
+    state = values.CPUState
+    if len(owners) > 1:
+        found = state.CONFLICT
+    elif owners:
+        found = state.GUEST if cpu in pinned else state.EMULATOR
+    elif cpu in node.pinned:
+        found = state.IDLE if is_taken else state.UNKNOWN
+    elif cpu in node.dedicated:
+        found = state.FREE
+    elif cpu in node.shared:
+        found = state.SHARED
+    else:
+        found = state.OTHER
+    return values.Thread(cpu=cpu, state=found, owners=owners)
+
+
+def problems(node: snapshot.Node,
+             tenancies: Sequence[Tenancy]) -> list[str]:
+    """What Nova's record of a NUMA node and those of its guests contradict in.
+
+    :param node: a NUMA node of a host
+    :param tenancies: the guests that have a part of it
+    """
+    pinned, reserved = _owners(tenancies)
+    threads = [thread for core in cores(node, tenancies) for thread in core]
+    where = f'node {node.number}'
+    found = []
+    for state, text in (
+            (values.CPUState.UNKNOWN, 'taken by a guest that is not known, '
+                                   'such as one that is being moved'),
+            (values.CPUState.CONFLICT, 'taken by several guests')):
+        cpus = [thread.cpu for thread in threads if thread.state is state]
+        if cpus:
+            found.append(f'{where}: CPU {ranges(cpus)} {text}')
+    taken = pinned.keys() | reserved.keys()
+    free = taken & node.free
+    if free:
+        found.append(f'{where}: CPU {ranges(free)} of a guest, but free by '
+                     'the record of the host')
+    beyond = taken - node.dedicated
+    if beyond:
+        found.append(f'{where}: CPU {ranges(beyond)} of a guest, but not '
+                     'for pinned guests here')
+    return found
+
+
+def ranges(numbers: Iterable[int]) -> str:
+    """Numbers as lists of CPUs are written, such as ``0-3,8``.
+
+    :param numbers: in any order
+    """
+    parts: list[list[int]] = []
+    for number in sorted(numbers):
+        if parts and parts[-1][1] == number - 1:
+            parts[-1][1] = number
+        else:
+            parts.append([number, number])
+    return ','.join(str(first) if first == last else f'{first}-{last}'
+                    for first, last in parts)

@@ -1,0 +1,82 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The PCI devices of a host, by NIC and by NUMA node."""
+
+from collections.abc import Collection
+from collections.abc import Container
+from collections.abc import Mapping
+
+from nfv_sched.ops.hosts import values
+from nfv_sched.ops.snapshot import snapshot
+
+_KINDS = {'type-VF': 'VF', 'type-PF': 'PF', 'type-PCI': 'PCI',
+          'vdpa': 'vDPA'}
+_GONE = ('removed', 'deleted')
+_USED = ('claimed', 'allocated')
+
+
+def grouped(
+    devices: Collection[snapshot.Device], labels: Mapping[str, str],
+) -> dict[int | None, tuple[values.DeviceGroup, ...]]:
+    """PCI devices by NUMA node: those of a PF together, others by product.
+
+    Those that are gone do not count, nor does a PF whose VFs are had instead.
+
+    :param devices: those of a host
+    :param labels: UUID of a server -> its label
+    """
+    found: dict[int | None, dict[tuple[str, str],
+                                 list[snapshot.Device]]] = {}
+    for device in devices:
+        if device.status not in _GONE:
+            found.setdefault(device.node, {}).setdefault(
+                _key(device), []).append(device)
+    parents = {device.parent for device in devices}
+    return {node: tuple(_group(key, members, labels)
+                        for key, members in sorted(groups.items())
+                        if not _is_for_vfs(members, parents))
+            for node, groups in found.items()}
+
+
+def _is_for_vfs(members: list[snapshot.Device],
+                parents: Container[str | None]) -> bool:
+    """Whether it is a PF that is not to be had, because its VFs are."""
+    (first, *others) = members
+    return (not others and first.kind == 'type-PF' and
+            first.address in parents and
+            first.status not in ('available', *_USED))
+
+
+def _key(device: snapshot.Device) -> tuple[str, str]:
+    """Name and kind of the group that a device is of."""
+    kind = _KINDS.get(device.kind, device.kind)
+    product = f'{device.vendor}:{device.product}'
+    if device.kind == 'type-PF':
+        return device.address, kind
+    if device.kind == 'type-PCI':
+        return product, kind
+    return device.parent or product, kind
+
+
+def _group(key: tuple[str, str], members: list[snapshot.Device],
+           labels: Mapping[str, str]) -> values.DeviceGroup:
+    name, kind = key
+    servers = {device.server for device in members
+               if device.status in _USED}
+    known = sorted(labels[server] for server in servers
+                   if server in labels)
+    unknown = len(servers) > len(known)
+    return values.DeviceGroup(
+        name=name, kind=kind, total=len(members),
+        free=sum(device.status == 'available' for device in members),
+        used=sum(device.status in _USED for device in members),
+        guests=(*known, *(['unknown guest'] if unknown else [])))

@@ -1,0 +1,136 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Facts about the machines of hosts, from files named after them.
+
+Nova knows only CPUs for guests; see :mod:`nfv_sched.ops.hosts.machines`.
+"""
+
+import argparse
+import collections
+from collections.abc import Callable
+from collections.abc import Iterable
+from collections.abc import Mapping
+import os
+import typing as ty
+
+from nfv_sched.ops.cloud import source
+from nfv_sched.ops.machine import facts
+from nfv_sched.ops.machine import read
+from nfv_sched.ops.machine import values
+
+if ty.TYPE_CHECKING:
+    from nfv_sched.ops.snapshot import snapshot
+
+#: For the help of a command.
+EPILOG = """\
+CPUs in none of Nova's sets, such as those of the platform or the virtual
+switch, Nova does not know. With --facts, a file of DIR named HOST.json or HOST
+tells all CPUs of that host: what lscpu or Ironic say of it, as host profile
+reads it. CPUs that are not Nova's then stand on their NUMA node, beside their
+siblings. Of several compute nodes of a service, as Ironic has them, HOST is
+the name of the compute node. Without a file, or with one that contradicts
+Nova, which is told, a host is shown as it is without --facts."""
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Add the option for the folder.
+
+    :param parser: of a subcommand
+    """
+    parser.add_argument(
+        '--facts', metavar='DIR',
+        help='a folder with a file for each host, HOST.json or HOST, of '
+             'lscpu or Ironic, that tells its CPUs, also those in none of '
+             "Nova's sets; hosts without a file are shown without them")
+
+
+def listed(folder: str | None) -> dict[str, str] | None:
+    """The files of a folder: name -> path; None without one.
+
+    :param folder: that of the command line
+    :raises UnreadError: if it cannot be read
+    """
+    if folder is None:
+        return None
+    try:
+        return {name: os.path.join(folder, name)
+                for name in os.listdir(folder)}
+    except OSError as exc:
+        raise source.CloudUnreadError(
+            f'{folder}: {exc.strerror or exc}') from exc
+
+
+def machines(
+    files: Mapping[str, str] | None, cloud: 'snapshot.Cloud',
+    hosts: Iterable['snapshot.Host'], warn: Callable[[str], ty.Any],
+) -> dict[str, values.Machine]:
+    """UUID of each host with facts that can be true -> its machine.
+
+    :param files: what :func:`listed` returned
+    :param cloud: the cloud
+    :param hosts: those of its hosts that are wanted
+    :param warn: is called with what contradicts Nova, a line for each host;
+        and if no file is of a host
+    :raises UnreadError: if a file cannot be read
+    """
+    if files is None:
+        return {}
+    # Nova is imported by now only if somebody wants this command.
+    from nfv_sched.ops.hosts import machines as host_machines
+    from nfv_sched.ops.hosts import view
+    counts = collections.Counter(host.name for host in cloud.hosts)
+    titles = view.titles(cloud.hosts)
+    found, some = {}, False
+    for host in hosts:
+        path = _path(files, host.name if counts[host.name] == 1
+                     else host.hypervisor)
+        if path is None:
+            continue
+        some = True
+        machine = _machine(path)
+        wrong = list(host_machines.contradictions(host, machine))
+        if wrong:
+            warn(f'{titles[host.uuid]} is shown without {path}, which '
+                 f'contradicts Nova: {"; ".join(wrong)}')
+        else:
+            found[host.uuid] = machine
+    if not some:
+        warn('no file of --facts is named after a host that is shown')
+    return found
+
+
+def _path(files: Mapping[str, str], name: str) -> str | None:
+    """The file of a host, or None."""
+    found = [files[each] for each in (f'{name}.json', name) if each in files]
+    if len(found) > 1:
+        raise source.CloudUnreadError(
+            f'{found[0]} and {found[1]} are both of host {name}')
+    return found[0] if found else None
+
+
+def _machine(path: str) -> values.Machine:
+    """The machine of a file; of its memory nothing needs to be known."""
+    if os.path.isdir(path):
+        raise source.CloudUnreadError(f'{path}: is a folder; a file is needed')
+    try:
+        known = read.load(path)
+        if not known.cpus:
+            raise values.MachineError(
+                f'{path}: NUMA nodes and sibling threads of the CPUs are not '
+                f'known; "{facts.LSCPU}" prints them there')
+    except values.MachineError as exc:
+        raise source.CloudUnreadError(str(exc)) from exc
+    try:
+        return facts.machine(facts.Facts(
+            cpus=known.cpus, offline=known.offline, total_memory=0))
+    except values.MachineError as exc:
+        raise source.CloudUnreadError(f'{path}: {exc}') from exc

@@ -1,0 +1,111 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The servers on a host: how they are called, and what of them is remote."""
+
+from collections.abc import Iterable
+from collections.abc import Mapping
+from collections.abc import Sequence
+
+from nfv_sched.ops.hosts import values
+from nfv_sched.ops.snapshot import snapshot
+
+# Ports of these types are on the virtual switch.
+_ON_SWITCH = ('normal', 'macvtap-none', 'vhostuser')
+
+
+def labels(servers: Iterable[snapshot.Server]) -> dict[str, str]:
+    """UUID -> a name of each server that no other one here has.
+
+    :param servers: those of a host
+    """
+    found: dict[str, list[str]] = {}
+    for server in servers:
+        found.setdefault(server.name.strip(), []).append(server.uuid)
+    return {uuid: name if name and len(uuids) == 1 else
+            f'{name} ({uuid[:8]})'.strip()
+            for name, uuids in found.items() for uuid in uuids}
+
+
+def guest(
+    server: snapshot.Server, host: snapshot.Host, label: str,
+    switch: frozenset[int],
+) -> values.GuestView:
+    """A server on a host.
+
+    :param label: a name that no other one on the host has
+    :param switch: numbers of the nodes with the virtual switch; empty if the
+        host does not say
+    """
+    parts = _parts(server.nodes or ())
+    return values.GuestView(
+        uuid=server.uuid, label=label, name=server.name,
+        project=server.project, flavor=server.flavor.name,
+        state=server.state, vcpus=server.flavor.vcpus,
+        memory=server.flavor.memory, parts=parts,
+        remote=tuple(_remote(server, host, {part.node for part in parts},
+                             switch)) if parts else ())
+
+
+def _parts(nodes: Sequence[snapshot.GuestNode]) -> tuple[values.Part, ...]:
+    by_node: dict[int, list[snapshot.GuestNode]] = {}
+    for node in nodes:
+        by_node.setdefault(node.host_node, []).append(node)
+    return tuple(
+        values.Part(
+            node=number, of=len(by_node),
+            dedicated=sum(len(node.dedicated) for node in found),
+            shared=sum(len(node.shared) for node in found),
+            memory=sum(node.memory for node in found),
+            page_size=found[0].page_size)
+        for number, found in sorted(by_node.items()))
+
+
+def _remote(server: snapshot.Server, host: snapshot.Host, own: set[int],
+            switch: frozenset[int]) -> list[str]:
+    """What of a guest is near none of its NUMA nodes.
+
+    :param own: numbers of its host NUMA nodes
+    """
+    found = []
+    for device in host.devices:
+        if device.server == server.uuid and device.node is not None and (
+                device.node not in own):
+            found.append(f'device {device.address} is near node '
+                         f'{device.node}')
+    near_nodes = near(host)
+    for network in sorted({
+            port.physnet for port in server.ports or ()
+            if port.physnet is not None and port.device is None}):
+        nodes = near_nodes.get(network)
+        if nodes and own.isdisjoint(nodes):
+            found.append(f'network {network} is near node '
+                         f'{_listed(nodes)}')
+    if switch and own.isdisjoint(switch) and any(
+            port.vnic_type in _ON_SWITCH for port in server.ports or ()):
+        found.append(f'the virtual switch is on node {_listed(switch)}')
+    return found
+
+
+def near(host: snapshot.Host) -> Mapping[str, set[int]]:
+    """Physical network or label -> numbers of the nodes near it.
+
+    :param host: a host
+    """
+    found: dict[str, set[int]] = {}
+    for node in host.nodes or ():
+        for network in node.physnets:
+            found.setdefault(network, set()).add(node.number)
+    return found
+
+
+def _listed(numbers: Iterable[int]) -> str:
+    return ', '.join(map(str, sorted(numbers)))

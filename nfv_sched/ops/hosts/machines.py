@@ -1,0 +1,86 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Facts about the machine of a host, beside what Nova knows of it.
+
+Nova knows CPUs for guests.  Those of the platform or the virtual switch, in
+none of its sets, only facts about the machine tell.
+"""
+
+from collections.abc import Iterator
+
+from nfv_sched.ops.hosts import cores as host_cores
+from nfv_sched.ops.machine import values
+from nfv_sched.ops.snapshot import snapshot
+
+
+def cores(machine: values.Machine | None,
+          number: int) -> tuple[frozenset[int], ...]:
+    """CPUs of each core of a NUMA node.
+
+    :param machine: facts, or None without
+    :param number: of the NUMA node
+    """
+    if machine is None:
+        return ()
+    return tuple(frozenset(core.cpus) for node in machine.nodes
+                 if node.number == number for core in node.cores)
+
+
+def contradictions(host: snapshot.Host,
+                   machine: values.Machine) -> Iterator[str]:
+    """What facts say that cannot be, by what Nova knows; a phrase each.
+
+    Such facts are of another machine, or older than a change of this one.
+    CPUs that are offline are none: Nova switches CPUs off itself where
+    ``[libvirt] cpu_power_management`` is set.
+
+    :param host: as Nova knows it
+    :param machine: facts about it
+    """
+    places = {cpu: node.number for node in machine.nodes for cpu in node.cpus}
+    of_core = {cpu: core.cpus for node in machine.nodes
+               for core in node.cores for cpu in core.cpus}
+    for node in host.nodes or ():
+        cpus = node.shared | node.dedicated
+        gone = cpus - places.keys() - machine.offline
+        if gone:
+            yield (f'CPU {host_cores.ranges(gone)} of node {node.number} '
+                   'missing')
+        for other in machine.nodes:
+            moved = cpus & other.cpus
+            if moved and other.number != node.number:
+                yield (f'CPU {host_cores.ranges(moved)} on node '
+                       f'{other.number} instead of {node.number}')
+        both = of_core.keys() & frozenset().union(*node.siblings)
+        other = [core for core in node.siblings if any(
+            both.intersection(of_core[cpu]) != core & both
+            for cpu in core & both)]
+        if other:
+            yield (f'CPU {host_cores.ranges(frozenset().union(*other))} of '
+                   f'node {node.number} with other siblings')
+
+
+def notes(host: snapshot.Host,
+          machine: values.Machine | None) -> Iterator[str]:
+    """What facts have that has no place beside what Nova knows.
+
+    :param host: as Nova knows it
+    :param machine: facts about it, or None without
+    """
+    if machine is None or host.nodes is None:
+        return
+    known = {node.number for node in host.nodes}
+    for node in machine.nodes:
+        if node.cores and node.number not in known:
+            yield (f'CPU {host_cores.ranges(node.cpus)} on node '
+                   f'{node.number}, which the host does not report, by the '
+                   'facts about it')

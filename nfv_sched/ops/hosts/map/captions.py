@@ -1,0 +1,83 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""What all maps say of a host, a NUMA node and a guest."""
+
+from collections.abc import Iterator
+
+from nfv_sched.ops.hosts import values
+from nfv_sched import strings
+
+
+def of_host(view: values.HostView) -> Iterator[str]:
+    """Facts of a host, a phrase each."""
+    reason = view.host.disabled_reason
+    yield f'{view.state} ({reason})' if reason else view.state
+    if view.dedicated:
+        yield f'{view.used}/{view.dedicated} pCPUs used'
+        yield f'largest fit {view.largest_fit}'
+    if view.wholeness is not None:
+        yield f'{whole(view)} whole'
+    if view.ports is not None:
+        limit = '' if view.port_limit is None else f'/{view.port_limit}'
+        yield f'{view.ports}{limit} switch ports'
+    small = view.small_pages
+    if small is not None and small.floating:
+        yield (f'{small.floating}/{small.available} MiB of small pages used '
+               'without NUMA topology')
+    network = view.host.network
+    if network is not None:
+        for number, what in ((network.dhcp_servers, 'DHCP server'),
+                             (network.routers, 'router')):
+            if number:
+                yield strings.count(number, what)
+    if view.hidden:
+        yield strings.count(view.hidden, 'CPU') + ' not for guests'
+    if view.remote:
+        yield strings.count(len(view.remote), 'remote guest')
+
+
+def whole(view: values.HostView) -> str:
+    """How whole the free CPUs of a host are, in percent."""
+    return '' if view.wholeness is None else f'{view.wholeness:.0%}'
+
+
+def of_node(view: values.NodeView) -> str:
+    """How much of a NUMA node is used, and what fits."""
+    total = len(view.node.dedicated)
+    if not total:
+        return 'no pCPUs'
+    return f'{view.used}/{total} pCPUs, fits {view.largest_fit}'
+
+
+def of_guest(guest: values.GuestView) -> str:
+    """Size and place of a guest."""
+    size = strings.count(guest.vcpus, 'vCPU')
+    if guest.state != 'active':
+        size += f', {guest.state}'
+    if not guest.parts:
+        return f'{size}, floating'
+    nodes = ', '.join(str(part.node) for part in guest.parts)
+    return f'{size}, node{"s" * (len(guest.parts) > 1)} {nodes}'
+
+
+def near(view: values.NodeView) -> list[str]:
+    """Networks and places near a NUMA node."""
+    return [*view.networks, *view.places,
+            *(['tunnels'] if view.node.tunneled else [])]
+
+
+def headline(count: int) -> str:
+    """What a map is of.
+
+    :param count: of hosts
+    """
+    return f'Host map: {strings.count(count, "host")}'

@@ -1,0 +1,129 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""How CPUs are marked on a map: a letter, and a colour.
+
+Each guest with pinned CPUs has a letter, or more, of its own on a host; the
+oldest is A.  Small letters and signs stand for what is no guest's.  Colours
+repeat; no two letters are told apart by them alone.
+"""
+
+from collections.abc import Iterable
+from collections.abc import Mapping
+import string
+import typing as ty
+
+from nfv_sched.ops.hosts import values
+
+#: Colours of guests.
+COLOURS = 6
+
+_LETTERS = string.ascii_uppercase
+_STATES = {
+    values.CPUState.EMULATOR: 'e', values.CPUState.IDLE: '-',
+    values.CPUState.UNKNOWN: '?', values.CPUState.CONFLICT: '!',
+    values.CPUState.SHARED: 's', values.CPUState.FREE: '.',
+    values.CPUState.OTHER: 'n'}
+
+#: Sign and meaning, for the key of a map.
+_KEY = (
+    ('A', 'a vCPU of guest A is pinned to it'),
+    ('e', "for a guest's emulator threads"),
+    ('-', 'idle: the guest beside it wants the core for itself'),
+    ('?', 'taken by a guest that is not known'),
+    ('!', 'taken by several guests'),
+    ('s', 'for shared guests'),
+    ('.', 'free'),
+)
+#: The same for CPUs that only maps with facts about the machines have.
+_OTHER = ('n', "not Nova's: in none of its sets of CPUs")
+
+
+class Sign(ty.NamedTuple):
+    """The mark of a CPU.
+
+    :ivar text: what stands there
+    :ivar kind: by which its colour is found: ``0`` and so on for guests, else
+        ``e``, ``i``, ``u``, ``x``, ``s``, ``f``, ``n``
+    :ivar remote: whether something of its guest is near another NUMA node
+    """
+
+    text: str
+    kind: str
+    remote: bool = False
+
+
+def has_others(views: Iterable[values.HostView]) -> bool:
+    """Whether some CPUs are not Nova's.
+
+    :param views: the hosts of a map
+    """
+    return any(thread.state is values.CPUState.OTHER
+               for view in views for node in view.nodes
+               for core in node.cores for thread in core)
+
+
+def key(others: bool) -> tuple[tuple[str, str], ...]:
+    """Sign and meaning, for the key of a map.
+
+    :param others: whether some CPUs are not Nova's
+    """
+    return (*_KEY, _OTHER) if others else _KEY
+
+
+def letters(view: values.HostView) -> dict[str, str]:
+    """UUID of each guest with pinned CPUs -> its letters.
+
+    :param view: a host
+    """
+    found = {}
+    for guest in view.guests:
+        if any(part.dedicated for part in guest.parts):
+            found[guest.uuid] = _letters(len(found))
+    return found
+
+
+def _letters(number: int) -> str:
+    """The letters of a number: A to Z, then AA, AB and so on."""
+    text = ''
+    while number >= 0:
+        text = _LETTERS[number % 26] + text
+        number = number // 26 - 1
+    return text
+
+
+def colours(found: Mapping[str, str]) -> dict[str, str]:
+    """UUID of each guest with letters -> its kind of colour.
+
+    :param found: what :func:`letters` returned
+    """
+    return {uuid: str(number % COLOURS)
+            for number, uuid in enumerate(found)}
+
+
+_KINDS = {
+    values.CPUState.IDLE: 'i', values.CPUState.UNKNOWN: 'u',
+    values.CPUState.CONFLICT: 'x', values.CPUState.SHARED: 's',
+    values.CPUState.FREE: 'f', values.CPUState.OTHER: 'n'}
+
+
+def sign(thread: values.Thread, found: Mapping[str, str],
+         kinds: Mapping[str, str]) -> Sign:
+    """The mark of a CPU.
+
+    :param found: what :func:`letters` returned for its host
+    :param kinds: what :func:`colours` returned
+    """
+    if thread.state in _KINDS:
+        return Sign(_STATES[thread.state], _KINDS[thread.state])
+    guest = thread.owners[0].guest
+    text = _STATES.get(thread.state) or found.get(guest.uuid, '?')
+    return Sign(text, kinds.get(guest.uuid, '0'), bool(guest.remote))

@@ -1,0 +1,180 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""A map of hosts as a page: one file, without scripts.
+
+Names come from tenants: the templates escape all that is put into them.
+"""
+
+from collections.abc import Iterator
+from collections.abc import Sequence
+import dataclasses
+import functools
+import re
+import typing as ty
+
+import jinja2
+import markupsafe
+
+from nfv_sched.ops.hosts.map import captions
+from nfv_sched.ops.hosts.map import drawing
+from nfv_sched.ops.hosts.map import marks as map_marks
+from nfv_sched.ops.hosts import rendering
+from nfv_sched.ops.hosts import values
+from nfv_sched.ops.snapshot import snapshot
+from nfv_sched import strings
+
+_UNSAFE = re.compile(r'[^A-Za-z0-9_.-]+')
+
+#: The shape that stands for a sign in the key.
+_KEY_SHAPES = {'A': 'b0', 'e': 'b0', '-': 'bi', '?': 'bu', '!': 'bx',
+               's': 'bs', '.': 'bf', 'n': 'bn'}
+_REMOTE = ('b1r', 'B', 'outlined: a device or network of the guest is near '
+                       'another node')
+_BLANK = '-.'  # their shape says enough
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class GuestRow:
+    """A guest in the list below a host."""
+
+    label: str
+    letters: str
+    colour: str
+    text: str
+    remote: tuple[str, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class HostSection:
+    """A host on the page.
+
+    :ivar id: of its section
+    :ivar used: CPUs for pinned guests that are taken, and all
+    :ivar part: the same as a number up to 1
+    """
+
+    id: str
+    title: str
+    state: str
+    whole: str
+    fit: int
+    free: int
+    used: str
+    part: str
+    remote: int
+    facts: list[str]
+    notes: tuple[str, ...]
+    nodes: list[drawing.NodePicture]
+    devices: list[str]
+    guests: list[GuestRow]
+
+
+@functools.cache
+def templates() -> jinja2.Environment:
+    """The templates; all text is escaped, for HTML and XML."""
+    return jinja2.Environment(
+        loader=jinja2.PackageLoader('nfv_sched.ops.hosts.map'),
+        autoescape=True, finalize=_visible, undefined=jinja2.StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True)
+
+
+def _visible(value: ty.Any) -> ty.Any:
+    """Text without control characters, which XML cannot have."""
+    if type(value) is str:
+        return strings.line(value)
+    return value
+
+
+def render(cloud: snapshot.Cloud,
+           views: Sequence[values.HostView]) -> Iterator[str]:
+    """The page, piece by piece.
+
+    :param cloud: that the hosts are of
+    :param views: the hosts, in the order of the page
+    """
+    ids = _ids(views)
+    found = [host(view, ids[index]) for index, view in enumerate(views)]
+    order = sorted(range(len(views)), key=lambda index: views[index].order)
+    nodes = [node for each in found for node in each.nodes]
+    others = map_marks.has_others(views)
+    marks = key(others)
+    return templates().get_template('page.html').generate(
+        headline=captions.headline(len(views)), cloud=about(cloud),
+        missing=map(str, cloud.missing), shapes=shapes(nodes, marks),
+        tab=tab(), index=[found[index] for index in order], hosts=found,
+        key=marks, others=others, width=drawing.WIDTH, bars=drawing.BAR_WIDTH,
+        odd=markupsafe.Markup(' class="odd"'))
+
+
+def about(cloud: snapshot.Cloud) -> str:
+    """Where a map is from, and of when."""
+    return f'As of {cloud.taken}, from {cloud.source or "a file"}'
+
+
+def key(others: bool) -> list[tuple[str, str, str]]:
+    """Shape, sign and meaning of all that a map has.
+
+    :param others: whether some CPUs are not Nova's
+    """
+    return [(_KEY_SHAPES[sign], '' if sign in _BLANK else sign, meaning)
+            for sign, meaning in map_marks.key(others)] + [_REMOTE]
+
+
+def shapes(nodes: Sequence[drawing.NodePicture],
+           marks: Sequence[tuple[str, str, str]]) -> list:
+    """The shapes of pictures and of a key.
+
+    :param marks: what is in the key; their first values are shapes
+    """
+    return drawing.shapes(nodes, [shape for shape, *_others in marks])
+
+
+def tab() -> markupsafe.Markup:
+    """The shape of a tab."""
+    return markupsafe.Markup(
+        f'<path id="tab" d="M.5 .5h{drawing.TAB_WIDTH - 1}v'
+        f'{drawing.TAB_HEIGHT - 5}a4 4 0 01-4 4H4.5a4 4 0 01-4-4z"/>')
+
+
+def _ids(views: Sequence[values.HostView]) -> list[str]:
+    """A name for the section of each host; the same in every map."""
+    found: list[str] = []
+    seen: dict[str, int] = {}
+    for view in views:
+        name = 'host-' + (_UNSAFE.sub('-', view.title).strip('-')[:60] or '-')
+        seen[name] = seen.get(name, 0) + 1
+        if seen[name] > 1 or _UNSAFE.search(view.title):
+            name += f'~{seen[name]}'
+        found.append(name)
+    return found
+
+
+def host(view: values.HostView, identifier: str) -> HostSection:
+    """A host as the page has it.
+
+    :param identifier: of its section
+    """
+    letters = map_marks.letters(view)
+    colours = map_marks.colours(letters)
+    return HostSection(
+        id=identifier, title=view.title, state=view.state,
+        whole=captions.whole(view), fit=view.largest_fit, free=view.free,
+        used=f'{view.used}/{view.dedicated}',
+        part=f'{view.used / max(view.dedicated, 1):.2f}',
+        remote=len(view.remote), facts=list(captions.of_host(view)),
+        notes=view.notes,
+        nodes=[drawing.node(node, letters, colours) for node in view.nodes],
+        devices=[rendering.devices(group) for group in view.devices],
+        guests=[GuestRow(guest.label, letters.get(guest.uuid, ''),
+                         colours.get(guest.uuid, ''), captions.of_guest(guest),
+                         guest.remote)
+                for guest in view.guests])

@@ -1,0 +1,83 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""A map of hosts as text, for terminals."""
+
+from collections.abc import Iterator
+from collections.abc import Sequence
+
+from nfv_sched.ops.hosts.map import captions
+from nfv_sched.ops.hosts.map import marks
+from nfv_sched.ops.hosts import rendering
+from nfv_sched.ops.hosts import values
+from nfv_sched.ops.snapshot import snapshot
+from nfv_sched import strings
+
+_WIDTH = 64  # columns of cores
+
+
+def render(cloud: snapshot.Cloud,
+           views: Sequence[values.HostView]) -> Iterator[str]:
+    """The map, line by line.
+
+    :param cloud: that the hosts are of
+    :param views: the hosts, in order
+    """
+    for view in views:
+        for line in _host(view):
+            yield f'{strings.line(line)}\n'
+        yield '\n'
+    yield 'The CPUs of a core stand together.\n'
+    for sign, meaning in marks.key(marks.has_others(views)):
+        yield f'{sign}  {meaning}\n'
+    yield '*  a device or network of the guest is near another node\n'
+
+
+def _host(view: values.HostView) -> Iterator[str]:
+    letters = marks.letters(view)
+    colours = marks.colours(letters)
+    yield f'{view.title}: {", ".join(captions.of_host(view))}'
+    for note in view.notes:
+        yield f'  ! {note}'
+    for node in view.nodes:
+        switch = ', virtual switch' if node.switch else ''
+        yield f'  node {node.node.number}: {captions.of_node(node)}{switch}'
+        cells = [''.join(marks.sign(thread, letters, colours).text
+                         for thread in core) for core in node.cores]
+        yield from _wrapped(cells)
+        facts = [f'{rendering.page_column(pages.size)} {rendering.page_cell(pages)}'
+                 for pages in node.node.pages if pages.total]
+        facts += [f'{group.kind} {group.name} {group.used}/{group.total}'
+                  for group in node.devices]
+        if facts:
+            yield f'    used: {", ".join(facts)}'
+        if node.node.shared:
+            yield (f'    shared: {node.node.shared_used}/'
+                   f'{node.shared_limit} vCPUs')
+        near = captions.near(node)
+        if near:
+            yield f'    near: {", ".join(near)}'
+    for guest in view.guests:
+        sign = letters.get(guest.uuid, '')
+        mark = '*' if guest.remote else ' '
+        yield (f'  {sign:>2}{mark} {guest.label}: {captions.of_guest(guest)}'
+               + ''.join(f'; {text}' for text in guest.remote))
+
+
+def _wrapped(cells: Sequence[str]) -> Iterator[str]:
+    line = ''
+    for cell in cells:
+        if line and len(line) + len(cell) > _WIDTH:
+            yield f'    {line.rstrip()}'
+            line = ''
+        line += f'{cell} '
+    if line:
+        yield f'    {line.rstrip()}'

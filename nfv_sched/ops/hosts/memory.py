@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Small pages of a host: what the platform, NUMA guests and others have.
+
+A server without NUMA topology is on no NUMA node, so nova-compute records its
+memory on none: only the sum over the host says whether there is any left.
+"""
+
+from collections.abc import Iterable
+import dataclasses
+
+from nfv_sched.ops.snapshot import occupied
+from nfv_sched.ops.snapshot import snapshot
+
+_MIB = 1024  # KiB
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class SmallPages:
+    """Memory in pages of the smallest size of a host, in MiB.
+
+    :ivar size: of a page, KiB
+    :ivar total: all of them
+    :ivar reserved: for the platform: ``reserved_host_memory_mb`` without
+        reserved huge pages
+    :ivar on_nodes: what servers on NUMA nodes have
+    :ivar floating: what servers without NUMA topology have
+    """
+
+    size: int
+    total: int
+    reserved: int
+    on_nodes: int = 0
+    floating: int = 0
+
+    @property
+    def available(self) -> int:
+        """Return the MiB for servers without NUMA topology, used or not."""
+        return max(self.total - self.reserved - self.on_nodes, 0)
+
+    @property
+    def free(self) -> int:
+        """Return the MiB left; below 0 the platform's reserve is used."""
+        return (self.total - self.reserved - self.on_nodes - self.floating)
+
+
+def small_pages(host: snapshot.Host,
+                servers: Iterable[snapshot.Server]) -> SmallPages | None:
+    """Return the small pages of a host.
+
+    :param servers: those on the host
+    :returns: None if it reports no pages, or huge ones only
+    """
+    pages = [each for node in host.nodes or () for each in node.pages]
+    size = min((each.size for each in pages), default=_MIB)
+    if size >= _MIB:
+        return None
+    servers = list(servers)
+    small = [each for each in pages if each.size == size]
+    huge_reserved = sum(each.reserved * each.size // _MIB
+                        for each in pages if each.size != size)
+    return SmallPages(
+        size=size, total=_mib(small, 'total'),
+        reserved=max(_mib(small, 'reserved'),
+                     occupied.reserved_memory(host, sum(
+                         server.flavor.memory for server in servers))
+                     - huge_reserved),
+        on_nodes=_mib(small, 'used'),
+        floating=sum(server.flavor.memory for server in servers
+                     if server.nodes is None))
+
+
+def _mib(pages: Iterable[snapshot.Pages], field: str) -> int:
+    return int(sum(getattr(each, field) * each.size
+                   for each in pages)) // _MIB

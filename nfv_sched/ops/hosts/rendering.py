@@ -1,0 +1,136 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""How hosts are put in words, in tables and on maps."""
+
+from collections.abc import Iterator
+from collections.abc import Sequence
+
+from nfv_sched.ops.hosts import memory
+from nfv_sched.ops.hosts import values
+from nfv_sched.ops.snapshot import snapshot
+from nfv_sched import strings
+
+_MIB = 1024  # KiB
+_PARTS = {1: '', 2: ' (half)', 3: ' (third)', 4: ' (quarter)'}
+
+
+def page_size(size: int) -> str:
+    """A page size as one says it, such as ``2M``.
+
+    :param size: KiB
+    """
+    for unit in ('K', 'M', 'G'):
+        if size % 1024 or unit == 'G':
+            return f'{size}{unit}'
+        size //= 1024
+    raise AssertionError
+
+
+def used_pages(pages: snapshot.Pages) -> int:
+    """Return the usable pages that guests have."""
+    return pages.usable - pages.free
+
+
+def page_column(size: int) -> str:
+    """Return what :func:`page_cell` counts, such as ``4K MiB`` or ``1G``.
+
+    :param size: KiB
+    """
+    return page_size(size) + (' MiB' if size < _MIB else '')
+
+
+def page_cell(pages: snapshot.Pages) -> str:
+    """Return used and usable pages of a NUMA node; small ones in MiB."""
+    numbers = used_pages(pages), pages.usable
+    if pages.size < _MIB:
+        numbers = tuple(number * pages.size // _MIB for number in numbers)
+    return '{}/{}'.format(*numbers)
+
+
+def small_pages(found: memory.SmallPages) -> str:
+    """Return the small pages of a host in a line."""
+    text = (f'{found.floating} of {found.available} used by servers without '
+            f'NUMA topology, {found.on_nodes} by others; {found.reserved} '
+            'reserved')
+    return text if found.free >= 0 else (
+        f'{text}, {min(-found.free, found.reserved)} of it used')
+
+
+def guest_on(guest: values.GuestView, view: values.NodeView) -> str:
+    """A guest of a NUMA node, with how much of it is there.
+
+    :param view: a node with a part of it
+    """
+    of = view.part_of(guest).of
+    return guest.label + _PARTS.get(of, f' (1 of {of} parts)')
+
+
+def owner(found: values.CPUOwner) -> str:
+    """Who has a CPU, and for what."""
+    if found.vcpu is None:
+        return f'{found.guest.label} emulator'
+    return f'{found.guest.label} vCPU {found.vcpu}'
+
+
+def thread(found: values.Thread) -> str:
+    """Who has a CPU, or what it is."""
+    owners = ' and '.join(map(owner, found.owners))
+    if found.state is values.CPUState.CONFLICT:
+        return f'conflict: {owners}'
+    return owners or found.state.value
+
+
+def part(found: values.Part) -> str:
+    """What a guest has on a NUMA node."""
+    counts = [f'{found.dedicated} pinned' if found.dedicated else '',
+              f'{found.shared} shared' if found.shared else '']
+    return f'node {found.node}: {", ".join(filter(None, counts)) or "memory"}'
+
+
+def guest(found: values.GuestView) -> str:
+    """A guest in a line."""
+    where = '; '.join(map(part, found.parts)) or 'floats over the host'
+    text = (f"{found.label}: {strings.count(found.vcpus, 'vCPU')}, "
+            f"{found.memory} MiB, {where}")
+    if found.state != 'active':
+        text += f', {found.state}'
+    return text + ''.join(f', {reason}' for reason in found.remote)
+
+
+def pages(found: snapshot.Pages) -> str:
+    """Return used and usable pages of a NUMA node."""
+    text = page_cell(found).replace('/', ' of ')
+    text += ' MiB used' if found.size < _MIB else ' used'
+    if found.reserved:
+        text += f', {found.reserved} more reserved'
+    return text
+
+
+def devices(found: values.DeviceGroup) -> str:
+    """Devices that belong together, in a line."""
+    text = f'{found.kind} {found.name}, {found.used} of {found.total} used'
+    if found.guests:
+        text += f', used by {", ".join(found.guests)}'
+    return text
+
+
+def core_lines(
+    cores: Sequence[Sequence[values.Thread]],
+) -> Iterator[str]:
+    """Each core in a line: its CPUs, and whose each is."""
+    numbers = [','.join(str(found.cpu) for found in core) for core in cores]
+    width = max(map(len, numbers), default=0)
+    for text, core in zip(numbers, cores):
+        whose = [thread(found) for found in core]
+        if len(set(whose)) == 1:
+            whose = whose[:1]
+        yield f'CPU {text:<{width}}  {", ".join(whose)}'

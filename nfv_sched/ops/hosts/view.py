@@ -1,0 +1,318 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Look at the hosts of a cloud."""
+
+from collections.abc import Iterable
+from collections.abc import Mapping
+from collections.abc import Sequence
+import json
+import math
+import types
+
+from nfv_sched import conf
+from nfv_sched.network import limits
+from nfv_sched.numa import rule
+from nfv_sched.ops.hosts import cores
+from nfv_sched.ops.hosts import devices
+from nfv_sched.ops.hosts import guests
+from nfv_sched.ops.hosts import machines
+from nfv_sched.ops.hosts import memory
+from nfv_sched.ops.hosts import values
+from nfv_sched.ops.machine import values as machine_values
+from nfv_sched.ops.snapshot import snapshot
+from nfv_sched.rules import place
+
+_DEFAULTS = {option.name: option.default
+             for _group, options in conf.list_opts() for option in options}
+
+
+def views(cloud: snapshot.Cloud,
+          hosts: Sequence[snapshot.Host] | None = None,
+          facts: Mapping[str, machine_values.Machine] | None = None,
+          ) -> tuple[values.HostView, ...]:
+    """Hosts of a cloud, in its order.
+
+    :param cloud: the cloud
+    :param hosts: those of them that are wanted; all if None
+    :param facts: UUID of a host -> facts about it that do not contradict
+        Nova, see :func:`nfv_sched.ops.hosts.machines.contradictions`
+    """
+    facts = facts or {}
+    servers = by_host(cloud)
+    names = titles(cloud.hosts)
+    metadata = metadata_by_host(cloud)
+    return tuple(
+        _view(cloud, host, names[host.uuid], servers.get(host.uuid, []),
+              metadata.get(host.name, []), facts.get(host.uuid))
+        for host in (cloud.hosts if hosts is None else hosts))
+
+
+def free_ports(cloud: snapshot.Cloud) -> dict[str, int]:
+    """Ports that the virtual switches of hosts have left, by host.
+
+    Hosts without a limit, or whose ports are not known, are missing.
+
+    :param cloud: the cloud
+    """
+    metadata = metadata_by_host(cloud)
+    found = {}
+    for host in cloud.hosts:
+        most = limits_of(cloud, host, metadata.get(host.name, []))
+        if host.network is not None and (
+                host.network.vswitch_ports is not None
+                and math.isfinite(most.vswitch_ports_per_node)):
+            found[host.name] = (
+                int(most.vswitch_ports_per_node)
+                - most.vswitch_physical_ports - host.network.vswitch_ports)
+    return found
+
+
+def metadata_by_host(
+        cloud: snapshot.Cloud) -> dict[str, list[Mapping[str, str]]]:
+    """Name of a host -> the metadata of each of its aggregates.
+
+    :param cloud: the cloud
+    """
+    found: dict[str, list[Mapping[str, str]]] = {}
+    for aggregate in cloud.aggregates:
+        for name in aggregate.hosts:
+            found.setdefault(name, []).append(aggregate.metadata)
+    return found
+
+
+def titles(hosts: Sequence[snapshot.Host]) -> dict[str, str]:
+    """UUID of each host -> a name that no other one has.
+
+    :param hosts: those of a cloud
+    """
+    same: dict[str, list[snapshot.Host]] = {}
+    for host in hosts:
+        same.setdefault(host.name, []).append(host)
+    found = {}
+    for name, members in same.items():
+        nodes = {host.hypervisor for host in members}
+        for host in members:
+            found[host.uuid] = (
+                name if len(members) == 1 else
+                f'{name} ({host.hypervisor})' if len(nodes) == len(members)
+                else f'{name} ({host.uuid})').strip() or host.uuid
+    return found
+
+
+def by_host(cloud: snapshot.Cloud) -> dict[str, list[snapshot.Server]]:
+    """UUID of a host -> its servers, oldest first.
+
+    A compute service can have several compute nodes.  Which of them a server
+    is on, its allocations say.
+
+    :param cloud: the cloud
+    """
+    computes: dict[tuple[str, str], list[snapshot.Host]] = {}
+    for host in cloud.hosts:
+        computes.setdefault((host.cell, host.name), []).append(host)
+    found: dict[str, list[snapshot.Server]] = {}
+    for server in sorted(cloud.servers, key=lambda server: (
+            server.created, server.name, server.uuid)):
+        if server.host is None:
+            continue
+        members = computes.get((server.cell, server.host), [])
+        if len(members) > 1:
+            members = [host for host in members if host.uuid in (
+                server.allocations or {})] or members
+        for host in members[:1]:
+            found.setdefault(host.uuid, []).append(server)
+    return found
+
+
+def _view(
+    cloud: snapshot.Cloud, host: snapshot.Host, title: str,
+    servers: list[snapshot.Server], metadata: list[Mapping[str, str]],
+    machine: machine_values.Machine | None,
+) -> values.HostView:
+    """A host.
+
+    :param servers: those on it
+    :param metadata: that of each of its aggregates
+    :param machine: facts about it
+    """
+    label = option(cloud, 'vswitch_label')
+    switch = frozenset(node.number for node in host.nodes or ()
+                       if label in node.physnets)
+    names = guests.labels(servers)
+    found = {server.uuid: guests.guest(
+        server, host, names[server.uuid], switch) for server in servers}
+    tenancies: dict[int, list[cores.Tenancy]] = {}
+    for server in servers:
+        for part in server.nodes or ():
+            tenancies.setdefault(part.host_node, []).append(
+                (found[server.uuid], part))
+    groups = devices.grouped(host.devices, names)
+    known = {node.number for node in host.nodes or ()}
+    ratio = _cpu_ratio(cloud, host)
+    most = limits_of(cloud, host, metadata)
+    network = host.network
+    small_pages = memory.small_pages(host, servers)
+    return values.HostView(
+        host=host, title=title, state=_state(host),
+        nodes=tuple(
+            _node_view(node, cloud, switch, tenancies.get(node.number, []),
+                       groups.get(node.number, ()), ratio,
+                       machines.cores(machine, node.number))
+            for node in host.nodes or ()),
+        guests=tuple(found.values()),
+        devices=tuple(group for node, members in groups.items()
+                      if node not in known for group in members),
+        ports=None if network is None or network.vswitch_ports is None
+        else network.vswitch_ports + most.vswitch_physical_ports,
+        port_limit=None if math.isinf(most.vswitch_ports_per_node)
+        else int(most.vswitch_ports_per_node),
+        rules=None if network is None else network.security_rules,
+        rule_limit=None if math.isinf(most.security_rules_per_node)
+        else int(most.security_rules_per_node),
+        shared_limit=int(host.vcpus * ratio), small_pages=small_pages,
+        hidden=_hidden(host, machine), notes=(
+            *_notes(host, tenancies, found.values(), small_pages),
+            *machines.notes(host, machine)))
+
+
+def _state(host: snapshot.Host) -> str:
+    found = [] if host.enabled else ['disabled']
+    if not host.up:
+        found.append('down')
+    if not host.mapped:
+        found.append('unmapped')
+    return ', '.join(found) or 'up'
+
+
+def _node_view(
+    node: snapshot.Node, cloud: snapshot.Cloud, switch: frozenset[int],
+    tenancies: list[cores.Tenancy], groups: tuple[values.DeviceGroup, ...],
+    ratio: float, facts: Sequence[frozenset[int]],
+) -> values.NodeView:
+    networks, places = _labels(node, cloud)
+    return values.NodeView(
+        node=node, switch=node.number in switch if switch else None,
+        places=places, networks=networks,
+        largest_fit=cores.largest_fit(node),
+        shared_limit=int(len(node.shared) * ratio),
+        cores=cores.cores(node, tenancies, facts),
+        guests=tuple({guest.uuid: guest
+                      for guest, _part in tenancies}.values()),
+        devices=groups)
+
+
+def option(cloud: snapshot.Cloud, name: str):
+    """An option of ``[nfv_sched]`` as the cloud has it, or its default.
+
+    :param name: of the option
+    """
+    value = cloud.options.get('nfv_sched', {}).get(name)
+    return _DEFAULTS[name] if value is None else value
+
+
+def label_names(cloud: snapshot.Cloud) -> rule.Names:
+    """Names of the labels of a cloud.
+
+    :param cloud: the cloud
+    """
+    return rule.Names(option(cloud, 'vswitch_label'),
+                      option(cloud, 'node_label_prefix'))
+
+
+def _labels(node: snapshot.Node, cloud: snapshot.Cloud) -> tuple[
+        tuple[str, ...], tuple[str, ...]]:
+    """Physical networks, and places, that a NUMA node is near."""
+    names = label_names(cloud)
+    networks, places = [], []
+    for label in sorted(node.physnets - {names.vswitch}):
+        name = place.place_of(label, names)
+        if name is not None:
+            places.append(name)
+        elif names.node(label) is None:
+            networks.append(label)
+    return tuple(networks), tuple(places)
+
+
+def _cpu_ratio(cloud: snapshot.Cloud, host: snapshot.Host) -> float:
+    """CPU allocation ratio as Nova takes it for a host."""
+    options = cloud.options.get('DEFAULT', {})
+    return (host.cpu_ratio or options.get('cpu_allocation_ratio') or
+            options.get('initial_cpu_allocation_ratio') or 1.0)
+
+
+def limits_of(cloud: snapshot.Cloud, host: snapshot.Host,
+              metadata: Iterable[Mapping[str, str]]) -> limits.Limits:
+    """The limits of a host.
+
+    :param cloud: the cloud
+    :param host: one of its hosts
+    :param metadata: that of each of its aggregates
+    """
+    return limits.of_host(
+        types.SimpleNamespace(host=host.name, aggregates=[
+            types.SimpleNamespace(metadata=found) for found in metadata]),
+        limits.Limits(*(option(cloud, name)
+                        for name in limits.Limits._fields)))
+
+
+def _hidden(host: snapshot.Host,
+            machine: machine_values.Machine | None) -> int | None:
+    """CPUs of a host that it does not report for guests."""
+    if machine is not None and host.nodes is not None:
+        return len(machine.cpus.difference(*(
+            node.shared | node.dedicated for node in host.nodes)))
+    try:
+        topology = json.loads(host.cpu_info)['topology']
+        count = math.prod(int(topology[name]) for name in (
+            'cells', 'sockets', 'cores', 'threads'))
+    except (KeyError, TypeError, ValueError, OverflowError, RecursionError):
+        return None
+    if host.nodes is None:
+        return None
+    reported = sum(len(node.shared | node.dedicated) for node in host.nodes)
+    return max(count - reported, 0)
+
+
+def _notes(host: snapshot.Host, tenancies: Mapping[int, list[cores.Tenancy]],
+           found: Iterable[values.GuestView],
+           small_pages: memory.SmallPages | None) -> list[str]:
+    """What is odd about a host."""
+    notes = []
+    if not host.mapped:
+        notes.append('no host mapping: nothing that is scheduled there starts '
+                     'until nova-manage cell_v2 discover_hosts is run')
+    if small_pages is not None and small_pages.floating and (
+            small_pages.free < 0):
+        notes.append(
+            f'servers without NUMA topology use {small_pages.floating} MiB '
+            f'of small pages, {small_pages.available} MiB are there beyond '
+            f'the reserve of {small_pages.reserved} MiB')
+    if host.nodes is None:
+        notes.append('it reports no NUMA nodes: no guest with pinned CPUs, '
+                     'huge pages or NUMA nodes fits')
+    for node in host.nodes or ():
+        notes += cores.problems(node, tenancies.get(node.number, []))
+    known = {node.number for node in host.nodes or ()}
+    for guest in found:
+        lost = sorted({part.node for part in guest.parts} - known)
+        if lost:
+            notes.append(f'{guest.label} is on node '
+                         f'{", ".join(map(str, lost))}, which the host does '
+                         'not report')
+    known_servers = {guest.uuid for guest in found}
+    strangers = sorted(
+        device.address for device in host.devices
+        if device.server is not None and device.server not in known_servers)
+    if strangers:
+        notes.append(f'{len(strangers)} devices of servers that are not '
+                     f'known here, such as {strangers[0]}')
+    return notes

@@ -1,0 +1,98 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The command ``nfv-sched journal list``."""
+
+import argparse
+
+from nfv_sched.ops.cli import base
+from nfv_sched.ops.cloud import source
+from nfv_sched.ops.journal import journal
+from nfv_sched.ops.journal import rendering
+
+_EPILOG = f"""\
+Reads the directory of [nfv_sched] decision_journal, on the host of
+nova-scheduler and by a user who may read its files. With several hosts of
+nova-scheduler, each has the refusals of its own.
+
+examples:
+  nfv-sched journal list
+  nfv-sched journal list --server 8b1d5e0a-53f6-4a4e-9a2f-6d3a7c1e9f20 --full
+  nfv-sched journal list --dir /var/lib/nova/refusals -f json
+
+{source.EXIT_CODES}"""
+
+
+class ListJournal(source.Telling, base.Lister):
+    """Show which servers found no host, and why.
+
+    One row for each server for which a filter of nfv-sched removed the last
+    host, the oldest first: how many hosts the first filter of nfv-sched was
+    given, which filter removed the last one, and the reason that most of them
+    were refused for.
+    """
+
+    epilog = _EPILOG
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            '--server', metavar='UUID', help='only refusals of this server')
+        parser.add_argument(
+            '--full', action='store_true',
+            help='all reasons, with the hosts that each is of')
+        parser.add_argument(
+            '--dir', dest='directory', metavar='DIR',
+            help='directory of the journal (default: that of the '
+                 'configuration)')
+        base.add_configuration(parser)
+        return parser
+
+    def take_action(self, parsed_args):
+        directory = parsed_args.directory or configured(parsed_args)
+        try:
+            self._journal = journal.read(directory, parsed_args.server)
+        except journal.JournalError as exc:
+            raise source.CloudUnreadError(str(exc)) from exc
+        return rendering.COLUMNS, [rendering.row(refusal, parsed_args.full)
+                                   for refusal in self._journal.refusals]
+
+    def run(self, parsed_args) -> int:
+        self._journal = journal.JournalContent(())
+        code = super().run(parsed_args)
+        self.app.stderr.write(rendering.missing(
+            self._journal.lost, self._journal.removed))
+        return max([code, *map(self.tell, self._journal.unread)])
+
+
+def configured(parsed_args: argparse.Namespace) -> str:
+    """The directory of the journal in the configuration.
+
+    :param parsed_args: those of a parser with the option for it
+    :raises source.CloudUnreadError: if there is none, or it cannot be read
+    """
+    source.configure(base.configuration(parsed_args), databases=False)
+    found = directory()
+    if not found:
+        raise source.CloudUnreadError(
+            'there is no journal: [nfv_sched] decision_journal is not set')
+    return found
+
+
+def directory() -> str | None:
+    """The directory of the journal in the configuration that was read.
+
+    :returns: None if there is no journal
+    """
+    from nfv_sched import conf
+    from nfv_sched.nova import database
+    conf.register_opts(database.CONF)
+    return database.CONF.nfv_sched.decision_journal

@@ -1,0 +1,115 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Refusals in the decision journal, as text."""
+
+from collections.abc import Iterator
+import itertools
+import textwrap
+
+from nfv_sched.journal import entry
+from nfv_sched.ops.cli import tables
+from nfv_sched import strings
+
+_WIDTH = 79
+
+
+def text(refusal: entry.Refusal) -> str:
+    """A refusal with all reasons and hosts, in several lines.
+
+    :param refusal: the refusal
+    """
+    return ''.join(f'{strings.line(line)}\n' for line in _lines(refusal))
+
+
+def summary(refusal: entry.Refusal) -> str:
+    """The reason that most hosts were refused for, and how many there are.
+
+    :param refusal: the refusal
+    """
+    if not refusal.reasons:
+        return ''
+    most = max(refusal.reasons, key=lambda reason: len(reason.hosts))
+    more = len(refusal.reasons) - 1
+    return f'{most} ({strings.count(len(most.hosts), "host")})' + (
+        f'; +{more} more' if more else '')
+
+
+def missing(lost: int, removed: int) -> str:
+    """Return lines that say how many refusals are not in a journal."""
+    text = ''
+    if lost:
+        text += f'{lost} refusals could not be written\n'
+    if removed:
+        text += f'{removed} older refusals were removed to make room\n'
+    return text
+
+
+#: Of :func:`row`.
+COLUMNS = ('Time', 'Server', 'Flavor', 'Hosts', 'Filter', 'Reason')
+
+
+def row(refusal: entry.Refusal, full: bool = False) -> tuple:
+    """A refusal as a row of a table.
+
+    :param refusal: the refusal
+    :param full: whether to give all reasons, with the hosts of each
+    """
+    return (
+        refusal.time, refusal.server,
+        refusal.flavor.name if refusal.flavor else '',
+        refusal.passes[0].hosts if refusal.passes else None,
+        refusal.filter,
+        tables.Lines([f'{reason}: {", ".join(reason.hosts)}'
+                      for reason in refusal.reasons])
+        if full else summary(refusal))
+
+
+def _lines(refusal: entry.Refusal) -> Iterator[str]:
+    yield f'{refusal.time} {refusal.filter} refused the last host'
+    yield from _field('Server', refusal.server)
+    if refusal.before:
+        yield from _field('With it', ', '.join(refusal.before))
+    if refusal.request:
+        yield from _field('Request', refusal.request)
+    yield from _field('Project', refusal.project or 'unknown')
+    flavor = refusal.flavor
+    if flavor is not None:
+        yield from _field('Flavor', f'{flavor.name}: ' + ', '.join((
+            f'{flavor.vcpus} vCPUs', f'{flavor.memory} MiB',
+            *(f'{key}={value}' for key, value in
+              sorted(flavor.extra_specs.items())))))
+    if refusal.move:
+        yield from _field('Move', 'yes')
+    for index, each in enumerate(refusal.passes):
+        yield from _field(
+            '' if index else 'Filters',
+            f'{each.filter}: {strings.count(each.hosts, "host")}, '
+            f'{each.left} left')
+    for name, reasons in itertools.groupby(
+            refusal.reasons, lambda reason: reason.filter):
+        yield name
+        for reason in reasons:
+            yield from textwrap.wrap(
+                str(reason), _WIDTH, initial_indent='  ',
+                subsequent_indent='    ', break_on_hyphens=False)
+            yield from textwrap.wrap(
+                ', '.join(reason.hosts), _WIDTH, initial_indent='    on ',
+                subsequent_indent='       ', break_on_hyphens=False)
+    if refusal.unnamed:
+        yield (f'and {strings.count(refusal.unnamed, "host")} that had no room '
+               'in the journal')
+
+
+def _field(name: str, value: str) -> list[str]:
+    return textwrap.wrap(
+        value, _WIDTH, initial_indent=f'{name:10}',
+        subsequent_indent=' ' * 12, break_on_hyphens=False)

@@ -1,0 +1,83 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Read the facts that Ansible gathers (its module ``setup``).
+
+They have the memory in all, the vendor of the CPUs and the names of the
+NICs.  They have no NUMA nodes, no sibling threads and no nodes of NICs.
+"""
+
+from collections.abc import Mapping
+import re
+import typing as ty
+
+from nfv_sched.ops.machine import facts
+from nfv_sched.ops.machine import values
+
+_WRAPPER = 'ansible_facts'
+_PREFIX = 'ansible_'
+_MEMORY = 'memtotal_mb'
+#: Before the JSON, as the command "ansible" prints it.
+_HEADLINE = re.compile(r'[^\s{]+ \| [A-Z]+!? => (?=\{)')
+
+
+def without_headline(text: str) -> str:
+    """The JSON of what the command ``ansible`` prints.
+
+    :param text: of a file
+    """
+    return _HEADLINE.sub('', text, count=1) if _HEADLINE.match(text) else text
+
+
+def of(data: ty.Any) -> Mapping[str, ty.Any] | None:
+    """The facts, by their names without prefix; None if it has none.
+
+    :param data: what JSON has
+    """
+    if not isinstance(data, dict):
+        return None
+    inner = data.get(_WRAPPER, data)
+    if not isinstance(inner, dict):
+        return None
+    found = {str(name).removeprefix(_PREFIX): value
+             for name, value in inner.items()}
+    return found if 'processor' in found or _MEMORY in found else None
+
+
+def read(found: Mapping[str, ty.Any]) -> facts.Facts:
+    """What they know.
+
+    :param found: as from :func:`of`
+    :raises MachineError: if something is wrong with them
+    """
+    memory = found.get(_MEMORY)
+    if memory is not None and (
+            not isinstance(memory, int) or isinstance(memory, bool)):
+        raise values.MachineError(
+            f'{_PREFIX}{_MEMORY} is {str(memory)[:40]!r}, not a number')
+    processor = found.get('processor')
+    interfaces = found.get('interfaces')
+    return facts.Facts(
+        total_memory=memory,
+        vendor=facts.vendor(' '.join(map(str, processor)) if isinstance(
+            processor, list) else ''),
+        nics=tuple(_nics(found, interfaces)) if isinstance(
+            interfaces, list) else None)
+
+
+def _nics(found: Mapping[str, ty.Any], names: list):
+    """The interfaces that are on PCI."""
+    for name in names:
+        # Ansible writes the name of a fact with underscores only.
+        fact = found.get(re.sub(r'\W', '_', str(name)))
+        address = fact.get('pciid') if isinstance(fact, dict) else None
+        if isinstance(address, str):
+            yield values.NIC(name=str(name), address=address)

@@ -1,0 +1,106 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Read what Ironic has found out about a node when it inspected it.
+
+Either ``openstack baremetal introspection data save`` or ``openstack
+baremetal node inventory save``.  The collector ``numa-topology`` of
+ironic-python-agent must have been among the inspection collectors.
+"""
+
+from collections.abc import Mapping
+import typing as ty
+
+from nfv_sched.ops.machine import facts
+from nfv_sched.ops.machine import values
+
+_TOPOLOGY = 'numa_topology'
+#: Where older and newer releases have it, if not on top.
+_FOLDERS = ('data', 'plugin_data')
+_PARTS = ('ram', 'cpus', 'nics')
+
+
+def of(data: ty.Any) -> Mapping[str, ty.Any] | None:
+    """The part with NUMA nodes and inventory; None if there is neither.
+
+    :param data: what JSON has
+    """
+    if not isinstance(data, dict):
+        return None
+    for part in (data, *map(data.get, _FOLDERS)):
+        if isinstance(part, dict) and _TOPOLOGY in part:
+            return {'inventory': data.get('inventory'), **part}
+    return data if isinstance(data.get('inventory'), dict) else None
+
+
+def read(found: Mapping[str, ty.Any]) -> facts.Facts:
+    """What it knows.
+
+    :param found: as from :func:`of`
+    :raises MachineError: if something is wrong with it
+    """
+    topology = found.get(_TOPOLOGY)
+    if topology is None:
+        raise values.MachineError(
+            f'there is no {_TOPOLOGY}: have Ironic inspect the node with the '
+            'collector numa-topology (ipa-inspection-collectors)')
+    if not isinstance(topology, dict) or not all(isinstance(
+            topology.get(part, []), list) for part in _PARTS):
+        raise values.MachineError(f'{_TOPOLOGY} is malformed')
+    ram, cpus, nics = (topology.get(part, []) for part in _PARTS)
+    processor = _part(_part(found, 'inventory'), 'cpu')
+    flags = processor.get('flags')
+    return facts.Facts(
+        cpus=tuple(_cpus(cpus)),
+        memory={_whole(entry, 'numa_node'): _whole(entry, 'size_kb') // 1024
+                for entry in ram},
+        nics=tuple(values.NIC(
+            name=str(entry['name']), node=_nic_node(entry))
+            for entry in nics if isinstance(entry, dict) and (
+                'name' in entry)),
+        page_sizes=facts.page_sizes(map(str, flags)) if isinstance(
+            flags, list) else None,
+        vendor=facts.vendor(str(processor.get('model_name', ''))))
+
+
+def _part(value: Mapping[str, ty.Any], name: str) -> Mapping[str, ty.Any]:
+    part = value.get(name)
+    return part if isinstance(part, dict) else {}
+
+
+def _whole(entry: ty.Any, name: str) -> int:
+    value = entry.get(name) if isinstance(entry, dict) else None
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise values.MachineError(
+            f'{_TOPOLOGY} has an entry without {name}')
+    return value
+
+
+def _nic_node(entry: ty.Any) -> int | None:
+    """The NUMA node of a NIC; None if the kernel does not know it: -1."""
+    node = _whole(entry, 'numa_node')
+    return None if node < 0 else node
+
+
+def _cpus(entries: list):
+    """Logical CPUs of cores; the number of a core is that in its socket."""
+    for entry in entries:
+        node = _whole(entry, 'numa_node')
+        siblings = entry.get('thread_siblings')
+        if not isinstance(siblings, list) or not siblings or not all(
+                isinstance(cpu, int) and not isinstance(cpu, bool)
+                for cpu in siblings):
+            raise values.MachineError(
+                f'{_TOPOLOGY} has a core without thread_siblings')
+        facts.expect_threads(siblings)
+        core = tuple(sorted(siblings))
+        for cpu in siblings:
+            yield facts.CPU(number=cpu, node=node, core=core)

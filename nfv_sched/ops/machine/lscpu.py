@@ -1,0 +1,181 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Read what ``lscpu`` prints, as JSON or as ``-p`` has it.
+
+Which CPUs are sibling threads only its lists of CPUs say: ``lscpu -J -e`` or
+``lscpu -p``, with the columns CPU, NODE, SOCKET, CORE and ONLINE.  The summary
+of ``lscpu -J`` does where a core has one thread, and has the flags of the
+CPUs.  Nothing of ``lscpu`` tells memory or NICs.
+"""
+
+from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
+import re
+import typing as ty
+
+from nfv_sched import cpu_spec
+from nfv_sched.ops.machine import facts
+from nfv_sched.ops.machine import values
+
+_NODE_CPUS = re.compile(r'NUMA node(\d{1,5}) CPU\(s\)')
+#: Columns that together tell a core from all others.
+_CORE = ('drawer', 'book', 'socket', 'core')
+
+
+def is_summary(data: ty.Any) -> bool:
+    """Whether it looks like what ``lscpu -J`` prints.
+
+    :param data: what JSON has
+    """
+    return isinstance(data, dict) and isinstance(data.get('lscpu'), list)
+
+
+def is_list(data: ty.Any) -> bool:
+    """Whether it looks like what ``lscpu -J -e`` prints.
+
+    :param data: what JSON has
+    """
+    return isinstance(data, dict) and isinstance(data.get('cpus'), list)
+
+
+def is_parsable(text: str) -> bool:
+    """Whether it looks like what ``lscpu -p`` prints.
+
+    :param text: of a file
+    """
+    return text.startswith('#') and _columns(text) is not None
+
+
+def _columns(text: str) -> list[str] | None:
+    """The columns by the last comment."""
+    comments = [line for line in text.splitlines() if line.startswith('#')]
+    columns = comments[-1][1:].strip().lower().split(',')
+    return columns if 'cpu' in columns else None
+
+
+def read_parsable(text: str) -> facts.Facts:
+    """What ``lscpu -p`` prints.
+
+    :param text: of a file for which :func:`is_parsable` is true
+    :raises MachineError: if something is wrong with it
+    """
+    columns = _columns(text) or []
+    rows = []
+    for line in text.splitlines():
+        if line and not line.startswith('#'):
+            cells = line.split(',')
+            if len(cells) != len(columns):
+                raise values.MachineError(
+                    f'{line[:40]!r} has not the columns {",".join(columns)}')
+            rows.append(dict(zip(columns, cells)))
+    return _facts(rows)
+
+
+def read_list(data: ty.Any) -> facts.Facts:
+    """What ``lscpu -J -e`` prints.
+
+    :param data: what JSON has; :func:`is_list` is true
+    :raises MachineError: if something is wrong with it
+    """
+    if not all(isinstance(row, dict) for row in data['cpus']):
+        raise values.MachineError('"cpus" is no list of CPUs')
+    return _facts([{str(name).lower(): cell for name, cell in row.items()}
+                   for row in data['cpus']])
+
+
+def _facts(rows: Sequence[Mapping[str, ty.Any]]) -> facts.Facts:
+    """Facts by rows of any of its lists."""
+    if not rows:
+        raise values.MachineError('there is no CPU')
+    if any('cpu' not in row or 'core' not in row for row in rows):
+        raise values.MachineError(
+            'the columns CPU and CORE are needed, by which sibling threads '
+            f'are known: {facts.LSCPU}')
+    # A socket may have several NUMA nodes.
+    if 'node' not in rows[0]:
+        raise values.MachineError(
+            f'the column NODE is needed: {facts.LSCPU}')
+    cpus, offline = [], set()
+    for row in rows:
+        number = _whole(row['cpu'])
+        if number is None:
+            raise values.MachineError(f'{row["cpu"]!r} is no CPU')
+        # Of a CPU that is not online nothing else is known.
+        if _is_off(row):
+            offline.add(number)
+            continue
+        cpus.append(facts.CPU(
+            number=number, node=_whole(row.get('node')) or 0,
+            core=tuple(_whole(row.get(name)) for name in _CORE),
+            socket=_whole(row.get('socket'))))
+    return facts.Facts(cpus=tuple(cpus), offline=frozenset(offline))
+
+
+def _is_off(row: Mapping[str, ty.Any]) -> bool:
+    online = row.get('online')
+    if online is None or online == '':
+        return _whole(row['core']) is None
+    return str(online).lower() in ('false', 'no', 'n')
+
+
+def _whole(cell: ty.Any) -> int | None:
+    """A number, or None if the cell is empty."""
+    if isinstance(cell, int) and not isinstance(cell, bool):
+        return cell
+    if cell in (None, '', '-'):
+        return None
+    if isinstance(cell, str) and cell.isascii() and cell.isdigit() and (
+            len(cell) < 10):
+        return int(cell)
+    raise values.MachineError(f'{str(cell)[:40]!r} is no number')
+
+
+def read_summary(data: ty.Any) -> facts.Facts:
+    """What ``lscpu -J`` prints; without CPUs if siblings are not known.
+
+    :param data: what JSON has; :func:`is_summary` is true
+    :raises MachineError: if something is wrong with it
+    """
+    fields = dict(_fields(data['lscpu']))
+    flags = fields.get('Flags', '').split()
+    nodes = {int(match[1]): _cpus(text) for match, text in (
+        (_NODE_CPUS.fullmatch(name), text) for name, text in fields.items())
+        if match and text}
+    cpus = None
+    if fields.get('Thread(s) per core') == '1':
+        if not nodes:
+            nodes = {0: _cpus(fields.get('On-line CPU(s) list', ''))}
+        cpus = tuple(facts.CPU(number=cpu, node=node, core=(cpu,))
+                     for node, numbers in sorted(nodes.items())
+                     for cpu in sorted(numbers))
+    return facts.Facts(
+        cpus=cpus, offline=_cpus(fields.get('Off-line CPU(s) list', '')),
+        page_sizes=facts.page_sizes(flags),
+        vendor=facts.vendor(fields.get('Vendor ID', '')))
+
+
+def _fields(entries: ty.Any) -> Iterator[tuple[str, str]]:
+    """Names and values, also of what is below others."""
+    for entry in entries if isinstance(entries, list) else ():
+        if isinstance(entry, dict):
+            yield (str(entry.get('field', '')).removesuffix(':'),
+                   str(entry.get('data') or ''))
+            yield from _fields(entry.get('children'))
+
+
+def _cpus(text: str) -> frozenset[int]:
+    try:
+        return cpu_spec.parse(text)
+    except ValueError:
+        raise values.MachineError(
+            f'{text[:40]!r} is no list of CPUs') from None

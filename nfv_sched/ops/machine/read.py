@@ -1,0 +1,104 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Read a machine from this machine, or from files of several kinds."""
+
+from collections.abc import Mapping
+from collections.abc import Sequence
+import os
+import zlib
+
+from nfv_sched import files
+from nfv_sched.ops.machine import ansible
+from nfv_sched.ops.machine import facts
+from nfv_sched.ops.machine import ironic
+from nfv_sched.ops.machine import lscpu
+from nfv_sched.ops.machine import sysfs
+from nfv_sched.ops.machine import values
+
+
+def machine(files: Sequence[str] = (), root: str | None = None,
+            memory: Sequence[int] | None = None) -> values.Machine:
+    """Read a machine.
+
+    :param files: paths of files with facts, the best first; this machine is
+        read if there are none
+    :param root: where ``/sys`` is; None for nowhere if there are files
+    :param memory: of the NUMA nodes in MiB, which counts more than any file
+    :raises MachineError: if something cannot be read or is missing
+    """
+    sources = [load(path) for path in files]
+    if root is not None or not files:
+        sources.append(sysfs.read(root or sysfs.ROOT))
+    found = facts.merge(sources)
+    if memory is not None:
+        found = facts.merge([facts.Facts(
+            memory=_by_node(found, memory)), found])
+    return facts.machine(found)
+
+
+def _by_node(found: facts.Facts, memory: Sequence[int]) -> Mapping[int, int]:
+    """The memory of each NUMA node, in the order of their numbers."""
+    nodes = sorted({cpu.node for cpu in found.cpus or ()}
+                   | set(found.memory or ()))
+    if len(nodes) != len(memory):
+        raise values.MachineError(
+            f'memory of {len(memory)} NUMA nodes is given, but it has '
+            f'{len(nodes)}')
+    return dict(zip(nodes, memory))
+
+
+def load(path: str) -> facts.Facts:
+    """Read a file with facts, of whichever kind it is.
+
+    :param path: of the file
+    :raises MachineError: if it cannot be read
+    """
+    try:
+        return _load(path)
+    except values.MachineError as exc:
+        raise values.MachineError(f'{path}: {exc}') from exc
+
+
+def _load(path: str) -> facts.Facts:
+    try:
+        if os.path.isdir(path):
+            raise values.MachineError('is a folder; a copy of /sys is given '
+                                      'by --sys')
+        text = files.read(path).decode()
+    except (files.FileLimitError, EOFError, zlib.error) as exc:
+        raise values.MachineError(str(exc)) from exc
+    except OSError as exc:
+        raise values.MachineError(str(exc.strerror or exc)) from exc
+    except ValueError as exc:
+        raise values.MachineError('is no text') from exc
+    if lscpu.is_parsable(text):
+        return lscpu.read_parsable(text)
+    try:
+        data = files.parse_json(ansible.without_headline(text).encode())
+        files.check(data)
+    except files.FileLimitError as exc:
+        raise values.MachineError(str(exc)) from exc
+    except (ValueError, RecursionError) as exc:
+        raise values.MachineError(
+            f'is neither JSON nor what "lscpu -p" prints ({exc})') from exc
+    if lscpu.is_list(data):
+        return lscpu.read_list(data)
+    if lscpu.is_summary(data):
+        return lscpu.read_summary(data)
+    found = ansible.of(data)
+    if found is not None:
+        return ansible.read(found)
+    found = ironic.of(data)
+    if found is not None:
+        return ironic.read(found)
+    raise values.MachineError(
+        'is not of lscpu, of Ansible (facts) or of Ironic (inspection)')

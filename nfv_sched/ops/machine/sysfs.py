@@ -1,0 +1,159 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Read this machine, or a copy of its ``/sys``."""
+
+from collections.abc import Iterator
+import os
+import re
+
+from nfv_sched import cpu_spec
+from nfv_sched.ops.machine import facts
+from nfv_sched.ops.machine import values
+
+ROOT = '/sys'
+
+_NODE = re.compile(r'node(\d{1,5})')
+_PAGES = re.compile(r'hugepages-(\d{1,12})kB')
+_MEMORY = re.compile(r'MemTotal:\s*(\d{1,15}) kB')
+# What the kernel numbers the vendors of x86 CPUs by, in their modalias.
+_VENDORS = {'0000': 'intel', '0002': 'amd'}
+_VENDOR = re.compile(r'type:x86,ven([0-9A-F]{4})')
+#: What the class of a network device begins with.
+_NETWORK = '0x02'
+_MOST = 1 << 20
+
+
+def read(root: str = ROOT) -> facts.Facts:
+    """All that ``/sys`` knows.
+
+    :param root: where it is
+    :raises MachineError: if it cannot be read
+    """
+    try:
+        return _read(root)
+    except (OSError, UnicodeDecodeError) as exc:
+        name = getattr(exc, 'filename', None) or root
+        raise values.MachineError(
+            f'{name}: {getattr(exc, "strerror", None) or exc}') from exc
+
+
+def _read(root: str) -> facts.Facts:
+    nodes = os.path.join(root, 'devices/system/node')
+    cpus = os.path.join(root, 'devices/system/cpu')
+    if not os.path.isdir(cpus):
+        raise values.MachineError(f'{root} has no devices/system/cpu')
+    numbers = sorted(int(match[1]) for match in map(
+        _NODE.fullmatch, _names(nodes)) if match)
+    if not numbers:
+        raise values.MachineError(f'{nodes} has no NUMA nodes')
+    online = _cpus(cpus, 'online')
+    found, memory, sizes = [], {}, set()
+    for node in numbers:
+        folder = os.path.join(nodes, f'node{node}')
+        for cpu in sorted(_cpus(folder, 'cpulist') & online):
+            found.append(_cpu(os.path.join(cpus, f'cpu{cpu}'), cpu, node))
+        memory[node] = _node_memory(folder)
+        sizes |= {int(match[1]) for match in map(
+            _PAGES.fullmatch, _names(os.path.join(folder, 'hugepages')))
+            if match}
+    return facts.Facts(
+        cpus=tuple(found), offline=_cpus(cpus, 'present') - online,
+        memory=memory, page_sizes=frozenset(sizes) or None,
+        nics=tuple(_nics(os.path.join(root, 'bus/pci/devices'))),
+        vendor=_vendor(cpus))
+
+
+def _names(folder: str) -> list[str]:
+    """What is in a folder; nothing if there is none."""
+    try:
+        return sorted(os.listdir(folder))
+    except FileNotFoundError:
+        return []
+
+
+def _opened(path: str, flags: int) -> int:
+    # A copy of /sys may have a pipe that nobody writes to.
+    return os.open(path, flags | os.O_NONBLOCK)
+
+
+def _text(*path: str) -> str:
+    with open(os.path.join(*path), encoding='utf-8', opener=_opened) as file:
+        return file.read(_MOST).strip()
+
+
+def _cpus(*path: str) -> frozenset[int]:
+    """The CPUs in a file."""
+    text = _text(*path)
+    try:
+        return cpu_spec.parse(text)
+    except ValueError:
+        raise values.MachineError(
+            f'{os.path.join(*path)}: {text[:40]!r} is no list of CPUs'
+        ) from None
+
+
+def _cpu(folder: str, number: int, node: int) -> facts.CPU:
+    folder = os.path.join(folder, 'topology')
+    siblings = _cpus(folder, 'thread_siblings_list')
+    if number not in siblings:
+        raise values.MachineError(
+            f'{folder}: CPU {number} is not among its own sibling threads')
+    facts.expect_threads(siblings)
+    return facts.CPU(number=number, node=node, core=tuple(sorted(siblings)),
+                     socket=_whole(folder, 'physical_package_id'))
+
+
+def _whole(*path: str) -> int | None:
+    """A whole number; None if the kernel does not know it: -1, or no file."""
+    try:
+        number = int(_text(*path))
+    except FileNotFoundError:
+        return None
+    except ValueError:
+        raise values.MachineError(
+            f'{os.path.join(*path)} is no number') from None
+    return None if number < 0 else number
+
+
+def _node_memory(folder: str) -> int:
+    """The memory of a NUMA node in MiB."""
+    match = _MEMORY.search(_text(folder, 'meminfo'))
+    if match is None:
+        raise values.MachineError(f'{folder}/meminfo has no MemTotal')
+    return int(match[1]) // 1024
+
+
+def _vendor(folder: str) -> str | None:
+    try:
+        match = _VENDOR.search(_text(folder, 'modalias'))
+    except FileNotFoundError:
+        return None
+    return _VENDORS.get(match[1]) if match else None
+
+
+def _nics(folder: str) -> Iterator[values.NIC]:
+    """The network devices on PCI, without VFs.
+
+    Those that a driver of DPDK has are there, too.
+    """
+    for address in _names(folder):
+        device = os.path.join(folder, address)
+        if not _text(device, 'class').startswith(_NETWORK) or (
+                os.path.exists(os.path.join(device, 'physfn'))):
+            continue
+        # Those of virtio are one level deeper.
+        interfaces = _names(os.path.join(device, 'net')) + [
+            name for inner in _names(device) if inner.startswith('virtio')
+            for name in _names(os.path.join(device, inner, 'net'))]
+        for name in interfaces or [address]:
+            yield values.NIC(name=name, address=address,
+                             node=_whole(device, 'numa_node'))

@@ -1,0 +1,298 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The keys of flavors, images and host aggregates as Glance catalogues them.
+
+Horizon offers what this catalogue, of *metadata definitions*, has: in Update
+Metadata of flavors, images and host aggregates.  Glance has none of the keys
+of nfv-sched, and lacks some of Nova's that network functions need.
+
+Nothing is said here twice.  What the Nova API checks comes from the validators
+of the installed Nova, those of nfv-sched among them; what a key of nfv-sched
+means from its validator, and metadata of aggregates from the options that it
+overrides.  Only what Nova's own keys mean is in :data:`NOVA_KEYS`.
+"""
+
+from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
+import json
+import re
+import types
+import typing as ty
+
+from nfv_sched import conf
+from nfv_sched import extra_specs
+from nfv_sched.nova import scheduler
+from nfv_sched import validators
+
+FLAVOR = 'OS::Nova::Flavor'
+IMAGE = 'OS::Glance::Image'
+AGGREGATE = 'OS::Nova::Aggregate'
+
+#: Parameters of keys -> values that are catalogued besides their examples.
+Further = Mapping[str, Sequence[str]]
+
+_NOVA = 'hw:'
+_NOVA_IMAGE = 'hw_'
+_NONE: Further = types.MappingProxyType({})
+
+#: Nova's extra specs that Glance does not catalogue, or, of the CPU policy,
+#: not with all values -> what they mean.
+NOVA_KEYS = {
+    'hw:numa_nodes': (
+        'Number of NUMA nodes of the guest. Each of them runs on a host NUMA '
+        'node of its own.'),
+    'hw:numa_cpus.{num}': (
+        'vCPUs of the guest NUMA node, such as 0-3,8. Needed only if the '
+        'nodes are not to be equal, and then for each of them.'),
+    'hw:numa_mem.{num}': (
+        'Memory of the guest NUMA node in MiB. Needed only if the nodes are '
+        'not to be equal, and then for each of them.'),
+    'hw:cpu_policy': (
+        'How vCPUs get host CPUs. dedicated: each has one for itself. shared: '
+        'they share some with other guests. mixed: those that the mask of '
+        'dedicated vCPUs names are dedicated, the others shared.'),
+    'hw:cpu_dedicated_mask': (
+        'The dedicated vCPUs of a guest with the CPU policy mixed, such as '
+        '2-7, or ^0 for all but vCPU 0.'),
+    'hw:cpu_realtime': (
+        'Whether dedicated vCPUs get real-time priority: all of them with a '
+        'policy for emulator threads, or those of the mask.'),
+    'hw:cpu_realtime_mask': (
+        'Which vCPUs get real-time priority, such as ^0 for all but vCPU 0, '
+        'which does the housekeeping of the guest.'),
+    'hw:emulator_threads_policy': (
+        'Where the threads of the emulator run. share: on the shared CPUs of '
+        'the host. isolate: on one more dedicated CPU. Without it they '
+        'disturb the dedicated vCPUs.'),
+    'hw:pci_numa_affinity_policy': (
+        'How near to the guest its PCI devices have to be. required: on a '
+        'NUMA node of the guest. socket: on its socket. preferred: anywhere, '
+        'rather near. legacy: as required, but devices whose NUMA node is not '
+        'known will do. The claim on the compute node follows this.'),
+    'hw:locked_memory': (
+        'Whether the memory of the guest is kept from being swapped. Needs a '
+        'page size.'),
+}
+
+#: Those of them that are image properties, too.
+OF_IMAGES = frozenset({
+    'hw:numa_nodes', 'hw:numa_cpus.{num}', 'hw:numa_mem.{num}',
+    'hw:cpu_policy', 'hw:cpu_realtime_mask', 'hw:pci_numa_affinity_policy',
+    'hw:locked_memory',
+})
+
+# What an option says that aggregates can override, and what may follow there.
+_OVERRIDDEN = 'Can be overridden per aggregate by metadata of the same name'
+_SEVERAL = re.compile(r';\s+of\s+(several\s+aggregates[^.]*)\.')
+
+# Words of names as people write them.
+_WORDS = {
+    'cpu': 'CPU', 'cpus': 'CPUs', 'dhcp': 'DHCP', 'mem': 'memory',
+    'nics': 'NICs', 'numa': 'NUMA', 'pci': 'PCI', 'realtime': 'real-time',
+    'sriov': 'SR-IOV', 'vcpu': 'vCPU', 'vcpus': 'vCPUs', 'vfs': 'VFs',
+    'vnics': 'vNICs', 'vswitch': 'vSwitch',
+}
+
+
+class Association(ty.NamedTuple):
+    """What a namespace is for.
+
+    :ivar resource: type of resource, such as :data:`FLAVOR`
+    :ivar prefix: comes before the names of the properties; may be empty
+    """
+
+    resource: str
+    prefix: str = ''
+
+
+class Namespace(ty.NamedTuple):
+    """A namespace of Glance's catalogue.
+
+    :ivar file: name of its file
+    :ivar name: unique in Glance, at most 80 characters
+    :ivar title: what Horizon calls it, at most 80 characters
+    :ivar description: at most 500 characters
+    :ivar associations: what it is for
+    :ivar properties: name -> JSON schema with title and description
+    """
+
+    file: str
+    name: str
+    title: str
+    description: str
+    associations: tuple[Association, ...]
+    properties: Mapping[str, Mapping[str, ty.Any]]
+
+    def text(self) -> str:
+        """The file for ``glance-manage db load_metadefs``, and for Horizon."""
+        return json.dumps({
+            'namespace': self.name,
+            'display_name': self.title,
+            'description': self.description,
+            'visibility': 'public',
+            'protected': True,
+            'resource_type_associations': [
+                {'name': resource, **({'prefix': prefix} if prefix else {})}
+                for resource, prefix in self.associations],
+            'properties': self.properties,
+        }, indent=4) + '\n'
+
+
+def namespaces(further: Further = _NONE) -> tuple[Namespace, ...]:
+    """All namespaces.
+
+    Glance has no patterns for names, so of a key that ends with a parameter
+    there is one for each example of the parameter.
+
+    :param further: parameters -> more values, such as names of places
+    """
+    return (
+        Namespace(
+            'nfv-placement.json', 'OS::Compute::NFVPlacement',
+            'NFV Placement',
+            'Which host NUMA nodes a guest runs on: those of the virtual '
+            'switch, of its PCI devices, of places that hosts declare. Kept '
+            'by the filters of nfv-sched. The guest needs a NUMA topology: '
+            'hw:numa_nodes, hw:cpu_policy or hw:mem_page_size.',
+            (Association(FLAVOR, extra_specs.NAMESPACE),),
+            dict(_own_keys(further))),
+        Namespace(
+            'nfv-guest.json', 'OS::Compute::NFVGuest', 'NFV Guest',
+            "NUMA nodes, CPUs, memory and PCI devices of a guest: Nova's own "
+            'keys.',
+            (Association(FLAVOR, _NOVA), Association(IMAGE, _NOVA_IMAGE)),
+            dict(_nova_keys(True))),
+        Namespace(
+            'nfv-guest-flavor.json', 'OS::Compute::NFVGuestFlavor',
+            'NFV Guest (flavors only)',
+            "CPUs of a guest: those of Nova's own keys that are not for "
+            'images.',
+            (Association(FLAVOR, _NOVA),), dict(_nova_keys(False))),
+        Namespace(
+            'nfv-aggregate.json', 'OS::Compute::NFVAggregate',
+            'NFV Limits and Weights',
+            'Limits of hosts and multipliers of weighers. For the hosts of '
+            'the aggregate they replace the options of the same name in '
+            '[nfv_sched] of nova.conf.',
+            (Association(AGGREGATE),), dict(_aggregate_metadata())),
+    )
+
+
+def _own_keys(further: Further) -> Iterator[tuple[str, dict]]:
+    """Properties of the keys of nfv-sched; not of their synonyms."""
+    for validator in validators.register():
+        if validator.name.startswith(extra_specs.NAMESPACE):
+            yield from _key(validator, extra_specs.NAMESPACE,
+                            validator.description, further)
+
+
+def _nova_keys(of_images: bool) -> Iterator[tuple[str, dict]]:
+    """Properties of the extra specs of Nova.
+
+    :param of_images: whether of those that images can have
+    """
+    for name, description in NOVA_KEYS.items():
+        if (name in OF_IMAGES) == of_images:
+            yield from _key(scheduler.extra_spec_validator(name), _NOVA,
+                            description, _NONE)
+
+
+def _key(validator, prefix: str, description: str,
+         further: Further) -> Iterator[tuple[str, dict]]:
+    """A property, or several for a key that ends with a parameter.
+
+    Those of Nova are numbers of guest NUMA nodes, and have no examples.
+
+    :param validator: of the key
+    :param prefix: of its name, not to be in that of the property
+    :param description: what the key means
+    :param further: parameters -> more values
+    """
+    name = validator.name.removeprefix(prefix)
+    stem, _brace, _rest = name.partition('.{')
+    if stem == name:
+        yield name, _property(_title(name), description, validator.value)
+        return
+    parameter, = validator.parameters
+    ends = dict(parameter.get('examples', validators.GUEST_NODES))
+    for end in further.get(parameter['name'], ()):
+        ends.setdefault(end, end)
+    for end, what in ends.items():
+        yield f'{stem}.{end}', _property(
+            f'{_title(stem)}, {what}',
+            description.replace('{%s}' % parameter['name'], end),
+            validator.value)
+
+
+def _aggregate_metadata() -> Iterator[tuple[str, dict]]:
+    """Properties of what aggregates can override, as the options say."""
+    (_group, options), = conf.list_opts()
+    for option in options:
+        text, overridden, rest = option.help.partition(_OVERRIDDEN)
+        if not overridden:
+            continue
+        several = _SEVERAL.match(rest)
+        if several:
+            text += f'Of {several[1]}.'
+        # Limits are whole numbers, as their defaults are.
+        value = {'type': int if isinstance(option.default, int) else float}
+        if getattr(option.type, 'min', None) is not None:
+            value['min'] = option.type.min
+        yield option.dest, _property(
+            _title(option.dest),
+            f'{text} Default in nova.conf: {option.default:g}.', value)
+
+
+def _property(title: str, description: str,
+              value: Mapping[str, ty.Any]) -> dict[str, ty.Any]:
+    """The JSON schema of a property.
+
+    :param description: may be marked up
+    :param value: as validators of Nova have it; ``float`` is a type, too
+    """
+    return {'title': title, 'description': _plain(description),
+            **_schema(value)}
+
+
+def _schema(value: Mapping[str, ty.Any]) -> dict[str, ty.Any]:
+    """What values there are, as a JSON schema."""
+    if value.get('pattern') == validators.NUMBER:
+        return {'type': 'integer', 'minimum': 0, 'maximum': 9999}
+    kind = value['type']
+    if kind is bool:
+        # Flavors and images have texts; so has Glance where it means these.
+        return {'type': 'string', 'enum': ['true', 'false']}
+    schema: dict[str, ty.Any] = {'type': {
+        int: 'integer', float: 'number', str: 'string'}[kind]}
+    if 'enum' in value:
+        schema['enum'] = list(value['enum'])
+    if 'pattern' in value:
+        schema['pattern'] = f'^(?:{value["pattern"]})$'
+    if 'min' in value:
+        schema['minimum'] = value['min']
+    if 'max' in value:
+        schema['maximum'] = value['max']
+    return schema
+
+
+def _plain(text: str) -> str:
+    """A text without markup and line breaks."""
+    return ' '.join(text.replace('``', '').split())
+
+
+def _title(name: str) -> str:
+    """A name as people write it."""
+    words = [_WORDS.get(word, word) for word in name.split('_')]
+    if words[0].islower():
+        words[0] = words[0].capitalize()
+    return ' '.join(words)

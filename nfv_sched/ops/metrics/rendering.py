@@ -1,0 +1,393 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""What is known of a cloud, as metrics for Prometheus.
+
+The library writes them.  Labels have names of hosts, flavors, aggregates and
+zones, and never UUIDs.
+"""
+
+from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
+import dataclasses
+import typing as ty
+
+import os_resource_classes as orc
+from prometheus_client import core
+from prometheus_client import registry
+
+from nfv_sched.ops.audit import values as audit_values
+from nfv_sched.ops.hosts import values
+from nfv_sched.ops.rebalance import rebalance
+from nfv_sched.ops.snapshot import snapshot
+
+if ty.TYPE_CHECKING:
+    from nfv_sched.ops.counting import capacity
+    from nfv_sched.ops.plans import failover
+
+#: Time series of a host at most. Where there would be more, some of its
+#: figures are of the host as a whole, with this in place of the node.
+HOST_SERIES = 60
+WHOLE = 'all'
+#: Of these, those of the host as a whole at most.
+_OF_HOST = 14
+
+#: The aggregate of a figure of the whole cloud: without the label.
+_CLOUD = ''
+
+_RESOURCES = (orc.MEMORY_MB, orc.VCPU, orc.PCPU)
+
+
+class Metric(ty.NamedTuple):
+    """A metric.
+
+    :ivar name: its name
+    :ivar labels: names of its labels
+    :ivar text: what it is
+    """
+
+    name: str
+    labels: tuple[str, ...]
+    text: str
+
+
+#: The metrics of a cloud. Counters have their names without ``_total``.
+GAUGES = (
+    Metric('nfv_sched_host_info', ('host', 'zone', 'state'),
+           'Always 1: availability zone of a host, and whether it is up.'),
+    Metric('nfv_sched_host_resources', ('host', 'resource', 'state'),
+           'Resources of a host in Placement, with its allocation ratios.'),
+    Metric('nfv_sched_node_pcpus', ('host', 'node', 'state'),
+           'CPUs for pinned guests of a host NUMA node.'),
+    Metric('nfv_sched_node_largest_fit_pcpus', ('host', 'node'),
+           'Most pinned vCPUs of a guest with one NUMA node that fits.'),
+    Metric('nfv_sched_node_pages', ('host', 'node', 'size', 'state'),
+           'Memory pages of a host NUMA node for guests; size in KiB.'),
+    Metric('nfv_sched_node_pci_devices', ('host', 'node', 'type', 'state'),
+           'PCI devices for guests near a host NUMA node.'),
+    Metric('nfv_sched_vswitch_ports', ('host', 'state'),
+           'Ports of the virtual switch of a host, within its limit.'),
+    Metric('nfv_sched_security_rules', ('host', 'state'),
+           'Security-group rules on a host, within its limit.'),
+    Metric('nfv_sched_network_services', ('host', 'kind'),
+           'DHCP servers and routers on a host.'),
+    Metric('nfv_sched_imbalance', ('kind',),
+           'How many more DHCP servers or routers one agent has than another '
+           'one.'),
+    Metric('nfv_sched_rebalance_moves', ('kind',),
+           'Moves of DHCP servers or routers that are due.'),
+    Metric('nfv_sched_rebalance_stuck', ('kind',),
+           'DHCP servers or routers that ought to be moved and cannot be.'),
+    Metric('nfv_sched_failover_stranded_guests', ('host',),
+           'Guests of a host that would find no place if it were lost.'),
+    Metric('nfv_sched_flavor_fits', ('flavor', 'aggregate', 'ports'),
+           'More guests of a flavor that fit, in an aggregate, or without '
+           'the label in the cloud, with such ports as most servers of the '
+           'flavor have.'),
+    Metric('nfv_sched_flavor_fits_placement',
+           ('flavor', 'aggregate', 'ports'),
+           'More guests of a flavor that Placement has room for.'),
+    Metric('nfv_sched_fragmentation_ratio', ('flavor',),
+           'Part of the guests that Placement has room for that do not fit.'),
+    Metric('openstack_free_capacity_by_flavor_total',
+           ('flavor_name', 'public'),
+           'More guests of a flavor that fit in the cloud.'),
+    Metric('nfv_sched_audit_findings', ('kind',),
+           'What the audit finds not to be as it was promised or recorded.'),
+)
+SNAPSHOT_TIME = Metric(
+    'nfv_sched_snapshot_timestamp_seconds', (),
+    'When the cloud was read, seconds since the epoch.')
+AGE = Metric('nfv_sched_snapshot_age_seconds', (),
+             'Age of the figures.')
+MISSING = Metric('nfv_sched_snapshot_missing', (),
+                 'What could not be read when the cloud was.')
+REFUSALS = Metric('nfv_sched_refusals', ('policy',),
+                  'Servers that found no host, by the policies that refused '
+                  'some; of the decision journal.')
+LATEST_REFUSAL = Metric(
+    'nfv_sched_latest_refusal_timestamp_seconds', (),
+    'When a server found no host last, seconds since the epoch.')
+ERRORS = Metric('nfv_sched_collection_errors', (),
+                'Failed attempts to read the cloud.')
+SECONDS = Metric('nfv_sched_collection_seconds', (),
+                 'Time that it took to read the cloud and count.')
+
+Key = tuple[str, ...]
+
+
+class _Families:
+    """The metrics of a cloud, being collected."""
+
+    def __init__(self) -> None:
+        self._metrics = {metric.name: metric for metric in GAUGES}
+        self._values: dict[str, dict[Key, float]] = {
+            metric.name: {} for metric in GAUGES}
+
+    def add(self, name: str, labels: Iterable[ty.Any], value: float) -> None:
+        """Add a figure; figures with the same labels add up."""
+        found = self._values[name]
+        key = tuple(map(str, labels))
+        found[key] = found.get(key, 0) + value
+
+    def all(self) -> Iterator[core.Metric]:
+        """All metrics, those without a figure included."""
+        for name, found in self._values.items():
+            yield gauge(self._metrics[name], found)
+
+
+def gauge(metric: Metric, found: Mapping[Key, float]) -> core.Metric:
+    """A metric as the library has it.
+
+    :param metric: the metric
+    :param found: values of its labels -> figure
+    """
+    family = core.GaugeMetricFamily(
+        metric.name, metric.text, labels=metric.labels)
+    for key, value in found.items():
+        family.add_metric(key, value)
+    return family
+
+
+def counter(metric: Metric, found: Mapping[Key, float]) -> core.Metric:
+    """A counter as the library has it; see :func:`gauge`."""
+    family = core.CounterMetricFamily(
+        metric.name, metric.text, labels=metric.labels)
+    for key, value in found.items():
+        family.add_metric(key, value)
+    return family
+
+
+def families(
+    cloud: snapshot.Cloud, views: Sequence[values.HostView],
+    capacities: 'Sequence[capacity.FlavorCapacity]',
+    *, findings: Iterable[audit_values.AuditFinding] | None = (),
+    plans: Sequence[rebalance.RebalancePlan] = (),
+    losses: 'Sequence[failover.Loss]' = (),
+) -> list[core.Metric]:
+    """The metrics of a cloud.
+
+    :param cloud: the cloud
+    :param views: its hosts
+    :param capacities: what it takes of flavors
+    :param findings: of the audit; None if no host could be checked
+    :param plans: for its DHCP servers and routers
+    :param losses: what the loss of each host does; empty if that was not
+        worked out
+    """
+    found = _Families()
+    if findings is not None:
+        for kind in audit_values.KINDS:
+            found.add('nfv_sched_audit_findings', (kind,), 0)
+        for finding in findings:
+            found.add('nfv_sched_audit_findings', (finding.kind,), 1)
+    for view in views:
+        _host(found, view)
+        _nodes(found, view)
+    for of_flavor in capacities:
+        _flavor(found, cloud, of_flavor)
+    for plan in plans:
+        found.add('nfv_sched_imbalance', (plan.kind,), plan.imbalance)
+        found.add('nfv_sched_rebalance_moves', (plan.kind,), len(plan.moves))
+        found.add('nfv_sched_rebalance_stuck', (plan.kind,), sum(
+            len(stay.services) for stay in plan.stays))
+    for loss in losses:
+        found.add('nfv_sched_failover_stranded_guests', (loss.host,),
+                  len(loss.stranded))
+    return list(found.all())
+
+
+def _host(found: _Families, view: values.HostView) -> None:
+    """The metrics of a host as a whole, but for what its loss does."""
+    name = view.title
+    found.add('nfv_sched_host_info',
+              (name, view.host.zone, view.state.replace(', ', ' ')), 1)
+    for resource in _RESOURCES:
+        for provider in view.host.providers:
+            stock = provider.inventories.get(resource)
+            if stock is not None:
+                _used_and_free(
+                    found, 'nfv_sched_host_resources', (name, resource),
+                    stock.used, stock.capacity)
+    _used_and_free(found, 'nfv_sched_vswitch_ports', (name,),
+                   view.ports, view.port_limit)
+    _used_and_free(found, 'nfv_sched_security_rules', (name,),
+                   view.rules, view.rule_limit)
+    network = view.host.network
+    if network is not None:
+        for kind, count in (('dhcp', network.dhcp_servers),
+                            ('router', network.routers)):
+            if count is not None:
+                found.add('nfv_sched_network_services', (name, kind), count)
+
+
+def _used_and_free(
+    found: _Families, name: str, labels: Key, used: int | None,
+    most: int | None,
+) -> None:
+    """Add what is used and what is free.
+
+    :param used: None if it is not known
+    :param most: None if there is no limit
+    """
+    if used is None:
+        return
+    found.add(name, (*labels, 'used'), used)
+    if most is not None:
+        found.add(name, (*labels, 'free'), max(most - used, 0))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Figures:
+    """Figures of the NUMA nodes of a host.
+
+    :ivar metric: name of the metric
+    :ivar by_node: node, and values of the labels after it -> figure
+    :ivar whole: makes one figure of those of all nodes
+    """
+
+    metric: str
+    by_node: Mapping[tuple[str, Key], float]
+    whole: ty.Callable[[Iterable[float]], float] = sum
+
+    def of_host(self) -> Mapping[tuple[str, Key], float]:
+        """The same of the host as a whole."""
+        found: dict[tuple[str, Key], list[float]] = {}
+        for (_node, rest), value in self.by_node.items():
+            found.setdefault((WHOLE, rest), []).append(value)
+        return {key: self.whole(each) for key, each in found.items()}
+
+
+def _nodes(found: _Families, view: values.HostView) -> None:
+    """The metrics of the NUMA nodes of a host, as many as it may have."""
+    figures = _figures(view)
+    left = HOST_SERIES - _OF_HOST - sum(
+        len(each.of_host()) for each in figures)
+    for each in figures:
+        more = len(each.by_node) - len(each.of_host())
+        fits = more <= left
+        left -= more if fits else 0
+        for (node, rest), value in (
+                each.by_node if fits else each.of_host()).items():
+            found.add(each.metric, (view.title, node, *rest), value)
+
+
+def _figures(view: values.HostView) -> list[_Figures]:
+    """Figures of the NUMA nodes of a host, the most telling first."""
+    cpus: dict[tuple[str, Key], float] = {}
+    fits: dict[tuple[str, Key], float] = {}
+    pages: dict[int, dict[tuple[str, Key], float]] = {}
+    devices: dict[tuple[str, Key], float] = {}
+    for each in view.nodes:
+        node = str(each.node.number)
+        if each.node.dedicated:
+            cpus[node, ('used',)] = each.used
+            cpus[node, ('free',)] = len(each.node.free)
+            fits[node, ()] = each.largest_fit
+        for page in each.node.pages:
+            if page.total:
+                of_size = pages.setdefault(page.size, {})
+                of_size[node, (str(page.size), 'used')] = page.used
+                of_size[node, (str(page.size), 'free')] = page.free
+        _count_devices(devices, node, each.devices)
+    _count_devices(devices, 'unknown', view.devices)
+    return [
+        _Figures('nfv_sched_node_pcpus', cpus),
+        _Figures('nfv_sched_node_largest_fit_pcpus', fits, max),
+        *(_Figures('nfv_sched_node_pages', of_size) for _size, of_size
+          in sorted(pages.items(), reverse=True)),
+        _Figures('nfv_sched_node_pci_devices', devices)]
+
+
+def _count_devices(counts: dict[tuple[str, Key], float], node: str,
+                   groups: Iterable[values.DeviceGroup]) -> None:
+    for group in groups:
+        for state, number in (('used', group.used), ('free', group.free)):
+            key = node, (group.kind, state)
+            counts[key] = counts.get(key, 0) + number
+
+
+def _flavor(found: _Families, cloud: snapshot.Cloud,
+            of_flavor: 'capacity.FlavorCapacity') -> None:
+    """The metrics of a flavor."""
+    flavor = of_flavor.flavor
+    for aggregate, counted in [(_CLOUD, of_flavor)] + [
+            (aggregate.name, of_flavor.within(aggregate.hosts))
+            for aggregate in cloud.aggregates]:
+        labels = flavor.name, aggregate, of_flavor.ports.label
+        found.add('nfv_sched_flavor_fits', labels, counted.fits)
+        found.add('nfv_sched_flavor_fits_placement', labels,
+                  counted.placement)
+    if of_flavor.placement:
+        # Not less than 0, if more fit than Placement is found to have.
+        found.add('nfv_sched_fragmentation_ratio', (flavor.name,),
+                  max(0.0, 1 - of_flavor.fits / of_flavor.placement))
+    found.add('openstack_free_capacity_by_flavor_total',
+              (flavor.name, flavor.public), of_flavor.fits)
+
+
+class Collector(registry.Collector):
+    """Gives what was collected last, whenever somebody asks.
+
+    :param clock: seconds since the epoch
+    """
+
+    def __init__(self, clock: ty.Callable[[], float]):
+        self._clock = clock
+        self._families: list[core.Metric] = []
+        self._taken: float | None = None
+        self._seconds = 0.0
+        self._missing = 0
+        self._refusals: Mapping[str, int] = {}
+        self._latest: float | None = None
+        self.errors = 0
+
+    def set(self, found: list[core.Metric], taken: float, seconds: float,
+            missing: int) -> None:
+        """Keep the metrics of a cloud.
+
+        :param found: the metrics
+        :param taken: when the cloud was read, seconds since the epoch
+        :param seconds: how long it took to collect them
+        :param missing: number of things that could not be read
+        """
+        self._families, self._taken = found, taken
+        self._seconds, self._missing = seconds, missing
+
+    def set_refusals(self, counts: Mapping[str, int],
+                     latest: float | None) -> None:
+        """Keep what the decision journal says.
+
+        :param counts: policy -> number of refusals
+        :param latest: when the latest was, seconds since the epoch; None if
+            there was none
+        """
+        self._refusals, self._latest = dict(counts), latest
+
+    def collect(self) -> Iterator[core.Metric]:
+        """The metrics; called by the library."""
+        yield from self._families
+        yield counter(ERRORS, {(): self.errors})
+        yield counter(REFUSALS, {
+            (policy,): count for policy, count in self._refusals.items()})
+        if self._latest is not None:
+            yield gauge(LATEST_REFUSAL, {(): self._latest})
+        if self._taken is not None:
+            yield gauge(SNAPSHOT_TIME, {(): self._taken})
+            yield gauge(AGE, {(): max(self._clock() - self._taken, 0)})
+            yield gauge(MISSING, {(): self._missing})
+            yield gauge(SECONDS, {(): self._seconds})
+
+    def describe(self) -> list[core.Metric]:
+        """None: what there is depends on the cloud; called by the library."""
+        return []

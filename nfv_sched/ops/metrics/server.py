@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Serve metrics over HTTP to clients that are slow, silent or too many."""
+
+from collections.abc import Callable
+import http.server
+import io
+import os
+import resource
+import socket
+import socketserver
+import ssl
+import threading
+import time
+import typing as ty
+
+from nfv_sched.ops.metrics import auth
+
+#: Seconds for a request and its answer, TLS handshake included.
+SECONDS = 10.0
+#: Most connections at a time. When one more comes, the oldest is closed.
+CONNECTIONS = 32
+#: File descriptors that are left for the collection.
+RESERVED_FILES = 64
+#: Most bytes of the first line and the headers of a request.
+REQUEST_BYTES = 16384
+
+# How often connections are looked at that have used up their time.
+_POLL = 0.5
+
+
+def connections_within_limit() -> int:
+    """Return how many connections the limit of open files allows.
+
+    It is at least 1 and at most ``CONNECTIONS``.
+    """
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    if limit == resource.RLIM_INFINITY:
+        return CONNECTIONS
+    free_files = limit - len(os.listdir('/proc/self/fd')) - RESERVED_FILES
+    # Those that are being closed, and the one that has just come.
+    return max(1, min(CONNECTIONS, (free_files - 1) // 2))
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+    """Answers one request of a connection."""
+
+    server: 'MetricsServer'
+    server_version = 'nfv-sched'
+    sys_version = ''
+
+    def setup(self) -> None:
+        """Read the request, up to its limit."""
+        super().setup()
+        if isinstance(self.request, ssl.SSLSocket):
+            self.request.do_handshake()
+        data = b''
+        while not (b'\r\n\r\n' in data or b'\n\n' in data):
+            chunk = self.request.recv(4096)
+            data += chunk
+            if not chunk or len(data) > REQUEST_BYTES:
+                break
+        self.rfile = io.BytesIO(data[:REQUEST_BYTES + 1])  # type: ignore
+        self._is_long = len(data) > REQUEST_BYTES
+
+    def handle(self) -> None:
+        """Answer the request, if there is one."""
+        if self._is_long:
+            self.requestline, self.command = '', ''
+            self.request_version = 'HTTP/1.0'
+            self.send_error(431)
+        else:
+            self.handle_one_request()
+
+    def do_GET(self) -> None:  # noqa: N802
+        """Send the metrics."""
+        if not self._is_allowed():
+            return
+        if self.path.partition('?')[0] not in ('/', '/metrics'):
+            self.send_error(404)
+            return
+        content_type, body = self.server.render(self.headers.get('Accept', ''))
+        self.send_response(200)
+        self.send_header('Content-Type', content_type)
+        self.send_header('Content-Length', str(len(body)))
+        self.end_headers()
+        if self.command != 'HEAD':
+            self.wfile.write(body)
+
+    do_HEAD = do_GET  # noqa: N815
+
+    def _is_allowed(self) -> bool:
+        """Check the password, if one is needed; refuse a wrong one."""
+        if self.server.users is None:
+            return True
+        verdict = self.server.users.check(
+            self.headers.get('Authorization', ''))
+        if verdict is auth.Verdict.DENIED:
+            self.send_response(401)
+            self.send_header('WWW-Authenticate',
+                             'Basic realm="nfv-sched", charset="UTF-8"')
+            self.send_header('Content-Length', '0')
+            self.end_headers()
+        elif verdict is auth.Verdict.BUSY:
+            self.send_error(503)
+        return verdict is auth.Verdict.ALLOWED
+
+    def log_message(self, *args: ty.Any) -> None:
+        """Write nothing: clients could fill the log."""
+
+
+class MetricsServer(http.server.ThreadingHTTPServer):
+    """A server of metrics, in threads of its own.
+
+    :param address: IP address or name, and port
+    :param render: takes a header ``Accept``; returns content type and body
+    :param tls: to serve HTTPS
+    :param users: to answer these only
+    :param connections: most connections at a time
+    :raises OSError: if it cannot listen there
+    """
+
+    daemon_threads = True
+    block_on_close = False
+    request_queue_size = 128
+
+    def __init__(self, address: tuple[str, int],
+                 render: Callable[[str], tuple[str, bytes]],
+                 tls: ssl.SSLContext | None = None,
+                 users: auth.Users | None = None,
+                 connections: int = CONNECTIONS):
+        self.render = render
+        self.users = users
+        self._connections = connections
+        self._tls = tls
+        self._lock = threading.Lock()
+        # Connections, the oldest first, and when each began.
+        self._began: dict[socket.socket, float] = {}
+        self._slots = threading.BoundedSemaphore(2 * connections)
+        self.address_family = socket.getaddrinfo(
+            *address, type=socket.SOCK_STREAM)[0][0]
+        super().__init__(address, _Handler)
+        self._thread = threading.Thread(
+            target=self.serve_forever, args=(_POLL,),
+            name='nfv-sched-metrics', daemon=True)
+
+    @property
+    def open_connections(self) -> int:
+        """The number of connections that are open."""
+        return len(self._began)
+
+    def server_bind(self) -> None:
+        """Bind without a query for the name of the host."""
+        socketserver.TCPServer.server_bind(self)
+        self.server_name, self.server_port = self.server_address[:2]
+
+    def start(self) -> None:
+        """Begin to answer."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Close all connections."""
+        self.shutdown()
+        self.server_close()
+        self._thread.join()
+        self._cut(0)
+
+    def get_request(self) -> tuple[socket.socket, ty.Any]:
+        """Accept a connection; its handshake is for its own thread."""
+        try:
+            request, address = super().get_request()
+        except OSError:
+            # As when there are no file descriptors: the listening socket
+            # stays readable.
+            time.sleep(_POLL)
+            raise
+        request.settimeout(SECONDS)
+        if self._tls is not None:
+            try:
+                request = self._tls.wrap_socket(
+                    request, server_side=True, do_handshake_on_connect=False)
+            except (OSError, ValueError) as exc:
+                request.close()
+                raise OSError(str(exc)) from exc
+        return request, address
+
+    def process_request(self, request: ty.Any, client_address: ty.Any) -> None:
+        """Answer in a thread, perhaps in place of the oldest connection."""
+        self._cut(self._connections - 1)
+        # Threads of connections that were closed end at once.
+        if not self._slots.acquire(timeout=1):
+            self.shutdown_request(request)
+            return
+        with self._lock:
+            self._began[request] = time.monotonic()
+        try:
+            super().process_request(request, client_address)
+        except BaseException:  # no thread can be started
+            self._forget(request)
+            raise
+
+    def process_request_thread(self, request: ty.Any,
+                               client_address: ty.Any) -> None:
+        """Answer one request."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._forget(request)
+
+    def _forget(self, request: ty.Any) -> None:
+        with self._lock:
+            self._began.pop(request, None)
+        self._slots.release()
+
+    def service_actions(self) -> None:
+        """Close connections whose time is over; called between requests."""
+        self._cut(self._connections)
+
+    def _cut(self, most: int) -> None:
+        """Close the oldest connections beyond a number, and all late ones."""
+        now = time.monotonic()
+        with self._lock:
+            surplus = len(self._began) - most
+            for request, began in list(self._began.items()):
+                if surplus <= 0 and now - began < SECONDS:
+                    break
+                surplus -= 1
+                del self._began[request]
+                try:
+                    # That of SSLSocket is not for other threads.
+                    socket.socket.shutdown(request, socket.SHUT_RDWR)
+                except OSError:
+                    pass  # the client has closed it
+
+    def handle_error(self, request: ty.Any, client_address: ty.Any) -> None:
+        """Write nothing: clients that go, or speak no TLS, are no errors."""

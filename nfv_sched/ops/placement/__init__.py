@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A model of Placement, and what queries require of its providers."""
+
+from nfv_sched.ops.placement import model
+from nfv_sched.ops.placement import queries
+from nfv_sched.ops.placement import resource_provider
+
+Allocations = model.Allocations
+Inventory = resource_provider.ProviderInventory
+Placement = model.PlacementModel
+Provider = resource_provider.ResourceProvider
+STANDARD_CLASSES = model.STANDARD_CLASSES
+STANDARD_TRAITS = model.STANDARD_TRAITS
+
+Query = queries.Query
+Unknown = queries.UnknownName
+allocations_of = model.allocations_of
+ignorance = queries.ignorance
+refusal = queries.refusal

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Resource providers, with their inventories and what of them is used."""
+
+from collections.abc import Iterable
+from collections.abc import Mapping
+from collections.abc import MutableMapping
+from collections.abc import Set
+import dataclasses
+import types
+import typing as ty
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ProviderInventory:
+    """The inventory of one resource class of a provider.
+
+    :ivar reserved: part of the total that cannot be allocated
+    :ivar ratio: allocation ratio
+    :ivar max_unit: None for the total, as Nova has it
+    """
+
+    total: int
+    reserved: int = 0
+    ratio: float = 1.0
+    max_unit: int | None = None
+    min_unit: int = 1
+    step_size: int = 1
+
+    def allows(self, amount: int) -> bool:
+        """Return whether one allocation may have an amount."""
+        return (self.min_unit <= amount <= self.most
+                and amount % self.step_size == 0)
+
+    @property
+    def most(self) -> int:
+        """The most that one allocation may have."""
+        return self.total if self.max_unit is None else self.max_unit
+
+    @property
+    def capacity(self) -> int:
+        """The sum that all allocations may have."""
+        return int((self.total - self.reserved) * self.ratio)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ResourceProvider:
+    """A resource provider.
+
+    Only its :class:`~nfv_sched.ops.placement.model.PlacementModel` changes
+    what is used of it.
+
+    :ivar inventories: by resource class
+    :ivar aggregates: UUIDs of its aggregates
+    :ivar used: resource class -> allocated amount
+    :ivar parent: UUID of its parent; None if it is a compute node
+    :ivar tree: UUID of the compute node of its tree; None if that is its
+        parent, or itself
+    """
+
+    uuid: str
+    name: str
+    inventories: Mapping[str, ProviderInventory]
+    traits: Set[str]
+    aggregates: Set[str] = frozenset()
+    used: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    parent: str | None = None
+    tree: str | None = None
+    _used: dict[str, int] = dataclasses.field(
+        init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        used, inventories = dict(self.used), dict(self.inventories)
+        for name, value in (
+                ('inventories', types.MappingProxyType(inventories)),
+                ('traits', frozenset(self.traits)),
+                ('aggregates', frozenset(self.aggregates)),
+                ('used', types.MappingProxyType(used)), ('_used', used)):
+            object.__setattr__(self, name, value)
+
+    @property
+    def root(self) -> str:
+        """UUID of the compute node of its tree."""
+        return self.tree or self.parent or self.uuid
+
+    def free(self, resource_class: str) -> int:
+        """Return how much of a resource class can still be allocated.
+
+        It is negative if more is used than there is.
+        """
+        inventory = self.inventories.get(resource_class)
+        if inventory is None:
+            return 0
+        return inventory.capacity - self._used.get(resource_class, 0)
+
+    def take(self, amounts: Mapping[str, int]) -> None:
+        """Use more, whether or not there is as much."""
+        add(self._used, amounts.items())
+
+    def give(self, amounts: Mapping[str, int]) -> None:
+        """Undo :meth:`take`."""
+        add(self._used, amounts.items(), -1)
+
+    def summary(self) -> dict[str, ty.Any]:
+        """Return its summary, as it comes with allocation candidates."""
+        return {
+            'resources': {
+                name: {'capacity': inventory.capacity,
+                       'used': self._used.get(name, 0)}
+                for name, inventory in self.inventories.items()},
+            'traits': list(self.traits),
+            'parent_provider_uuid': self.parent,
+            'root_provider_uuid': self.root,
+        }
+
+    def allows(self, amounts: Mapping[str, int]) -> bool:
+        """Return whether all of some amounts can be allocated at once."""
+        for resource_class, amount in amounts.items():
+            inventory = self.inventories.get(resource_class)
+            if (inventory is None or not inventory.allows(amount) or
+                    amount > self.free(resource_class)):
+                return False
+        return True
+
+
+def add(to: MutableMapping[str, int], amounts: Iterable[tuple[str, int]],
+        sign: int = 1) -> None:
+    """Add amounts by resource class; none of zero is kept."""
+    for name, amount in amounts:
+        total = to.get(name, 0) + sign * amount
+        if total:
+            to[name] = total
+        else:
+            to.pop(name, None)

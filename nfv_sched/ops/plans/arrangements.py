@@ -1,0 +1,450 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Hypothetical states of a cloud after moves.
+
+Like a host (:mod:`nfv_sched.ops.counting.host_changes`), a cloud is a value here
+(:class:`Arrangement`), so that plans can be tried and dropped.  What hosts
+answer is checked in the simulator before anybody sees it.
+"""
+
+from collections.abc import Hashable
+from collections.abc import Iterable
+from collections.abc import Mapping
+import dataclasses
+import types
+import typing as ty
+
+import os_resource_classes as orc
+
+from nfv_sched.host import occupancy
+from nfv_sched.nova import scheduler as nova_scheduler
+from nfv_sched.numa import decide
+from nfv_sched.ops.cloud_file import scenario
+from nfv_sched.ops.counting import capacity
+from nfv_sched.ops.counting import host_changes
+from nfv_sched.ops.counting import host_count
+from nfv_sched.ops.explain import filters as explain_filters
+from nfv_sched.ops.explain import placement as explain_placement
+from nfv_sched.ops.plans import movable
+from nfv_sched.ops.requests import assumed_ports as requests_assumed_ports
+from nfv_sched.ops.simulator import request
+from nfv_sched.ops.simulator import servers
+from nfv_sched.ops.simulator import state as states
+from nfv_sched.ops.snapshot import occupied
+from nfv_sched.ops.snapshot import snapshot
+
+Position = host_changes.Position
+Guest = host_changes.MovableGuest
+
+_NOTHING: Mapping[str, ty.Any] = types.MappingProxyType({})
+#: How near a device is -> degree of the policies about devices.
+_NEAR = {'local': 1.0, 'partial': 0.5, 'remote': 0.0}
+_SOFT = 'soft-'
+_AFFINITY = 'affinity'
+_ANTI_AFFINITY = 'anti-affinity'
+#: Hints of the scheduler that name servers.
+SAME_HOST = 'same_host'
+DIFFERENT_HOST = 'different_host'
+#: These -> the filters that obey them.
+_HINTS = {SAME_HOST: 'SameHostFilter',
+          DIFFERENT_HOST: 'DifferentHostFilter'}
+_NO_HINT: tuple[str, ...] = ()
+
+
+def _no_field() -> ty.Any:
+    return dataclasses.field(default_factory=lambda: _NOTHING)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Arrangement:
+    """A cloud as it would be; never changed.
+
+    :ivar positions: the hosts that are not as they are now, by name
+    :ivar where: UUID of each server that was moved -> name of its host
+    """
+
+    positions: Mapping[str, Position] = _no_field()
+    where: Mapping[str, str] = _no_field()
+
+    def moved(self, uuid: str, *positions: Position) -> 'Arrangement':
+        """The cloud after a move.
+
+        :param positions: the hosts that have changed; the last one has it now
+        """
+        changed = {each.host.name: each for each in positions}
+        return Arrangement({**self.positions, **changed},
+                           {**self.where, uuid: positions[-1].host.name})
+
+
+class Refusals(ty.NamedTuple):
+    """Why hosts do not take a guest.
+
+    :ivar placement: the answer of Placement
+    :ivar filters: what each filter says of the hosts in that
+    """
+
+    placement: explain_placement.PlacementResult
+    filters: explain_filters.Verdicts
+
+
+class Positions:
+    """The hosts and servers of a cloud, for plans; changes nothing.
+
+    :param found: the snapshot
+    :param state: the cloud that was started from it, with its servers
+    :param ports: the ports of new guests
+    :param project: ID of the project of new guests; None for one that no
+        aggregate is for
+
+    :ivar servers: the servers of the snapshot by UUID
+    :ivar simulated: the same in the simulator
+    :ivar ports_of: gives the ports of new guests of a flavor
+    """
+
+    def __init__(self, found: snapshot.Cloud, state: states.State,
+                 ports: requests_assumed_ports.Choice = None,
+                 project: str | None = None):
+        self._found = found
+        self._state = state
+        self.ports_of = requests_assumed_ports.per_flavor(found, ports)
+        self._counting = capacity.Counting(state, self.ports_of, any(
+            host.network is not None for host in found.hosts), project)
+        self.hosts = {host.name: host for host in self._counting.hosts()}
+        self.of_name = {host.name: host for host in scenario.hosts_of(found)}
+        self.servers = {server.uuid: server for server in found.servers}
+        self.simulated = {server.uuid: server
+                          for server in state.servers.values()}
+        self.on_host: dict[str, list[str]] = {name: [] for name in self.hosts}
+        for server in found.servers:
+            if server.host in self.on_host:
+                self.on_host[server.host].append(server.uuid)
+        self._members = {
+            member: group for group in found.groups
+            for member in group.members if member in self.servers}
+        enabled = nova_scheduler.enabled_filters()
+        self._hints = frozenset(
+            hint for hint, name in _HINTS.items() if name in enabled)
+        self._guests: dict[Hashable, Guest] = {}
+        self._refused: dict[Hashable, servers.Refused] = {}
+        self._now: dict[str, Position] = {}
+        self._shares: dict[str, tuple[occupancy.Share, ...]] = {}
+        self._degrees: dict[str, Mapping[str, float]] = {}
+
+    # -- guests
+
+    def new(self, flavor: snapshot.Flavor,
+            image: Mapping[str, str] = capacity.NO_IMAGE) -> Guest:
+        """A new guest of a flavor.
+
+        :param flavor: the flavor
+        :param image: properties of the image, that Nova can read
+        :raises servers.Refused: if Nova does not take the flavor
+        """
+        return Guest(self._counting.guest(flavor, image))
+
+    def guest(self, uuid: str, kind: movable.MoveKind | None = None) -> Guest:
+        """A server as a guest.
+
+        :raises servers.Refused: if Nova refuses a move before it looks for a
+            host
+        """
+        server, simulated = self.servers[uuid], self.simulated[uuid]
+        limits_lost = kind == movable.LIVE and (
+            not nova_scheduler.live_migration_carries_limits())
+        key = _kind(server), limits_lost
+        if key in self._refused:
+            raise self._refused[key].with_traceback(None)
+        if key not in self._guests:
+            try:
+                self._guests[key] = self._guest(simulated, limits_lost)
+            except servers.Refused as exc:
+                self._refused[key] = exc
+                raise
+        return self._guests[key]
+
+    def _guest(self, simulated: servers.SimulatedServer, limits_lost: bool) -> Guest:
+        spec = request.of_move(self._state, simulated, None, ())
+        # Filters know only where servers are now; see together().
+        spec.scheduler_hints = {
+            hint: values for hint, values
+            in (spec.scheduler_hints or {}).items() if hint not in _HINTS}
+        counted = self._counting.guest_of(spec)
+        counted.wanted = dataclasses.replace(
+            counted.wanted, limits_lost=limits_lost)
+        return Guest(counted, simulated.has_fixed_devices)
+
+    def why_not(self, kind: movable.MoveKind,
+                uuid: str) -> movable.Obstacle | None:
+        """Return why a server cannot be moved, wherever there is room."""
+        server = self.servers[uuid]
+        obstacle = movable.why_not(kind, server, self.of_name.get(
+            server.host or ''), self._found.nova)
+        if obstacle is not None:
+            return obstacle
+        try:
+            guest = self.guest(uuid)
+        except servers.Refused as exc:
+            return movable.Obstacle(movable.ObstacleKind.REFUSED, str(exc))
+        if kind is movable.LIVE and guest.fixed:
+            return movable.Obstacle(movable.ObstacleKind.DEVICES)
+        return None
+
+    def refusals(self, guest: Guest) -> Refusals:
+        """Explain which hosts do not take a guest, as they are.
+
+        Server groups and hints are left out; see :meth:`together`.
+        """
+        grants = guest.counted.grants
+        answer = explain_placement.explain(self._state, grants.queries)
+        return Refusals(answer, explain_filters.alone(
+            self._state, guest.counted.spec, grants.queries,
+            hosts=answer.found))
+
+    # -- hosts
+
+    def position(self, name: str,
+                 arrangement: Arrangement | None = None) -> Position:
+        """A host.
+
+        :param arrangement: the cloud as it would be; None for as it is
+        """
+        if arrangement is not None and name in arrangement.positions:
+            return arrangement.positions[name]
+        if name not in self._now:
+            self._now[name] = host_changes.of_host(
+                self.hosts[name], self._state.placement)
+        return self._now[name]
+
+    def where(self, uuid: str, arrangement: Arrangement) -> str | None:
+        """Name of the host of a server."""
+        return arrangement.where.get(uuid, self.servers[uuid].host)
+
+    def without(self, position: Position, uuid: str,
+                guest: Guest | None = None) -> Position:
+        """Return a host without one of its servers.
+
+        :param guest: the same as a guest; None for one of the snapshot
+        """
+        if uuid in position.came:
+            return position.without(uuid)
+        return position.without(uuid, self._footprint(
+            position, uuid, guest or self.guest(uuid)))
+
+    def put(self, position: Position, guest: Guest, uuid: str | None = None,
+            degrees: Mapping[str, float] = _NOTHING) -> Position | None:
+        """Return a host with one more guest; see :meth:`Position.put`."""
+        return position.put(guest, uuid, degrees, self.hosts.values())
+
+    def fits(self, position: Position, guest: Guest, most: int) -> int:
+        """How many new guests fit a host, one after the other.
+
+        :param most: it is not counted further
+        """
+        count = 0
+        left: Position | None = position
+        while count < most:
+            left = self.put(left, guest)
+            if left is None:
+                break
+            count += 1
+        return count
+
+    def degrees(self, uuid: str) -> Mapping[str, float]:
+        """How far each policy of a server is kept where it is now.
+
+        :returns: text of the policy -> degree, 0 to 1
+        """
+        known = self._degrees.get(uuid)
+        if known is None:
+            known = self._degrees[uuid] = self.degrees_of(
+                self.simulated[uuid])
+        return known
+
+    def degrees_of(self, simulated: servers.SimulatedServer) -> Mapping[str, float]:
+        """How far each policy of a server is kept where the simulator has it.
+
+        :param simulated: the server
+        :returns: text of the policy -> degree, 0 to 1
+        """
+        terms = self.guest(simulated.uuid).counted.wanted.terms
+        host = None
+        if simulated.host is not None:
+            host = self.hosts[simulated.host.name].room.host
+        if terms is None or host is None:
+            return _NOTHING
+        if simulated.nodes is None:
+            return decide.floating(host, terms).degrees
+        order = {cell.id: place for place, cell in enumerate(host.cells)}
+        chosen = [order[node] for node in simulated.nodes if node in order]
+        if not chosen:
+            return _NOTHING
+        near = _NEAR.get(simulated.pci or '', 0.0)
+        return {
+            rule.text: near if rule.devices else rule.degree(
+                rule.read(host, terms.names), None, chosen)
+            for rule in terms.rules if rule.weighed}
+
+    # -- moves
+
+    def move(self, arrangement: Arrangement, uuid: str,
+             name: str) -> Arrangement | None:
+        """The cloud after a server was live-migrated to a host.
+
+        The destination takes it before the source gives anything back; no
+        policy of it is kept less than now, nor that of its server group.
+
+        :param arrangement: the cloud before
+        :param name: name of the destination
+        :returns: None if that is not possible
+        """
+        source = self.where(uuid, arrangement)
+        if name == source or source not in self.hosts or (
+                self.of_name[name].cell != self.of_name[source].cell
+                or not self.together(arrangement, uuid, name)):
+            return None
+        after = self.put(self.position(name, arrangement),
+                         self.guest(uuid, movable.LIVE), uuid,
+                         self.degrees(uuid))
+        if after is None:
+            return None
+        before = self.without(self.position(source, arrangement), uuid)
+        return arrangement.moved(uuid, before, after)
+
+    def together(self, arrangement: Arrangement, uuid: str, name: str,
+                 soft: bool = True) -> bool:
+        """Whether server group and hints of a server let it go to a host.
+
+        :param name: name of the host
+        :param soft: whether soft policies must not be kept less than where it
+            is; otherwise they do not matter
+        """
+        if self.broken_hint(arrangement, uuid, name) is not None:
+            return False
+        group = self._members.get(uuid)
+        if group is None or not soft and group.policy.startswith(_SOFT):
+            return True
+        there = self._fellows(arrangement, group, uuid, name)
+        here = self._fellows(arrangement, group, uuid,
+                             self.where(uuid, arrangement))
+        if group.policy == _AFFINITY:
+            # Nova takes the source for a host of the group.
+            return there > 0
+        if group.policy == _SOFT + _AFFINITY:
+            return there >= here
+        if group.policy.startswith(_SOFT):
+            return there <= here
+        most = group.rules.get('max_server_per_host', '')
+        return there < (int(most) if most.isdigit() else 1)
+
+    def broken_hint(self, arrangement: Arrangement, uuid: str,
+                    name: str) -> str | None:
+        """Return the hint of a server by which a host is refused, or None."""
+        for hint in _HINTS:
+            uuids = self.hinted(hint, uuid)
+            if uuids and (hint == SAME_HOST) != self._any_on(
+                    name, uuids, arrangement):
+                return hint
+        return None
+
+    def hinted(self, hint: str, uuid: str) -> tuple[str, ...]:
+        """Return UUIDs in a hint of a server, if a filter obeys it."""
+        if hint not in self._hints:
+            return _NO_HINT
+        return self.servers[uuid].hints.get(hint, _NO_HINT)
+
+    def related(self, uuid: str) -> tuple[str, ...]:
+        """Return UUIDs of servers with whose hosts Nova compares a host.
+
+        The filters of server hints and of anti-affinity do, by what compute
+        nodes tell nova-scheduler.
+
+        :param uuid: UUID of the server that is to be placed
+        """
+        group = self._members.get(uuid)
+        fellows = group.members if group is not None and (
+            group.policy == _ANTI_AFFINITY) else ()
+        return tuple(dict.fromkeys(
+            each for each in (*self.hinted(SAME_HOST, uuid),
+                              *self.hinted(DIFFERENT_HOST, uuid), *fellows)
+            if each != uuid))
+
+    def _any_on(self, name: str, uuids: Iterable[str],
+                arrangement: Arrangement) -> bool:
+        """Whether any of some servers is on a host."""
+        return any(uuid in self.servers
+                   and self.where(uuid, arrangement) == name
+                   for uuid in uuids)
+
+    def policy(self, uuid: str) -> str | None:
+        """The policy of the server group of a server; None if it has none."""
+        group = self._members.get(uuid)
+        return None if group is None else group.policy
+
+    def free_cpus(self, name: str) -> int:
+        """Number of free CPUs for pinned guests of a host as it is now."""
+        room: host_count.FreeResources = self.hosts[name].room
+        return sum(len(cell.free_cpus)
+                   for cell in (room.host.cells if room.host else ()))
+
+    def _fellows(self, arrangement: Arrangement, group: snapshot.Group,
+                 uuid: str, name: str | None) -> int:
+        """Number of other members of a group on a host."""
+        return sum(
+            member != uuid and member in self.servers
+            and self.where(member, arrangement) == name
+            for member in group.members)
+
+    def shares(self, position: Position,
+               uuid: str) -> tuple[occupancy.Share, ...]:
+        """Return what a server occupies of the NUMA nodes of its host."""
+        if uuid in position.came:
+            return position.came[uuid].shares
+        if position.room.host is None:
+            return ()
+        if uuid not in self._shares:
+            self._shares[uuid] = occupied.shares(
+                self.of_name[position.host.name].nodes or (),
+                self.servers[uuid].nodes or ())
+        return self._shares[uuid]
+
+    def _footprint(self, position: Position, uuid: str,
+                   guest: Guest) -> host_changes.Footprint:
+        """Return what a server occupies of the host that it was on first."""
+        devices = position.room.devices
+        return host_changes.Footprint(
+            self.shares(position, uuid),
+            devices.of_server(uuid) if devices else (),
+            occupancy.amounts(guest.counted.spec), guest.needs, {
+                provider: amounts for provider, amounts
+                in self._state.placement.allocations.get(uuid, {}).items()
+                if provider in position.used.providers})
+
+
+def _kind(server: snapshot.Server) -> Hashable:
+    """Servers of the same kind ask for the same, but for server groups."""
+    flavor = server.flavor
+    return (
+        flavor.name, flavor.vcpus, flavor.memory, flavor.disk,
+        flavor.ephemeral, flavor.swap,
+        tuple(sorted(flavor.extra_specs.items())),
+        tuple(sorted(server.image.items())),
+        None if server.ports is None else tuple([
+            (port.network, port.vnic_type, port.physnet, port.rules)
+            for port in server.ports]),
+        tuple([(request.count, request.numa_policy, tuple([
+            frozenset(tags.items()) for tags in request.specs]))
+            for request in server.pci_requests or ()
+            if request.alias is None]),
+        server.zone, server.project, server.cell,
+        tuple(sorted(server.hints.items())),
+        sum(amounts.get(orc.DISK_GB, 0)
+            for amounts in (server.allocations or {}).values()))

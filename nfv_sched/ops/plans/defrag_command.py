@@ -1,0 +1,98 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The command ``nfv-sched defrag plan``."""
+
+import argparse
+
+from nfv_sched.ops.cloud import planning
+from nfv_sched.ops.cloud import source
+from nfv_sched.ops.simulator import progress
+
+_EPILOG = f"""\
+More guests of the flavor are to fit than now, though the cloud has CPUs,
+pages and devices enough in sum: which servers must be live-migrated, and where
+to? The plan has as few moves as were found, and servers with little memory
+come first. In a cloud of a few hosts no fewer moves do; in larger ones at most
+three servers leave a host for one new guest.
+
+Nothing is moved. Before a plan is shown, it is carried out in the simulator
+by Nova's own scheduler and claims: each move with its destination, then the
+new servers. No policy of a server is kept less than before, nor that of its
+server group. Guests come and go meanwhile: carry a plan out soon.
+
+New guests have ports as most servers of the flavor have them, or as --network,
+--like or --ports says.
+
+Servers that cannot be live-migrated stay: those that are stopped, have a
+device of an alias that is not live_migratable, a TPM whose secret Nova cannot
+read, encrypted memory, or a disk on local LVM, as far as their flavor says so.
+How nova-compute stores disks is not recorded anywhere.
+
+{planning.MOVES_HELP}
+examples:
+  nfv-sched defrag plan --flavor vrouter.16 --count 3
+  nfv-sched defrag plan --flavor vrouter.16 --max-moves 2 --avoid 'ims*'
+  nfv-sched defrag plan --flavor vrouter.16 --count 3 -f commands
+  nfv-sched defrag plan --flavor fw.8 --from cloud.json.gz -f json
+
+exit code: 0; 1 if something could not be read, and is named; 2 if the command
+line is wrong; 3 if no moves were found that make room for so many.
+"""
+
+
+class PlanDefrag(planning.PlanCommand):
+    """Plan the few live migrations that make room for more of a flavor."""
+
+    simulates = True
+    epilog = _EPILOG
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """The parser; called by cliff."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            '--flavor', required=True, metavar='NAME',
+            help='flavor of the guests that are to fit')
+        parser.add_argument(
+            '--count', type=source.positive, default=1, metavar='N',
+            help='how many more are to fit (default: 1)')
+        parser.add_argument(
+            '--max-moves', type=source.positive, default=10, metavar='M',
+            help='the most moves (default: 10)')
+        parser.add_argument(
+            '--avoid', action='append', default=[], metavar='PATTERN',
+            help='leave alone: servers of such names stay, and nobody leaves '
+                 'hosts of such names or goes there; can be repeated')
+        source.add_ports(parser)
+        return parser
+
+    def report(self, parsed_args: argparse.Namespace) -> planning.Output:
+        """The plan."""
+        cloud = self.cloud(parsed_args)
+        flavor = source.flavor(cloud, parsed_args.flavor)
+        ports = source.ports(cloud, parsed_args)
+        # Importing Nova takes seconds, which --help must not take.
+        from nfv_sched.ops.plans import defrag
+        from nfv_sched.ops.plans import defrag_rendering
+        from nfv_sched.ops.simulator import servers
+        try:
+            with progress.shown() as update:
+                plan = defrag.plan(
+                    cloud, flavor, parsed_args.count,
+                    max_moves=parsed_args.max_moves, avoid=parsed_args.avoid,
+                    ports=ports, update=update)
+        except servers.Refused as exc:
+            raise source.UsageError(f'flavor {flavor.name}: {exc}') from exc
+        self.found = not plan.enough
+        return planning.Output(
+            text=defrag_rendering.text(plan), columns=defrag_rendering.COLUMNS,
+            rows=defrag_rendering.rows(plan), document=defrag_rendering.document(plan),
+            commands=list(defrag_rendering.commands(plan)))

@@ -1,0 +1,94 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""A plan that makes room, as text, rows and values."""
+
+import collections
+from collections.abc import Sequence
+import typing as ty
+
+from nfv_sched.ops.cli import tables
+from nfv_sched.ops.plans import defrag
+from nfv_sched.ops.plans import rendering
+
+COLUMNS = ('Move', 'Server', 'Flavor', 'Memory MiB', 'From', 'To',
+           'Makes room for')
+#: So many reasons why servers stay are told.
+_REASONS = 5
+
+
+def text(plan: defrag.DefragPlan) -> str:
+    """A plan for people."""
+    return ''.join((
+        tables.wrapped([_headline(plan)]),
+        '\n' + tables.table(COLUMNS, rows(plan)) + '\n' if plan.steps else '',
+        tables.wrapped(list(_notes(plan)))))
+
+
+def _headline(plan: defrag.DefragPlan) -> str:
+    now = f'{plan.before} more {plan.flavor} {_fit(plan.before)} now'
+    if not plan.steps:
+        if plan.enough:
+            return f'{now}: no move is needed for {plan.count}.'
+        return f'{now}; no moves were found that make room for more.'
+    moves = tables.count(len(plan.steps), 'live migration')
+    fewest = ', and no fewer do' if plan.exact else ''
+    if plan.enough:
+        return f'{now}, {plan.after} after {moves}{fewest}.'
+    return (f'{now}, {plan.after} after {moves}; '
+            f'no moves were found that make room for {plan.count}.')
+
+
+def _fit(count: int) -> str:
+    return 'fits' if count == 1 else 'fit'
+
+
+def _notes(plan: defrag.DefragPlan) -> ty.Iterator[str]:
+    yield f'Ports of new servers: {plan.ports}, {plan.ports_reason}.'
+    if plan.steps:
+        yield ('Each move was made in the simulator, one after the other, '
+               f'and {tables.count(min(plan.after, plan.count), "server")} '
+               f'of {plan.flavor} booted then.')
+    for failed in plan.failed:
+        yield f'Not possible in the simulator: {failed}'
+    yield from map(rendering.gap_text, plan.gaps)
+    reasons = collections.Counter(plan.fixed.values()).most_common()
+    for reason, count in reasons[:_REASONS]:
+        yield f'{tables.count(count, "server")} cannot be moved: {reason}'
+    if len(reasons) > _REASONS:
+        yield (f'{sum(count for _reason, count in reasons[_REASONS:])} more '
+               f'cannot be moved for other reasons; -f json has them all.')
+
+
+def rows(plan: defrag.DefragPlan) -> list[Sequence[ty.Any]]:
+    """A row for each move."""
+    return [(number, step.move.name, step.move.flavor, step.move.memory,
+             step.move.source, step.move.destination, _gains(step))
+            for number, step in enumerate(plan.steps, 1)]
+
+
+def _gains(step: defrag.DefragStep) -> str:
+    return ', '.join(f'{gain} on {host}' if gain > 0 else
+                     f'{-gain} less on {host}'
+                     for host, gain in step.gains.items())
+
+
+def commands(plan: defrag.DefragPlan) -> ty.Iterator[str]:
+    """Return lines for a shell; comments begin with ``#``."""
+    yield from rendering.gap_comments(plan.gaps)
+    yield from rendering.commands([step.move for step in plan.steps])
+
+
+def document(plan: defrag.DefragPlan) -> ty.Any:
+    """A plan as dictionaries and lists."""
+    return {**tables.plain(plan), 'enough': plan.enough,
+            'fixed': {uuid: str(obstacle)
+                      for uuid, obstacle in plan.fixed.items()}}

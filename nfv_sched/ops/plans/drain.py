@@ -1,0 +1,489 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""How a host is emptied: each guest live, cold or not at all, and where to.
+
+Guests that have many hosts to go to always find one that no other guest of
+the plan has gone to; for the others all ways are tried, as long as that takes
+no longer than some seconds.  What is found was done in the simulator before it
+is told.
+"""
+
+from collections.abc import Callable
+from collections.abc import Hashable
+from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
+import dataclasses
+import itertools
+import time
+
+from nfv_sched.ops.plans import arrangements
+from nfv_sched.ops.plans import gap
+from nfv_sched.ops.plans import movable
+from nfv_sched.ops.plans import refusals
+from nfv_sched.ops.plans import trial
+from nfv_sched.ops.simulator import start
+from nfv_sched.ops.snapshot import snapshot
+
+#: How long all ways are tried.
+SECONDS = 30.0
+#: How often a plan that failed in the simulator is sought anew.
+_ROUNDS = 12
+#: How often another host is sought for a guest before it goes cold.
+_LIVE_ROUNDS = 6
+#: Different outcomes of putting the same guests on a host that are kept.
+_WAYS = 32
+_AS_IS = arrangements.Arrangement()
+_KINDS = {'migration': 'cold migration', 'live-migration': 'live migration'}
+
+Update = Callable[[int, int, str], None]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class DrainedServer:
+    """A guest of the host, and what becomes of it.
+
+    :ivar uuid: its UUID
+    :ivar name: its name
+    :ivar flavor: name of its flavor
+    :ivar kind: None if it stays
+    :ivar destination: name of the host to which it goes; None if it stays
+    :ivar reason: why it is moved cold, or stays wherever there is room
+    :ivar lacking: if it stays for another reason, what keeps it off the other
+        hosts
+    """
+
+    uuid: str
+    name: str
+    flavor: str
+    kind: movable.MoveKind | None = None
+    destination: str | None = None
+    reason: movable.Obstacle | None = None
+    lacking: tuple[refusals.Lack, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Unfinished:
+    """A server elsewhere that may come, or come back, to the host.
+
+    :ivar uuid: its UUID
+    :ivar name: its name
+    :ivar reason: its move, as a clause to be read after the name
+    """
+
+    uuid: str
+    name: str
+    reason: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class DrainPlan:
+    """How a host is emptied.
+
+    :ivar host: name of the host
+    :ivar guests: those that are moved, in order, then those that stay
+    :ivar unfinished: servers on other hosts that hold something here
+    :ivar moves: the moves, in order
+    :ivar failed: moves that the simulator refused: why
+    :ivar exact: whether no plan moves more guests
+    :ivar gaps: what was not read, so that the plan may not be carried out
+    """
+
+    host: str
+    guests: tuple[DrainedServer, ...]
+    unfinished: tuple[Unfinished, ...] = ()
+    moves: tuple[trial.ServerMove, ...] = ()
+    failed: tuple[str, ...] = ()
+    exact: bool = True
+    gaps: tuple[gap.Gap, ...] = ()
+
+    @property
+    def staying(self) -> tuple[DrainedServer, ...]:
+        """The guests that are not moved."""
+        return tuple([guest for guest in self.guests if guest.kind is None])
+
+
+def plan(
+    found: snapshot.Cloud, host: str, *, seconds: float = SECONDS,
+    update: Update = lambda done, total, what: None,
+) -> DrainPlan:
+    """Live and cold migrations after which as few guests as can be are left.
+
+    :param found: the cloud
+    :param host: name of the host that is emptied
+    :param seconds: how long all ways are tried
+    :param update: called with (steps done, steps in all, what is done)
+    :raises nfv_sched.ops.cloud_file.problems.InputError: if a filter of
+        the cloud is not installed, or an option is bad
+    """
+    failed: list[str] = []
+    with start.started(found) as state:
+        known = arrangements.Positions(found, state)
+        search = _DrainSearch(known, host, unfinished(found, host),
+                              gap.of_cloud(found, (host,)), update)
+        until = time.monotonic() + seconds
+        while True:
+            moves, exact = search.moves(until)
+            hosts = {host, *[move.destination for move in moves]}
+            wrong = trial.failure(
+                start.restored(trial.part(found, hosts)), known, moves,
+                update=lambda done, total: update(done, total, 'moves tried'))
+            if wrong is None:
+                return search.plan(moves, exact, failed)
+            refused = wrong.move or moves[-1]
+            if search.forbid(refused, wrong):
+                continue
+            failed.append(f'{refused.name} to {refused.destination}: '
+                          f'{wrong.reason}')
+            if len(failed) == _ROUNDS:
+                return search.plan(moves[:wrong.done], False, failed)
+
+
+def unfinished(found: snapshot.Cloud, host: str) -> tuple[Unfinished, ...]:
+    """Servers on other hosts whose moves from or to a host are not over.
+
+    :param found: the cloud
+    """
+    servers = {server.uuid: server for server in found.servers}
+    told = []
+    for move in found.moves or ():
+        server = servers.get(move.server)
+        if server is None or server.host == host or (
+                host not in (move.source, move.target)):
+            continue
+        what = _KINDS.get(move.kind, move.kind)
+        if not server.task and server.state != snapshot.RESIZED:
+            continue  # nobody goes on with it: audit tells of it
+        if move.settled:
+            if move.source != host or move.kind == snapshot.EVACUATION:
+                continue
+            reason = (f'its {what} to {move.target} is not confirmed: it can '
+                      f'come back')
+        elif move.source == host:
+            reason = f'its {what} to {move.target} is {move.status}'
+        else:
+            reason = f'its {what} from {move.source} is {move.status}'
+        told.append(Unfinished(
+            uuid=server.uuid, name=server.name, reason=reason))
+    return tuple(sorted(told, key=lambda each: (each.name, each.uuid)))
+
+
+class _DrainSearch:
+    """The search for destinations.
+
+    :param known: the cloud
+    :param host: name of the host that is emptied
+    :param pending: servers elsewhere that hold something there
+    :param gaps: what was not read
+    :param update: see :func:`plan`
+    """
+
+    def __init__(self, known: arrangements.Positions, host: str,
+                 pending: tuple[Unfinished, ...], gaps: tuple[gap.Gap, ...],
+                 update: Update):
+        self._known = known
+        self._host = host
+        self._pending = pending
+        self._gaps = gaps
+        self._update = update
+        # Moves that the simulator refused: (server, how, destination) -> why.
+        self._forbidden: dict[tuple[str, movable.MoveKind, str], str] = {}
+        self._live_rounds = 0
+        self._kinds: dict[str, movable.MoveKind] = {}
+        self._reasons: dict[str, movable.Obstacle | None] = {}
+        for uuid in known.on_host[host]:
+            obstacle = known.why_not(movable.LIVE, uuid)
+            if obstacle is None:
+                self._kinds[uuid] = movable.LIVE
+            elif known.why_not(movable.COLD, uuid) is None:
+                self._kinds[uuid] = movable.COLD
+            self._reasons[uuid] = obstacle
+        #: Full hosts first.
+        self._hosts = sorted(
+            (name for name in known.hosts if name != host
+             and known.of_name[name].cell == known.of_name[host].cell),
+            key=known.free_cpus)
+        #: Servers that may move to the host of each only after it.
+        self._partners = {
+            uuid: frozenset(known.hinted(arrangements.SAME_HOST, uuid))
+            & self._kinds.keys() - {uuid} for uuid in self._kinds}
+        self._leading = frozenset().union(*self._partners.values())
+        #: Names of the hosts to which each can go.
+        self._reach: dict[str, list[str]] = {}
+        self._takes: dict[Hashable, bool] = {}
+        self._ways: dict[
+            tuple[str, frozenset[str]],
+            list[tuple[tuple[str, ...], arrangements.Position]]] = {}
+
+    def forbid(self, move: trial.ServerMove, wrong: trial.Failure) -> bool:
+        """Have a move not made again.
+
+        A guest with no other host to go to live goes cold from now on, if it
+        can, and so does one that would lose a policy: Nova 33 does not keep a
+        guest on its NUMA nodes in a live migration, to whichever host.
+
+        :param move: a move that the simulator refused
+        :param wrong: why
+        :returns: whether the guest goes cold instead
+        """
+        uuid = move.uuid
+        self._forbidden[uuid, move.kind, move.destination] = wrong.reason
+        if move.kind != movable.LIVE or self._known.why_not(
+                movable.COLD, uuid) is not None:
+            return False
+        if not wrong.degrades and self._live_rounds < _LIVE_ROUNDS and any(
+                True for _name in self._candidates(uuid)):
+            self._live_rounds += 1
+            return False
+        self._kinds[uuid] = movable.COLD
+        self._reasons[uuid] = movable.Obstacle(
+            movable.ObstacleKind.REFUSED_LIVE,
+            f'{move.destination}: {wrong.reason}')
+        return True
+
+    # -- where each guest can go by itself
+
+    def _alike(self, uuid: str) -> Hashable:
+        """Guests for which this is equal can be exchanged."""
+        return (self._known.guest(uuid),
+                tuple(sorted(self._known.degrees(uuid).items())),
+                self._known.servers[uuid].group,
+                uuid if uuid in self._leading else None)
+
+    def _candidates(self, uuid: str) -> Iterator[str]:
+        """Yield the hosts that take a guest, the best first.
+
+        As they are, or after a server of its hint same_host has come.
+        """
+        known = self._known
+        guest, degrees = self._moving(uuid), known.degrees(uuid)
+        hosts = sorted(self._hosts, key=lambda name: not known.together(
+            _AS_IS, uuid, name))
+        for name in hosts:
+            if (uuid, self._kinds[uuid], name) in self._forbidden or (
+                    not self._may_join(uuid, name)):
+                continue
+            key = name, guest, tuple(sorted(degrees.items()))
+            if key not in self._takes:
+                self._takes[key] = known.put(
+                    known.position(name), guest, uuid, degrees) is not None
+            if self._takes[key]:
+                yield name
+
+    def _may_join(self, uuid: str, name: str) -> bool:
+        """Whether group and hints of a guest allow a host, or can do so."""
+        return any(
+            self._known.together(arrangement, uuid, name, soft=False)
+            for arrangement in (_AS_IS, *(
+                arrangements.Arrangement(where={partner: name})
+                for partner in self._partners[uuid]
+                if name in self._reach.get(partner, ()))))
+
+    def _in_order(self) -> Iterator[str]:
+        """Yield the guests, none before a partner that may go first."""
+        pending = list(self._kinds)
+        while pending:
+            ready = [uuid for uuid in pending
+                     if self._partners[uuid].isdisjoint(pending)]
+            yield from ready or pending
+            pending = [uuid for uuid in pending
+                       if ready and uuid not in ready]
+
+    # -- together
+
+    def moves(self, until: float) -> tuple[tuple[trial.ServerMove, ...], bool]:
+        """The moves of as many guests as can be.
+
+        :param until: when no more ways are tried, by the monotonic clock
+        :returns: (moves, whether no others move more guests)
+        """
+        many, few = {}, {}
+        self._reach = {}
+        for done, uuid in enumerate(self._in_order()):
+            self._update(done, len(self._kinds), 'guests')
+            # Each other guest takes away one host at most, unless it is one
+            # of those that must be on the same.
+            bound = uuid in self._leading or bool(self._partners[uuid])
+            names = self._reach[uuid] = list(itertools.islice(
+                self._candidates(uuid), None if bound else len(self._kinds)))
+            (few if bound or len(names) < len(self._kinds)
+             else many)[uuid] = names
+        self._update(len(self._kinds), len(self._kinds), 'guests')
+        chosen, exact = self._choose(few, until)
+        arrangement = arrangements.Arrangement()
+        moves: list[trial.ServerMove] = []
+        for name, uuids in chosen.items():
+            order, position = self._orders(name, uuids)[0]
+            for uuid in order:
+                moves.append(self._move(uuid, name))
+                arrangement = dataclasses.replace(
+                    arrangement, where={**arrangement.where, uuid: name},
+                    positions={**arrangement.positions, name: position})
+        for uuid, names in many.items():
+            for name in names:
+                after = self._put(arrangement, uuid, name)
+                if after is not None:
+                    arrangement = after
+                    moves.append(self._move(uuid, name))
+                    break
+        return tuple(moves), exact
+
+    def _put(self, arrangement: arrangements.Arrangement, uuid: str,
+             name: str) -> arrangements.Arrangement | None:
+        """The cloud with a guest on another host; None if it is refused."""
+        known = self._known
+        if not known.together(arrangement, uuid, name, soft=False):
+            return None
+        after = known.put(known.position(name, arrangement),
+                          self._moving(uuid), uuid, known.degrees(uuid))
+        return None if after is None else arrangement.moved(uuid, after)
+
+    def _moving(self, uuid: str) -> arrangements.Guest:
+        """Return a guest as its kind of move brings it to a host."""
+        return self._known.guest(uuid, self._kinds[uuid])
+
+    def _move(self, uuid: str, name: str) -> trial.ServerMove:
+        return trial.move_of(self._known.servers[uuid], self._host, name,
+                             self._kinds[uuid], self._known.related(uuid))
+
+    def _choose(
+        self, few: Mapping[str, Sequence[str]], until: float,
+    ) -> tuple[Mapping[str, frozenset[str]], bool]:
+        """Hosts for guests that have few to go to.
+
+        :param few: UUID of each -> names of the hosts that take it alone
+        :returns: (host -> those that go there, whether no others are more)
+        """
+        # Those with the fewest hosts first; like ones one after the other.
+        kinds = list(dict.fromkeys(map(self._alike, few)))
+        following = [uuid for uuid in few if self._partners[uuid]]
+        order = sorted(few, key=lambda uuid: (
+            following.index(uuid) if uuid in following else -1,
+            len(few[uuid]), -self._known.servers[uuid].flavor.memory,
+            few[uuid], kinds.index(self._alike(uuid))))
+        best: Mapping[str, frozenset[str]] = {}
+        most, exact = 0, True
+        try:
+            for found, count in self._deeper(
+                    order, few, {}, 0, lambda: most, until):
+                if count > most:
+                    best, most = found, count
+                if most == sum(map(bool, few.values())):
+                    break
+        except TimeoutError:
+            exact = False
+        return best, exact
+
+    def _deeper(
+        self, order: Sequence[str], few: Mapping[str, Sequence[str]],
+        chosen: Mapping[str, frozenset[str]], first: int,
+        most: Callable[[], int], until: float, count: int = 0,
+    ) -> Iterator[tuple[Mapping[str, frozenset[str]], int]]:
+        """Ways for more than the most so far; ever more guests each.
+
+        :param order: UUIDs of the guests; those before the first are done
+        :param first: the first like guest may take any host, the next only
+            those from its host on
+        """
+        if time.monotonic() > until:
+            raise TimeoutError()
+        if count > most():
+            yield chosen, count
+        if count + len(order) <= most() or not order:
+            return
+        uuid, *rest = order
+        like = bool(rest) and few[rest[0]] == few[uuid] and (
+            self._alike(rest[0]) == self._alike(uuid))
+        for place in range(first, len(few[uuid])):
+            name = few[uuid][place]
+            together = chosen.get(name, frozenset()) | {uuid}
+            if self._orders(name, together):
+                yield from self._deeper(
+                    rest, few, {**chosen, name: together},
+                    place if like else 0, most, until, count + 1)
+        # The guest stays, and with it all that are like it.
+        while like:
+            uuid, *rest = rest
+            like = bool(rest) and few[rest[0]] == few[uuid] and (
+                self._alike(rest[0]) == self._alike(uuid))
+        yield from self._deeper(rest, few, chosen, 0, most, until, count)
+
+    def _orders(
+        self, name: str, uuids: frozenset[str],
+    ) -> list[tuple[tuple[str, ...], arrangements.Position]]:
+        """Orders in which a host takes guests, and what it is like then."""
+        if not uuids:
+            return [((), self._known.position(name))]
+        key = name, uuids
+        known = self._ways.get(key)
+        if known is None:
+            known = self._ways[key] = self._new_orders(name, uuids)
+        return known
+
+    def _new_orders(
+        self, name: str, uuids: frozenset[str],
+    ) -> list[tuple[tuple[str, ...], arrangements.Position]]:
+        known = self._known
+        # Of like ones, one is the last.
+        last = {self._alike(uuid): uuid for uuid in sorted(uuids)}
+        found: dict[Hashable, tuple[
+            tuple[str, ...], arrangements.Position]] = {}
+        for uuid in last.values():
+            where = arrangements.Arrangement(
+                where=dict.fromkeys(uuids - {uuid}, name))
+            if not known.together(where, uuid, name, soft=False):
+                continue
+            for order, position in self._orders(name, uuids - {uuid}):
+                after = known.put(position, self._moving(uuid), uuid,
+                                  known.degrees(uuid))
+                if after is not None:
+                    found.setdefault(after.room.key, ((*order, uuid), after))
+                if len(found) == _WAYS:
+                    return list(found.values())
+        return list(found.values())
+
+    # -- what is told
+
+    def plan(self, moves: Sequence[trial.ServerMove], exact: bool,
+             failed: Sequence[str]) -> DrainPlan:
+        """The plan with some moves.
+
+        :param exact: whether no others move more guests
+        :param failed: why others failed
+        """
+        known = self._known
+        gone = {move.uuid: move for move in moves}
+        guests = [self._guest(move.uuid, move) for move in moves]
+        why = refusals.Lacks(known)
+        for uuid in known.on_host[self._host]:
+            if uuid in gone:
+                continue
+            guest = self._guest(uuid)
+            if uuid in self._kinds:
+                guest = dataclasses.replace(guest, reason=None, lacking=why.of(
+                    uuid, frozenset({self._host}), known.degrees(uuid),
+                    {name: text for (refused, kind, name), text
+                     in self._forbidden.items()
+                     if (refused, kind) == (uuid, self._kinds[uuid])}))
+            guests.append(guest)
+        return DrainPlan(host=self._host, guests=tuple(guests),
+                         unfinished=self._pending, moves=tuple(moves),
+                         failed=tuple(failed),
+                         exact=exact and not self._gaps, gaps=self._gaps)
+
+    def _guest(self, uuid: str, move: trial.ServerMove | None = None) -> DrainedServer:
+        server = self._known.servers[uuid]
+        return DrainedServer(
+            uuid=uuid, name=server.name, flavor=server.flavor.name,
+            kind=move and move.kind,
+            destination=move and move.destination,
+            reason=self._reasons[uuid])

@@ -1,0 +1,78 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The command ``nfv-sched drain plan``."""
+
+import argparse
+
+from nfv_sched.ops.cloud import planning
+from nfv_sched.ops.cloud import source
+from nfv_sched.ops.simulator import progress
+
+_EPILOG = f"""\
+A host must be emptied, for repair or an upgrade: which of its guests can be
+moved, how, and where to? Each is moved live if that is possible, cold if only
+that is, or it stays; "Why" says why it is not live, or not at all. As many
+guests as possible find a place: all orders and destinations are tried where
+there are few hosts for a guest, for half a minute at most.
+
+Only guests of this host move. No policy of a guest is kept less than before,
+and server groups are kept; soft policies of server groups are kept if there is
+a host for that. A guest with policy affinity goes only where others of its
+group are. Nothing is moved. Before a plan is shown, it is carried out in the
+simulator by Nova's own scheduler and claims. Guests come and go meanwhile:
+carry a plan out soon.
+
+Some reasons not to move a server are recorded nowhere, such as how
+nova-compute stores disks, and cannot be told.
+
+{planning.MOVES_HELP}
+The first command keeps new servers off the host. Cold migrations are
+confirmed.
+
+examples:
+  nfv-sched drain plan compute-3
+  nfv-sched drain plan compute-3 -f commands
+  nfv-sched drain plan compute-3 --from cloud.json.gz -f json
+
+exit code: 0; 1 if something could not be read, and is named; 2 if the command
+line is wrong; 3 if a guest cannot be moved, or a server elsewhere may come, or
+come back: by a resize that is not confirmed, or a move under way.
+"""
+
+
+class PlanDrain(planning.PlanCommand):
+    """Plan how a host is emptied: each guest live, cold or not at all."""
+
+    simulates = True
+    epilog = _EPILOG
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """The parser; called by cliff."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument('host', metavar='HOST', help='its name')
+        return parser
+
+    def report(self, parsed_args: argparse.Namespace) -> planning.Output:
+        """The plan."""
+        cloud = self.cloud(parsed_args)
+        if all(host.name != parsed_args.host for host in cloud.hosts):
+            raise source.NotThereError(f'no host {parsed_args.host!r}')
+        # Importing Nova takes seconds, which --help must not take.
+        from nfv_sched.ops.plans import drain
+        from nfv_sched.ops.plans import drain_rendering
+        with progress.shown() as update:
+            plan = drain.plan(cloud, parsed_args.host, update=update)
+        self.found = bool(plan.staying or plan.unfinished)
+        return planning.Output(
+            text=drain_rendering.text(plan), columns=drain_rendering.COLUMNS,
+            rows=drain_rendering.rows(plan), document=drain_rendering.document(plan),
+            commands=list(drain_rendering.commands(plan)))

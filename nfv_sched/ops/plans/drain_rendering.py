@@ -1,0 +1,94 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""A plan that empties a host, as text, rows, values and commands."""
+
+from collections.abc import Iterator
+from collections.abc import Sequence
+import typing as ty
+
+from nfv_sched.ops.cli import tables
+from nfv_sched.ops.plans import drain
+from nfv_sched.ops.plans import movable
+from nfv_sched.ops.plans import rendering
+
+COLUMNS = ('Move', 'Server', 'Flavor', 'How', 'To', 'Why')
+_STAYS = 'not at all'
+_REASON = 'to be emptied'
+
+
+def text(plan: drain.DrainPlan) -> str:
+    """A plan for people."""
+    return ''.join((
+        tables.wrapped([_headline(plan)]),
+        '\n' + tables.table(COLUMNS, rows(plan)) + '\n' if plan.guests else '',
+        tables.wrapped(list(_notes(plan)))))
+
+
+def _headline(plan: drain.DrainPlan) -> str:
+    if not plan.guests:
+        return f'{plan.host} has no guests.'
+    kinds = [guest.kind for guest in plan.guests]
+    parts = [f'{kinds.count(kind)} {word}' for kind, word in (
+        (movable.LIVE, 'live'), (movable.COLD, 'cold'), (None, _STAYS))
+        if kinds.count(kind)]
+    found = (f'{tables.count(len(kinds), "guest")} of {plan.host}: '
+             f'{", ".join(parts)}.')
+    if plan.staying and plan.exact:
+        return f'{found} No other order or destinations move more of them.'
+    return found
+
+
+def _notes(plan: drain.DrainPlan) -> Iterator[str]:
+    if plan.moves:
+        yield 'Each move was made in the simulator, one after the other.'
+    for server in plan.unfinished:
+        yield f'Of {plan.host}, too: {server.name}: {server.reason}.'
+    for failed in plan.failed:
+        yield f'Not possible in the simulator: {failed}'
+    yield from map(rendering.gap_text, plan.gaps)
+
+
+def rows(plan: drain.DrainPlan) -> list[Sequence[ty.Any]]:
+    """A row for each guest."""
+    return [(number if guest.kind else '-', guest.name, guest.flavor,
+             guest.kind or _STAYS, guest.destination or '-', _reason(guest))
+            for number, guest in enumerate(plan.guests, 1)]
+
+
+def _reason(guest: drain.DrainedServer) -> str:
+    if guest.reason is not None:
+        return str(guest.reason)
+    return '' if guest.kind else rendering.lacking_text(guest.lacking)
+
+
+def document(plan: drain.DrainPlan) -> ty.Any:
+    """A plan as dictionaries and lists."""
+    found = tables.plain(plan)
+    del found['moves']
+    for guest, of_guest in zip(plan.guests, found['guests']):
+        of_guest['reason'] = _reason(guest)
+    return found
+
+
+def commands(plan: drain.DrainPlan) -> Iterator[str]:
+    """What to run, so that nobody comes and the guests go.
+
+    :returns: lines for a shell; comments begin with ``#``
+    """
+    yield from rendering.gap_comments(plan.gaps)
+    yield from rendering.commands(plan.moves, (
+        rendering.comment(f'no more servers for {plan.host}'),
+        rendering.disable(plan.host, _REASON)))
+    for guest in plan.staying:
+        yield rendering.comment(f'{guest.name} stays: {_reason(guest)}')
+    for server in plan.unfinished:
+        yield rendering.comment(f'{server.name}: {server.reason}')

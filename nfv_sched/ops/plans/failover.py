@@ -1,0 +1,389 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Which guests find no place when a host is lost.
+
+The guests of a lost host are evacuated one after the other, in the order in
+which the API lists them: the newest first.  Each goes where the scheduler puts
+it.  Nothing else changes on a host than what those before it have taken.  So a
+guest surely finds a place if more hosts take it, as they are, than guests
+before it can spoil; and surely none if no host takes it.  What is not sure is
+done in the simulator.
+"""
+
+from collections.abc import Callable
+from collections.abc import Hashable
+from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
+import dataclasses
+import itertools
+
+from nfv_sched.nova import scheduler as nova_scheduler
+from nfv_sched.ops.cloud_file import actions
+from nfv_sched.ops.plans import arrangements
+from nfv_sched.ops.plans import gap
+from nfv_sched.ops.plans import movable
+from nfv_sched.ops.plans import refusals
+from nfv_sched.ops.simulator import servers
+from nfv_sched.ops.simulator import start
+from nfv_sched.ops.simulator import state as states
+from nfv_sched.ops.simulator.steps import outages
+from nfv_sched.ops.snapshot import snapshot
+
+_AS_IS = arrangements.Arrangement()
+#: Nova's vm_states of servers that nobody evacuates.
+_AWAY = ('shelved', 'shelved_offloaded', 'soft-delete', 'deleted', 'building')
+#: Filter by which the scheduler keeps a policy of server groups.
+_KEEPERS = {'affinity': 'ServerGroupAffinityFilter',
+            'anti-affinity': 'ServerGroupAntiAffinityFilter'}
+_PCI = 'PciPassthroughFilter'
+#: So many guests on one host are considered to find that it still takes one.
+_DEPTH = 2
+
+Update = Callable[[int, int, str], None]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Stranded:
+    """A guest that finds no place.
+
+    :ivar uuid: its UUID
+    :ivar name: its name
+    :ivar flavor: name of its flavor
+    :ivar reason: why, if that does not depend on the hosts
+    :ivar lacking: what keeps it off the other hosts
+    """
+
+    uuid: str
+    name: str
+    flavor: str
+    reason: movable.Obstacle | None = None
+    lacking: tuple[refusals.Lack, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Loss:
+    """What becomes of the guests of a lost host.
+
+    :ivar host: its name
+    :ivar guests: number of its guests
+    :ivar stranded: those that find no place
+    :ivar gaps: what was not read; more or fewer may be stranded
+    """
+
+    host: str
+    guests: int
+    stranded: tuple[Stranded, ...] = ()
+    gaps: tuple[gap.Gap, ...] = ()
+
+    @property
+    def evacuable(self) -> int:
+        """Number of the guests that find a place."""
+        return self.guests - len(self.stranded)
+
+
+def check(
+    found: snapshot.Cloud, hosts: Sequence[str], *, together: bool = False,
+    update: Update = lambda done, total, what: None,
+) -> list[Loss]:
+    """What becomes of the guests of hosts that are lost.
+
+    :param found: the cloud
+    :param hosts: names of the hosts
+    :param together: lose all of them at once; otherwise one, with all others
+        there
+    :param update: called with (hosts done, hosts in all, what)
+    :raises nfv_sched.ops.cloud_file.problems.InputError: if a filter of
+        the cloud is not installed, or an option is bad
+    """
+    with start.started(found) as state:
+        checking = FailoverAnalysis(found, state)
+        if together:
+            update(0, len(hosts), 'hosts')
+            return checking.losses(hosts)
+        losses = []
+        for done, host in enumerate(hosts):
+            update(done, len(hosts), 'hosts')
+            losses += checking.losses([host])
+        update(len(hosts), len(hosts), 'hosts')
+        return losses
+
+
+def listed(servers: Sequence[snapshot.Server]) -> list[snapshot.Server]:
+    """Return servers in the order of the API's list, the latest first.
+
+    Of simulated servers, which have no times, the last one is the latest.
+    """
+    # NOTE: Servers of one time are not in the order of ``id``: the list is
+    # merged from the cells, for which nova.compute.instance_list sorts by
+    # UUID, ascending.
+    order = sorted(reversed(servers),
+                   key=lambda server: server.uuid if server.created else '')
+    # Without the last letter a time precedes those with a fraction.
+    return sorted(order, reverse=True,
+                  key=lambda server: server.created.removesuffix('Z'))
+
+
+class _Takers:
+    """The hosts that take a guest as they are, sought as far as needed.
+
+    :param known: the cloud
+    :param hosts: names of the hosts
+    """
+
+    def __init__(self, known: arrangements.Positions, guest: arrangements.Guest,
+                 hosts: Sequence[str]):
+        self._known = known
+        self._guest = guest
+        self._left = iter(hosts)
+        self._found: list[str] = []
+
+    def __iter__(self) -> Iterator[str]:
+        for place in itertools.count():
+            while place >= len(self._found):
+                name = next(self._left, None)
+                if name is None:
+                    return
+                if self._known.put(self._known.position(name),
+                                   self._guest) is not None:
+                    self._found.append(name)
+            yield self._found[place]
+
+
+class FailoverAnalysis:
+    """Losses of hosts of one cloud.
+
+    :param found: the cloud
+    :param state: the same in the simulator; not changed
+    """
+
+    def __init__(self, found: snapshot.Cloud, state: states.State):
+        self._found = found
+        self._known = known = arrangements.Positions(found, state)
+        self._simulated: states.State | None = None
+        #: Those with most room first: soon there are enough.
+        self._hosts = sorted(known.hosts, key=known.free_cpus, reverse=True)
+        self._order = {server.uuid: place for place, server
+                       in enumerate(listed(found.servers))}
+        self._takers: dict[arrangements.Guest, _Takers] = {}
+        self._after: dict[Hashable, arrangements.Position | None] = {}
+        self._lacks = refusals.Lacks(known)
+        self._filters = frozenset(
+            nova_scheduler.CONF.filter_scheduler.enabled_filters)
+
+    def losses(self, lost: Sequence[str]) -> list[Loss]:
+        """What becomes of the guests of hosts that are lost at once.
+
+        :param lost: names of the hosts
+        """
+        known = self._known
+        guests = sorted(
+            (uuid for name in lost for uuid in known.on_host[name]
+             if known.servers[uuid].state not in _AWAY),
+            key=self._order.__getitem__)
+        stranded = self._stranded(guests, frozenset(lost))
+        losses = []
+        for name in lost:
+            own = [uuid for uuid in guests
+                   if known.servers[uuid].host == name]
+            losses.append(Loss(host=name, guests=len(own), stranded=tuple([
+                stranded[uuid] for uuid in own if uuid in stranded]),
+                gaps=gap.of_cloud(self._found, (name,))))
+        return losses
+
+    def _stranded(self, guests: Iterable[str],
+                  lost: frozenset[str]) -> dict[str, Stranded]:
+        """The guests that find no place, by UUID.
+
+        :param guests: UUIDs, in the order of their evacuation
+        """
+        known = self._known
+        stranded: dict[str, Stranded] = {}
+        going: list[str] = []
+        unsure = 0
+
+        def strand(uuid: str, reason: movable.Obstacle | None) -> None:
+            server = known.servers[uuid]
+            stranded[uuid] = Stranded(
+                uuid=uuid, name=server.name, flavor=server.flavor.name,
+                reason=reason,
+                lacking=self._lacks.of(uuid, lost) if reason is None else ())
+
+        for uuid in guests:
+            obstacle = known.why_not(movable.EVACUATE, uuid)
+            finds = obstacle is None and self._finds(uuid, going, lost)
+            if finds is False:
+                strand(uuid, obstacle)
+                continue
+            going.append(uuid)
+            if finds is None:
+                unsure = len(going)
+        for uuid, reason in self.tried(going[:unsure], lost).items():
+            strand(uuid, reason)
+        return stranded
+
+    # -- what is sure
+
+    def _finds(self, uuid: str, before: Sequence[str],
+               lost: frozenset[str]) -> bool | None:
+        """Whether a guest finds a place; None if that is not sure.
+
+        :param before: those that may have found one before it
+        """
+        takers = list(itertools.islice(
+            self._that_take(uuid, lost), len(before) + 1))
+        if not takers:
+            return None if self._known.hinted(
+                arrangements.SAME_HOST, uuid) else False
+        if not self._claims(uuid):
+            return None
+        if len(takers) > len(before):
+            return True
+        # These are all; not all guests can go there.
+        before = [each for each in before if not set(takers).isdisjoint(
+            self._that_take(each, lost))]
+        if len(takers) > len(before):
+            return True
+        spoilt = 0
+        for name in takers:
+            spoilt += self._fewest(uuid, name, before)
+            if spoilt > len(before):
+                return True
+        return None
+
+    def _claims(self, uuid: str) -> bool:
+        """Whether filters refuse each host on which the claim would fail."""
+        wanted = self._known.guest(uuid).counted.wanted
+        if wanted.request.demands and _PCI not in self._filters:
+            return False
+        return wanted.request.guest is None or wanted.limited
+
+    def _that_take(self, uuid: str,
+                   lost: frozenset[str]) -> Iterator[str]:
+        """The hosts that take a guest as they are."""
+        known = self._known
+        guest, cell = known.guest(uuid), self._cell(uuid)
+        takers = self._takers.get(guest)
+        if takers is None:
+            takers = self._takers[guest] = _Takers(known, guest, [
+                name for name in self._hosts
+                if known.of_name[name].cell == cell])
+        keeper = _KEEPERS.get(known.policy(uuid) or '')
+        for name in takers:
+            if name not in lost and known.of_name[name].cell == cell and (
+                    known.broken_hint(_AS_IS, uuid, name) is None) and (
+                    keeper not in self._filters
+                    or known.together(_AS_IS, uuid, name)):
+                yield name
+
+    def _cell(self, uuid: str) -> str:
+        return self._known.of_name[self._known.servers[uuid].host or ''].cell
+
+    def _fewest(self, uuid: str, name: str, before: Sequence[str]) -> int:
+        """A number of guests; fewer surely leave a host room for one.
+
+        :param before: those that may go there before it, in their order
+        """
+        known = self._known
+        group = known.servers[uuid].group
+        if group is not None and any(
+                known.servers[each].group == group for each in before):
+            return 1
+        if not frozenset(known.hinted(
+                arrangements.DIFFERENT_HOST, uuid)).isdisjoint(
+                before):
+            return 1
+        guest = known.guest(uuid)
+        level = {0: [((), known.position(name))]}
+        for depth in range(1, _DEPTH + 1):
+            deeper: dict[int, list] = {}
+            seen: set[Hashable] = set()
+            for first, states_of in level.items():
+                for key, position in states_of:
+                    for place in range(first, len(before)):
+                        other = known.guest(before[place])
+                        path = (*key, other)
+                        after = self._put(name, path, position, other)
+                        if after is None or (place, path) in seen:
+                            continue
+                        seen.add((place, path))
+                        if self._put(name, (*path, guest), after,
+                                     guest) is None:
+                            return depth
+                        deeper.setdefault(place + 1, []).append((path, after))
+            if not deeper:
+                break
+            level = deeper
+        else:
+            return _DEPTH + 1
+        # No more of them go there.
+        return len(before) + 1
+
+    def _put(self, name: str, path: tuple[arrangements.Guest, ...],
+             position: arrangements.Position,
+             guest: arrangements.Guest) -> arrangements.Position | None:
+        """A host with guests, one after the other; worked out once.
+
+        :param path: the guests, the last one included
+        :param position: the host with those before
+        """
+        key = name, path
+        if key not in self._after:
+            self._after[key] = self._known.put(position, guest)
+        return self._after[key]
+
+    # -- the simulator
+
+    def tried(self, guests: Sequence[str],
+              lost: frozenset[str]) -> Mapping[
+                  str, movable.Obstacle | None]:
+        """Evacuate guests in the simulator.
+
+        :param guests: UUIDs, in order
+        :param lost: names of the hosts that are lost
+        :returns: those that find no place -> why; None if no host has room
+        """
+        if not guests:
+            return {}
+        if self._simulated is None:
+            self._simulated = start.restored(self._found)
+        state = self._simulated
+        of_uuid = {server.uuid: server for server in state.servers.values()}
+        down = {name: state.hosts[name].down for name in lost}
+        reasons: dict[str, movable.Obstacle | None] = {}
+        gone = []
+        for name in lost:
+            state.hosts[name].down = True
+        for uuid in guests:
+            server = of_uuid[uuid]
+            before = outages.ServerLocation.of(server)
+            try:
+                outages.evacuate(state, server, actions.Evacuate(
+                    action='evacuate', number=1, evacuate=(server.name,),
+                    targets=(server.name,)))
+                gone.append((server, before))
+            except servers.Refused as exc:
+                # Claims that failed are noted.
+                reasons[uuid] = movable.Obstacle(
+                    movable.ObstacleKind.REFUSED, str(exc)
+                ) if state.notes else None
+                state.notes = []
+        if any(server.claimed.devices for server, _before in gone):
+            # Others may be given out next when these are given back.
+            self._simulated = None
+            return reasons
+        for server, before in reversed(gone):
+            outages.undo(state, server, before)
+        for name, was in down.items():
+            state.hosts[name].down = was
+        return reasons

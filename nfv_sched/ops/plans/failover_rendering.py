@@ -1,0 +1,72 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""What becomes of the guests of lost hosts, as text, rows and values."""
+
+from collections.abc import Sequence
+import typing as ty
+
+from nfv_sched.ops.cli import tables
+from nfv_sched.ops.plans import failover
+from nfv_sched.ops.plans import rendering
+
+COLUMNS = ('Host', 'Guests', 'Evacuable', 'Stranded')
+
+
+def text(losses: Sequence[failover.Loss], together: bool = False) -> str:
+    """Return what becomes of the guests, for people.
+
+    :param together: whether all of the hosts are lost at once
+    """
+    return _losses(losses, together) + tables.wrapped(
+        [rendering.gap_text(each) for each in dict.fromkeys(
+            each for loss in losses for each in loss.gaps)])
+
+
+def _losses(losses: Sequence[failover.Loss], together: bool) -> str:
+    hosts = [loss for loss in losses if loss.stranded]
+    guests = sum(loss.guests for loss in losses)
+    lost = 'If any one host of {} is lost' if not together else (
+        'If {} are lost at once')
+    found = lost.format(len(losses) if not together else tables.count(
+        len(losses), 'host'))
+    if not hosts:
+        return (f'{found}, all its guests find a place.\n' if not together
+                else f'{found}, their {guests} guests find a place.\n')
+    stranded = sum(len(loss.stranded) for loss in hosts)
+    return (
+        f'{found}: {tables.count(stranded, "guest")} of '
+        f'{tables.count(len(hosts), "host")} '
+        f'{"finds" if stranded == 1 else "find"} no place.\n\n'
+        + tables.table(COLUMNS, rows(hosts)))
+
+
+def rows(losses: Sequence[failover.Loss]) -> list[Sequence[ty.Any]]:
+    """A row for each host."""
+    return [(loss.host, loss.guests, loss.evacuable, tables.Lines([
+        f'{guest.name} ({guest.flavor}): {_reason(guest)}'
+        for guest in loss.stranded] or ['-'])) for loss in losses]
+
+
+def document(losses: Sequence[failover.Loss]) -> ty.Any:
+    """The same as dictionaries and lists."""
+    documents = []
+    for loss in losses:
+        found = tables.plain(loss)
+        for guest, of_guest in zip(loss.stranded, found['stranded']):
+            of_guest['reason'] = _reason(guest)
+        documents.append({**found, 'evacuable': loss.evacuable})
+    return documents
+
+
+def _reason(guest: failover.Stranded) -> str:
+    return (rendering.lacking_text(guest.lacking) if guest.reason is None
+            else str(guest.reason))

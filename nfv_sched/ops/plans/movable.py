@@ -1,0 +1,162 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Which servers can be moved, and how.
+
+What Nova refuses before it looks for a host; whether there is one is another
+question.
+"""
+
+import enum
+import typing as ty
+
+from oslo_utils import strutils
+
+from nfv_sched.ops.simulator import restore_servers
+from nfv_sched.ops.snapshot import snapshot
+
+
+class MoveKind(enum.StrEnum):
+    """How a server is moved; the last from a host that is lost."""
+
+    LIVE = 'live'
+    COLD = 'cold'
+    EVACUATE = 'evacuate'
+
+
+LIVE, COLD, EVACUATE = MoveKind
+
+
+class ObstacleKind(enum.Enum):
+    """Kind of an obstacle: a clause to be read after the server's name."""
+
+    HOST_UNKNOWN = 'its host is not known'
+    SERVICE_DOWN = 'the compute service on {} is down: evacuate it'
+    BUSY = 'Nova is busy with it ({})'
+    STATE = 'it is {}'
+    ACCELERATOR = 'it has an accelerator of Cyborg'
+    SHARE = 'it has a share of Manila'
+    LOCAL_DISK = 'its disk is a local volume of LVM'
+    TPM_SECRET = 'only its owner can read the secret of its TPM'
+    TPM = 'Nova evacuates no server with a TPM'
+    ENCRYPTED = 'its memory is encrypted'
+    DEVICES = 'it has PCI devices of an alias that is not live_migratable'
+    AVOIDED = 'as --avoid says'
+    #: Nova refuses the move, or each claim fails; the name says why.
+    REFUSED = '{}'
+    #: The same of live migrations in the simulator; the server goes cold.
+    REFUSED_LIVE = 'live to {}'
+
+
+class Obstacle(ty.NamedTuple):
+    """A reason why Nova does not move a server, wherever there is room.
+
+    :ivar name: what the clause names: the host, the state, ...
+    """
+
+    kind: ObstacleKind
+    name: str = ''
+
+    def __str__(self) -> str:
+        return self.kind.value.format(self.name)
+
+
+#: State of a server that is moved live and does not run then.
+PAUSED = 'paused'
+
+_STATES: ty.Mapping[str, tuple[str, ...]] = {
+    LIVE: ('active', PAUSED), COLD: ('active', 'stopped'),
+    EVACUATE: ('active', 'stopped', 'error')}
+_ACCELERATED = 'accelerator-'
+# Of Nova, which moves such servers cold from then on.
+_SHARES_COLD = 34
+_LOCAL_DISKS = ('local_lvm',)
+#: Whose secret of a TPM can be read where the server goes.
+_HOSTS_SECRET = 'host'
+
+
+def why_not(kind: MoveKind, found: snapshot.Server,
+            host: snapshot.Host | None, nova: str = '') -> Obstacle | None:
+    """Why a server cannot be moved.
+
+    :param host: its host; None if that is not in the snapshot
+    :param nova: release of Nova, such as ``34.0.0``
+    :returns: None if Nova looks for a host, as far as the snapshot tells
+    """
+    if host is None:
+        return Obstacle(ObstacleKind.HOST_UNKNOWN)
+    if kind != EVACUATE and not host.up:
+        return Obstacle(ObstacleKind.SERVICE_DOWN, host.name)
+    # Nova evacuates whatever it was at when the host was lost.
+    if kind != EVACUATE and found.task:
+        return Obstacle(ObstacleKind.BUSY, found.task)
+    if found.state not in _STATES[kind]:
+        return Obstacle(ObstacleKind.STATE, found.state)
+    if found.shares and (kind != COLD or _major(nova) < _SHARES_COLD):
+        return Obstacle(ObstacleKind.SHARE)
+    of_kind = _OF_KIND[kind](found)
+    return None if of_kind is None else Obstacle(of_kind)
+
+
+def _major(release: str) -> int:
+    number = release.partition('.')[0]
+    return int(number) if number.isdecimal() else 0
+
+
+def _live(found: snapshot.Server) -> ObstacleKind | None:
+    specs = found.flavor.extra_specs
+    if _accelerated(found):
+        return ObstacleKind.ACCELERATOR
+    if _has_tpm(found) and (
+            specs.get('hw:tpm_secret_security') != _HOSTS_SECRET):
+        return ObstacleKind.TPM_SECRET
+    if any(map(strutils.bool_from_string, (
+            specs.get('hw:mem_encryption'),
+            found.image.get('hw_mem_encryption')))):
+        return ObstacleKind.ENCRYPTED
+    return ObstacleKind.LOCAL_DISK if _on_lvm(found) else None
+
+
+def _cold(found: snapshot.Server) -> ObstacleKind | None:
+    if _accelerated(found):
+        return ObstacleKind.ACCELERATOR
+    return ObstacleKind.LOCAL_DISK if _on_lvm(found) else None
+
+
+def _evacuate(found: snapshot.Server) -> ObstacleKind | None:
+    if _has_accelerator_port(found):
+        return ObstacleKind.ACCELERATOR
+    return ObstacleKind.TPM if _has_tpm(found) else None
+
+
+_OF_KIND = {LIVE: _live, COLD: _cold, EVACUATE: _evacuate}
+
+
+def _on_lvm(found: snapshot.Server) -> bool:
+    storage = found.flavor.extra_specs.get(
+        'aggregate_instance_extra_specs:storage')
+    return storage in _LOCAL_DISKS and not (
+        restore_servers.is_on_volume(found))
+
+
+def _has_tpm(found: snapshot.Server) -> bool:
+    return bool(found.flavor.extra_specs.get('hw:tpm_version')
+                or found.image.get('hw_tpm_version'))
+
+
+def _accelerated(found: snapshot.Server) -> bool:
+    return bool(found.flavor.extra_specs.get('accel:device_profile')) or (
+        _has_accelerator_port(found))
+
+
+def _has_accelerator_port(found: snapshot.Server) -> bool:
+    return any(port.vnic_type.startswith(_ACCELERATED)
+               for port in found.ports or ())

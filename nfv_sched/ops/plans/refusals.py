@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Why a server of a host finds no other place.
+
+Placement and the filters are asked as :mod:`nfv_sched.ops.explain` asks
+them, about hosts as they are.
+"""
+
+from collections.abc import Iterator
+from collections.abc import Mapping
+import dataclasses
+import enum
+import types
+import typing as ty
+
+from nfv_sched.ops.plans import arrangements
+
+_AS_IS = arrangements.Arrangement()
+_NO_DEGREES: Mapping[str, float] = types.MappingProxyType({})
+_NONE_REFUSED: Mapping[str, str] = types.MappingProxyType({})
+
+
+class LackKind(enum.StrEnum):
+    """What keeps a server off a host."""
+
+    #: The compute services of one cell do not reach the other.
+    CELL = 'cell'
+    #: The policy of its server group.
+    GROUP = 'group'
+    #: A hint of the scheduler that names servers.
+    HINT = 'hint'
+    #: Requirements that Placement does not find met.
+    PLACEMENT = 'placement'
+    #: Filters.
+    FILTERS = 'filters'
+    #: The claim on the compute node.
+    CLAIM = 'claim'
+    #: Policies that are kept where it is would be kept less.
+    POLICIES = 'policies'
+    #: A move there failed in the simulator.
+    SIMULATOR = 'simulator'
+    #: Other servers that leave the same host take the room.
+    GUESTS = 'guests'
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Lack:
+    """What keeps a server off hosts.
+
+    :ivar kind: what it is
+    :ivar names: the filters, requirements, policies or hints
+    :ivar host: name of the host that comes nearest
+    :ivar text: what was needed, and what that host has; may be empty
+    :ivar hosts: number of hosts of the same kind and names
+    """
+
+    kind: LackKind
+    names: tuple[str, ...] = ()
+    host: str
+    text: str = ''
+    hosts: int = 1
+
+
+class _OnHost(ty.NamedTuple):
+    """What keeps a server off one host; a higher rank is nearer."""
+
+    kind: LackKind
+    names: tuple[str, ...] = ()
+    text: str = ''
+    rank: int = 0
+
+
+class Lacks:
+    """Tells why servers find no place; what hosts lack is worked out once.
+
+    :param known: the cloud
+    """
+
+    def __init__(self, known: arrangements.Positions):
+        self._known = known
+        self._refusals: dict[arrangements.Guest, arrangements.Refusals] = {}
+
+    def of(self, uuid: str, gone: frozenset[str],
+           degrees: Mapping[str, float] = _NO_DEGREES,
+           refused: Mapping[str, str] = _NONE_REFUSED) -> tuple[Lack, ...]:
+        """Return why a server finds no other place, the commonest first.
+
+        :param gone: names of the hosts to which it cannot go anyway
+        :param degrees: how far each policy must be kept at least
+        :param refused: names of the hosts to which a move failed in the
+            simulator -> why
+        """
+        alike: dict[tuple, list[tuple[int, str, str]]] = {}
+        for name in self._known.hosts:
+            if name in gone:
+                continue
+            kind, names, text, rank = (
+                _OnHost(LackKind.SIMULATOR, (), refused[name])
+                if name in refused else self._on(uuid, name, degrees))
+            alike.setdefault((kind, names), []).append((rank, name, text))
+        found = []
+        for (kind, names), hosts in alike.items():
+            # Of equal ones the first.
+            _rank, host, text = max(hosts, key=lambda each: each[0])
+            found.append(Lack(kind=kind, names=names, host=host, text=text,
+                              hosts=len(hosts)))
+        return tuple(sorted(found, key=lambda lack: -lack.hosts))
+
+    def _on(self, uuid: str, name: str,
+            degrees: Mapping[str, float]) -> _OnHost:
+        """What keeps a server off a host."""
+        known = self._known
+        source = known.of_name.get(known.servers[uuid].host or '')
+        if source is not None and known.of_name[name].cell != source.cell:
+            return _OnHost(LackKind.CELL)
+        hint = known.broken_hint(_AS_IS, uuid, name)
+        if hint is not None:
+            return _OnHost(LackKind.HINT, (hint,))
+        if not known.together(_AS_IS, uuid, name, soft=False):
+            return _OnHost(LackKind.GROUP, (known.policy(uuid) or '',))
+        guest = known.guest(uuid)
+        refusal = self._refusal(guest, name)
+        if refusal is not None:
+            return refusal
+        position = known.position(name)
+        if known.put(position, guest, uuid) is None:
+            return _OnHost(LackKind.CLAIM)
+        if degrees and known.put(position, guest, uuid, degrees) is None:
+            return _OnHost(LackKind.POLICIES, tuple(degrees))
+        return _OnHost(LackKind.GUESTS)
+
+    def _refusal(self, guest: arrangements.Guest, name: str) -> _OnHost | None:
+        """Why Placement or filters refuse a host as it is."""
+        refusals = self._refusals.get(guest)
+        if refusals is None:
+            refusals = self._refusals[guest] = self._known.refusals(guest)
+        answer = refusals.placement
+        if name in answer.misses:
+            return _OnHost(
+                LackKind.PLACEMENT, answer.required.get(name, ()),
+                ', '.join(answer.misses[name]), answer.free.get(name, 0))
+        return _by_filters([hosts[name] for hosts
+                            in refusals.filters.values() if name in hosts])
+
+
+def _by_filters(refused: list) -> _OnHost | None:
+    """What filters say of a host.
+
+    :param refused: ``explain.values.Refusal`` of each that refuses it
+    """
+    if not refused:
+        return None
+    # Several filters say the same of NUMA nodes.
+    return _OnHost(
+        LackKind.FILTERS, tuple([each.filter for each in refused]),
+        '; '.join(dict.fromkeys(_sentences(refused))),
+        max(each.rank for each in refused))
+
+
+def _sentences(refused: list) -> Iterator[str]:
+    for each in refused:
+        if each.text:
+            yield f'{each.policy}: {each.text}' if each.policy else each.text

@@ -1,0 +1,227 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Moves as commands to run."""
+
+from collections.abc import Collection
+from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Sequence
+import shlex
+import typing as ty
+
+from nfv_sched.ops.plans import gap
+from nfv_sched.ops.plans import movable
+from nfv_sched.ops.plans import refusals
+from nfv_sched.ops.plans import trial
+from nfv_sched import strings
+
+#: Microversions of the compute API from which a destination can be named.
+_LIVE, _COLD = '2.30', '2.56'
+
+# Seconds in which Nova gives back the room that a server had on its old host:
+# the last step of a move, after the server is shown active on the new one.
+_PAUSE = 5
+
+# Seconds until nova-scheduler has heard of all moves: a live migration leaves
+# it with the server on the source, until both hosts send the list of their
+# servers, each scheduler_instance_sync_interval (120 by default).
+_SYNC = 130
+
+#: Most kinds of hosts that the reason of one server names.
+_LACKS = 3
+
+#: Status of a server while it moves, and until a cold migration is confirmed.
+_MOVING, _TO_CONFIRM = 'MIGRATING', 'VERIFY_RESIZE'
+
+# A server's host is looked at after each move: python-openstackclient ends
+# well after a migration that failed late, as the server is active then, too.
+_HEAD = """\
+set -eu
+show() { openstack server show -f value -c "$2" -- "$1"; }
+# arrived SERVER HOST STATUS: wait, an hour at most, while Nova is busy with
+# the server or its status is STATUS; stop unless it is on HOST then
+arrived() {
+    end=$(($(date +%s) + 3600))
+    while [ "$(show "$1" OS-EXT-STS:task_state)" != None ] ||
+            [ "$(show "$1" status)" = "$3" ]; do
+        if [ "$(date +%s)" -ge "$end" ]; then
+            echo "stopped: server $1 is still busy" >&2
+            exit 1
+        fi
+        sleep 5
+    done
+    host=$(show "$1" OS-EXT-SRV-ATTR:host)
+    status=$(show "$1" status)
+    if [ "$host" != "$2" ] || [ "$status" = ERROR ]; then
+        echo "stopped: server $1 is $status on $host, not on $2" >&2
+        exit 1
+    fi
+}
+"""
+
+
+def commands(moves: Collection[trial.ServerMove],
+             before: Sequence[str] = ()) -> Iterator[str]:
+    """Yield a script that makes moves, in order, and stops at a failure.
+
+    Each move is over, and its server on its host, before the next begins.
+    Before a move to a host that an earlier one has left there is a pause, and
+    a longer one before a move for which Nova looks where a server is that was
+    live migrated.
+
+    :param moves: live and cold migrations
+    :param before: lines of the script before the moves
+    :returns: lines for a shell; comments begin with ``#``
+    """
+    if moves or before:
+        yield from _HEAD.splitlines() if moves else ['set -eu']
+    yield from before
+    left: set[str] = set()
+    migrated: set[str] = set()
+    for move in moves:
+        if not migrated.isdisjoint(move.related):
+            yield comment('until nova-scheduler knows where the servers are '
+                          f'that {move.name} is to be with or apart from')
+            yield f'sleep {_SYNC}'
+            migrated.clear()
+            left.clear()
+        if move.destination in left:
+            yield comment(f'until Nova has given back the room on '
+                          f'{move.destination}')
+            yield f'sleep {_PAUSE}'
+            left.clear()
+        left.add(move.source)
+        yield comment(f'{move.name}: {move.kind} migration from '
+                      f'{move.source} to {move.destination}')
+        to_host = ('--host', move.destination, '--', move.uuid)
+        if move.kind == movable.LIVE:
+            migrated.add(move.uuid)
+            yield _openstack(
+                _LIVE, 'server', 'migrate', '--live-migration', *to_host)
+            yield _arrived(move, _MOVING)
+        else:
+            yield _openstack(_COLD, 'server', 'migrate', *to_host)
+            yield _arrived(move, _MOVING)
+            yield _openstack(
+                _COLD, 'server', 'migration', 'confirm', '--', move.uuid)
+            yield _arrived(move, _TO_CONFIRM)
+
+
+def _arrived(move: trial.ServerMove, status: str) -> str:
+    """Return the command that ends when a move is over."""
+    return shlex.join(('arrived', move.uuid, move.destination, status))
+
+
+def lacking_text(lacking: Sequence[refusals.Lack]) -> str:
+    """Return what keeps a server off the hosts, as a clause.
+
+    :param lacking: one for each kind of hosts
+    """
+    if not lacking:
+        return 'there is no other host'
+    parts = [_lack_text(each) for each in lacking[:_LACKS]]
+    if len(lacking) > _LACKS:
+        more = sum(each.hosts for each in lacking[_LACKS:])
+        parts.append(f'other causes on {strings.count(more, "host")}')
+    return f'no host has room: {"; ".join(parts)}'
+
+
+def _lack_text(lack: refusals.Lack) -> str:
+    what = _lack_cause(lack)
+    if not lack.text:
+        return f'{what} on {strings.count(lack.hosts, "host")}'
+    # The figures are those of one host.
+    nearest = '' if lack.hosts == 1 else (
+        f', the nearest of {lack.hosts} hosts')
+    return f'{what}: {lack.text} on {lack.host}{nearest}'
+
+
+def _lack_cause(lack: refusals.Lack) -> str:
+    names = ', '.join(lack.names)
+    match lack.kind:
+        case refusals.LackKind.CELL:
+            return 'another cell'
+        case refusals.LackKind.GROUP:
+            return f'the server group ({names})'
+        case refusals.LackKind.HINT:
+            return f'the hint {names}'
+        case refusals.LackKind.PLACEMENT:
+            return 'Placement'
+        case refusals.LackKind.FILTERS:
+            return ', '.join([
+                name.removesuffix('Filter') for name in lack.names])
+        case refusals.LackKind.CLAIM:
+            return 'the claim on the compute node'
+        case refusals.LackKind.POLICIES:
+            return f'{names} kept less'
+        case refusals.LackKind.SIMULATOR:
+            return 'refused in the simulator'
+        case refusals.LackKind.GUESTS:
+            return 'room that others from there take'
+    ty.assert_never(lack.kind)
+
+
+def gap_text(missing: gap.Gap) -> str:
+    """Return a sentence on what was not read."""
+    names = strings.some(missing.names)
+    of_names = f' of {names}' if names else ''
+    match missing.kind:
+        case gap.GapKind.NEUTRON:
+            return ('Neutron was not read: ports of hosts, security group '
+                    'rules and resource requests of ports are not counted.')
+        case gap.GapKind.PLACEMENT:
+            return (f'Resource providers in Placement{of_names} were not '
+                    'read: inventories and traits are not known.')
+        case gap.GapKind.CELL:
+            return (f'Cells were not read: {names}. Their hosts and servers '
+                    'are not known.')
+        case gap.GapKind.FLAVORS:
+            return 'Flavors were not read.'
+        case gap.GapKind.MIGRATIONS:
+            return ('Migrations were not read: what they hold on hosts is not '
+                    'known.')
+        case gap.GapKind.PORTS:
+            return (f'Ports{of_names} were not read: their networks and PCI '
+                    'devices are not counted.')
+        case gap.GapKind.PORT_RESOURCES:
+            return (f'Resource requests of ports{of_names}, such as a minimum '
+                    'bandwidth, are not counted.')
+        case gap.GapKind.RECORD:
+            return f'Not read: {strings.brief(", ".join(missing.names))}.'
+    ty.assert_never(missing.kind)
+
+
+def gap_comments(missing: Iterable[gap.Gap]) -> Iterator[str]:
+    """Return comments for a shell on what was not read."""
+    for each in missing:
+        yield comment(f'may be wrong: {gap_text(each)}')
+
+
+def comment(message: str) -> str:
+    """Return a comment for a shell, in one line."""
+    return f'# {" ".join(message.split())}'
+
+
+def disable(host: str, reason: str) -> str:
+    """The command by which a host gets no more servers.
+
+    :param host: its name
+    :param reason: why
+    """
+    return _openstack(
+        None, 'compute', 'service', 'set', '--disable', '--disable-reason',
+        reason, '--', host, 'nova-compute')
+
+
+def _openstack(version: str | None, *words: str) -> str:
+    of_version = ('--os-compute-api-version', version) if version else ()
+    return shlex.join(('openstack', *of_version, *words))

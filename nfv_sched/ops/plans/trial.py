@@ -1,0 +1,170 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Do a plan on a copy of the cloud, as Nova would.
+
+The simulator asks Nova's own scheduler with the destination of each move, and
+makes the claims with Nova's own code, one move after the other.
+"""
+
+from collections.abc import Callable
+from collections.abc import Collection
+from collections.abc import Mapping
+from collections.abc import Sequence
+import dataclasses
+import typing as ty
+
+from nfv_sched.ops.cloud_file import actions
+from nfv_sched.ops.plans import arrangements
+from nfv_sched.ops.plans import movable
+from nfv_sched.ops.simulator import engine
+from nfv_sched.ops.simulator import nova_internals
+from nfv_sched.ops.simulator import request
+from nfv_sched.ops.simulator import servers
+from nfv_sched.ops.simulator import state as states
+from nfv_sched.ops.simulator.steps import boot
+from nfv_sched.ops.snapshot import snapshot
+
+_EPSILON = 1e-9
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ServerMove:
+    """A move of a server.
+
+    :ivar uuid: UUID of the server
+    :ivar name: its name
+    :ivar flavor: name of its flavor
+    :ivar memory: MiB that are copied
+    :ivar source: name of its host
+    :ivar destination: name of the host to which it goes
+    :ivar paused: whether it is paused, and stays so
+    :ivar related: UUIDs of the servers on whose hosts it depends which hosts
+        Nova takes: those of its hints and of its anti-affinity group
+    """
+
+    uuid: str
+    name: str
+    flavor: str
+    memory: int
+    kind: movable.MoveKind = movable.LIVE
+    source: str
+    destination: str
+    paused: bool = False
+    related: tuple[str, ...] = ()
+
+
+def move_of(server: snapshot.Server, source: str, destination: str,
+            kind: movable.MoveKind = movable.LIVE,
+            related: tuple[str, ...] = ()) -> ServerMove:
+    """A move of a server.
+
+    :param source: name of its host
+    :param destination: name of the host to which it goes
+    :param related: see :class:`ServerMove`
+    """
+    return ServerMove(uuid=server.uuid, name=server.name, kind=kind,
+                      flavor=server.flavor.name, memory=server.flavor.memory,
+                      source=source, destination=destination,
+                      paused=server.state == movable.PAUSED, related=related)
+
+
+class Failure(ty.NamedTuple):
+    """What a trial came upon.
+
+    :ivar done: number of moves that were done before
+    :ivar move: the move that failed; None if new servers found no place
+    :ivar reason: why
+    :ivar degrades: whether the move is made, and a policy kept less then
+    """
+
+    done: int
+    move: ServerMove | None
+    reason: str
+    degrades: bool = False
+
+
+def part(found: snapshot.Cloud, hosts: Collection[str]) -> snapshot.Cloud:
+    """A cloud of some hosts and their servers.
+
+    :param found: the cloud
+    :param hosts: names of the hosts
+    """
+    return dataclasses.replace(
+        found, hosts=tuple(each for each in found.hosts
+                           if each.name in hosts),
+        servers=tuple(each for each in found.servers if each.host in hosts))
+
+
+def failure(
+    state: states.State, known: arrangements.Positions, moves: Sequence[ServerMove], *,
+    flavor: snapshot.Flavor | None = None, count: int = 0,
+    update: Callable[[int, int], None] = lambda done, total: None,
+) -> Failure | None:
+    """Why a plan does not work; None if it does.
+
+    No move may keep a policy of the server less than it is kept before.
+
+    :param state: the cloud in the simulator, at least the hosts of the plan
+        and those that are to have room; changed
+    :param known: the cloud as it is
+    :param moves: the plan, in order
+    :param flavor: flavor of new servers that are booted then
+    :param count: how many of them
+    :param update: called with (steps done, steps in all)
+    """
+    total = len(moves) + count
+    simulation = engine.Simulation(state)
+    simulated = {server.uuid: server for server in state.servers.values()}
+    for done, move in enumerate(moves):
+        update(done, total)
+        server = simulated[move.uuid]
+        before = known.degrees_of(server)
+        simulation.step(_step(move, done + 1, server.name))
+        outcome = simulation.outcomes[-1]
+        if not outcome.ok:
+            return Failure(done, move, outcome.reason)
+        worse = _worse(before, known.degrees_of(server))
+        if worse:
+            return Failure(done, move, f'{", ".join(worse)} would be kept '
+                           'less', degrades=True)
+    for number in range(count if flavor is not None else 0):
+        update(len(moves) + number, total)
+        server = servers.SimulatedServer(f'new server {number + 1}', flavor.name)
+        state.servers[server.name] = server
+        try:
+            boot.boot_as(state, server, request.BootRequest(
+                flavor=state.flavors[flavor.name],
+                image=nova_internals.image_meta({}),
+                ports=known.ports_of(flavor).plugs))
+        except servers.Refused as exc:
+            return Failure(len(moves), None, str(exc))
+    update(total, total)
+    return None
+
+
+def _step(move: ServerMove, number: int, name: str) -> actions.Step:
+    of_step: dict[str, ty.Any] = {
+        'number': number, 'targets': (name,), 'host': move.destination}
+    if move.kind == movable.LIVE:
+        return actions.LiveMigrate(
+            action='live_migrate', live_migrate=(name,), **of_step)
+    if move.kind == movable.COLD:
+        return actions.ColdMigrate(
+            action='cold_migrate', cold_migrate=(name,), **of_step)
+    return actions.Evacuate(action='evacuate', evacuate=(name,), **of_step)
+
+
+def _worse(before: Mapping[str, float],
+           after: Mapping[str, float]) -> list[str]:
+    """Return the policies that are kept less."""
+    return [policy for policy, degree in before.items()
+            if after.get(policy, 0.0) < degree - _EPSILON]

@@ -1,0 +1,131 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Memory and CPUs of hosts that have Ceph OSDs beside guests.
+
+The arithmetic of Red Hat's guide to hyper-converged clouds, and the refusals
+and warnings of TripleO, which derived the same until it was retired.
+"""
+
+import dataclasses
+from fractions import Fraction
+
+from nfv_sched.ops.profile import choices
+
+#: Memory that the host needs for each guest, in GB.
+OVERHEAD = Fraction(1, 2)
+#: Part of the memory that may be reserved at most.
+MOST_RESERVED = Fraction(4, 5)
+LEAST_RATIO, MOST_RATIO = Fraction(1, 2), 16
+#: OSDs on each NVMe device that make best use of it.
+BEST_PER_NVME = 4
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class CephPlan:
+    """How a host is shared by OSDs and guests.
+
+    :ivar osd_memory: memory of the OSDs in MB
+    :ivar guests: guests that there is memory for, or None without workload
+    :ivar overhead: memory that the host needs for these guests, in MB
+    :ivar vcpus: vCPUs of guests that the CPUs carry, or None
+    :ivar ratio: CPU allocation ratio, or None
+    """
+
+    osd_memory: int = 0
+    guests: int | None = None
+    overhead: int = 0
+    vcpus: int | None = None
+    ratio: float | None = None
+
+    @property
+    def reserved(self) -> int:
+        """Memory that guests do not get, in MB."""
+        return self.osd_memory + self.overhead
+
+
+def vcpus_per_osd(ceph: choices.Ceph) -> int:
+    """CPUs that an OSD needs: TripleO's figures by the type of its disk.
+
+    :param ceph: the OSDs; with several types of disks an OSD is given one
+    """
+    types = {kind for kind, count in ceph.osds.items() if count}
+    if types == {choices.SSD}:
+        return 4
+    if types == {choices.NVME}:
+        return 3 if ceph.per_device == BEST_PER_NVME else 4
+    return 1
+
+
+def plan(ceph: choices.Ceph, memory: int, cpus: int,
+         guest_gb: float | None = None, utilisation: float = 1.0,
+         osd_cpus: int | None = None, kept: int = 0) -> CephPlan:
+    """Share memory and CPUs between OSDs and guests.
+
+    :param ceph: the OSDs
+    :param memory: of the host in MiB
+    :param cpus: logical CPUs that guests and OSDs share
+    :param guest_gb: memory of an average guest in GB; None if it is not known
+    :param utilisation: CPU utilisation of an average guest, up to 1
+    :param osd_cpus: CPUs that OSDs take from these; None for what they need
+    :param kept: memory of the host in MiB for neither OSDs nor guests
+    :raises Refusal: if it is not enough: more than 80 % of the memory is
+        reserved, or the ratio is less than 0.5
+    """
+    # As fractions: 0.5 GB for each guest must not become 0.499.
+    left = Fraction(memory - kept, 1024)
+    for_osds = _exact(ceph.gb_per_osd) * ceph.count
+    if ceph.count and for_osds > left:
+        raise choices.ProfileError(
+            f'{ceph.count} OSDs need {float(for_osds):g} GB of memory, but '
+            f'{float(left):.0f} GB are there')
+    found = CephPlan(osd_memory=int(for_osds * ceph.mb_per_gb))
+    if guest_gb is not None:
+        guests = max(int(
+            (left - for_osds) / (_exact(guest_gb) + OVERHEAD)), 0)
+        if osd_cpus is None:
+            osd_cpus = vcpus_per_osd(ceph) * ceph.count
+        vcpus = (cpus - osd_cpus) / _exact(utilisation)
+        ratio = vcpus / cpus if cpus else None
+        # The guide multiplies the sum: no MB is lost twice.
+        reserved = int(ceph.mb_per_gb * (for_osds + OVERHEAD * guests))
+        found = dataclasses.replace(
+            found, guests=guests, overhead=reserved - found.osd_memory,
+            vcpus=max(int(vcpus), 0),
+            ratio=None if ratio is None else float(ratio))
+        if ratio is not None and ratio < LEAST_RATIO:
+            raise choices.ProfileError(
+                f'{cpus} CPUs are not enough for {ceph.count} OSDs and guests:'
+                f' the CPU allocation ratio would be {float(ratio):.2f}, less '
+                f'than {float(LEAST_RATIO)}')
+    if ceph.count:
+        refuse_much(found.reserved, memory, ceph.mb_per_gb)
+    return found
+
+
+def refuse_much(reserved: int, memory: int, mb_per_gb: int) -> None:
+    """Refuse hosts that keep nearly everything for themselves.
+
+    :param reserved: memory that guests do not get, in MB
+    :param memory: all memory in MiB
+    :param mb_per_gb: MB in a GB
+    :raises Refusal: if that is more than 80 %
+    """
+    most = MOST_RESERVED * Fraction(memory * mb_per_gb, 1024)
+    if reserved > most:
+        raise choices.ProfileError(
+            f'{reserved} MB would be kept from guests, more than 80 % of the '
+            f'{memory} MiB of memory: use fewer OSDs, or other hosts')
+
+
+def _exact(number: float) -> Fraction:
+    """A number as it was written: 0.1 is a tenth."""
+    return Fraction(str(number))

@@ -1,0 +1,120 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Compare the nova.conf of a host that runs with the profile."""
+
+from collections.abc import Iterator
+from collections.abc import Mapping
+import dataclasses
+
+from nfv_sched import cpu_spec
+from nfv_sched.nova import compute_settings
+from nfv_sched.numa import rule
+from nfv_sched.ops.profile import profile
+from nfv_sched.rules import place
+
+_NOT_SET = 'not set'
+_KIB = {1048576: '1GB', 2048: '2MB'}
+#: CPU allocation ratios that differ by less are the same.
+_CLOSE = 1e-4
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Difference:
+    """An option that is not as the profile has it.
+
+    :ivar option: its name, with its section
+    :ivar has: its value
+    :ivar wants: the value of the profile
+    """
+
+    option: str
+    has: str
+    wants: str
+
+
+def page_size(size: int) -> str:
+    """A size of pages as Nova reads it.
+
+    :param size: in KiB
+    """
+    return _KIB.get(size, str(size))
+
+
+def ratio(number: float) -> str:
+    """A CPU allocation ratio with all digits that count.
+
+    :param number: the ratio
+    """
+    return f'{number:.6f}'.rstrip('0').rstrip('.')
+
+
+def reserved_pages(pages: Mapping[tuple[int, int], int]) -> list[str]:
+    """The values of ``reserved_huge_pages``.
+
+    :param pages: (NUMA node, KiB) -> pages
+    """
+    return [f'node:{node},size:{page_size(size)},count:{count}'
+            for (node, size), count in sorted(pages.items()) if count]
+
+
+def differences(has: compute_settings.Settings, wants: compute_settings.Settings,
+                vswitch_label: str,
+                node_label_prefix: str) -> Iterator[Difference]:
+    """What of a nova.conf is not as the profile has it.
+
+    Further physical networks are none of the profile's business; further
+    labels are.
+
+    :param has: what the nova.conf has
+    :param wants: what the profile has
+    :param vswitch_label: label of NUMA nodes with the virtual switch
+    :param node_label_prefix: prefix of the labels of single NUMA nodes
+    """
+    if has.pin_set:
+        yield Difference('vcpu_pin_set', has.pin_set, _NOT_SET)
+    for name, one, other in (
+        ('[compute] cpu_shared_set', has.shared, wants.shared),
+        ('[compute] cpu_dedicated_set', has.dedicated, wants.dedicated),
+    ):
+        if one != other:
+            yield Difference(name, cpu_spec.to_text(one) or _NOT_SET,
+                             cpu_spec.to_text(other) or _NOT_SET)
+    if has.reserved_memory != wants.reserved_memory:
+        yield Difference('reserved_host_memory_mb', str(has.reserved_memory),
+                         str(wants.reserved_memory))
+    one, other = map(reserved_pages, (
+        has.reserved_pages, wants.reserved_pages))
+    if one != other:
+        yield Difference('reserved_huge_pages', '; '.join(one) or _NOT_SET,
+                         '; '.join(other) or _NOT_SET)
+    if wants.cpu_ratio is not None and (
+            has.cpu_ratio is None
+            or abs(has.cpu_ratio - wants.cpu_ratio) > _CLOSE):
+        yield Difference(
+            'cpu_allocation_ratio',
+            _NOT_SET if has.cpu_ratio is None else ratio(has.cpu_ratio),
+            ratio(wants.cpu_ratio))
+    names = rule.Names(vswitch_label, node_label_prefix)
+    labels = (names.vswitch, place.label_of(profile.OSD, names))
+    for name in sorted({*has.physnets, *wants.physnets}):
+        ours = name in labels or names.node(name) is not None
+        one, other = has.physnets.get(name), wants.physnets.get(name)
+        if one != other and (other is not None or ours):
+            yield Difference(
+                f'[neutron_physnet_{name}] numa_nodes', _nodes(one),
+                _nodes(other))
+
+
+def _nodes(nodes: frozenset[int] | None) -> str:
+    if nodes is None:
+        return 'not in [neutron] physnets'
+    return ','.join(map(str, sorted(nodes))) or _NOT_SET

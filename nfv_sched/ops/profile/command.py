@@ -1,0 +1,396 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The command ``nfv-sched host profile``."""
+
+import argparse
+from collections.abc import Iterable
+from collections.abc import Sequence
+import re
+import typing as ty
+
+from nfv_sched import cpu_spec
+from nfv_sched.ops.cli import base
+from nfv_sched.ops.cli import formats
+from nfv_sched.ops.cloud import source
+from nfv_sched.ops.machine import facts
+from nfv_sched.ops.machine import read
+from nfv_sched.ops.machine import values
+from nfv_sched.ops.profile import check
+from nfv_sched.ops.profile import choices
+from nfv_sched.ops.profile import profile
+from nfv_sched import strings
+
+#: Those that are configuration of something, a function for each.
+_CONFIGURATION = {
+    'nova.conf': 'nova_conf', 'kernel': 'kernel', 'tuned': 'tuned',
+    'ovs': 'ovs'}
+_ANSIBLE = 'ansible'
+_TABLE = 'table'
+
+# What nova.conf can have in a list and in the name of a section.
+_NETWORK = re.compile(r'''[^\s,=$'"\[\]]+''')
+_MOST_MTU = 65536
+_EPSILON = 1e-9
+_MOST_CORES = 1024
+_MOST_OSDS = 10000
+
+_EPILOG = f"""\
+A new host must be set up: which CPU does what, how much memory is kept, which
+pages, labels and options? Whole cores are dealt, those with the lowest CPUs
+first: to the platform, the virtual switch, Ceph OSDs, shared vCPUs; pinned
+guests have the rest.
+
+Layouts:
+
+- hcg: the platform has one core of node 0, 6 GiB there and 2 GiB on each NUMA
+  node, as in HPE Helion Carrier Grade
+- every-node: one core of each NUMA node and 4 GiB, as TripleO had it; the
+  switch has a core of each node, too
+- floating: guests share all CPUs with the platform, as in hyper-converged
+  clouds; with --osds or --guest-gb their formula says what memory is kept
+
+The machine is this one, by /sys, or that of the files of --facts. Each of
+these kinds is recognised; several can be given, and the first that knows
+something counts:
+
+- what "{facts.LSCPU}" prints, also with
+  -p in place of -J -e: CPUs, but neither memory (add --node-memory) nor NICs
+- what "lscpu -J" prints: flags and vendor, and CPUs only where a core has one
+  thread
+- Ironic's inspection data, with the collector numa-topology: all but sockets
+- facts of Ansible (setup): the memory in all and names of NICs; they have
+  neither NUMA nodes nor sibling threads, so lscpu or /sys is needed, too
+
+With -f nova.conf, kernel, tuned, ovs or ansible: the configuration of that.
+
+examples:
+  nfv-sched host profile --shared
+  nfv-sched host profile --facts ironic.json --vswitch-nic physnet0=ens1f0
+  nfv-sched host profile --facts cpus.json --node-memory 128,128 -f nova.conf
+  nfv-sched host profile --osds 10:nvme --osds-per-device 4 --ceph-node 0
+  nfv-sched host profile --layout floating --osds 10 --workload default
+  nfv-sched host profile --shared --check /etc/nova/nova.conf
+
+exit code: 0; 1 if something could not be read; 2 if the command line is wrong
+or the machine cannot be set up so; 3 if --check finds differences.
+"""
+
+
+def _number(text: str, least: float, most: float, what: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = least - 1
+    # Also false if it is not a number.
+    if not least <= value <= most:
+        raise argparse.ArgumentTypeError(
+            f'{text!r} is no {what} from {least:g} to {most:g}')
+    return value
+
+
+def _whole(text: str, least: int, most: int, what: str) -> int:
+    if not re.fullmatch('[0-9]{1,9}', text, re.ASCII):
+        raise argparse.ArgumentTypeError(f'{text!r} is no {what}')
+    return int(_number(text, least, most, what))
+
+
+def _switch_cores(text: str) -> int | dict[int, int]:
+    """Cores for the switch: ``2``, or ``0:2,1:2``."""
+    if ':' not in text:
+        return _whole(text, 0, _MOST_CORES, 'number of cores')
+    found: dict[int, int] = {}
+    for part in text.split(','):
+        node, colon, cores = part.partition(':')
+        if not colon:
+            raise argparse.ArgumentTypeError(
+                f'{part!r} is not NODE:CORES, such as 0:2')
+        number = _whole(node, 0, cpu_spec.MOST_CPUS, 'NUMA node')
+        if number in found:
+            raise argparse.ArgumentTypeError(
+                f'NUMA node {number} is there twice')
+        found[number] = _whole(cores, 0, _MOST_CORES, 'number of cores')
+    return found
+
+
+def _is_option(name: str) -> bool:
+    """Whether nova.conf can have a name, and a terminal can show it."""
+    return strings.line(name) == name and _NETWORK.fullmatch(name) is not None
+
+
+def _nic(text: str) -> choices.SwitchNIC:
+    """A NIC: ``ens1f0``, or ``physnet0=ens1f0``."""
+    physnet, equals, name = text.rpartition('=')
+    if not name or equals and not _is_option(physnet):
+        raise argparse.ArgumentTypeError(
+            f'{text!r} is not NIC or PHYSNET=NIC')
+    return choices.SwitchNIC(name=name, physnet=physnet)
+
+
+def _pages(text: str) -> tuple[tuple[int, float], ...]:
+    """Pages: ``1G``, ``2M``, ``1G:80%``, ``1G:50%,2M:50%``."""
+    found: dict[int, float] = {}
+    for part in text.split(','):
+        name, colon, percent = part.partition(':')
+        size = choices.PAGE_SIZES.get(name.upper())
+        if size is None:
+            raise argparse.ArgumentTypeError(
+                f'{name!r} is not one of {", ".join(choices.PAGE_SIZES)}')
+        if size in found:
+            raise argparse.ArgumentTypeError(f'{name} is there twice')
+        found[size] = _number(percent.removesuffix('%'), 0, 100,
+                              'percentage') / 100 if colon else 1.0
+    if sum(found.values()) > 1 + _EPSILON:
+        raise argparse.ArgumentTypeError(f'{text!r} is more than 100%')
+    return tuple(found.items())
+
+
+def _mtus(text: str) -> frozenset[int]:
+    return frozenset(_whole(part, 68, _MOST_MTU, 'MTU')
+                     for part in text.split(','))
+
+
+def _osds(text: str) -> dict[str, int]:
+    """OSDs: ``10``, ``10:nvme``, ``4:ssd,6:hdd``."""
+    found: dict[str, int] = {}
+    for part in text.split(','):
+        count, colon, kind = part.partition(':')
+        kind = kind if colon else choices.HDD
+        if kind not in choices.OSD_TYPES:
+            raise argparse.ArgumentTypeError(
+                f'{kind!r} is not one of {", ".join(choices.OSD_TYPES)}')
+        if kind in found:
+            raise argparse.ArgumentTypeError(f'{kind} is there twice')
+        found[kind] = _whole(count, 0, _MOST_OSDS, 'number of OSDs')
+    return found
+
+
+def _memory(text: str) -> tuple[int, ...]:
+    """Memory of the NUMA nodes in MiB, from GiB."""
+    return tuple(int(1024 * _number(
+        part, 0, facts.MOST_MEMORY // 1024, 'memory in GiB'))
+        for part in text.split(','))
+
+
+def _label(text: str) -> str:
+    if not _is_option(text):
+        raise argparse.ArgumentTypeError(f'{text!r} is no label')
+    return text
+
+
+class ProfileHost(source.Telling, base.Lister):
+    """Work out how a host is set up: CPUs, memory, pages, labels."""
+
+    epilog = _EPILOG
+    formats = {**formats.LIST, **dict.fromkeys(
+        (*_CONFIGURATION, _ANSIBLE), formats.Commands)}
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """The parser; called by cliff."""
+        parser = super().get_parser(prog_name)
+        _add_machine(parser.add_argument_group('the machine'))
+        _add_host(parser.add_argument_group('the host'))
+        _add_guests(parser.add_argument_group('Ceph and guests'))
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> tuple:
+        """Work it out.
+
+        :returns: columns and rows
+        """
+        chosen = _choices(parsed_args)
+        try:
+            machine = read.machine(
+                parsed_args.facts, parsed_args.sys, parsed_args.node_memory)
+        except values.MachineError as exc:
+            raise source.CloudUnreadError(str(exc)) from exc
+        try:
+            found = profile.derive(machine, chosen)
+        except choices.ProfileError as exc:
+            raise source.UsageError(str(exc)) from exc
+        if parsed_args.check:
+            return self._compare(parsed_args, chosen, found)
+        from nfv_sched.ops.profile import configuration
+        from nfv_sched.ops.profile import tables
+        formatter = parsed_args.formatter
+        self._text = None
+        if formatter in _CONFIGURATION:
+            self._text = getattr(
+                configuration, _CONFIGURATION[formatter])(found)
+        elif formatter == _ANSIBLE:
+            self._text = base.document(
+                configuration.variables(found), 'yaml')
+        elif parsed_args.columns:
+            pass
+        elif formatter == _TABLE:
+            self._text = tables.text(found)
+        elif formatter in base.DOCUMENTS:
+            self._text = base.document(tables.document(found), formatter)
+        return tables.COLUMNS, tables.rows(found)
+
+    def _compare(self, parsed_args: argparse.Namespace,
+                 chosen: choices.Choices, found: profile.HostProfile) -> tuple:
+        """Compare a nova.conf.
+
+        :returns: columns and rows
+        """
+        formatter = parsed_args.formatter
+        if formatter in _CONFIGURATION or formatter == _ANSIBLE:
+            raise source.UsageError(
+                f'--check has no format {formatter}; use table, json, yaml, '
+                'csv or value')
+        from nfv_sched.nova import compute_conf
+        from nfv_sched.ops.profile import tables
+        try:
+            has = compute_conf.read(parsed_args.check)
+        except compute_conf.OptionsError as exc:
+            raise source.CloudUnreadError(str(exc)) from exc
+        differences = list(check.differences(
+            has, found.settings, chosen.vswitch_label,
+            chosen.node_label_prefix))
+        self.found = bool(differences)
+        self._text = tables.check_text(differences) if (
+            formatter == _TABLE and not parsed_args.columns) else None
+        return tables.CHECK_COLUMNS, tables.check_rows(differences)
+
+    def produce_output(self, parsed_args: argparse.Namespace,
+                       column_names: Sequence[str],
+                       data: Iterable) -> int:
+        """Print it in the chosen format."""
+        if self._text is None:
+            return super().produce_output(parsed_args, column_names, data)
+        self.app.stdout.write(self._text)
+        return 0
+
+
+def _choices(parsed_args: argparse.Namespace) -> choices.Choices:
+    """What is chosen on a command line."""
+    guest_gb, utilisation = parsed_args.guest_gb, parsed_args.utilisation
+    if parsed_args.workload:
+        usual = choices.WORKLOADS[parsed_args.workload]
+        guest_gb = usual[0] if guest_gb is None else guest_gb
+        utilisation = usual[1] if utilisation is None else utilisation
+    elif utilisation is not None and guest_gb is None:
+        raise source.UsageError('--utilisation needs --guest-gb')
+    return choices.Choices(
+        layout=parsed_args.layout, switch_cores=parsed_args.vswitch_cores,
+        switch_nics=tuple(parsed_args.vswitch_nic),
+        mtus=frozenset().union(*parsed_args.mtu), shared=parsed_args.shared,
+        pages=parsed_args.pages, network_node=parsed_args.network_node,
+        ceph=choices.Ceph(
+            osds=parsed_args.osds, per_device=parsed_args.osds_per_device,
+            gb_per_osd=parsed_args.gb_per_osd,
+            mb_per_gb=parsed_args.mb_per_gb, node=parsed_args.ceph_node),
+        guest_gb=guest_gb,
+        utilisation=1.0 if utilisation is None else utilisation,
+        vswitch_label=parsed_args.vswitch_label,
+        node_label_prefix=parsed_args.node_label_prefix)
+
+
+def _add_machine(group: ty.Any) -> None:
+    """Options that say what the machine has."""
+    group.add_argument(
+        '--facts', action='append', default=[], metavar='FILE',
+        help='of lscpu, Ironic or Ansible; can be repeated (default: this '
+             'machine is read)')
+    group.add_argument(
+        '--sys', metavar='DIR',
+        help='where /sys of the machine is, or a copy of it; after --facts')
+    group.add_argument(
+        '--node-memory', type=_memory, metavar='GIB[,GIB...]',
+        help='memory of each NUMA node in GiB, where facts do not have it')
+    group.add_argument(
+        '--check', action='append', default=[], metavar='FILE',
+        help='compare the nova.conf of a running host; can be repeated if '
+             'nova-compute has several files')
+
+
+def _add_host(group: ty.Any) -> None:
+    """Options about CPUs, switch and memory."""
+    defaults = choices.Choices()
+    group.add_argument(
+        '--layout', choices=choices.LAYOUTS, default=defaults.layout,
+        help='CPUs and memory of the platform; see below (default: '
+             f'{defaults.layout})')
+    group.add_argument(
+        '--vswitch-cores', type=_switch_cores, metavar='N|NODE:N[,...]',
+        help='physical cores for the virtual switch: on the NUMA nodes of its '
+             'NICs, node 0 if none is named, or on these (default: 2; with '
+             'layout floating: 0)')
+    group.add_argument(
+        '--vswitch-nic', type=_nic, action='append', default=[],
+        metavar='[PHYSNET=]NIC',
+        help='a NIC of the virtual switch, by name or PCI address, and the '
+             'physical network that it serves; can be repeated')
+    group.add_argument(
+        '--mtu', type=_mtus, action='append', default=[],
+        metavar='MTU[,MTU...]',
+        help='MTUs of the networks of the switch, for its memory (default: '
+             '1 GiB on each node)')
+    group.add_argument(
+        '--shared', action='store_true',
+        help='one core of each NUMA node for shared vCPUs')
+    group.add_argument(
+        '--pages', type=_pages, metavar='SIZE[:PERCENT][,...]',
+        help='huge pages for guests: 1G, 2M, 4K for none, and how much of the '
+             'memory that is left (default: 1G, 2M where there are none; with '
+             'layout floating: 4K)')
+    group.add_argument(
+        '--network-node', action='store_true',
+        help='DHCP servers or routers run on the host: 4000 MiB more are kept')
+    group.add_argument(
+        '--vswitch-label', type=_label, default=defaults.vswitch_label,
+        metavar='NAME',
+        help='as in [nfv_sched] vswitch_label of nova-scheduler (default: '
+             f'{defaults.vswitch_label})')
+    group.add_argument(
+        '--node-label-prefix', type=_label,
+        default=defaults.node_label_prefix, metavar='PREFIX',
+        help='as in [nfv_sched] node_label_prefix of nova-scheduler '
+             f'(default: {defaults.node_label_prefix})')
+
+
+def _add_guests(group: ty.Any) -> None:
+    """Options about OSDs and guests."""
+    ceph = choices.Ceph()
+    group.add_argument(
+        '--osds', type=_osds, default={}, metavar='N[:TYPE][,...]',
+        help='Ceph OSDs on disks of type hdd, ssd or nvme (default of the '
+             'type: hdd)')
+    group.add_argument(
+        '--osds-per-device', default=ceph.per_device, metavar='N',
+        type=lambda text: _whole(text, 1, 64, 'number of OSDs'),
+        help=f'OSDs on each NVMe device (default: {ceph.per_device})')
+    group.add_argument(
+        '--gb-per-osd', default=ceph.gb_per_osd, metavar='GB',
+        type=lambda text: _number(text, 0, 1024, 'memory in GB'),
+        help=f'memory of an OSD (default: {ceph.gb_per_osd:g})')
+    group.add_argument(
+        '--mb-per-gb', type=int, choices=(1000, 1024),
+        default=ceph.mb_per_gb,
+        help=f'MB in a GB (default: {ceph.mb_per_gb})')
+    group.add_argument(
+        '--ceph-node', metavar='NODE',
+        type=lambda text: _whole(text, 0, cpu_spec.MOST_CPUS, 'NUMA node'),
+        help='NUMA node of the OSDs (default: all)')
+    group.add_argument(
+        '--guest-gb', metavar='GB',
+        type=lambda text: _number(text, 0.01, 65536, 'memory in GB'),
+        help='memory of an average guest')
+    group.add_argument(
+        '--utilisation', metavar='PART',
+        type=lambda text: _number(text, 0.001, 1, 'utilisation'),
+        help='of the CPUs of an average guest, up to 1 (default: 1)')
+    group.add_argument(
+        '--workload', choices=tuple(choices.WORKLOADS),
+        help='--guest-gb and --utilisation of a usual workload: ' + '; '.join(
+            f'{name} {gb:g} GB, {part:g}'
+            for name, (gb, part) in choices.WORKLOADS.items()))

@@ -1,0 +1,224 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""A profile as configuration: Nova, kernel, tuned, OVS-DPDK, Ansible."""
+
+from collections.abc import Iterable
+from collections.abc import Iterator
+import typing as ty
+
+from nfv_sched import cpu_spec
+from nfv_sched.ops.profile import check
+from nfv_sched.ops.profile import choices
+from nfv_sched.ops.profile import cpus
+from nfv_sched.ops.profile import profile as profiles
+
+_NAMES = {size: name for name, size in choices.PAGE_SIZES.items()}
+#: As TripleO had it, for each size of pages in KiB.
+_DEFAULT_SIZE = {1048576: '1GB', 2048: '2M'}
+
+
+def mask(numbers: Iterable[int]) -> str:
+    """CPUs as a mask, such as ``0x6``.
+
+    :param numbers: of the CPUs
+    """
+    return hex(sum(1 << number for number in set(numbers)))
+
+
+def nova_conf(profile: profiles.HostProfile) -> str:
+    """Sections of nova.conf.
+
+    :param profile: the profile
+    """
+    return ''.join(f'{line}\n' for line in _nova_conf(profile))
+
+
+def _nova_conf(profile: profiles.HostProfile) -> Iterator[str]:
+    settings = profile.settings
+    yield '[DEFAULT]'
+    yield '# What Placement keeps from guests; the pages of the switch are in.'
+    yield f'reserved_host_memory_mb = {settings.reserved_memory}'
+    for value in check.reserved_pages(settings.reserved_pages):
+        yield f'reserved_huge_pages = {value}'
+    if settings.cpu_ratio is not None:
+        yield f'cpu_allocation_ratio = {check.ratio(settings.cpu_ratio)}'
+    yield ''
+    yield '[compute]'
+    for name, numbers in (('cpu_shared_set', settings.shared),
+                          ('cpu_dedicated_set', settings.dedicated)):
+        if numbers:
+            yield f'{name} = {cpu_spec.to_text(numbers)}'
+    yield ''
+    yield '[neutron]'
+    yield '# Add the physical networks that are there already.'
+    yield f'physnets = {",".join(settings.physnets)}'
+    for name, nodes in settings.physnets.items():
+        yield ''
+        yield f'[neutron_physnet_{name}]'
+        yield f'numa_nodes = {_numbers(nodes)}'
+
+
+def _numbers(numbers: Iterable[int]) -> str:
+    return ','.join(map(str, sorted(numbers)))
+
+
+def pages(profile: profiles.HostProfile, size: int) -> dict[int, int]:
+    """NUMA node -> huge pages of a size, for nodes that have some.
+
+    :param profile: the profile
+    :param size: in KiB
+    """
+    return {node.number: count for node in profile.nodes
+            if (count := node.memory.pages.get(size, 0))}
+
+
+def kernel_arguments(profile: profiles.HostProfile) -> list[str]:
+    """Arguments of the kernel.
+
+    The kernel spreads a plain number of pages evenly over all NUMA nodes with
+    memory; numbers for each node need Linux 5.16.
+
+    :param profile: the profile
+    """
+    found = []
+    for size in profile.page_sizes:
+        if not found:
+            found.append(f'default_hugepagesz={_DEFAULT_SIZE[size]}')
+        found += [f'hugepagesz={_NAMES[size]}',
+                  f'hugepages={_page_count(profile, size)}']
+    if profile.vendor == 'intel':
+        found.append('intel_iommu=on')
+    found.append('iommu=pt')
+    if profile.isolated:
+        isolated = cpu_spec.to_text(profile.isolated)
+        found += [f'isolcpus={isolated}', f'nohz_full={isolated}',
+                  f'rcu_nocbs={isolated}']
+    return found
+
+
+def _page_count(profile: profiles.HostProfile, size: int) -> str:
+    counts = pages(profile, size)
+    if is_even(profile, size):
+        return str(sum(counts.values()))
+    return ','.join(f'{node}:{count}' for node, count in counts.items())
+
+
+def is_even(profile: profiles.HostProfile, size: int) -> bool:
+    """Whether all NUMA nodes with memory have as many pages of a size.
+
+    :param profile: the profile
+    :param size: in KiB
+    """
+    counts = {node.memory.pages.get(size, 0) for node in profile.nodes
+              if node.memory.kept or node.memory.pages or node.usable}
+    return len(counts) == 1
+
+
+def kernel(profile: profiles.HostProfile) -> str:
+    """The line of arguments of the kernel, with comments.
+
+    :param profile: the profile
+    """
+    lines = [' '.join(kernel_arguments(profile))]
+    uneven = [size for size in profile.page_sizes
+              if not is_even(profile, size)]
+    if uneven:
+        lines.append('# Pages of single NUMA nodes need Linux 5.16 or its '
+                     'backport. Before that, leave hugepages=')
+        lines.append('# out, and run early in the boot:')
+    for size in uneven:
+        for node, count in pages(profile, size).items():
+            lines.append(
+                f'# echo {count} > /sys/devices/system/node/node{node}'
+                f'/hugepages/hugepages-{size}kB/nr_hugepages')
+    if not profile.vendor:
+        lines.append('# The vendor of the CPUs is not known: Intel needs '
+                     'intel_iommu=on, too.')
+    return ''.join(f'{line}\n' for line in lines)
+
+
+def tuned(profile: profiles.HostProfile) -> str:
+    """Variables of tuned, and which of its profiles to use.
+
+    :param profile: the profile
+    """
+    if not profile.isolated:
+        return '# No CPU is isolated.\n# tuned-adm profile virtual-host\n'
+    return ('# /etc/tuned/cpu-partitioning-variables.conf\n'
+            f'isolated_cores={cpu_spec.to_text(profile.isolated)}\n'
+            '# Then: tuned-adm profile cpu-partitioning\n')
+
+
+def ovs_options(profile: profiles.HostProfile) -> dict[str, str]:
+    """``other_config`` of OVS-DPDK; empty without cores for the switch.
+
+    A switch that runs begins with DPDK as soon as ``dpdk-init`` is set, with
+    what is set by then, so it is last.
+
+    :param profile: the profile
+    """
+    switch = profile.cpus(cpus.SWITCH)
+    if not switch:
+        return {}
+    found = {}
+    memory = {node.number: node.memory.switch for node in profile.nodes}
+    # One number for each NUMA node from 0 on, also where there is none.
+    found['dpdk-socket-mem'] = ','.join(
+        str(memory.get(number, 0)) for number in range(max(memory) + 1))
+    platform = profile.cpus(cpus.PLATFORM)
+    if platform:
+        found['dpdk-lcore-mask'] = mask(platform)
+    found['pmd-cpu-mask'] = mask(switch)
+    found['dpdk-init'] = 'true'
+    return found
+
+
+def ovs(profile: profiles.HostProfile) -> str:
+    """Commands that set up OVS-DPDK.
+
+    :param profile: the profile
+    """
+    options = ovs_options(profile)
+    if not options:
+        return '# The virtual switch has no cores of its own.\n'
+    return ''.join(
+        f'ovs-vsctl --no-wait set Open_vSwitch . other_config:{name}='
+        f'{value}\n' for name, value in options.items()) + (
+        '# If DPDK was on before: restart ovs-vswitchd.\n')
+
+
+def variables(profile: profiles.HostProfile) -> dict[str, ty.Any]:
+    """Variables for Ansible.
+
+    :param profile: the profile
+    """
+    settings = profile.settings
+    return {
+        'nfv_cpu_shared_set': cpu_spec.to_text(settings.shared),
+        'nfv_cpu_dedicated_set': cpu_spec.to_text(settings.dedicated),
+        'nfv_reserved_host_memory_mb': settings.reserved_memory,
+        'nfv_reserved_huge_pages':
+            check.reserved_pages(settings.reserved_pages),
+        'nfv_cpu_allocation_ratio': settings.cpu_ratio,
+        'nfv_physnets': [
+            {'name': name, 'numa_nodes': sorted(nodes)}
+            for name, nodes in settings.physnets.items()],
+        'nfv_kernel_arguments': ' '.join(kernel_arguments(profile)),
+        'nfv_isolated_cores': cpu_spec.to_text(profile.isolated),
+        'nfv_platform_cpus': cpu_spec.to_text(profile.cpus(cpus.PLATFORM)),
+        'nfv_ceph_cpus': cpu_spec.to_text(profile.cpus(cpus.CEPH)),
+        'nfv_huge_pages': [
+            {'node': node, 'size_kib': size, 'count': count}
+            for size in profile.page_sizes
+            for node, count in pages(profile, size).items()],
+        'nfv_ovs_other_config': ovs_options(profile),
+    }

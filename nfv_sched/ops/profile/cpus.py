@@ -1,0 +1,206 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Which CPU does what.
+
+Functions are dealt by whole cores, those with the lowest CPUs first, so that
+sibling threads stay together: platform, virtual switch, Ceph OSDs, shared
+vCPUs, and pinned guests have the rest.
+"""
+
+from collections.abc import Mapping
+from collections.abc import Sequence
+import dataclasses
+import math
+
+from nfv_sched.ops.machine import values
+from nfv_sched.ops.profile import ceph as ceph_plan
+from nfv_sched.ops.profile import choices
+from nfv_sched import strings
+
+PLATFORM = 'platform'
+SWITCH = 'switch'
+CEPH = 'ceph'
+SHARED = 'shared'
+GUESTS = 'guests'
+#: All, in the order in which they get their cores.
+FUNCTIONS = (PLATFORM, SWITCH, CEPH, SHARED, GUESTS)
+
+DEFAULT_SWITCH_CORES = 2
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Deal:
+    """Which cores have which function.
+
+    :ivar functions: function -> NUMA node -> its cores
+    """
+
+    functions: Mapping[str, Mapping[int, tuple[values.Core, ...]]]
+
+    def cores(self, function: str, node: int) -> tuple[values.Core, ...]:
+        """Cores of a NUMA node with a function."""
+        return self.functions[function].get(node, ())
+
+    def cpus(self, function: str, node: int | None = None) -> frozenset[int]:
+        """Logical CPUs with a function, of a NUMA node or of all."""
+        return frozenset(
+            cpu for number, cores in self.functions[function].items()
+            if node is None or number == node
+            for core in cores for cpu in core.cpus)
+
+    def nodes(self, function: str) -> tuple[int, ...]:
+        """NUMA nodes that have cores with a function."""
+        return tuple(sorted(number for number, cores in
+                            self.functions[function].items() if cores))
+
+
+def nic_nodes(machine: values.Machine,
+              chosen: choices.Choices) -> dict[str, int | None]:
+    """NICs of the virtual switch -> their NUMA nodes, None if not known.
+
+    :param machine: the machine
+    :param chosen: what is chosen
+    :raises Refusal: if the machine has no such NIC
+    """
+    found: dict[str, int | None] = {}
+    for wanted in chosen.switch_nics:
+        for nic in machine.nics:
+            if wanted.name in (nic.name, nic.address):
+                found[wanted.name] = nic.node
+                break
+        else:
+            known = ', '.join(nic.name for nic in machine.nics)
+            raise choices.ProfileError(f'there is no NIC {wanted.name}; there are: '
+                                       f'{known or "none that is known"}')
+    return found
+
+
+def switch_cores(machine: values.Machine,
+                 chosen: choices.Choices) -> dict[int, int]:
+    """Cores for the virtual switch, by NUMA node.
+
+    A single number counts on each NUMA node with a NIC of the switch; on the
+    first one if no NIC is named, as the carrier-grade guide has it.  Where the
+    platform has a core of every node, so has the switch: TripleO's rule.
+
+    :param machine: the machine
+    :param chosen: what is chosen
+    :raises Refusal: if a node is named that cannot have guests
+    """
+    usable = [node.number for node in machine.usable]
+    cores = chosen.switch_cores
+    if cores is None:
+        cores = 0 if chosen.layout == choices.FLOATING else (
+            DEFAULT_SWITCH_CORES)
+    if isinstance(cores, Mapping):
+        for node in cores:
+            if node not in usable:
+                raise choices.ProfileError(
+                    f'the switch cannot be on NUMA node {node}: nodes with '
+                    f'CPUs and memory are {", ".join(map(str, usable))}')
+        return {node: count for node, count in sorted(cores.items()) if count}
+    if not cores:
+        return {}
+    near = set(nic_nodes(machine, chosen).values()) & set(usable)
+    found = {node: cores for node in sorted(near or usable[:1])}
+    if chosen.layout == choices.EVERY_NODE:
+        found = {node: found.get(node, 1) for node in usable}
+    return found
+
+
+def deal(machine: values.Machine, chosen: choices.Choices) -> Deal:
+    """Give each online CPU of a machine one function.
+
+    :param machine: the machine
+    :param chosen: what is chosen
+    :raises Refusal: if there are not enough cores, or none for guests
+    """
+    usable = [node.number for node in machine.usable]
+    if not usable:
+        raise choices.ProfileError('no NUMA node has both CPUs and memory')
+    left = {node.number: list(node.cores) for node in machine.nodes}
+    threads = {node.number: max((len(core.cpus) for core in node.cores),
+                                default=1) for node in machine.nodes}
+    found: dict[str, dict[int, tuple[values.Core, ...]]] = {
+        function: {} for function in FUNCTIONS}
+
+    def give(function: str, node: int, count: int) -> None:
+        if count > len(left[node]):
+            raise choices.ProfileError(
+                f'NUMA node {node} has {strings.count(len(left[node]), "core")} '
+                f'left, but {count} wanted for: {function}')
+        if count:
+            found[function][node] = (
+                found[function].get(node, ()) + tuple(left[node][:count]))
+            del left[node][:count]
+
+    if chosen.layout != choices.FLOATING:
+        # What is on a node without memory is far from all memory.
+        for node in set(left) - set(usable):
+            give(PLATFORM, node, len(left[node]))
+        for node in usable[:1] if chosen.layout == choices.HCG else usable:
+            give(PLATFORM, node, 1)
+    for node, count in switch_cores(machine, chosen).items():
+        give(SWITCH, node, count)
+    if chosen.layout == choices.FLOATING:
+        for node in left:
+            give(SHARED, node, len(left[node]))
+    else:
+        per_osd = ceph_plan.vcpus_per_osd(chosen.ceph)
+        for node, count in osds(machine, chosen.ceph).items():
+            give(CEPH, node, _cores_with(
+                per_osd * count, left[node], threads[node]))
+        if chosen.shared:
+            for node in usable:
+                give(SHARED, node, 1)
+        for node in usable:
+            give(GUESTS, node, len(left[node]))
+    if not any(found[GUESTS].values()) and not (
+            chosen.layout == choices.FLOATING and any(
+                found[SHARED].values())):
+        raise choices.ProfileError('no CPU is left for guests')
+    return Deal(found)
+
+
+def _cores_with(cpus: int, cores: Sequence[values.Core],
+                threads: int) -> int:
+    """How many cores have so many CPUs.
+
+    :param cpus: number of logical CPUs
+    :param cores: the cores there are, in the order in which they are taken
+    :param threads: CPUs of each further core, if there are too few
+    """
+    found = 0
+    for core in cores:
+        if cpus <= 0:
+            return found
+        cpus -= len(core.cpus)
+        found += 1
+    return found + max(math.ceil(cpus / threads), 0)
+
+
+def osds(machine: values.Machine, ceph: choices.Ceph) -> dict[int, int]:
+    """OSDs on each NUMA node: all on theirs, or as many on each.
+
+    :param machine: the machine
+    :param ceph: the OSDs
+    :raises Refusal: if their node cannot have them
+    """
+    usable = [node.number for node in machine.usable]
+    if ceph.node is not None and ceph.node not in usable:
+        raise choices.ProfileError(
+            f'the OSDs cannot be on NUMA node {ceph.node}: nodes with CPUs '
+            f'and memory are {", ".join(map(str, usable))}')
+    nodes = usable if ceph.node is None else [ceph.node]
+    part, more = divmod(ceph.count, len(nodes))
+    return {node: part + (number < more)
+            for number, node in enumerate(nodes)}

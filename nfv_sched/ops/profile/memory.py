@@ -1,0 +1,203 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Memory of the NUMA nodes: what is kept, for the switch, and in pages."""
+
+from collections.abc import Mapping
+import dataclasses
+from fractions import Fraction
+import math
+
+from nfv_sched.ops.machine import values
+from nfv_sched.ops.profile import choices
+
+_GIB = 1024
+_1G, _2M = choices.PAGE_SIZES['1G'], choices.PAGE_SIZES['2M']
+
+#: The carrier-grade guide: for the platform, and for each NUMA node, in MiB.
+PLATFORM, PER_NODE = 6 * _GIB, 2 * _GIB
+#: TripleO: for the whole host, in MiB.
+HOST = 4 * _GIB
+#: For a host of DHCP servers or routers: 40 MiB for each of 100 networks.
+NETWORK_NODE = 4000
+
+#: Memory of the switch on each NUMA node, in MiB.
+SWITCH = _GIB
+# OVS-DPDK: each packet has a buffer of whole KiB and this much in bytes.
+_BUFFER_EXTRA = 800
+_BUFFERS = 4096 * 64
+_SWITCH_BASE = 512 * 2 ** 20
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class NodeMemory:
+    """The memory of a NUMA node.
+
+    :ivar kept: MiB that are in no huge pages and not for guests
+    :ivar switch: MiB in huge pages for the virtual switch
+    :ivar pages: KiB -> all huge pages of that size
+    :ivar reserved: KiB -> those of them that guests do not get
+    """
+
+    kept: int = 0
+    switch: int = 0
+    pages: Mapping[int, int] = dataclasses.field(default_factory=dict)
+    reserved: Mapping[int, int] = dataclasses.field(default_factory=dict)
+
+    def guest_pages(self, size: int) -> int:
+        """Huge pages of a size, in KiB, for guests."""
+        return self.pages.get(size, 0) - self.reserved.get(size, 0)
+
+
+def socket_memory(mtus: frozenset[int]) -> int:
+    """Memory of OVS-DPDK on a NUMA node of its NICs, in MiB.
+
+    TripleO's formula: buffers of packets for each distinct MTU and 512 MiB, up
+    to whole GiB.
+
+    :param mtus: in bytes; without any it is the memory of any other node
+    """
+    if not mtus:
+        return SWITCH
+    size = sum(
+        (math.ceil(mtu / 1024) * 1024 + _BUFFER_EXTRA) * _BUFFERS
+        for mtu in mtus)
+    return math.ceil((size + _SWITCH_BASE) / 2 ** 30) * _GIB
+
+
+def kept(machine: values.Machine, chosen: choices.Choices,
+         converged: bool) -> dict[int, int]:
+    """Memory of the platform on each NUMA node, in MiB.
+
+    :param machine: the machine
+    :param chosen: what is chosen
+    :param converged: whether the formula for hyper-converged hosts says what
+        the host needs
+    """
+    usable = [node.number for node in machine.usable]
+    found = {node.number: 0 for node in machine.nodes}
+    if chosen.layout == choices.EVERY_NODE:
+        found |= spread(HOST, dict.fromkeys(usable, 1))
+    elif chosen.layout == choices.HCG or not converged:
+        found |= {node: PER_NODE for node in usable}
+        found[usable[0]] += PLATFORM
+    if chosen.network_node:
+        found[usable[0]] += NETWORK_NODE
+    # Guests cannot be on such a node.
+    for node in machine.nodes:
+        if not node.usable:
+            found[node.number] = node.memory
+    return found
+
+
+def spread(total: int, parts: Mapping[int, int]) -> dict[int, int]:
+    """A number in parts that add up to it again.
+
+    :param total: the number
+    :param parts: node -> what it has to do with it, such as a number of OSDs
+    """
+    found, seen, given = {}, 0, 0
+    for node, part in parts.items():
+        seen += part
+        found[node] = total * seen // sum(parts.values()) - given
+        given += found[node]
+    return found
+
+
+def sizes(machine: values.Machine,
+          chosen: choices.Choices) -> tuple[tuple[int, float], ...]:
+    """(KiB, part of the memory for guests) for each size of huge pages.
+
+    :param machine: the machine
+    :param chosen: what is chosen
+    """
+    if chosen.pages is not None:
+        return tuple((size, part) for size, part in chosen.pages
+                     if size != choices.SMALL)
+    if chosen.layout == choices.FLOATING:
+        return ()
+    return ((_1G if has_1g(machine) else _2M, 1.0),)
+
+
+def has_1g(machine: values.Machine) -> bool:
+    """Whether a machine can have pages of 1 GiB, as far as is known."""
+    return machine.page_sizes is None or _1G in machine.page_sizes
+
+
+def share(machine: values.Machine, chosen: choices.Choices,
+          kept_memory: Mapping[int, int],
+          switch: Mapping[int, int]) -> dict[int, NodeMemory]:
+    """Share the memory of each NUMA node.
+
+    :param machine: the machine
+    :param chosen: what is chosen
+    :param kept_memory: NUMA node -> MiB that are kept
+    :param switch: NUMA node -> MiB for the switch
+    :raises Refusal: if a NUMA node has not so much
+    """
+    wanted = sizes(machine, chosen)
+    # A page of 1 GiB for the switch is fixed, whatever guests have.
+    switch_size = _1G if has_1g(machine) or any(
+        size == _1G for size, _part in wanted) else _2M
+    found = {}
+    for node in machine.nodes:
+        own = switch.get(node.number, 0)
+        left = node.memory - kept_memory[node.number] - own
+        if left < 0:
+            raise choices.ProfileError(
+                f'NUMA node {node.number} has {node.memory} MiB of memory, '
+                f'but {kept_memory[node.number]} MiB are kept and {own} MiB '
+                'are for the switch')
+        reserved = {switch_size: own * 1024 // switch_size} if own else {}
+        pages = dict(reserved)
+        for size, part in wanted if node.usable else ():
+            pages[size] = pages.get(size, 0) + int(
+                left * 1024 * Fraction(str(part)) / size)
+        found[node.number] = NodeMemory(
+            kept=kept_memory[node.number], switch=own, reserved=reserved,
+            pages={size: count for size, count in pages.items() if count})
+    usable = [node.number for node in machine.usable]
+    if chosen.layout == choices.EVERY_NODE and sum(
+            kept_memory[node] for node in usable) == HOST and [
+            size for size, _part in wanted] == [_1G] == [switch_size]:
+        most = {node.number: (node.memory - kept_memory[node.number]) // _GIB
+                for node in machine.usable}
+        total = tripleo_pages(
+            sum(node.memory for node in machine.usable), wanted[0][1])
+        for node, count in _evenly(total, most).items():
+            count = max(count, found[node].reserved.get(_1G, 0))
+            found[node] = dataclasses.replace(
+                found[node], pages={_1G: count} if count else {})
+    return found
+
+
+def _evenly(total: int, most: Mapping[int, int]) -> dict[int, int]:
+    """Deal a number one by one, as the kernel does with huge pages.
+
+    :param total: the number
+    :param most: node -> what it can take
+    """
+    found = {}
+    # Those that can take least first: the others have the rest.
+    for position, node in enumerate(sorted(most, key=lambda each: (
+            most[each], -each))):
+        found[node] = min(most[node], total // (len(most) - position))
+        total -= found[node]
+    return dict(sorted(found.items()))
+
+
+def tripleo_pages(memory: int, part: float) -> int:
+    """Pages of 1 GiB that TripleO derived for a host, the switch's included.
+
+    :param memory: of the host in MiB
+    :param part: of it, without 4 GiB, for huge pages
+    """
+    return max(int((Fraction(memory, _GIB) - 4) * Fraction(str(part))), 0)

@@ -1,0 +1,214 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Work out how a machine is set up as a compute node.
+
+The formulae are those of HPE Helion Carrier Grade's guide, of TripleO and of
+Red Hat's guide to hyper-converged clouds; :doc:`/admin/profile` has them.
+"""
+
+from collections.abc import Mapping
+import dataclasses
+
+from nfv_sched.nova import compute_settings
+from nfv_sched.numa import rule
+from nfv_sched.ops.machine import values
+from nfv_sched.ops.profile import ceph as ceph_plan
+from nfv_sched.ops.profile import choices
+from nfv_sched.ops.profile import cpus
+from nfv_sched.ops.profile import memory
+from nfv_sched.ops.profile import warnings
+from nfv_sched.rules import place
+
+#: The place of the Ceph OSDs.
+OSD = 'osd'
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class NodeProfile:
+    """How a NUMA node is used.
+
+    :ivar number: its number
+    :ivar cpus: function -> its logical CPUs
+    :ivar memory: its memory
+    :ivar usable: whether guests can be there
+    """
+
+    number: int
+    cpus: Mapping[str, frozenset[int]]
+    memory: memory.NodeMemory
+    usable: bool
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class HostProfile:
+    """How a machine is set up.
+
+    :ivar layout: the layout of the CPUs
+    :ivar nodes: its NUMA nodes
+    :ivar settings: what the nova.conf is to have
+    :ivar platform_memory: MiB that are kept for the platform, OSDs and the
+        needs of the host for each guest, without the switch's
+    :ivar ceph: how OSDs and guests share the host
+    :ivar vcpus_per_osd: CPUs of each OSD
+    :ivar vendor: vendor of the CPUs
+    :ivar warnings: what is not as the guides want it
+    """
+
+    layout: str
+    nodes: tuple[NodeProfile, ...]
+    settings: compute_settings.Settings
+    platform_memory: int
+    ceph: ceph_plan.CephPlan
+    vcpus_per_osd: int
+    vendor: str
+    warnings: tuple[warnings.Warning, ...]
+
+    def cpus(self, function: str) -> frozenset[int]:
+        """All logical CPUs with a function."""
+        return frozenset().union(*(node.cpus[function]
+                                   for node in self.nodes))
+
+    @property
+    def isolated(self) -> frozenset[int]:
+        """CPUs to which the kernel brings nothing by itself."""
+        return self.cpus(cpus.SWITCH) | self.cpus(cpus.GUESTS)
+
+    @property
+    def page_sizes(self) -> tuple[int, ...]:
+        """Sizes of its huge pages in KiB, the largest first."""
+        return tuple(sorted({size for node in self.nodes
+                             for size in node.memory.pages}, reverse=True))
+
+
+def derive(machine: values.Machine,
+           chosen: choices.Choices = choices.Choices()) -> HostProfile:
+    """Work out the profile of a machine.
+
+    :param machine: the machine
+    :param chosen: what is chosen
+    :raises Refusal: if it cannot be set up so
+    """
+    deal = cpus.deal(machine, chosen)
+    near = cpus.nic_nodes(machine, chosen)
+    switch = _switch_memory(machine, chosen, deal, near)
+    shared = _shared(chosen, deal)
+    usable = [node.number for node in machine.usable]
+    converged = bool(chosen.ceph.count or chosen.guest_gb is not None)
+    platform = memory.kept(machine, chosen, converged)
+    ceph = _ceph(machine, chosen, shared,
+                 sum(platform.values()) + sum(switch.values()))
+    kept = dict(platform)
+    for total, parts in (
+            (ceph.osd_memory, cpus.osds(machine, chosen.ceph)),
+            (ceph.overhead, dict.fromkeys(usable, 1))):
+        for node, part in memory.spread(total, parts).items() if (
+                total) else ():
+            kept[node] += part
+    if chosen.ceph.count:
+        ceph_plan.refuse_much(sum(kept.values()) + sum(switch.values()),
+                              machine.memory, chosen.ceph.mb_per_gb)
+    shares = memory.share(machine, chosen, kept, switch)
+    ratio = ceph.ratio if shared else None
+    found = HostProfile(
+        layout=chosen.layout,
+        nodes=tuple(NodeProfile(
+            number=node.number, memory=shares[node.number],
+            usable=node.usable,
+            cpus={function: deal.cpus(function, node.number)
+                  for function in cpus.FUNCTIONS})
+            for node in machine.nodes),
+        settings=compute_settings.Settings(
+            shared=shared, dedicated=deal.cpus(cpus.GUESTS),
+            reserved_memory=sum(kept.values()) + sum(switch.values()),
+            reserved_pages={
+                (node, size): count for node, each in shares.items()
+                for size, count in each.reserved.items()},
+            cpu_ratio=None if ratio is None else round(ratio, 6),
+            physnets=_physnets(machine, chosen, deal, near)),
+        platform_memory=sum(kept.values()), ceph=ceph,
+        vcpus_per_osd=ceph_plan.vcpus_per_osd(chosen.ceph),
+        vendor=machine.vendor, warnings=())
+    return dataclasses.replace(found, warnings=tuple(warnings.of(
+        machine, chosen, deal, near, found.settings, shares)))
+
+
+def _shared(chosen: choices.Choices, deal: cpus.Deal) -> frozenset[int]:
+    """CPUs of ``cpu_shared_set``.
+
+    TripleO gives the CPUs of the platform to guests that share; not if cores
+    are set aside for that.
+    """
+    shared = deal.cpus(cpus.SHARED)
+    if not shared and chosen.layout == choices.EVERY_NODE:
+        return deal.cpus(cpus.PLATFORM)
+    return shared
+
+
+def _switch_memory(machine: values.Machine, chosen: choices.Choices,
+                   deal: cpus.Deal,
+                   near: Mapping[str, int | None]) -> dict[int, int]:
+    """MiB of the virtual switch on each NUMA node with memory."""
+    if not deal.nodes(cpus.SWITCH):
+        return {}
+    nodes = {node for node in near.values() if node is not None}
+    if not nodes and chosen.layout == choices.EVERY_NODE and not isinstance(
+            chosen.switch_cores, Mapping):
+        nodes = {machine.usable[0].number}  # the others have a spare core
+    nodes = nodes or set(deal.nodes(cpus.SWITCH))
+    return {node.number: memory.socket_memory(
+        chosen.mtus if node.number in nodes else frozenset())
+        for node in machine.usable}
+
+
+def _ceph(machine: values.Machine, chosen: choices.Choices,
+          shared: frozenset[int], kept: int) -> ceph_plan.CephPlan:
+    """How OSDs and guests share memory and CPUs.
+
+    Where the OSDs have CPUs of their own, guests get all of what they share.
+    """
+    floating = chosen.layout == choices.FLOATING
+    return ceph_plan.plan(
+        chosen.ceph, machine.memory, len(shared), chosen.guest_gb,
+        chosen.utilisation, osd_cpus=None if floating else 0, kept=kept)
+
+
+def _physnets(machine: values.Machine, chosen: choices.Choices,
+              deal: cpus.Deal, near: Mapping[str, int | None],
+              ) -> dict[str, frozenset[int]]:
+    """Physical networks and labels, and their NUMA nodes."""
+    found: dict[str, frozenset[int]] = {}
+    for nic in chosen.switch_nics:
+        node = near[nic.name]
+        if nic.physnet and node is not None and any(
+                each.number == node for each in machine.usable):
+            found[nic.physnet] = found.get(
+                nic.physnet, frozenset()) | {node}
+    names = rule.Names(chosen.vswitch_label, chosen.node_label_prefix)
+    osd_label = place.label_of(OSD, names)
+    labels = {names.vswitch: frozenset(deal.nodes(cpus.SWITCH))}
+    if chosen.ceph.count and (
+            chosen.ceph.node is not None or deal.nodes(cpus.CEPH)):
+        labels[osd_label] = frozenset(node for node, count in cpus.osds(
+            machine, chosen.ceph).items() if count)
+    # nova-compute does not report with a label of a node that libvirt may
+    # leave out: one without memory or CPUs.
+    of_nodes = {names.of_node(node.number): frozenset((node.number,))
+                for node in machine.usable}
+    if names.vswitch in (osd_label, *of_nodes):
+        raise choices.ProfileError(
+            f'{names.vswitch} cannot be the label of the switch: it '
+            'is that of OSDs or of a NUMA node')
+    labels |= of_nodes
+    for name in labels.keys() & found.keys():
+        raise choices.ProfileError(f'{name} is the name of a label, not of a '
+                                   'physical network')
+    return found | {name: nodes for name, nodes in labels.items() if nodes}

@@ -1,0 +1,180 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""A profile as tables for people, rows for scripts, and one document."""
+
+from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Sequence
+import typing as ty
+
+from nfv_sched import cpu_spec
+from nfv_sched.ops.cli import tables
+from nfv_sched.ops.profile import check
+from nfv_sched.ops.profile import choices
+from nfv_sched.ops.profile import configuration
+from nfv_sched.ops.profile import cpus
+from nfv_sched.ops.profile import profile as profiles
+
+COLUMNS = ('Function', 'Node', 'CPUs', 'Memory kept MiB', 'Pages')
+CHECK_COLUMNS = ('Option', 'Has', 'Should have')
+_NAMES = {size: name for name, size in choices.PAGE_SIZES.items()}
+_NONE = '-'
+
+
+def text(profile: profiles.HostProfile) -> str:
+    """A profile for people.
+
+    :param profile: the profile
+    """
+    nodes = [node.number for node in profile.nodes]
+    return ''.join((
+        tables.table(('', *(f'Node {number}' for number in nodes)),
+                     list(_by_node(profile))),
+        '\n', *(tables.wrapped([line]) for line in _settings(profile)),
+        *(f'\n{tables.wrapped([line])}' for line in _warnings(profile))))
+
+
+def _by_node(profile: profiles.HostProfile) -> Iterator[Sequence[str]]:
+    for function in cpus.FUNCTIONS:
+        if profile.cpus(function):
+            yield (function, *(cpu_spec.to_text(node.cpus[function]) or _NONE
+                               for node in profile.nodes))
+    yield ('memory kept', *(_mib(node.memory.kept)
+                            for node in profile.nodes))
+    for size in profile.page_sizes:
+        yield (f'{_NAMES[size]} pages', *(
+            _pages(node.memory.pages.get(size, 0),
+                   node.memory.reserved.get(size, 0))
+            for node in profile.nodes))
+
+
+def _mib(number: int) -> str:
+    return f'{number} MiB' if number % 1024 else f'{number // 1024} GiB'
+
+
+def _pages(count: int, reserved: int) -> str:
+    if not reserved:
+        return str(count)
+    return f'{count}, {reserved} of them for the switch'
+
+
+def _settings(profile: profiles.HostProfile) -> Iterator[str]:
+    """What it is for Nova and OVS-DPDK, a line each."""
+    settings = profile.settings
+    for name, numbers in (('cpu_shared_set', settings.shared),
+                          ('cpu_dedicated_set', settings.dedicated)):
+        if numbers:
+            yield f'[compute] {name} = {cpu_spec.to_text(numbers)}'
+    yield f'reserved_host_memory_mb = {settings.reserved_memory}'
+    for value in check.reserved_pages(settings.reserved_pages):
+        yield f'reserved_huge_pages = {value}'
+    if settings.cpu_ratio is not None:
+        yield f'cpu_allocation_ratio = {check.ratio(settings.cpu_ratio)}'
+    options = configuration.ovs_options(profile)
+    for name in ('pmd-cpu-mask', 'dpdk-socket-mem'):
+        if name in options:
+            yield f'{name} = {options[name]}'
+    yield 'labels: ' + ', '.join(
+        f'{name} = {",".join(map(str, sorted(nodes)))}'
+        for name, nodes in settings.physnets.items())
+    ceph = profile.ceph
+    if ceph.guests is not None:
+        yield (f'guests by memory: {ceph.guests}' + (
+            f'; vCPUs on shared CPUs: {ceph.vcpus}'
+            if settings.shared else ''))
+
+
+def _warnings(profile: profiles.HostProfile) -> Iterator[str]:
+    for warning in profile.warnings:
+        yield f'Warning: {warning.text}. Do: {warning.do}.'
+
+
+def rows(profile: profiles.HostProfile) -> list[Sequence[ty.Any]]:
+    """A row for each function and NUMA node that has CPUs or memory for it.
+
+    :param profile: the profile
+    """
+    found = []
+    for node in profile.nodes:
+        for function in cpus.FUNCTIONS:
+            numbers = cpu_spec.to_text(node.cpus[function])
+            kept = (node.memory.kept or '') if (
+                function == cpus.PLATFORM) else ''
+            pages = ' '.join(
+                f'{_NAMES[size]}:{node.memory.guest_pages(size)}'
+                for size in sorted(node.memory.pages)) if (
+                    function == cpus.GUESTS) else ''
+            if numbers or kept or pages:
+                found.append((function, node.number, numbers, kept, pages))
+    return found
+
+
+def document(profile: profiles.HostProfile) -> dict[str, ty.Any]:
+    """Everything as dictionaries and lists.
+
+    :param profile: the profile
+    """
+    settings = profile.settings
+    return {
+        'layout': profile.layout,
+        'nodes': [{
+            'number': node.number,
+            'usable': node.usable,
+            'cpus': {function: cpu_spec.to_text(numbers)
+                     for function, numbers in node.cpus.items()},
+            'kept_memory_mib': node.memory.kept,
+            'switch_memory_mib': node.memory.switch,
+            'pages': [{
+                'size_kib': size, 'total': count,
+                'switch': node.memory.reserved.get(size, 0),
+                'guests': node.memory.guest_pages(size)}
+                for size, count in sorted(node.memory.pages.items())],
+        } for node in profile.nodes],
+        'nova': {
+            'cpu_shared_set': cpu_spec.to_text(settings.shared),
+            'cpu_dedicated_set': cpu_spec.to_text(settings.dedicated),
+            'reserved_host_memory_mb': settings.reserved_memory,
+            'reserved_huge_pages':
+                check.reserved_pages(settings.reserved_pages),
+            'cpu_allocation_ratio': settings.cpu_ratio,
+            'physnets': {name: sorted(nodes)
+                         for name, nodes in settings.physnets.items()},
+        },
+        'platform_memory_mib': profile.platform_memory,
+        'kernel_arguments': configuration.kernel_arguments(profile),
+        'isolated_cores': cpu_spec.to_text(profile.isolated),
+        'ovs_other_config': configuration.ovs_options(profile),
+        'osd_memory_mib': profile.ceph.osd_memory,
+        'vcpus_per_osd': profile.vcpus_per_osd,
+        'guests_by_memory': profile.ceph.guests,
+        'guest_overhead_mib': profile.ceph.overhead,
+        'guest_vcpus': profile.ceph.vcpus,
+        'warnings': tables.plain(profile.warnings),
+    }
+
+
+def check_text(found: Sequence[check.Difference]) -> str:
+    """What a nova.conf has that it should not have, for people.
+
+    :param found: the differences
+    """
+    if not found:
+        return 'nova.conf is as the profile has it.\n'
+    return tables.table(CHECK_COLUMNS, check_rows(found))
+
+
+def check_rows(found: Iterable[check.Difference]) -> list[Sequence[str]]:
+    """A row for each difference.
+
+    :param found: the differences
+    """
+    return [(each.option, each.has, each.wants) for each in found]

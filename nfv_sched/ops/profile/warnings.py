@@ -1,0 +1,219 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""What of a machine, or of what is chosen, is not as the guides want it."""
+
+from collections.abc import Iterator
+from collections.abc import Mapping
+import dataclasses
+
+from nfv_sched.nova import compute_settings
+from nfv_sched.ops.machine import values
+from nfv_sched.ops.profile import ceph as ceph_plan
+from nfv_sched.ops.profile import choices
+from nfv_sched.ops.profile import cpus
+from nfv_sched.ops.profile import memory
+from nfv_sched import strings
+
+# The least that the carrier-grade guide wants of a compute node.
+_SOCKETS, _CORES, _MEMORY = 2, 8, 32 * 1024
+_MOST_SWITCH_CORES = 8
+#: MiB of small pages on each NUMA node; less is what no page of 1 GiB took.
+_LEAST = 1024
+#: A part of the memory by which NUMA nodes may differ: firmware keeps some.
+_UNEVEN = 0.02
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Warning:
+    """Something that is not as it should be.
+
+    :ivar text: what
+    :ivar do: what to do about it
+    """
+
+    text: str
+    do: str
+
+
+def of(machine: values.Machine, chosen: choices.Choices, deal: cpus.Deal,
+       near: Mapping[str, int | None],
+       found: compute_settings.Settings,
+       shares: Mapping[int, memory.NodeMemory]) -> Iterator[Warning]:
+    """All warnings.
+
+    :param machine: the machine
+    :param chosen: what is chosen
+    :param deal: which CPU does what
+    :param near: NICs of the switch -> their NUMA nodes
+    :param found: what the nova.conf is to have
+    :param shares: NUMA node -> how its memory is shared
+    """
+    yield from _machine(machine)
+    yield from _memory(machine, chosen)
+    yield from _small_pages(machine, shares, found)
+    yield from _switch(machine, chosen, deal, near)
+    yield from _cpus(machine, deal, chosen, found)
+    yield from _ceph(chosen, found)
+
+
+def _machine(machine: values.Machine) -> Iterator[Warning]:
+    sockets = machine.sockets()
+    if len(sockets) < _SOCKETS:
+        yield Warning(
+            f'{strings.count(len(sockets), "socket")}, fewer than {_SOCKETS}',
+            'a host for carrier-grade guests needs two; use this one for '
+            'tests')
+    small = {number: cores for number, cores in sorted(sockets.items())
+             if cores < _CORES}
+    if small:
+        yield Warning(
+            f'fewer than {_CORES} cores on ' + ', '.join(
+                f'socket {number} ({cores})'
+                for number, cores in small.items()),
+            'platform and switch take a large part of them: use CPUs with '
+            'more cores')
+    if machine.offline:
+        yield Warning(
+            f'offline CPUs: {strings.some(map(str, sorted(machine.offline)))}',
+            'they have no function here: bring them online and make the '
+            'profile anew, or see that they stay off')
+
+
+def _memory(machine: values.Machine,
+            chosen: choices.Choices) -> Iterator[Warning]:
+    if machine.memory < _MEMORY:
+        yield Warning(f'{machine.memory} MiB of memory, less than {_MEMORY}',
+                      'add memory, the same on each NUMA node')
+    if machine.even_memory:
+        yield Warning('only the sum of the memory is known; each NUMA node '
+                      'was given the same', 'say it: --node-memory')
+    sizes = {node.number: node.memory for node in machine.nodes
+             if node.usable}
+    if sizes and max(sizes.values()) - min(sizes.values()) > (
+            _UNEVEN * max(sizes.values())):
+        yield Warning(
+            'NUMA nodes differ in memory: ' + ', '.join(
+                f'node {number} {memory} MiB'
+                for number, memory in sizes.items()),
+            'put the same modules in all channels of each socket')
+    for node in machine.nodes:
+        if not node.cores:
+            yield Warning(
+                f'NUMA node {node.number} has memory, but no CPUs',
+                'Nova puts no guest there: all of it is kept from guests')
+        elif not node.memory:
+            yield Warning(
+                f'NUMA node {node.number} has CPUs, but no memory',
+                'no guest can be there: put memory there')
+    wanted = [size for size, _part in memory.sizes(machine, chosen)]
+    if not memory.has_1g(machine):
+        if choices.PAGE_SIZES['1G'] in wanted:
+            yield Warning(
+                'the CPUs have no pages of 1 GiB (flag pdpe1gb)',
+                'choose --pages 2M, or let the firmware or hypervisor show '
+                'the flag')
+        elif chosen.pages is None and wanted:
+            yield Warning(
+                'the CPUs have no pages of 1 GiB (flag pdpe1gb), so pages '
+                'of 2 MiB are used', 'nothing, if flavors ask for 2 MiB '
+                'pages, or for large ones')
+
+
+def _small_pages(machine: values.Machine,
+                 shares: Mapping[int, memory.NodeMemory],
+                 found: compute_settings.Settings) -> Iterator[Warning]:
+    """Warn if guests that share CPUs have no memory but the platform's."""
+    left = sum(node.memory - shares[node.number].kept
+               - sum(size * count for size, count
+                     in shares[node.number].pages.items()) // 1024
+               for node in machine.usable)
+    if found.shared and left < _LEAST * len(machine.usable):
+        yield Warning(
+            f'{max(left, 0)} MiB of small pages are left beyond what is kept: '
+            'guests on the shared CPUs without huge pages take memory of the '
+            'platform', 'leave some, such as --pages 1G:80%, or have their '
+            'flavors ask for hw:mem_page_size')
+
+
+def _switch(machine: values.Machine, chosen: choices.Choices,
+            deal: cpus.Deal,
+            near: Mapping[str, int | None]) -> Iterator[Warning]:
+    on = deal.nodes(cpus.SWITCH)
+    cores = sum(len(deal.cores(cpus.SWITCH, node)) for node in on)
+    if not cores:
+        if chosen.layout != choices.FLOATING:
+            yield Warning(
+                'no core for the virtual switch', 'guests with '
+                'nfv:vswitch_numa_affinity=strict are refused here: give it '
+                'cores by --vswitch-cores')
+    elif cores > _MOST_SWITCH_CORES:
+        yield Warning(
+            f'{cores} cores for the virtual switch, more than '
+            f'{_MOST_SWITCH_CORES}', 'more than eight were never tested by '
+            'the guides: use SR-IOV for more traffic')
+    for name, node in near.items() if cores else ():
+        if node is None:
+            yield Warning(
+                f'the NUMA node of NIC {name} is not known',
+                'read the facts on the machine itself: /sys has it')
+        elif node not in on:
+            yield Warning(
+                f'NIC {name} of the switch is on NUMA node {node}, which has '
+                'no core for the switch', 'each packet crosses to another '
+                f'node: --vswitch-cores {node}:N, or another NIC')
+
+
+def _cpus(machine: values.Machine, deal: cpus.Deal, chosen: choices.Choices,
+          found: compute_settings.Settings) -> Iterator[Warning]:
+    if machine.threads > 1 and found.dedicated:
+        yield Warning(
+            'cores have several threads: Nova refuses guests with '
+            'hw:cpu_thread_policy=isolate here',
+            'have flavors ask for require and twice the vCPUs, or turn '
+            'threads off in the firmware where latency counts most')
+    if chosen.layout != choices.FLOATING:
+        empty = [node.number for node in machine.usable
+                 if not deal.cpus(cpus.GUESTS, node.number)]
+        if empty:
+            yield Warning(
+                'no CPU is left for pinned guests on NUMA node '
+                f'{", ".join(map(str, empty))}', 'give fewer cores to the '
+                'switch or to OSDs there')
+
+
+def _ceph(chosen: choices.Choices,
+          found: compute_settings.Settings) -> Iterator[Warning]:
+    ceph = chosen.ceph
+    if found.cpu_ratio is not None and found.cpu_ratio > (
+            ceph_plan.MOST_RATIO):
+        yield Warning(
+            f'a CPU allocation ratio of {found.cpu_ratio:g}, more than '
+            f'{ceph_plan.MOST_RATIO}', 'say a higher --utilisation, or '
+            f'lower the ratio to {ceph_plan.MOST_RATIO}')
+    if not ceph.count:
+        return
+    types = sorted(kind for kind, count in ceph.osds.items() if count)
+    if len(types) > 1:
+        yield Warning(
+            f'OSDs on disks of several types: {", ".join(types)}',
+            'each OSD is given one CPU: use one type of disks a host')
+    elif types == [choices.NVME] and (
+            ceph.per_device != ceph_plan.BEST_PER_NVME):
+        yield Warning(
+            f'NVMe devices with {strings.count(ceph.per_device, "OSD")} each',
+            f'{ceph_plan.BEST_PER_NVME} OSDs on each make best use of them: '
+            f'--osds-per-device {ceph_plan.BEST_PER_NVME}')
+    if chosen.guest_gb is None:
+        yield Warning(
+            'what guests need is not known: no CPU allocation ratio, and '
+            'nothing kept for what the host needs for each guest',
+            'say --guest-gb and --utilisation, or --workload')

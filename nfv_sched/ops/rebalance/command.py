@@ -1,0 +1,143 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The command ``nfv-sched rebalance plan``."""
+
+import argparse
+
+from nfv_sched.ops.cli import base
+from nfv_sched.ops.cli import formats
+from nfv_sched.ops.cloud import source
+from nfv_sched.ops.simulator import progress
+from nfv_sched.ops.snapshot import snapshot
+from nfv_sched import strings
+
+_EPILOG = """\
+Agents that are down or disabled are emptied first. Then, as long as an agent
+carries more than --threshold more than another one that can take something of
+it, something is moved from the one to the other. An agent can take what its
+host has all physical networks for. "After" is the most and the fewest that
+agents carry after a move.
+
+The number of DHCP servers, or routers, is levelled; of several that may be
+moved it is the one that levels ports best. With --ports, ports of the virtual
+switch are levelled, and --threshold is a number of ports.
+
+HA and distributed routers are left out, and those whose networks Neutron does
+not show. Those of ML2/OVN are counted, and OVN itself places them.
+
+With --api, all that is looked at is Neutron's, with an account that has the
+role admin there. Limits of virtual switches are in nova.conf, and moves may
+then exceed them.
+
+A router is interrupted while it is moved. With "-f commands", what is to be
+run is printed, and nothing else.
+
+examples:
+  nfv-sched rebalance plan
+  nfv-sched rebalance plan --kind router --ports --threshold 10
+  nfv-sched rebalance plan --from cloud.json.gz -f json
+  nfv-sched rebalance plan --api --os-cloud admin
+  nfv-sched rebalance plan -f commands > moves.sh
+
+exit code: 0 if nothing is to be moved; 1 if something could not be read, and
+is named; 2 if the command line is wrong; 3 if there are moves to be made, or
+something ought to be moved and cannot be.
+"""
+
+#: What agents are for, by --kind.
+_AGENTS = {None: 'DHCP or routers', snapshot.DHCP: 'DHCP',
+           snapshot.ROUTER: 'routers'}
+
+
+class PlanRebalance(source.Looking, base.Lister):
+    """Plan how to spread DHCP servers and routers evenly over agents.
+
+    Nothing is moved. Each plan has been tried, step by step.
+    """
+
+    epilog = _EPILOG
+
+    takes_api = True
+
+    formats = {**formats.LIST, formats.COMMANDS: formats.Commands}
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            '--kind', choices=(snapshot.DHCP, snapshot.ROUTER),
+            help='only DHCP servers, or routers')
+        parser.add_argument(
+            '--threshold', type=source.positive, metavar='N',
+            help='how much more one agent may carry than another, 1 or more '
+                 '(default: 3)')
+        parser.add_argument(
+            '--ports', action='store_true',
+            help='level ports of the virtual switch, not the number')
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace):
+        """Plan.
+
+        :returns: columns and rows of the moves
+        """
+        cloud = self.cloud(parsed_args, ('network_agents',))
+        if cloud.network_agents is None:
+            raise source.CloudUnreadError('\n'.join(
+                self._missing or ['the agents of Neutron are not known']))
+        from nfv_sched.ops.hosts import view
+        from nfv_sched.ops.rebalance import freed_capacity
+        from nfv_sched.ops.rebalance import rebalance
+        from nfv_sched.ops.rebalance import rendering
+        kinds = (snapshot.DHCP, snapshot.ROUTER)
+        self._plans = rebalance.plans(
+            cloud, kinds if parsed_args.kind is None else [parsed_args.kind],
+            threshold=parsed_args.threshold or rebalance.THRESHOLD,
+            by_ports=parsed_args.ports, room=view.free_ports(cloud))
+        self.found = any(plan.moves or plan.stays for plan in self._plans)
+        self._render = rendering
+        unknown = rendering.of_unknown_networks(self._plans)
+        if unknown:
+            self._missing.append(
+                f'Neutron does not show the networks of '
+                f'{strings.count(len(unknown), "router")}: '
+                f'{strings.some(map(rendering.name_of, unknown))}')
+        if parsed_args.api and any(plan.moves for plan in self._plans):
+            self.app.stderr.write(
+                'note: limits of virtual switches are in nova.conf, and were '
+                'not looked at\n')
+        if parsed_args.formatter == formats.COMMANDS:
+            return ('Command',), [
+                (line,) for line in rendering.commands(self._plans)]
+        with progress.shown() as update:
+            self._gain = freed_capacity.gain(
+                cloud, self._plans,
+                lambda done, total: update(done, total, 'flavors'))
+        return rendering.COLUMNS, rendering.rows(self._plans)
+
+    def produce_output(self, parsed_args, column_names, data) -> int:
+        """Print a table with sentences, a document, rows, or commands."""
+        if parsed_args.formatter in base.DOCUMENTS:
+            self.app.stdout.write(base.document(
+                self._render.document(self._plans, self._gain),
+                parsed_args.formatter))
+            return 0
+        code = 0
+        table = parsed_args.formatter == 'table'
+        if data or not table:
+            code = super().produce_output(parsed_args, column_names, data)
+        if table:
+            lines = self._render.summary(self._plans, self._gain)
+            self.app.stdout.write(''.join(
+                f'{line}\n' for line in lines or [
+                    f'Neutron shows no agents for '
+                    f'{_AGENTS[parsed_args.kind]}.']))
+        return code

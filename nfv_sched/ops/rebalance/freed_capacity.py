@@ -1,0 +1,124 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""What moves of DHCP servers and routers leave for guests.
+
+They give ports of the virtual switch of a host back, and take some elsewhere.
+Where ports are what limits guests, another number of them fits then.
+"""
+
+from collections.abc import Iterable
+from collections.abc import Mapping
+from collections.abc import Sequence
+import dataclasses
+import math
+import typing as ty
+
+from nfv_sched.ops.counting import capacity
+from nfv_sched.ops.hosts import view
+from nfv_sched.ops.rebalance import rebalance
+from nfv_sched.ops.snapshot import occupied
+from nfv_sched.ops.snapshot import snapshot
+
+
+class Gain(ty.NamedTuple):
+    """What moves leave for guests.
+
+    :ivar ports: name of a host -> ports of its virtual switch that come free;
+        negative if some are taken
+    :ivar guests: name of a flavor -> how many more guests fit the cloud, or
+        with a minus how many fewer; flavors of which as many fit are missing
+    """
+
+    ports: Mapping[str, int]
+    guests: Mapping[str, int]
+
+
+def gain(cloud: snapshot.Cloud, plans: Sequence[rebalance.RebalancePlan],
+         update: ty.Callable[[int, int], None] = lambda done, total: None,
+         ) -> Gain:
+    """What the moves of plans leave for guests.
+
+    :param cloud: the cloud that the plans are for
+    :param plans: the plans
+    :param update: called with (flavors done, flavors in all)
+    :raises nfv_sched.ops.cloud_file.problems.InputError: if a filter of
+        the cloud is not installed, or an option is bad
+    """
+    ports: dict[str, int] = {}
+    for plan in plans:
+        for move in plan.moves:
+            for agent, sign in ((move.source, 1), (move.target, -1)):
+                ports[agent.host] = ports.get(agent.host, 0) + (
+                    sign * move.service.ports)
+    ports = {host: count for host, count in sorted(ports.items()) if count}
+    later = after(cloud, plans)
+    flavors = [flavor for flavor in cloud.flavors if not flavor.disabled]
+    hosts = _limited(cloud, ports, flavors)
+    if not hosts:
+        return Gain(ports, {})
+    now, then = (
+        capacity.capacities(each, flavors, hosts=hosts, update=update)
+        for each in (cloud, later))
+    return Gain(ports, {
+        one.flavor.name: other.fits - one.fits
+        for one, other in zip(now, then) if other.fits != one.fits})
+
+
+def after(cloud: snapshot.Cloud,
+          plans: Iterable[rebalance.RebalancePlan]) -> snapshot.Cloud:
+    """A cloud as it is after the moves of plans.
+
+    :param cloud: the cloud that the plans are for
+    :param plans: the plans
+    """
+    changes: dict[str, dict[str, int]] = {}
+    serves = {agent.id: set(agent.serves)
+              for agent in cloud.network_agents or ()}
+    for plan in plans:
+        field = 'dhcp_servers' if plan.kind == snapshot.DHCP else 'routers'
+        for move in plan.moves:
+            serves[move.source.id].discard(move.service.id)
+            serves[move.target.id].add(move.service.id)
+            for agent, sign in ((move.source, -1), (move.target, 1)):
+                of_host = changes.setdefault(agent.host, {})
+                for name, count in (('vswitch_ports', move.service.ports),
+                                    (field, 1)):
+                    of_host[name] = of_host.get(name, 0) + sign * count
+    return dataclasses.replace(
+        cloud, hosts=tuple([
+            dataclasses.replace(host, network=occupied.changed_network(
+                host.network, changes.get(host.name, {})))
+            for host in cloud.hosts]),
+        network_agents=cloud.network_agents and tuple([
+            dataclasses.replace(agent, serves=tuple(sorted(serves[agent.id])))
+            for agent in cloud.network_agents]))
+
+
+def _limited(cloud: snapshot.Cloud, ports: Mapping[str, int],
+             flavors: Sequence[snapshot.Flavor]) -> set[str]:
+    """Names of the hosts where ports may be what limits guests.
+
+    :param ports: host -> ports that come free
+    """
+    least = min((flavor.memory for flavor in flavors), default=0)
+    if not flavors or not least:
+        return set(ports) if flavors else set()
+    free = view.free_ports(cloud)
+    found = set()
+    for host in cloud.hosts:
+        if host.name in ports and host.name in free:
+            memory = host.memory * (host.memory_ratio or 1.0)
+            most = math.ceil(max(memory - host.memory_used, 0) / least)
+            left = free[host.name]
+            if min(left, left + ports[host.name]) < most:
+                found.add(host.name)
+    return found

@@ -1,0 +1,556 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Which moves spread DHCP servers and routers evenly over agents of Neutron.
+
+An agent carries a number of networks or routers, and these take ports of the
+virtual switch of its host.  One of the two is levelled, by default the number:
+first agents that are down or disabled are emptied; then, as long as an agent
+carries more than a threshold more than another one that can take something of
+it, something is moved.  It goes from the agent that carries most to the one
+that carries fewest, equal numbers being told apart by ports, and is what
+brings the ports of the two closest together.  If nothing of that agent can go
+there, the next one is tried, and so on; this follows what the virtual
+infrastructure manager of StarlingX does.  Nothing is moved twice.
+
+Each of these moves makes two agents more alike and neither as full as the
+fuller one was, so there is an end.  They are as few as possible if numbers are
+levelled and every agent can take everything.
+
+No I/O, and nothing of Nova.
+"""
+
+import bisect
+from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
+import dataclasses
+import typing as ty
+
+from nfv_sched.ops.snapshot import snapshot
+from nfv_sched import strings
+
+#: How much more one agent may carry than another one.
+THRESHOLD = 3
+
+#: Modes of agents that take only distributed routers.
+_DISTRIBUTED_ONLY = ('dvr', 'dvr_no_external')
+
+
+class PlanError(Exception):
+    """A plan that would not work, which is a defect; says why."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class AgentLoad:
+    """What an agent carries.
+
+    :ivar agent: the agent
+    :ivar number: networks, or routers
+    :ivar ports: ports of the virtual switch that these take
+    """
+
+    agent: snapshot.NetworkAgent
+    number: int
+    ports: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ServiceMove:
+    """A network or router that one agent gives to another.
+
+    :ivar service: the network or router
+    :ivar source: the agent that has it before
+    :ivar target: the agent that has it then
+    :ivar most: what the agent carries that carries most after this move, of
+        those that are in use: a number, or ports, as the plan levels
+    :ivar fewest: the same of the agent that carries fewest
+    """
+
+    service: snapshot.NetworkService
+    source: snapshot.NetworkAgent
+    target: snapshot.NetworkAgent
+    most: int
+    fewest: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Stay:
+    """Networks or routers that ought to be moved and cannot be.
+
+    :ivar agent: the agent that has them
+    :ivar services: they
+    :ivar reason: why
+    """
+
+    agent: snapshot.NetworkAgent
+    services: tuple[snapshot.NetworkService, ...]
+    reason: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class RebalancePlan:
+    """Moves between the agents of a kind.
+
+    :ivar kind: ``dhcp``, ``router``, or ``ovn``: then there are no moves
+    :ivar threshold: how much more one agent may carry than another one
+    :ivar by_ports: whether ports are levelled, not the number
+    :ivar before: what each agent carries now
+    :ivar after: what each agent carries after the moves
+    :ivar moves: in the order in which they are to be made
+    :ivar stays: what ought to be moved and cannot be
+    :ivar left_out: routers that several agents have, that are distributed, or
+        whose networks are not known
+    """
+
+    kind: str
+    threshold: int
+    by_ports: bool
+    before: tuple[AgentLoad, ...]
+    after: tuple[AgentLoad, ...]
+    moves: tuple[ServiceMove, ...] = ()
+    stays: tuple[Stay, ...] = ()
+    left_out: tuple[snapshot.NetworkService, ...] = ()
+
+    def spread(self, loads: Iterable[AgentLoad]) -> tuple[int, int]:
+        """The most and the fewest that agents in use carry; 0 without any.
+
+        :param loads: :attr:`before` or :attr:`after`
+        """
+        measures = [load.ports if self.by_ports else load.number
+                    for load in loads if in_use(load.agent)]
+        return max(measures, default=0), min(measures, default=0)
+
+    @property
+    def imbalance(self) -> int:
+        """How much more an agent in use carries now than another one."""
+        most, fewest = self.spread(self.before)
+        return most - fewest
+
+
+def in_use(agent: snapshot.NetworkAgent) -> bool:
+    """Whether an agent serves what it is given.
+
+    :param agent: the agent
+    """
+    return (agent.alive and agent.enabled
+            and agent.mode not in _DISTRIBUTED_ONLY)
+
+
+def movable(service: snapshot.NetworkService) -> bool:
+    """Whether an agent can give something to another.
+
+    :param service: a network or router
+    """
+    return not (service.ha or service.distributed
+                or service.physnets is None)
+
+
+def obstacle(service: snapshot.NetworkService,
+             agent: snapshot.NetworkAgent) -> str | None:
+    """Why an agent can never take something; None if it can.
+
+    :param service: a network or router that can be moved
+    :param agent: an agent that is in use
+    """
+    if agent.physnets is None:
+        return 'no agent says what the switch reaches'
+    lacking = sorted(service.physnets - agent.physnets)
+    if agent.tunnels is not None:
+        lacking += [f'{kind} tunnels' for kind in sorted(
+            service.tunnels - agent.tunnels)]
+    if lacking:
+        return f'no {", ".join(lacking)}'
+    if service.zones and agent.zone not in service.zones:
+        return 'in another availability zone'
+    if agent.external_only and not service.external:
+        return 'takes only routers with a gateway'
+    return None
+
+
+def plans(
+    cloud: snapshot.Cloud, kinds: Iterable[str] = (
+        snapshot.DHCP, snapshot.ROUTER), *,
+    threshold: int = THRESHOLD, by_ports: bool = False,
+    room: Mapping[str, int] | None = None,
+) -> list[RebalancePlan]:
+    """The plans for a cloud, each tried step by step.
+
+    :param cloud: the cloud, whose agents were read
+    :param kinds: of agents; those of OVN go with routers
+    :param threshold: how much more one agent may carry than another, 1 or
+        more
+    :param by_ports: level ports, not the number; of routers of OVN, whose
+        ports are not known, it is always the number
+    :param room: host -> ports that its virtual switch has left; hosts without
+        a limit may be missing
+    :returns: a plan for each kind of which there are agents
+    """
+    found = []
+    left = dict(room or {})
+    wanted = set(kinds)
+    if snapshot.ROUTER in wanted:
+        wanted.add(snapshot.OVN)
+    for kind in (snapshot.DHCP, snapshot.ROUTER, snapshot.OVN):
+        agents = [agent for agent in cloud.network_agents or ()
+                  if agent.kind == kind]
+        if kind in wanted and agents:
+            planner = _Planner(agents, cloud.network_services, threshold,
+                               by_ports and kind != snapshot.OVN, left)
+            plan = planner.plan(kind)
+            check(plan)
+            found.append(plan)
+    return found
+
+
+class _Entry(ty.NamedTuple):
+    """An agent, as it is ordered by what it carries.
+
+    :ivar measure: ports or number, what is levelled
+    :ivar other: the other of the two
+    """
+
+    measure: int
+    other: int
+    host: str
+    id: str
+
+
+class _Planner:
+    """Works out the moves between the agents of a kind.
+
+    :param agents: the agents
+    :param services: all that agents serve
+    :param threshold: how much more one agent may carry than another
+    :param by_ports: level ports, not the number
+    :param room: host -> ports that its virtual switch has left; is changed
+    """
+
+    def __init__(self, agents: Sequence[snapshot.NetworkAgent],
+                 services: Iterable[snapshot.NetworkService],
+                 threshold: int, by_ports: bool, room: dict[str, int]):
+        self._threshold, self._by_ports, self._room = threshold, by_ports, room
+        self._known = {each.id: each for each in services}
+        self._agents = sorted(agents, key=_key)
+        self._of_id = {agent.id: agent for agent in agents}
+        self._carried = {agent.id: set(agent.serves) for agent in agents}
+        self._ports = {agent.id: self._ports_of(agent) for agent in agents}
+        # What may still be moved, by what an agent must have for it.
+        self._groups = {agent.id: self._grouped(agent) for agent in agents}
+        # Agents in use, the emptiest first.
+        self._order = sorted(
+            self._entry(agent) for agent in agents if in_use(agent))
+        self._fit: dict[tuple, bool] = {}
+        self._gone: set[tuple[str, str]] = set()
+        self._stuck: set[str] = set()
+        self._moves: list[ServiceMove] = []
+
+    def _ports_of(self, agent: snapshot.NetworkAgent) -> int:
+        return sum(self._known[each].ports for each in agent.serves
+                   if each in self._known)
+
+    def _grouped(self, agent: snapshot.NetworkAgent,
+                 ) -> dict[tuple, set[str]]:
+        found: dict[tuple, set[str]] = {}
+        for name in agent.serves:
+            service = self._known.get(name)
+            if service is not None and movable(service):
+                found.setdefault(_needs(service), set()).add(name)
+        return found
+
+    def plan(self, kind: str) -> RebalancePlan:
+        """The plan.
+
+        :param kind: of the agents
+        """
+        before = self._loads()
+        stays: list[Stay] = []
+        if kind != snapshot.OVN:
+            stays = self._empty()
+            while self._level():
+                pass
+            stays += self._remaining()
+        served = {name for agent in self._agents for name in agent.serves}
+        return RebalancePlan(
+            kind, self._threshold, self._by_ports, before, self._loads(),
+            tuple(self._moves), tuple(stays), tuple(
+                each for name, each in sorted(self._known.items())
+                if name in served and not movable(each)))
+
+    def _loads(self) -> tuple[AgentLoad, ...]:
+        return tuple(AgentLoad(agent, len(self._carried[agent.id]),
+                               self._ports[agent.id]) for agent in self._agents)
+
+    # Measures
+
+    def _measure(self, agent: snapshot.NetworkAgent) -> int:
+        return self._ports[agent.id] if self._by_ports else len(
+            self._carried[agent.id])
+
+    def _weight(self, service: snapshot.NetworkService) -> int:
+        return service.ports if self._by_ports else 1
+
+    def _entry(self, agent: snapshot.NetworkAgent) -> '_Entry':
+        number = len(self._carried[agent.id])
+        ports = self._ports[agent.id]
+        return _Entry(*((ports, number) if self._by_ports
+                        else (number, ports)), *_key(agent))
+
+    def _emptiest_first(self) -> list[snapshot.NetworkAgent]:
+        return [self._of_id[entry.id] for entry in self._order]
+
+    # Moves
+
+    def _empty(self) -> list[Stay]:
+        """Empty agents that are not in use; returns what is left there."""
+        stays = []
+        for agent in self._agents:
+            if in_use(agent):
+                continue
+            # What fewest agents can take goes first, then what is large.
+            targets = self._emptiest_first()
+            names = sorted(
+                self._movable_of(agent), key=lambda name: (
+                    sum(self._fits(name, target) for target in targets),
+                    -self._known[name].ports, name))
+            left = []
+            for name in names:
+                target = next((target for target in self._emptiest_first()
+                               if self._takes(name, target)), None)
+                if target is None:
+                    left.append(name)
+                else:
+                    self._move(name, agent, target)
+            stays += self._told(agent, left, targets)
+        return stays
+
+    def _level(self) -> bool:
+        """Make the next move that is due; false if none is left."""
+        order = self._emptiest_first()
+        for source in reversed(order):
+            if self._gap(source, order[0]) <= self._threshold:
+                return False
+            if source.id in self._stuck:
+                continue
+            for target in order:
+                if self._gap(source, target) <= self._threshold:
+                    break
+                names = self._choices(source, target)
+                if names:
+                    self._move(self._best(names, source, target),
+                               source, target)
+                    return True
+            self._stuck.add(source.id)
+        return False
+
+    def _best(self, names: Iterable[str], source: snapshot.NetworkAgent,
+              target: snapshot.NetworkAgent) -> str:
+        """What brings the ports of two agents closest together."""
+        apart = self._ports[source.id] - self._ports[target.id]
+        return min(names, key=lambda name: (
+            abs(apart - 2 * self._known[name].ports), name))
+
+    def _gap(self, source: snapshot.NetworkAgent,
+             target: snapshot.NetworkAgent) -> int:
+        return self._measure(source) - self._measure(target)
+
+    def _choices(self, source: snapshot.NetworkAgent,
+                 target: snapshot.NetworkAgent) -> list[str]:
+        """What can be moved and makes the two more alike."""
+        gap = self._gap(source, target)
+        found = []
+        for names in self._groups[source.id].values():
+            if names and self._fits(next(iter(names)), target):
+                found += [
+                    name for name in names
+                    if 0 < self._weight(self._known[name]) < gap
+                    and self._takes(name, target)]
+        return found
+
+    def _movable_of(self, agent: snapshot.NetworkAgent) -> Iterator[str]:
+        for names in self._groups[agent.id].values():
+            yield from names
+
+    def _fits(self, name: str, agent: snapshot.NetworkAgent) -> bool:
+        """Whether an agent in use has what something needs."""
+        service = self._known[name]
+        key = agent.id, _needs(service)
+        fits = self._fit.get(key)
+        if fits is None:
+            fits = self._fit[key] = obstacle(service, agent) is None
+        return fits
+
+    def _takes(self, name: str, agent: snapshot.NetworkAgent) -> bool:
+        """Whether an agent in use can take something now."""
+        return (self._fits(name, agent)
+                and name not in self._carried[agent.id]
+                and (name, agent.id) not in self._gone
+                and self._known[name].ports <= self._room.get(
+                    agent.host, self._known[name].ports))
+
+    def _move(self, name: str, source: snapshot.NetworkAgent,
+              target: snapshot.NetworkAgent) -> None:
+        service = self._known[name]
+        self._groups[source.id][_needs(service)].discard(name)
+        self._gone.add((name, source.id))
+        self._change(source, service, -1)
+        self._change(target, service, 1)
+        self._moves.append(ServiceMove(
+            service, source, target, self._order[-1].measure,
+            self._order[0].measure))
+        # Others may have something for the one that has less now.
+        self._stuck.discard(target.id)
+        if in_use(source):
+            self._stuck -= {
+                agent.id for agent in self._agents if agent.id in self._stuck
+                and self._gap(agent, source) > self._threshold
+                and self._choices(agent, source)}
+
+    def _change(self, agent: snapshot.NetworkAgent,
+                service: snapshot.NetworkService, sign: int) -> None:
+        """Give something to an agent, or with -1 take it away."""
+        if in_use(agent):
+            del self._order[bisect.bisect_left(
+                self._order, self._entry(agent))]
+        carried = self._carried[agent.id]
+        (carried.add if sign > 0 else carried.remove)(service.id)
+        self._ports[agent.id] += sign * service.ports
+        if agent.host in self._room:
+            self._room[agent.host] -= sign * service.ports
+        if in_use(agent):
+            bisect.insort(self._order, self._entry(agent))
+
+    # What cannot be moved
+
+    def _remaining(self) -> list[Stay]:
+        """What agents carry too much of, and nobody can take."""
+        stays: list[Stay] = []
+        order = self._emptiest_first()
+        for source in reversed(order):
+            due = [target for target in order
+                   if self._gap(source, target) > self._threshold]
+            if due:
+                stays += self._told(source, self._movable_of(source), due)
+        return stays
+
+    def _told(self, agent: snapshot.NetworkAgent, names: Iterable[str],
+              targets: Sequence[snapshot.NetworkAgent]) -> list[Stay]:
+        """Why things cannot be moved, those with the same reason together."""
+        found: dict[str, list[snapshot.NetworkService]] = {}
+        for name in sorted(names, key=lambda name: (
+                self._known[name].name, name)):
+            found.setdefault(self._reason(name, targets), []).append(
+                self._known[name])
+        return [Stay(agent, tuple(services), reason)
+                for reason, services in found.items()]
+
+    def _reason(self, name: str,
+                targets: Iterable[snapshot.NetworkAgent]) -> str:
+        hosts: dict[str, list[str]] = {}
+        for target in targets:
+            hosts.setdefault(self._hindrance(name, target), []).append(
+                target.host)
+        return '; '.join(
+            f'{strings.some(names)}: {reason}' for reason, names in hosts.items()
+        ) or 'no other agent is in use'
+
+    def _hindrance(self, name: str, agent: snapshot.NetworkAgent) -> str:
+        """Why an agent in use does not take something now."""
+        reason = obstacle(self._known[name], agent)
+        if reason is not None:
+            return reason
+        if name in self._carried[agent.id]:
+            return 'has it already'
+        if not self._takes(name, agent):
+            return 'no ports left on the virtual switch'
+        return 'would be no more even'
+
+
+def _key(agent: snapshot.NetworkAgent) -> tuple[str, str]:
+    return agent.host, agent.id
+
+
+def _needs(service: snapshot.NetworkService) -> tuple:
+    """What an agent must have for something; the same for many."""
+    return (service.physnets, service.tunnels, service.zones,
+            service.external)
+
+
+# Trying it
+
+
+def check(plan: RebalancePlan) -> None:
+    """Try a plan step by step, as Neutron would be told to.
+
+    :param plan: the plan
+    :raises PlanError: if a step cannot be made at its time, is of no use, or
+        the agents do not end as the plan says
+    """
+    trial = _RebalanceTrial(plan)
+    for number, move in enumerate(plan.moves, 1):
+        wrong = trial.wrong(move)
+        if wrong is not None:
+            raise PlanError(f'move {number} of {plan.kind}: {wrong}')
+        trial.make(move)
+        if (move.most, move.fewest) != plan.spread(trial.loads()):
+            raise PlanError(f'move {number} of {plan.kind}: miscounted')
+    if trial.loads() != plan.after:
+        raise PlanError(f'{plan.kind}: the agents end in another way')
+
+
+class _RebalanceTrial:
+    """What agents carry while a plan is tried."""
+
+    def __init__(self, plan: RebalancePlan):
+        self._plan = plan
+        self._loads = {load.agent.id: load for load in plan.before}
+        self._has = {(name, load.agent.id) for load in plan.before
+                     for name in load.agent.serves}
+        self._moved: set[tuple[str, str]] = set()
+
+    def loads(self) -> tuple[AgentLoad, ...]:
+        """What each agent carries now."""
+        return tuple(self._loads.values())
+
+    def wrong(self, move: ServiceMove) -> str | None:
+        """Why a move cannot be made now, or is of no use."""
+        name = move.service.id
+        source, target = self._loads[move.source.id], self._loads[
+            move.target.id]
+        if (name, move.source.id) not in self._has - self._moved:
+            return 'the source does not have it, or just got it'
+        if (name, move.target.id) in self._has | self._moved:
+            return 'the target has it, or had it'
+        if not movable(move.service) or not in_use(move.target):
+            return 'neither is to be touched'
+        if obstacle(move.service, move.target) is not None:
+            return 'the target cannot take it'
+        if in_use(move.source):
+            by_ports = self._plan.by_ports
+            gap = source.ports - target.ports if by_ports else (
+                source.number - target.number)
+            if not (gap > self._plan.threshold and 0 < (
+                    move.service.ports if by_ports else 1) < gap):
+                return 'it does not help'
+        return None
+
+    def make(self, move: ServiceMove) -> None:
+        """Make a move."""
+        name, ports = move.service.id, move.service.ports
+        for agent, sign in ((move.source, -1), (move.target, 1)):
+            load = self._loads[agent.id]
+            self._loads[agent.id] = dataclasses.replace(
+                load, number=load.number + sign,
+                ports=load.ports + sign * ports)
+            self._moved.add((name, agent.id))
+        self._has.remove((name, move.source.id))
+        self._has.add((name, move.target.id))

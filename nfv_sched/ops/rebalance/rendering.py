@@ -1,0 +1,215 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Plans for DHCP servers and routers as text, rows, commands, a document."""
+
+from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
+import shlex
+import typing as ty
+
+from nfv_sched.ops.rebalance import freed_capacity
+from nfv_sched.ops.rebalance import rebalance
+from nfv_sched.ops.snapshot import snapshot
+from nfv_sched import strings
+
+#: Of :func:`rows`.
+COLUMNS = ('Move', 'Kind', 'What', 'From', 'To', 'Ports', 'After')
+
+_NOUNS = {snapshot.DHCP: 'DHCP servers', snapshot.ROUTER: 'Routers',
+          snapshot.OVN: 'Routers at gateways of ML2/OVN'}
+#: How Neutron's client names what an agent of a kind serves.
+_SERVED = {snapshot.DHCP: ('network', '--dhcp'),
+           snapshot.ROUTER: ('router', '--l3')}
+
+
+def rows(plans: Iterable[rebalance.RebalancePlan]) -> list[tuple]:
+    """The moves as rows of a table, numbered throughout.
+
+    :param plans: the plans
+    """
+    return [(number, move.service.kind, name_of(move.service),
+             move.source.host, move.target.host, move.service.ports,
+             f'{move.most}-{move.fewest}')
+            for number, move in _numbered(plans)]
+
+
+def _numbered(plans: Iterable[rebalance.RebalancePlan],
+              ) -> Iterator[tuple[int, rebalance.ServiceMove]]:
+    return enumerate((move for plan in plans for move in plan.moves), 1)
+
+
+def name_of(service: snapshot.NetworkService) -> str:
+    """A network or router for people, in one line.
+
+    :param service: it
+    """
+    return ' '.join(service.name.split()) or service.id
+
+
+def commands(plans: Iterable[rebalance.RebalancePlan]) -> list[str]:
+    """What to run for the moves, in order, with comments.
+
+    What had its address keeps it: Neutron keeps the port of a DHCP server for
+    the next agent that is given the network.
+
+    :param plans: the plans
+    """
+    found: list[str] = []
+    for number, move in _numbered(plans):
+        # Nothing is removed after an agent has refused what it was to get.
+        found = found or ['set -eu']
+        found.append(f'# {number}: {name_of(move.service)}, from '
+                     f'{_word(move.source.host)} to {_word(move.target.host)}')
+        found += _of_move(move)
+    return found
+
+
+def _of_move(move: rebalance.ServiceMove) -> list[str]:
+    served = _SERVED[move.service.kind]
+    return [shlex.join(('openstack', 'network', 'agent', verb, *served, '--',
+                        agent.id, move.service.id))
+            for verb, agent in (('remove', move.source),
+                                ('add', move.target))]
+
+
+def _word(text: str) -> str:
+    return ' '.join(text.split())
+
+
+def summary(plans: Sequence[rebalance.RebalancePlan],
+            gain: freed_capacity.Gain) -> list[str]:
+    """What the plans do, a sentence each.
+
+    :param plans: the plans
+    :param gain: what the moves leave for guests
+    """
+    found = []
+    for plan in plans:
+        found += _of_plan(plan)
+    found += _of_gain(gain)
+    return found
+
+
+def _of_plan(plan: rebalance.RebalancePlan) -> Iterator[str]:
+    """What a plan does."""
+    agents = [load for load in plan.before if rebalance.in_use(load.agent)]
+    before, after = (
+        '{}-{}{}'.format(*plan.spread(loads), ' ports' * plan.by_ports)
+        for loads in (plan.before, plan.after))
+    head = (f'{_NOUNS[plan.kind]} on {strings.count(len(agents), "agent")}: '
+            f'{before}')
+    if plan.kind == snapshot.OVN:
+        yield f'{head}; OVN itself places them.'
+    elif plan.moves:
+        yield f'{head} -> {after} in {strings.count(len(plan.moves), "move")}.'
+    else:
+        yield f'{head}; nothing {"can be moved" if plan.stays else "to move"}.'
+    for load, later in zip(plan.before, plan.after):
+        if not rebalance.in_use(load.agent) and load.number:
+            yield (f'{_word(load.agent.host)}: the agent is '
+                   f'{_state(load.agent)}; {load.number} -> {later.number}.')
+    for stay in plan.stays:
+        yield (f'{_word(stay.agent.host)}: cannot move '
+               f'{strings.some(map(name_of, stay.services))} '
+               f'({_word(stay.reason)}).')
+    for what, why, services in (
+            ('HA router', '', [each for each in plan.left_out if each.ha]),
+            ('distributed router', '', [
+                each for each in plan.left_out
+                if each.distributed and not each.ha]),
+            ('router', ' whose networks are not known',
+             of_unknown_networks([plan]))):
+        if services:
+            yield (f'Left out: {strings.count(len(services), what)}{why} '
+                   f'({strings.some(map(name_of, services))}).')
+
+
+def of_unknown_networks(plans: Iterable[rebalance.RebalancePlan],
+                        ) -> list[snapshot.NetworkService]:
+    """What is left out for no other reason than that.
+
+    :param plans: the plans
+    """
+    return [each for plan in plans for each in plan.left_out
+            if not (each.ha or each.distributed)]
+
+
+def _state(agent: snapshot.NetworkAgent) -> str:
+    if not agent.alive:
+        return 'down'
+    return f'of mode {_word(agent.mode)}' if agent.enabled else 'disabled'
+
+
+def _of_gain(gain: freed_capacity.Gain) -> Iterator[str]:
+    for verb, sign in (('Frees', 1), ('Takes', -1)):
+        hosts = [f'{_word(host)} {sign * count}'
+                 for host, count in gain.ports.items() if count * sign > 0]
+        if hosts:
+            yield f'{verb} ports of virtual switches: {strings.some(hosts)}.'
+    for flavor, count in sorted(gain.guests.items()):
+        yield (f'{_word(flavor)}: {strings.count(abs(count), "guest")} '
+               f'{"more" if count > 0 else "fewer"} will fit.')
+
+
+def document(plans: Iterable[rebalance.RebalancePlan],
+             gain: freed_capacity.Gain) -> dict[str, ty.Any]:
+    """All of it as a document.
+
+    :param plans: the plans
+    :param gain: what the moves leave for guests
+    """
+    return {'plans': [_plan(plan) for plan in plans],
+            'gain': {'ports': dict(gain.ports), 'guests': dict(gain.guests)}}
+
+
+def _plan(plan: rebalance.RebalancePlan) -> Mapping[str, ty.Any]:
+    return {
+        'kind': plan.kind, 'threshold': plan.threshold,
+        'levels': 'ports' if plan.by_ports else 'number',
+        'before': _spread(plan, plan.before),
+        'after': _spread(plan, plan.after),
+        'agents': [{
+            'id': load.agent.id, 'host': load.agent.host,
+            'in_use': rebalance.in_use(load.agent),
+            'number': load.number, 'ports': _ports(plan, load),
+            'number_after': later.number, 'ports_after': _ports(plan, later)}
+            for load, later in zip(plan.before, plan.after)],
+        'moves': [{
+            **_service(move.service), 'from': move.source.host,
+            'to': move.target.host, 'ports': move.service.ports,
+            'after': {'most': move.most, 'fewest': move.fewest},
+            'commands': _of_move(move)} for move in plan.moves],
+        'stays': [{
+            'host': stay.agent.host, 'reason': stay.reason,
+            'services': list(map(_service, stay.services))}
+            for stay in plan.stays],
+        'left_out': [{
+            **_service(each), 'ha': each.ha, 'distributed': each.distributed,
+            'networks_known': each.physnets is not None}
+            for each in plan.left_out]}
+
+
+def _ports(plan: rebalance.RebalancePlan, load: rebalance.AgentLoad) -> int | None:
+    """Ports of what an agent carries; of routers of OVN, None: not known."""
+    return None if plan.kind == snapshot.OVN else load.ports
+
+
+def _spread(plan: rebalance.RebalancePlan,
+            loads: Iterable[rebalance.AgentLoad]) -> dict[str, int]:
+    most, fewest = plan.spread(loads)
+    return {'most': most, 'fewest': fewest}
+
+
+def _service(service: snapshot.NetworkService) -> dict[str, str]:
+    return {'id': service.id, 'name': service.name}

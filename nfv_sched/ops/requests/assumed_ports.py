@@ -1,0 +1,380 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Decide which ports new servers of a flavor are assumed to have.
+
+A flavor does not say what networks its servers are on, but where they fit
+depends on that: on VFs, on NUMA nodes near physical networks, on limits of
+ports and security-group rules.
+"""
+
+import collections
+from collections.abc import Callable
+from collections.abc import Sequence
+import dataclasses
+import difflib
+import enum
+
+from nfv_sched import extra_specs
+from nfv_sched.network import usage
+from nfv_sched.ops.cloud_file import scenario
+from nfv_sched.ops.snapshot import snapshot
+from nfv_sched import strings
+
+#: The network of a port, and names of its security groups.
+
+_NORMAL = 'normal'
+#: Keys of a network on the command line.
+_PHYSNET = 'physnet'
+_VNIC_TYPE = 'vnic-type'
+#: Neutron's vNIC types; Nova has no list of all of them.
+VNIC_TYPES = (
+    _NORMAL, 'direct', 'direct-physical', 'macvtap', 'vdpa',
+    'virtio-forwarder', 'smart-nic', 'baremetal', 'remote-managed',
+    'accelerator-direct', 'accelerator-direct-physical')
+#: Nova's vm_states of servers that may not have got their ports.
+_UNBUILT = ('error', 'building')
+
+
+class UnknownNetworkError(Exception):
+    """A network on the command line that cannot be used; says why."""
+
+
+class Basis(enum.StrEnum):
+    """Reason for an assumption about ports."""
+
+    #: As most servers of the flavor have them.
+    SERVERS = 'servers'
+    #: As one server has them that was named.
+    SERVER = 'server'
+    #: The networks of the command line.
+    NETWORKS = 'networks'
+    #: The number of ports on the command line.
+    NUMBER = 'number'
+    #: No server of the flavor has ports that could be looked at.
+    NO_SERVERS = 'no_servers'
+    #: There are servers, but Neutron was not read.
+    UNREAD = 'unread'
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Ports:
+    """The ports that a new server is assumed to have.
+
+    :ivar plugs: ports on networks
+    :ivar unplugged: number of further ports of the virtual switch, on networks
+        that are not near any NUMA node
+    :ivar alike: number of servers of the flavor with such ports
+    :ivar servers: number of servers of the flavor that were looked at
+    :ivar server: name of the server that was named
+    :ivar notes: what was assumed of the networks, a sentence each
+    """
+
+    basis: Basis
+    plugs: tuple[scenario.Plug, ...] = ()
+    unplugged: int = 0
+    alike: int = 0
+    servers: int = 0
+    server: str = ''
+    notes: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """The number of ports of each kind: ``1 direct@physnet0, 2 normal``.
+
+        Networks are not named, so that servers of all projects share it.
+        """
+        kinds = collections.Counter(
+            f'{network.vnic_type}@{network.physnet}'
+            if network.physnet else network.vnic_type
+            for network, _groups in self.plugs)
+        kinds[_NORMAL] += self.unplugged
+        return ', '.join(f'{count} {kind}' for kind, count
+                         in sorted(kinds.items()) if count) or 'none'
+
+    @property
+    def reason(self) -> str:
+        """The reason why these ports are assumed, for people."""
+        match self.basis:
+            case Basis.SERVERS:
+                return (f'as {self.alike} of {self.servers} servers of the '
+                        'flavor')
+            case Basis.SERVER:
+                return f'as server {self.server}'
+            case Basis.NETWORKS:
+                return 'as --network says'
+            case Basis.NUMBER:
+                return 'as --ports says'
+            case Basis.UNREAD:
+                return 'the ports of its servers were not read'
+        return 'the flavor has no servers'
+
+
+#: What the callers of a count may say: the same ports for all flavors, a
+#: number of ports of the virtual switch, or None for the ports of the servers
+#: of each flavor.
+Choice = Ports | int | None
+
+
+#: Gives the ports of new servers of a flavor.
+OfFlavor = Callable[[snapshot.Flavor], Ports]
+
+
+def always(choice: Ports | int) -> OfFlavor:
+    """Return a function that gives the same ports for all flavors."""
+    ports = choice if isinstance(choice, Ports) else Ports(
+        basis=Basis.NUMBER, unplugged=choice)
+    return lambda flavor: ports
+
+
+def per_flavor(cloud: snapshot.Cloud, choice: Choice) -> OfFlavor:
+    """Return a function that gives the ports of new servers of a flavor.
+
+    :param cloud: the cloud with its servers
+    """
+    if choice is not None:
+        return always(choice)
+    of_flavor: dict[str, list[snapshot.Server]] = {}
+    for server in cloud.servers:
+        of_flavor.setdefault(server.flavor.name, []).append(server)
+    return lambda flavor: of_servers(of_flavor.get(flavor.name, ()))
+
+
+def of_servers(servers: Sequence[snapshot.Server]) -> Ports:
+    """Return the ports that most of some servers have.
+
+    Of two kinds that as many servers have, it is the one with more ports
+    beside the virtual switch, then the one with more ports, then with more of
+    them on physical networks, so that rather too few servers are counted.
+    Servers that failed or are being built and have no port do not count.
+    """
+    counted = [server for server in servers if server.ports or (
+        server.ports is not None and server.state not in _UNBUILT)]
+    if not counted:
+        # The limits of the virtual switch count for any server.
+        return Ports(unplugged=1, basis=Basis.UNREAD if any(
+            server.ports is None for server in servers)
+            else Basis.NO_SERVERS)
+    kinds = collections.Counter(map(_kinds, counted))
+    kind = max(kinds, key=lambda each: (kinds[each], _demand(each), each))
+    alike = [server for server in counted if _kinds(server) == kind]
+    rules = collections.Counter(map(_rules, alike))
+    most = max(rules, key=lambda each: (rules[each], sum(each), each))
+    server = min((server for server in alike if _rules(server) == most),
+                 key=lambda server: server.uuid)
+    return Ports(basis=Basis.SERVERS, plugs=plugs(server),
+                 alike=len(alike), servers=len(counted))
+
+
+def of_server(server: snapshot.Server) -> Ports:
+    """Return the ports of a server that was named.
+
+    :raises UnknownNetworkError: if its ports were not read
+    """
+    name = server.name or server.uuid
+    if server.ports is None:
+        raise UnknownNetworkError(
+            f'--like {name}: its ports were not read; name its networks with '
+            '--network')
+    return Ports(basis=Basis.SERVER, plugs=plugs(server), server=name)
+
+
+def plugs(server: snapshot.Server) -> tuple[scenario.Plug, ...]:
+    """Return the networks and security groups of the ports of a server.
+
+    The NUMA policies of its ports are among them. Those that PCI requests
+    have of the flavor or the image are not: they can be of another server.
+    """
+    own = (server.flavor.extra_specs.get(extra_specs.NATIVE_PCI_KEY),
+           server.image.get(extra_specs.NATIVE_PCI_PROPERTY))
+    policies = {request.port: request.numa_policy
+                for request in server.pci_requests or ()
+                if request.port and request.numa_policy not in own}
+    return tuple([
+        (dataclasses.replace(scenario.network_of(port),
+                             numa_policy=policies.get(port.id)),
+         scenario.security_groups_of(port.rules))
+        for port in server.ports or ()])
+
+
+def _kinds(server: snapshot.Server) -> tuple[tuple[str, str], ...]:
+    """Return the vNIC type and physical network of each port, sorted."""
+    return tuple(sorted((port.vnic_type, port.physnet or '')
+                        for port in server.ports or ()))
+
+
+def _demand(kinds: Sequence[tuple[str, str]]) -> tuple[int, int, int]:
+    return (sum(usage.bypasses_vswitch(vnic_type) for vnic_type, _ in kinds),
+            len(kinds), sum(bool(physnet) for _, physnet in kinds))
+
+
+def _rules(server: snapshot.Server) -> tuple[int, ...]:
+    return tuple(port.rules or 0 for port in sorted(
+        server.ports or (), key=lambda port: (
+            port.vnic_type, port.physnet or '', port.rules or 0)))
+
+
+# Networks of the command line
+
+
+class _Networks:
+    """The networks that a snapshot knows.
+
+    :param cloud: the snapshot; networks that it does not list are those of
+        ports and of DHCP servers
+    """
+
+    def __init__(self, cloud: snapshot.Cloud):
+        self._networks = {each.id: each for each in cloud.networks or ()}
+        for service in cloud.network_services:
+            if service.kind == snapshot.DHCP and (
+                    service.id not in self._networks):
+                self._networks[service.id] = snapshot.Network(
+                    id=service.id, name=service.name,
+                    physnet=min(service.physnets or (), default=None))
+        self._vnic_types: dict[str, set[str]] = {}
+        self._rules: dict[str, collections.Counter[int]] = {}
+        for server in cloud.servers:
+            for port in server.ports or ():
+                if port.rules is not None:
+                    self._rules.setdefault(
+                        port.network, collections.Counter())[port.rules] += 1
+                if not port.network:
+                    continue
+                self._networks.setdefault(port.network, snapshot.Network(
+                    id=port.network, name=port.network_name,
+                    physnet=port.physnet))
+                self._vnic_types.setdefault(
+                    port.network, set()).add(port.vnic_type)
+
+    def find(self, name: str) -> snapshot.Network | None:
+        """Return the network of a name or ID; None if there is none.
+
+        :raises UnknownNetworkError: if several that differ have the name
+        """
+        if name in self._networks:
+            return self._networks[name]
+        named = [network for network in self._networks.values()
+                 if network.name == name]
+        if len({(network.physnet, self.vnic_type(network),
+                 network.numa_policy) for network in named}) > 1:
+            raise UnknownNetworkError(
+                f'--network {name}: {len(named)} networks have this name, on '
+                'different physical networks or with different ports: ' +
+                ', '.join(sorted(network.id for network in named)))
+        return named[0] if named else None
+
+    def vnic_type(self, network: snapshot.Network) -> str | None:
+        """Return the vNIC type that all ports of a network have.
+
+        None if they differ, or the network has no ports.
+        """
+        if network.vnic_type is not None:
+            return network.vnic_type
+        vnic_types = self._vnic_types.get(network.id, set())
+        return min(vnic_types) if len(vnic_types) == 1 else None
+
+    def rules(self, network: snapshot.Network | None) -> int:
+        """Return the security-group rules that most ports have.
+
+        :param network: whose ports count; those of all if it has none
+        """
+        numbers = (network and self._rules.get(network.id)) or sum(
+            self._rules.values(), collections.Counter())
+        return max(numbers, key=lambda number: (numbers[number], number),
+                   default=0)
+
+    def near(self, name: str) -> list[str]:
+        """Return names and IDs that resemble one."""
+        names = dict.fromkeys(
+            name for network in self._networks.values()
+            for name in (network.name, network.id) if name)
+        return difflib.get_close_matches(name, names)
+
+
+def of_networks(cloud: snapshot.Cloud, texts: Sequence[str],
+                groups: tuple[scenario.SecurityGroup, ...] = ()) -> Ports:
+    """Return the ports that a command line names by their networks.
+
+    :param texts: for each port name or ID of the network, then, separated by
+        commas, ``physnet=NAME`` and ``vnic-type=TYPE`` where these are not
+        known; ``physnet=`` for a network without physical network
+    :param groups: names of the security groups of each port; empty for as
+        many rules as most ports have
+    :raises UnknownNetworkError: if a text cannot be read, or the network is
+        not known
+    """
+    networks = _Networks(cloud)
+    plugs: list[scenario.Plug] = []
+    notes: list[str] = []
+    for text in texts:
+        name, options = _options(text)
+        network = networks.find(name)
+        if network is None and _PHYSNET not in options:
+            near = networks.near(name)
+            raise UnknownNetworkError(
+                f'--network {name}: the cloud has no such network' + (
+                    f'; there are: {", ".join(near)}' if near else '') +
+                f'; of one that was not read say {_PHYSNET}=NAME, or '
+                f'{_PHYSNET}= if it has no physical network')
+        physnet = options.get(_PHYSNET, network and network.physnet) or None
+        vnic_type = options.get(_VNIC_TYPE)
+        if vnic_type is None:
+            vnic_type = network and networks.vnic_type(network) or _NORMAL
+            if vnic_type != _NORMAL:
+                notes.append(f'ports on the network {name} are {vnic_type}, '
+                             f'as all that it has; {_VNIC_TYPE}= says '
+                             'otherwise')
+        if physnet and physnet not in _physnets(cloud):
+            notes.append(f'no host and no port of the cloud is on the '
+                         f'physical network {physnet}')
+        rules = 0 if groups else networks.rules(network)
+        if rules:
+            notes.append(
+                f'ports on the network {name} have '
+                f'{strings.count(rules, "security-group rule")}, as most that '
+                'are there')
+        # In a cloud file it is of the ports that the network has there.
+        numa_policy = network.numa_policy if (
+            network and network.vnic_type == vnic_type) else None
+        plugs.append((
+            snapshot.Network(
+                id=network.id if network else scenario.stable_uuid(
+                    'network', name),
+                name=name, physnet=physnet, vnic_type=vnic_type,
+                numa_policy=numa_policy),
+            scenario.security_groups_of(rules) or groups))
+    return Ports(basis=Basis.NETWORKS, plugs=tuple(plugs),
+                 notes=tuple(dict.fromkeys(notes)))
+
+
+def _options(text: str) -> tuple[str, dict[str, str]]:
+    """Return the name of a network, and what is said of it."""
+    name, *rest = text.split(',')
+    options = {}
+    for option in rest:
+        key, equals, value = option.partition('=')
+        if not equals or key not in (_PHYSNET, _VNIC_TYPE):
+            raise UnknownNetworkError(
+                f'--network {text}: {option!r} is not {_PHYSNET}=NAME or '
+                f'{_VNIC_TYPE}=TYPE')
+        if key == _VNIC_TYPE and value not in VNIC_TYPES:
+            raise UnknownNetworkError(
+                f'--network {text}: {value!r} is not a vNIC type; there are: '
+                + ', '.join(VNIC_TYPES))
+        options[key] = value
+    if not name:
+        raise UnknownNetworkError(f'--network {text}: a name needed')
+    return name, options
+
+
+def _physnets(cloud: snapshot.Cloud) -> set[str]:
+    """Return all physical networks that a snapshot names anywhere."""
+    names: set[str | None] = {
+        name for host in cloud.hosts for node in host.nodes or ()
+        for name in node.physnets}
+    names.update(device.tags.get('physical_network')
+                 for host in cloud.hosts for device in host.devices)
+    names.update(port.physnet for port in scenario.ports_of(cloud))
+    names.update(network.physnet for network in cloud.networks or ())
+    for agent in cloud.network_agents or ():
+        names.update(agent.physnets or ())
+    return {name for name in names if name}

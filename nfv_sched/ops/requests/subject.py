@@ -1,0 +1,184 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""What is to be explained: a server of a snapshot, or a flavor."""
+
+from collections.abc import Mapping
+from collections.abc import Sequence
+import dataclasses
+
+from nfv_sched.ops.cloud_file import scenario
+from nfv_sched.ops.requests import assumed_ports as requests_assumed_ports
+from nfv_sched.ops.requests import request
+from nfv_sched.ops.simulator import nova_internals
+from nfv_sched.ops.simulator import restore_servers
+from nfv_sched.ops.simulator import state as states
+from nfv_sched.ops.simulator.steps import lifecycle
+from nfv_sched.ops.snapshot import snapshot
+
+_NORMAL = 'normal'
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ExplainSubject:
+    """What is to be explained.
+
+    :ivar text: for people
+    :ivar asked: what it asks for
+    :ivar assumed: what was assumed of that, a sentence each
+    :ivar present: host on which the server runs; None if it runs on none
+    :ivar taken: when the cloud was read
+    """
+
+    text: str
+    asked: request.ExplainedRequest
+    assumed: tuple[str, ...] = ()
+    present: str | None = None
+    taken: str = ''
+
+
+def server(found: snapshot.Cloud, state: states.State, name: str,
+           networks: Sequence[str] = ()) -> ExplainSubject:
+    """A server as if it were booted now.
+
+    What it has on its host is given back.
+
+    :param found: the snapshot
+    :param state: the cloud that was started from it; changed
+    :param name: UUID or name of the server
+    :param networks: further networks, as :func:`flavor` has them
+    :raises RequestError: if there is no such server, or there are several
+    """
+    this = find(found, name)
+    simulated = next(each for each in state.servers.values()
+                     if each.uuid == this.uuid)
+    present = simulated.host.name if simulated.host is not None else None
+    more = _ports(found, state, networks)
+    assumed = [*more.notes]
+    if present is None and not simulated.ports and not networks:
+        assumed.append('Nova does not keep the networks of a server that has '
+                       'no host: none are assumed, --network adds them')
+    elif this.ports is None:
+        assumed.append('its networks were not read: none are assumed, '
+                       '--network adds them')
+    asked = request.ExplainedRequest(
+        flavor=this.flavor, image=this.image,
+        ports=requests_assumed_ports.plugs(this) + more.plugs,
+        zone=this.zone, stored=True,
+        group=scenario.unique_names(found.groups).get(this.group or ''),
+        hints=this.hints, project=simulated.project,
+        on_volume=restore_servers.is_on_volume(this))
+    _give_back(state, simulated.name)
+    where = f'on {present}' if present else 'without a host'
+    return ExplainSubject(
+        text=f'Server {this.name or this.uuid} ({this.state}, {where})',
+        asked=asked, assumed=tuple(assumed), present=present,
+        taken=found.taken)
+
+
+def find(found: snapshot.Cloud, name: str) -> snapshot.Server:
+    """A server of a snapshot.
+
+    :param found: the snapshot
+    :param name: its UUID, or its name if no other has it
+    :raises RequestError: if there is no such server, or several
+    """
+    for each in found.servers:
+        if each.uuid == name:
+            return each
+    named = [each for each in found.servers if each.name == name]
+    if not named:
+        raise request.ExplainError(f'there is no server {name!r}')
+    if len(named) > 1:
+        raise request.ExplainError(
+            f'{len(named)} servers have the name {name!r}: ' +
+            ', '.join(each.uuid for each in named))
+    return named[0]
+
+
+def _give_back(state: states.State, name: str) -> None:
+    """Take a server out of a cloud with all it has."""
+    server = state.servers.pop(name)
+    lifecycle.remove(state, server)
+    for members in state.groups.values():
+        if name in members:
+            members.remove(name)
+
+
+def flavor(
+    found: snapshot.Cloud, state: states.State, name: str, *,
+    image: Mapping[str, str] | None = None, networks: Sequence[str] = (),
+    zone: str | None = None, group: str | None = None, count: int = 1,
+) -> ExplainSubject:
+    """New servers of a flavor.
+
+    :param found: the snapshot
+    :param state: the cloud that was started from it
+    :param name: name of the flavor
+    :param image: properties of the image
+    :param networks: see :func:`nfv_sched.ops.requests.assumed_ports.of_networks`
+    :param zone: availability zone
+    :param group: UUID or name of the server group
+    :param count: how many servers are made by one request
+    :raises RequestError: if there is no such flavor or group, or a network
+        cannot be read
+    """
+    flavors = [each for each in found.flavors if name in (each.name, each.id)]
+    if not flavors:
+        raise request.ExplainError(f'there is no flavor {name!r}')
+    ports = _ports(found, state, networks)
+    if count > 1 and any(network.vnic_type != _NORMAL
+                         for network, _groups in ports.plugs):
+        raise request.ExplainError(
+            'a request for several servers cannot have ports of SR-IOV')
+    unknown = nova_internals.unknown_image_properties(image or {})
+    if unknown:
+        raise request.ExplainError(
+            f'Nova knows no image property {unknown[0]!r}')
+    assumed = list(ports.notes)
+    if not networks:
+        assumed.append('no networks; --network adds them')
+    default = nova_internals.CONF.default_schedule_zone
+    if not zone and default:
+        zone = default
+        assumed.append(f'availability zone {zone}, as default_schedule_zone '
+                       'says')
+    return ExplainSubject(
+        text=f'Flavor {flavors[0].name}' + (
+            f', {count} servers' if count > 1 else ''),
+        asked=request.ExplainedRequest(
+            flavor=flavors[0], image=image or {}, ports=ports.plugs,
+            zone=zone, group=_group(found, group), count=count),
+        assumed=tuple(assumed), taken=found.taken)
+
+
+def _group(found: snapshot.Cloud, name: str | None) -> str | None:
+    if name is None:
+        return None
+    names = scenario.unique_names(found.groups)
+    groups = [each for each in found.groups if name in (each.uuid, each.name)]
+    if not groups:
+        raise request.ExplainError(f'there is no server group {name!r}')
+    if len(groups) > 1:
+        raise request.ExplainError(
+            f'{len(groups)} server groups have the name {name!r}: ' +
+            ', '.join(each.uuid for each in groups))
+    return names[groups[0].uuid]
+
+
+def _ports(cloud: snapshot.Cloud, state: states.State,
+           texts: Sequence[str]) -> requests_assumed_ports.Ports:
+    try:
+        return requests_assumed_ports.of_networks(
+            cloud, texts, state.network.security_groups(()))
+    except requests_assumed_ports.UnknownNetworkError as exc:
+        raise request.ExplainError(str(exc)) from exc

@@ -1,0 +1,334 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""A compute node: what it reports to Nova, and its claims.
+
+The claims are Nova's own code.  This module does what the resource tracker of
+nova-compute does around them: it keeps the usage in the ``ComputeNode`` up to
+date.
+"""
+
+from collections.abc import Callable, Mapping, Sequence, Set
+import dataclasses
+import functools
+import typing as ty
+
+from nova import exception
+from nova import objects
+import os_resource_classes as orc
+import os_traits
+from oslo_utils import timeutils
+
+from nfv_sched.host import occupancy
+from nfv_sched.ops.cloud_file import scenario
+from nfv_sched.ops import placement
+from nfv_sched.ops.simulator import nova_internals
+from nfv_sched.ops.snapshot import snapshot
+
+HYPERTHREADING = os_traits.HW_CPU_HYPERTHREADING
+DISABLED = os_traits.COMPUTE_STATUS_DISABLED
+_NO_PLACES: Mapping[str, Sequence[int]] = {}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ServerClaim:
+    """What a server has claimed on a host besides amounts of its flavor.
+
+    :ivar topology: its NUMA topology there, or None
+    :ivar devices: its PCI devices
+    :ivar requests: the PCI requests they are for
+    """
+
+    topology: ty.Any
+    devices: tuple[objects.PciDevice, ...]
+    requests: objects.InstancePCIRequests
+
+
+def compute_node(number: int, record: snapshot.Host,
+                 topology_json: str | None) -> objects.ComputeNode:
+    """The record of a compute node.
+
+    :param number: its number in the database
+    :param record: the host, with allocation ratios
+    :param topology_json: its NUMA topology; None if it reports none
+    :returns: ``nova.objects.ComputeNode``
+    """
+    node = objects.ComputeNode(
+        id=number, uuid=record.uuid or scenario.stable_uuid(
+            'host', record.name),
+        host=record.name, hypervisor_hostname=record.hypervisor,
+        hypervisor_type=record.hypervisor_type,
+        hypervisor_version=record.hypervisor_version, host_ip='192.0.2.1',
+        vcpus=record.vcpus, vcpus_used=record.vcpus_used,
+        memory_mb=record.memory, memory_mb_used=record.memory_used,
+        local_gb=record.disk, local_gb_used=record.disk_used,
+        disk_available_least=record.disk_available_least,
+        current_workload=0, cpu_info=record.cpu_info, metrics='[]',
+        stats=dict(record.stats), numa_topology=topology_json,
+        supported_hv_specs=[
+            objects.HVSpec.from_list(list(each))
+            for each in record.supported or scenario.X86_64],
+        pci_device_pools=None, cpu_allocation_ratio=record.cpu_ratio,
+        ram_allocation_ratio=record.memory_ratio,
+        disk_allocation_ratio=record.disk_ratio, mapped=1,
+        updated_at=timeutils.utcnow(with_timezone=True))
+    node.running_vms = int(node.stats.get('num_instances', 0))
+    node.free_ram_mb = node.memory_mb - node.memory_mb_used
+    node.free_disk_gb = node.local_gb - node.local_gb_used
+    node.obj_reset_changes()
+    return node
+
+
+class ComputeHost:
+    """A compute service with its compute node.
+
+    :ivar name: name of the host
+    :ivar record: the host as it was before the first step, with allocation
+        ratios
+    :ivar switch_nodes: NUMA nodes on which the virtual switch runs
+    :ivar places: NUMA nodes of each of its places
+    :ivar node: ``nova.objects.ComputeNode``, kept up to date
+    :ivar version: number that grows with each change of the compute node
+    :ivar down: whether the compute service is down
+    :ivar instances: servers on the host by UUID, with their ``instance``
+    :param make_tracker: makes the PCI tracker of the compute node when it is
+        used first
+    """
+
+    def __init__(self, record: snapshot.Host, node: objects.ComputeNode,
+                 make_tracker: Callable[[], nova_internals.PCITracker],
+                 switch_nodes: Sequence[int] = (),
+                 places: Mapping[str, Sequence[int]] = _NO_PLACES):
+        self.name = record.name
+        self.record = record
+        self.switch_nodes = switch_nodes
+        self.places = places
+        self.node = node
+        self.version = 0
+        self.down = False
+        self.instances: dict[str, ty.Any] = {}
+        self._make_tracker = make_tracker
+
+    @functools.cached_property
+    def pci_tracker(self) -> nova_internals.PCITracker:
+        """Nova's tracker of the PCI devices of the host."""
+        return self._make_tracker()
+
+    def free_devices(self) -> frozenset[str]:
+        """Addresses of the free PCI devices."""
+        if not self.record.devices:
+            return frozenset()
+        return frozenset(device.address for device
+                         in self.pci_tracker.stats.get_free_devs())
+
+    @property
+    def uuid(self) -> str:
+        """UUID of the compute node and of its resource provider."""
+        return self.node.uuid
+
+    def service(self) -> dict[str, ty.Any]:
+        """Return the compute service, as ``ComputeFilter`` reads it.
+
+        A host that is not mapped to its cell counts as disabled: Nova gives
+        up a server that the scheduler puts there.
+        """
+        return {
+            'host': self.name,
+            'binary': 'nova-compute',
+            'disabled': not self.record.enabled or not self.record.mapped,
+            'mapped': self.record.mapped,
+            'disabled_reason': self.record.disabled_reason,
+            'forced_down': self.down,
+            'last_seen_up': timeutils.utcnow(),
+            'created_at': None,
+        }
+
+    @property
+    def legacy_pinning(self) -> bool:
+        """Whether all CPUs for guests are shared and dedicated."""
+        return any(node.shared & node.dedicated
+                   for node in self.record.nodes or ())
+
+    def provider(
+        self, reserved_memory: int, aggregates: Set[str] = frozenset(),
+    ) -> placement.Provider:
+        """Return the resource provider that nova-compute would report.
+
+        :param reserved_memory: MiB that guests may not have
+        :param aggregates: UUIDs of the aggregates that Nova puts it into
+        """
+        record = self.record
+        nodes = record.nodes or ()
+        shared = sum(len(node.shared) for node in nodes)
+        dedicated = 0 if self.legacy_pinning else sum(
+            len(node.dedicated) for node in nodes)
+        inventories = {
+            orc.MEMORY_MB: placement.Inventory(
+                record.memory, reserved_memory, record.memory_ratio)}
+        if shared:
+            inventories[orc.VCPU] = placement.Inventory(
+                shared, 0, record.cpu_ratio)
+        if dedicated:
+            inventories[orc.PCPU] = placement.Inventory(dedicated)
+        if record.disk:
+            inventories[orc.DISK_GB] = placement.Inventory(
+                record.disk, 0, record.disk_ratio)
+        traits = set(scenario.DRIVER_TRAITS)
+        if any(len(core) > 1 for node in nodes for core in node.siblings):
+            traits.add(HYPERTHREADING)
+        if not record.enabled:
+            traits.add(DISABLED)
+        return placement.Provider(
+            self.uuid, self.name, inventories, traits, aggregates)
+
+    def report_devices(self) -> list[placement.Provider]:
+        """Report the PCI devices to the scheduler, and to Placement if set.
+
+        :returns: the resource providers of the devices
+        :raises nova.exception.NovaException: if Nova cannot report them
+        """
+        if not self.record.devices:
+            return []
+        found = nova_internals.pci_providers(
+            self.pci_tracker, self.node,
+            lambda name: scenario.stable_uuid('provider', name))
+        self.report_pools()
+        return [
+            placement.Provider(
+                data.uuid, data.name,
+                {name: placement.Inventory(values['total'],
+                                           values.get('reserved', 0))
+                 for name, values in data.inventory.items()},
+                set(data.traits), parent=self.uuid) for data in found]
+
+    def report_pools(self) -> None:
+        """Report the pools of free PCI devices to the scheduler."""
+        self.pci_tracker.stats.populate_pools_metadata_from_assigned_devices()
+        self.node.pci_device_pools = (
+            self.pci_tracker.stats.to_device_pools_obj())
+
+    # Claims
+
+    def claim(self, context: ty.Any, instance: objects.Instance,
+              limits: ty.Any):
+        """Claim resources for a new server as nova-compute does.
+
+        :param context: request context
+        :param instance: the server, with the NUMA topology made by the API
+        :param limits: limits of the scheduler's selection
+        :returns: the NUMA topology and the PCI devices that it gets
+        :raises nova.exception.NovaException: one of
+            :data:`nova_internals.CLAIM_ERRORS`, if there is no room
+        """
+        requests = instance.pci_requests
+        claim = nova_internals.Claim(
+            context, instance, self.name, self, self.node,
+            requests, limits=limits)
+        return self._take(instance, instance.flavor,
+                          claim.claimed_numa_topology, requests, (requests,))
+
+    def move_claim(self, context: ty.Any, instance: objects.Instance,
+                   flavor: objects.Flavor, image_meta: objects.ImageMeta,
+                   migration_type: str, limits: ty.Any):
+        """Claim resources for a server that is moved here.
+
+        :param context: request context
+        :param instance: the server as it is on its source
+        :param flavor: flavor that it will have here
+        :param image_meta: its image
+        :param migration_type: migration, resize, live-migration or
+            evacuation
+        :param limits: limits of the scheduler's selection
+        :returns: the NUMA topology and the PCI devices that it gets here
+        :raises nova.exception.NovaException: one of
+            :data:`nova_internals.CLAIM_ERRORS`, if there is no room
+        """
+        requests = nova_internals.move_requests(flavor, instance)
+        migration = objects.Migration(
+            instance_uuid=instance.uuid, migration_type=migration_type)
+        claim = nova_internals.MoveClaim(
+            context, instance, self.name, flavor, image_meta, self,
+            self.node, requests, migration, limits=limits)
+        batches = [requests]
+        if migration.is_live_migration:
+            # The requests of the source are used again, and those of ports
+            # get their devices after those of aliases.
+            requests = instance.pci_requests
+            batches = [
+                objects.InstancePCIRequests(requests=[
+                    request for request in requests.requests
+                    if (request.source ==
+                        objects.InstancePCIRequest.NEUTRON_PORT) is port])
+                for port in (False, True)]
+        return self._take(instance, flavor, claim.claimed_numa_topology,
+                          requests, batches)
+
+    def _take(self, instance: objects.Instance, flavor: objects.Flavor,
+              topology: ty.Any, requests: objects.InstancePCIRequests,
+              batches: Sequence[objects.InstancePCIRequests]) -> ServerClaim:
+        """Assign PCI devices, and count the usage of a successful claim.
+
+        :param batches: the PCI requests, in the order of assignment
+        """
+        devices: list[objects.PciDevice] = []
+        tracker = self.pci_tracker
+        try:
+            for batch in batches:
+                devices += tracker.claim_devices(batch, topology, instance)
+            self._count(flavor, topology, 1)
+        except exception.NovaException:
+            tracker.free_devices(devices, instance)
+            raise
+        return ServerClaim(topology, tuple(devices), requests)
+
+    def give_back(self, instance: objects.Instance, flavor: objects.Flavor,
+                  claimed: ServerClaim) -> None:
+        """Free the resources of a server on this host.
+
+        :param instance: the server
+        :param flavor: flavor that it had here
+        :param claimed: what else it had claimed
+        """
+        self.pci_tracker.free_devices(claimed.devices, instance)
+        self._count(flavor, claimed.topology, -1)
+
+    def _count(self, flavor: objects.Flavor, topology: ty.Any,
+               sign: int) -> None:
+        """Add the usage of a server to the compute node, or subtract it.
+
+        :param sign: 1 or -1
+        """
+        node = self.node
+        if topology is not None and node.numa_topology is not None:
+            # NOTE: First, as it fails where Nova's fit left a guest cell with
+            # the pins of another host cell (CPUPinningUnknown).
+            node.numa_topology = nova_internals.numa_usage_from_instance_numa(
+                objects.NUMATopology.obj_from_db_obj(node.numa_topology),
+                topology, free=sign < 0)._to_json()
+        occupancy.record(node, occupancy.NOTHING.plus(
+            occupancy.amounts(flavor), sign))
+        node.stats = {**node.stats, 'num_instances': str(node.running_vms)}
+        if self.record.devices:
+            self.report_pools()
+        node.updated_at = timeutils.utcnow(with_timezone=True)
+        self.version += 1
+
+    def topology(self) -> objects.NUMATopology:
+        """The NUMA topology of the host with its present usage."""
+        if self.node.numa_topology is None:
+            return objects.NUMATopology(cells=[])
+        return objects.NUMATopology.obj_from_db_obj(self.node.numa_topology)
+
+
+def is_mapped(host_state: ty.Any) -> bool:
+    """Return whether Nova maps a simulated host to its cell."""
+    return host_state.service.get('mapped', True)

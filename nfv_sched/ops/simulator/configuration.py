@@ -1,0 +1,319 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Set Nova's configuration for the time of a simulation.
+
+Defaults first, then the configuration files of the command line, then the
+``options`` of the cloud file.  Afterwards, also after an error, all values are
+as before.  Nova has one configuration in a process, so one cloud at a time can
+be simulated there; the attempt to open another raises :class:`CloudOpenError`.
+
+A file is data: of its options only those of :mod:`nfv_sched.ops.snapshot.options` are
+set.  Nova imports what ``available_filters`` and ``weight_classes`` name, and
+calls it if it is a function, so names in a file are compared with those of
+known classes and are never imported.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+import contextlib
+import random
+import threading
+import typing as ty
+
+from nova.scheduler import filters as nova_filters
+from nova.scheduler import weights as nova_weights
+from oslo_config import cfg
+
+from nfv_sched import conf
+from nfv_sched import extensions
+from nfv_sched import extra_specs
+from nfv_sched.ops.cloud_file import problems
+from nfv_sched.ops.cloud_file import scenario as scenarios
+from nfv_sched.ops.simulator import nova_internals
+from nfv_sched.ops.snapshot import options as cloud_options
+from nfv_sched.ops.snapshot import snapshot
+from nfv_sched import rules
+
+CONF = nova_internals.CONF
+
+# Filters of limits.  Others that follow them may undo their work; see
+# checks.scheduler.
+_LAST = ('VSwitchPortLimitFilter', 'SecurityRuleLimitFilter')
+_PCI_FILTER = 'PciPassthroughFilter'
+# Seconds.  Services report when the simulator says so, however long it takes.
+_NEVER = 10 ** 9
+_UNKNOWN = (cfg.NoSuchOptError, cfg.NoSuchGroupError)
+#: Attributes of ``ConfigOpts`` with what it has read.
+_OF_FILES = ('_namespace', '_mutable_ns', '_sources')
+#: Held while a cloud is simulated in this process.
+_open = threading.Lock()
+_OF_CLASSES = frozenset(('filter_scheduler', option)
+                        for option in cloud_options.STANDARD_CLASSES)
+#: Longest name of a class in a message.
+_NAME = 100
+_NOT_TAKEN = ('is not a class of Nova or nfv-sched here, and no '
+              '--config-file names it')
+_NOT_OF_FILE = ('a file may not set this option; it may be set by a '
+                '--config-file')
+
+
+class CloudOpenError(RuntimeError):
+    """Another cloud is being simulated in this process."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            'a cloud is being simulated in this process, which has one '
+            'configuration of Nova; close it before opening another')
+
+
+def our_filters() -> list[str]:
+    """Names of the installed filters of nfv-sched, in the order to enable."""
+    names = {cls.__name__ for cls in extensions.classes('nfv_sched.filters')}
+    # In the order of their reasons; each is the first filter of a rule.
+    order = dict.fromkeys(cls.filters[0] for cls in rules.classes())
+    order.update(dict.fromkeys(sorted(names.difference(_LAST))))
+    order.update(dict.fromkeys(_LAST))
+    return [name for name in order if name in names]
+
+
+def _set_defaults(stack: contextlib.ExitStack) -> None:
+    """Add nfv-sched's filters and weighers, and the PCI filter, to defaults.
+
+    Nova's PCI filter is not among Nova's own defaults, but is needed as soon
+    as a host has devices.
+    """
+    ours = our_filters()
+    nova_filters = [name for name in CONF.filter_scheduler.enabled_filters
+                    if name not in ours and name != _PCI_FILTER]
+    for (group, name), value in {
+        ('filter_scheduler', 'available_filters'): [
+            'nova.scheduler.filters.all_filters',
+            'nfv_sched.filters.all_filters'],
+        ('filter_scheduler', 'enabled_filters'): [
+            *nova_filters, _PCI_FILTER, *ours],
+        ('filter_scheduler', 'weight_classes'): [
+            'nova.scheduler.weights.all_weighers',
+            'nfv_sched.weights.all_weighers'],
+        ('nfv_sched', 'expose_reasons'): 'hosts',
+    }.items():
+        _restore(stack, group, name)
+        CONF.set_default(name, value, group=group)
+
+
+@contextlib.contextmanager
+def _read(config_files: Sequence[str]) -> Iterator[None]:
+    """Within this context, Nova's configuration is that of some files.
+
+    :raises InputError: if one of them cannot be used
+    """
+    files = cfg.ConfigOpts()
+    try:
+        files([], project='nova', prog='nfv-sched',
+              default_config_files=list(config_files), default_config_dirs=[])
+    except cfg.Error as e:
+        raise problems.InputError([' '.join(str(e).split())])
+    # NOTE: Nova's code reads one global object.  oslo.config can forget the
+    # files that it has read, but not go back to those of before.
+    before = {name: getattr(CONF, name) for name in _OF_FILES}
+    try:
+        for name in _OF_FILES:
+            setattr(CONF, name, getattr(files, name))
+        _forget_values()
+        yield
+    finally:
+        for name, value in before.items():
+            setattr(CONF, name, value)
+        _forget_values()
+
+
+@contextlib.contextmanager
+def defaults(config_files: Sequence[str] = ()) -> Iterator[scenarios.Defaults]:
+    """Within this context, Nova's configuration has nfv-sched enabled.
+
+    Afterwards it is as before, also after an error.
+
+    :param config_files: files such as nova.conf, read on top of the defaults
+    :returns: context with the defaults for cloud files
+    :raises InputError: if a configuration file cannot be used
+    :raises CloudOpenError: if a cloud is being simulated in this process
+    """
+    if not _open.acquire(blocking=False):
+        raise CloudOpenError()
+    with contextlib.ExitStack() as stack:
+        stack.callback(_open.release)
+        conf.register_opts(CONF)
+        if config_files:
+            stack.enter_context(_read(config_files))
+        _set_defaults(stack)
+        yield scenarios.Defaults(
+            switch_label=CONF.nfv_sched.vswitch_label,
+            node_prefix=CONF.nfv_sched.node_label_prefix,
+            cpu_ratio=CONF.initial_cpu_allocation_ratio,
+            ram_ratio=CONF.initial_ram_allocation_ratio,
+            disk_ratio=CONF.initial_disk_allocation_ratio,
+            zone=CONF.default_availability_zone)
+
+
+def _classes(option: str) -> frozenset[str]:
+    """Return the names that a file may use in an option for classes.
+
+    That is those of Nova's classes, of the entry points on this machine, and
+    what the configuration of this machine names.
+
+    :param option: ``available_filters`` or ``weight_classes``
+    """
+    if option == 'available_filters':
+        classes = nova_filters.all_filters()
+        classes += extensions.classes('nfv_sched.filters')
+    else:
+        classes = nova_weights.all_weighers()
+        classes += extensions.classes('nfv_sched.weighers')
+    return (cloud_options.STANDARD_CLASSES[option]
+            | {f'{cls.__module__}.{cls.__qualname__}' for cls in classes}
+            | set(CONF.filter_scheduler[option]))
+
+
+def refused_classes(
+    options: Mapping[str, Mapping[str, ty.Any]],
+) -> list[snapshot.Missing]:
+    """Return the classes that a snapshot names and that are not taken from it.
+
+    :param options: those of the snapshot: section -> name -> value
+    """
+    refused = []
+    for option in cloud_options.STANDARD_CLASSES:
+        names = cloud_options.class_names(options, option)
+        allowed = _classes(option) if names else frozenset()
+        refused += [
+            snapshot.Missing(
+                kind=snapshot.MissingKind.CLASS,
+                text=f'[filter_scheduler] {option}: '
+                     f'{extra_specs.shown(name, _NAME)} {_NOT_TAKEN}')
+            for name in dict.fromkeys(names) if name not in allowed]
+    return refused
+
+
+def _set_option(stack: contextlib.ExitStack, group: str, name: str,
+                value: ty.Any, line: int) -> None:
+    """Set an option as a file says.
+
+    :param line: line of the option in a cloud file; 0 for a snapshot
+    :raises ValueError: if a cloud file names a class that is not taken
+    """
+    is_class = (group, name) in _OF_CLASSES
+    allowed = _classes(name) if is_class else frozenset()
+    _restore(stack, group, name)
+    CONF.set_override(name, _literal(value), group=_group(group))
+    if not is_class:
+        return
+    names = _value(group, name)
+    refused = [text for text in names if text not in allowed]
+    if refused:
+        CONF.set_override(name, _literal([
+            text for text in names if text in allowed]), group=_group(group))
+        if line:
+            raise ValueError(f'{extra_specs.shown(refused[0], _NAME)} '
+                             f'{_NOT_TAKEN}')
+
+
+def _restore(stack: contextlib.ExitStack, group: str, name: str) -> None:
+    """Have an option set as it is now, once the stack is unwound.
+
+    :raises cfg.Error: if there is no such option
+    """
+    # NOTE: oslo.config does not say of an option whether it has a value of
+    # set_override() or set_default(), and get_location() is wrong once that
+    # was cleared.
+    info = CONF._get_opt_info(name, _group(group))
+    before = dict(info)
+
+    def restore() -> None:
+        info.clear()
+        info.update(before)
+        _forget_values()
+
+    stack.callback(restore)
+
+
+def _forget_values() -> None:
+    """Clear the cache of oslo.config, which each change of options does."""
+    CONF.unregister_opts(())
+
+
+def _literal(value: ty.Any) -> ty.Any:
+    """Escape ``$``, by which oslo.config would insert other options."""
+    if isinstance(value, str):
+        return value.replace('$', r'\$')
+    if isinstance(value, (list, tuple)):
+        return [_literal(each) for each in value]
+    if isinstance(value, Mapping):
+        return {_literal(key): _literal(each) for key, each in value.items()}
+    return value
+
+
+def _group(name: str) -> str | None:
+    return None if name == 'DEFAULT' else name
+
+
+def _value(group: str, name: str) -> ty.Any:
+    return (CONF if group == 'DEFAULT' else CONF[group])[name]
+
+
+@contextlib.contextmanager
+def overrides(scenario: scenarios.Scenario, reasons: str | None = None,
+              seed: int = 0) -> Iterator[None]:
+    """Within this context, options of a cloud and command line are set.
+
+    :param reasons: value of ``expose_reasons``; None to leave it as it is
+    :param seed: seed of the random choice among equal hosts
+    :raises InputError: if an option does not exist or its value is bad; one
+        without a line is of a snapshot, which may be of another release, and
+        left out if it does not exist
+    """
+    settings = [*scenario.settings]
+    if reasons is not None:
+        settings.append(scenarios.Setting(
+            group='nfv_sched', name='expose_reasons', value=reasons))
+    settings.append(scenarios.Setting(
+        group='DEFAULT', name='service_down_time', value=_NEVER))
+    own = {('DEFAULT', 'service_down_time'), ('nfv_sched', 'expose_reasons')}
+    with contextlib.ExitStack() as stack:
+        stack.callback(random.setstate, random.getstate())
+        for setting in settings:
+            group, name = setting.group, setting.name
+            value, line = setting.value, setting.line
+            try:
+                before = _value(group, name)
+                if (group, name) not in own and (
+                        not cloud_options.may_be_set(group, name)):
+                    if not line:
+                        continue
+                    raise ValueError(_NOT_OF_FILE)
+                if before is not None and (
+                        value is None or value == [None]):
+                    if not line:
+                        continue
+                    raise ValueError('must have a value')
+                _set_option(stack, group, name, value, line)
+            except (cfg.Error, ValueError, TypeError, AttributeError,
+                    OverflowError, RecursionError) as e:
+                if not line and isinstance(e, _UNKNOWN):
+                    continue
+                place = f'{scenario.path}:{line}' if line else scenario.path
+                raise problems.InputError([
+                    f'{place}: options.{group}.{name}: '
+                    f'{" ".join(str(e).split())}'])
+        random.seed(seed)
+        stack.enter_context(nova_internals.offline([
+            nova_internals.FilteredAggregate(aggregate.uuid, aggregate.metadata)
+            for aggregate in scenario.cloud.aggregates]))
+        yield

@@ -1,0 +1,154 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Runs the steps of a cloud, one after the other.
+
+They do what the Nova API, nova-conductor and nova-compute do around the
+scheduler and the claims.  Guests, disks and images are not simulated.
+"""
+
+from collections.abc import Callable
+import time
+import typing as ty
+
+from nfv_sched.ops.cloud_file import actions
+from nfv_sched.ops.simulator import compute
+from nfv_sched.ops.simulator import expectations
+from nfv_sched.ops.simulator import outcome
+from nfv_sched.ops.simulator import servers
+from nfv_sched.ops.simulator import state as states
+from nfv_sched.ops.simulator.steps import boot
+from nfv_sched.ops.simulator.steps import lifecycle
+from nfv_sched.ops.simulator.steps import moves
+from nfv_sched.ops.simulator.steps import outages
+from nfv_sched.ops.simulator.steps import ports
+
+#: Action -> function that does it to one server.
+_OF_SERVERS: dict[
+    str, Callable[[states.State, servers.SimulatedServer, ty.Any], None]
+] = {
+    'boot': boot.boot,
+    'delete': lifecycle.delete,
+    'shelve': lifecycle.shelve,
+    'unshelve': lifecycle.unshelve,
+    'rebuild': lifecycle.rebuild,
+    'cold_migrate': moves.cold_migrate,
+    'resize': moves.resize,
+    'confirm': moves.confirm,
+    'revert': moves.revert,
+    'live_migrate': moves.live_migrate,
+    'evacuate': outages.evacuate,
+    'attach': ports.attach,
+    'detach': ports.detach,
+}
+
+#: Action -> function that does it to one host.
+_OF_HOSTS: dict[
+    str, Callable[[states.State, compute.ComputeHost], None]
+] = {
+    'host_down': outages.host_down,
+    'host_up': outages.host_up,
+}
+
+
+class Simulation:
+    """One cloud and its state.
+
+    It uses Nova's global configuration, which must be set by
+    :mod:`nfv_sched.ops.simulator.configuration`.
+
+    :ivar state: the state of the cloud now
+    :ivar outcomes: the outcomes so far, in order
+    :param state: the cloud as it is before the steps
+    :param progress: called with (servers done, servers in all)
+    """
+
+    def __init__(self, state: states.State,
+                 progress: Callable[[int, int], None] | None = None):
+        self.state = state
+        self.outcomes: list[outcome.StepOutcome] = []
+        self._expectations = expectations.Expectations(state.scenario.path)
+        self._progress = progress or (lambda done, total: None)
+
+    def run(self) -> outcome.SimulationResult:
+        """Run all steps and check their expectations."""
+        began = time.monotonic()
+        scenario = self.state.scenario
+        total = sum(len(step.targets) for step in scenario.steps)
+        done = 0
+        for step in scenario.steps:
+            self.step(step, lambda more, before=done: self._progress(
+                before + more, total))
+            done += len(step.targets)
+        return outcome.SimulationResult(
+            scenario=scenario, servers=list(self.state.servers.values()),
+            hosts=list(self.state.hosts.values()),
+            placement=self.state.placement, loads=self.state.loads(),
+            outcomes=self.outcomes,
+            checks=self._expectations.checks,
+            failures=self._expectations.failures,
+            seconds=time.monotonic() - began)
+
+    def step(self, step: actions.Step,
+             progress: Callable[[int], None] = lambda done: None) -> None:
+        """Do one step, and check its expectations.
+
+        :param step: the step
+        :param progress: called with the number of its servers that are done
+        """
+        first = len(self.outcomes)
+        if step.action == 'neutron':
+            self.state.network.become(step.neutron, self.state.owners())
+            self.outcomes.append(outcome.StepOutcome(
+                step.number, step.action, '', True, '',
+                notes=(step.neutron,)))
+        elif step.action == 'boot' and step.multi_create:
+            for server in boot.boot_together(self.state, step):
+                self._record(step, server, None)
+            progress(len(step.targets))
+        else:
+            for done, name in enumerate(step.targets, 1):
+                self._one(step, name)
+                progress(done)
+        if step.expect is not None:
+            self._expectations.check(step, self.outcomes[first:],
+                                     self.state.loads)
+
+    def _one(self, step: actions.Step, name: str) -> None:
+        """Do a step for one of its servers or hosts, by name."""
+        self.state.notes = []
+        if step.action in _OF_HOSTS:
+            _OF_HOSTS[step.action](self.state, self.state.hosts[name])
+            self.outcomes.append(outcome.StepOutcome(
+                step.number, step.action, name, True, ''))
+            return
+        if step.action == 'boot':
+            self.state.servers[name] = servers.SimulatedServer(name, step.flavor)
+        server = self.state.servers[name]
+        source = server.host.name if server.host else None
+        server.reason = None
+        try:
+            _OF_SERVERS[step.action](self.state, server, step)
+        except servers.Refused as e:
+            server.reason = str(e)
+        self._record(step, server, source)
+
+    def _record(self, step: actions.Step, server: servers.SimulatedServer,
+                source: str | None) -> None:
+        self.outcomes.append(outcome.StepOutcome(
+            step=step.number, action=step.action, server=server.name,
+            ok=server.reason is None, status=server.status, source=source,
+            host=server.host.name if server.host else None,
+            nodes=server.nodes, vswitch=server.vswitch,
+            places=server.places,
+            devices=server.devices, pci=server.pci, cores=server.cores,
+            reason=server.reason or '', notes=tuple(self.state.notes)))

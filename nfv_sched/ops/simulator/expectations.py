@@ -1,0 +1,168 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Compare the outcomes of steps with the expectations of a cloud file."""
+
+import collections
+from collections.abc import Callable, Mapping, Sequence
+
+from nfv_sched.ops.cloud_file import actions
+from nfv_sched.ops.simulator import network
+from nfv_sched.ops.simulator import outcome
+
+
+class Expectations:
+    """Counts the expectations of a cloud file, and those that are not met.
+
+    :ivar checks: number of expectations that were checked
+    :ivar failures: texts on those that are not met
+    :param path: the file, for messages
+    """
+
+    def __init__(self, path: str):
+        self.checks = 0
+        self.failures: list[str] = []
+        self._path = path
+
+    def check(self, step: actions.Step, outcomes: Sequence[outcome.StepOutcome],
+              loads: Callable[[], Mapping[str, network.HostLoad]]) -> None:
+        """Check the expectations of a step.
+
+        :param step: a step with expectations
+        :param outcomes: its outcomes
+        :param loads: returns name of each host -> its network load now
+        """
+        names = ' '.join(step.targets[:1])
+        if len(step.targets) > 1:
+            names += f' and {len(step.targets) - 1} more'
+        where = f'step {step.number} ({step.action} {names})'
+        self._compare(where, step.expect, outcomes)
+        by_name = {found.server: found for found in outcomes}
+        for name, expect in step.expect.servers.items():
+            self._compare(f'step {step.number} ({step.action} {name})',
+                          expect, [by_name[name]])
+        if step.expect.ports or step.expect.rules:
+            of_hosts = loads()
+            for name, count in step.expect.ports.items():
+                ports = of_hosts[name].ports
+                self._expect(where, step.expect, ports == count,
+                             f'{count} vSwitch ports on {name}', f'{ports}')
+            for name, count in step.expect.rules.items():
+                rules = of_hosts[name].usage.rules
+                self._expect(where, step.expect, rules == count,
+                             f'{count} security-group rules on {name}',
+                             f'{rules}')
+
+    def _expect(self, where: str, expect: actions.ServerExpectation, met: bool,
+                wanted: str, got: str) -> None:
+        """Count an expectation, and note it if it is not met."""
+        self.checks += 1
+        if not met:
+            self.failures.append(
+                f'{self._path}:{expect.line}: {where}: expected '
+                f'{wanted}, got {got}')
+
+    def _compare(self, where: str, expect: actions.ServerExpectation,
+                 outcomes: Sequence[outcome.StepOutcome]) -> None:
+        def note(met: bool, wanted: str, got: str) -> None:
+            self._expect(where, expect, met, wanted, got)
+
+        placed = [o for o in outcomes if o.ok]
+        refused = [o for o in outcomes if not o.ok]
+        reasons = '; '.join(dict.fromkeys(o.reason for o in refused))
+        for wanted, got, word in ((expect.placed, placed, 'placed'),
+                                  (expect.refused, refused, 'refused')):
+            if wanted is None:
+                continue
+            count = len(outcomes) if wanted is True else wanted
+            text = f'{len(got)}'
+            if word == 'placed' and reasons:
+                text += f' ({reasons})'
+            elif word == 'refused' and placed:
+                text += f' ({_places(placed)})'
+            note(len(got) == count, f'{count} {word}', text)
+        facts = (
+            (expect.host, lambda o: o.host in expect.host,
+             lambda: f'host {" or ".join(expect.host)}'),
+            (expect.not_host, lambda o: o.host not in expect.not_host,
+             lambda: f'not host {" or ".join(expect.not_host)}'),
+            (expect.nodes, lambda o: o.nodes == expect.nodes,
+             lambda: f'host NUMA nodes {list(expect.nodes)}'),
+            (expect.nodes_in, lambda o: o.nodes is not None and
+             set(o.nodes) <= set(expect.nodes_in),
+             lambda: f'host NUMA nodes among {list(expect.nodes_in)}'),
+            (expect.vswitch, lambda o: o.vswitch == expect.vswitch,
+             lambda: f'vSwitch {expect.vswitch}'),
+            (expect.places, lambda o: all(
+                o.places.get(name) == near
+                for name, near in expect.places.items()),
+             lambda: outcome.places_text(expect.places)),
+            (expect.pci, lambda o: o.pci == expect.pci,
+             lambda: f'PCI devices {expect.pci}'),
+            (expect.pci_devices, lambda o: _per_node(o) ==
+             {node: count for node, count in expect.pci_devices.items()
+              if count},
+             lambda: 'PCI devices ' + _devices_text(expect.pci_devices)),
+            (expect.cores, lambda o: o.cores == expect.cores,
+             lambda: f'{expect.cores} physical cores'),
+        )
+        for wanted, fits, text in facts:
+            if wanted is None:
+                continue
+            wrong = [o for o in placed if not fits(o)]
+            got = _places(wrong)
+            if not placed:
+                got = f'refused: {reasons}' if reasons else 'nothing'
+            note(bool(placed) and not wrong, text(), got)
+        if expect.reason is not None:
+            wrong = [o for o in refused
+                     if expect.reason.lower() not in o.reason.lower()]
+            got = '; '.join(dict.fromkeys(o.reason for o in wrong))
+            if not refused:
+                got = f'placed ({_places(placed)})'
+            note(bool(refused) and not wrong,
+                 f'a refusal with {expect.reason!r}', got)
+
+
+def _per_node(found: outcome.StepOutcome) -> dict[int | None, int]:
+    """Host NUMA node, or None -> number of a server's PCI devices on it."""
+    return dict(collections.Counter(node for _, node in found.devices))
+
+
+def _devices_text(per_node: Mapping[int | None, int]) -> str:
+    texts = [f'{"none" if node is None else node}: {count}'
+             for node, count in sorted(
+                 per_node.items(), key=lambda item: str(item[0]))]
+    return f'{{{", ".join(texts)}}}'
+
+
+def _places(outcomes: Sequence[outcome.StepOutcome]) -> str:
+    """Short text on where some servers are."""
+    texts = []
+    for found in outcomes[:3]:
+        text = f'{found.server} on {found.host or "no host"}'
+        if found.nodes is not None:
+            text += f' nodes {list(found.nodes)}'
+        if found.vswitch is not None:
+            text += f' ({found.vswitch})'
+        if found.places:
+            text += f' ({outcome.places_text(found.places)})'
+        if found.devices:
+            text += f' PCI devices {_devices_text(_per_node(found))}'
+            if found.pci is not None:
+                text += f' ({found.pci})'
+        if found.cores:
+            text += f' on {found.cores} cores'
+        texts.append(text)
+    if len(outcomes) > 3:
+        texts.append(f'{len(outcomes) - 3} more')
+    return ', '.join(texts)

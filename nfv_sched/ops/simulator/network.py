@@ -1,0 +1,419 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Neutron and the ledger service of a simulated cloud.
+
+The figures that Neutron would show are worked out before each request to the
+scheduler, so they are never out of date, and so are the inventories that the
+ledger service would publish to Placement.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+import dataclasses
+import time
+import typing as ty
+
+from nfv_sched.ledger import names as ledger_names
+from nfv_sched.ledger_service import inventory as ledger_inventory
+from nfv_sched.network import demand
+from nfv_sched.network import limits as network_limits
+from nfv_sched.network import sources
+from nfv_sched.network import usage
+from nfv_sched.ops.cloud_file import scenario as scenarios
+from nfv_sched.ops import placement as simulated_placement
+from nfv_sched.ops.simulator import compute
+from nfv_sched.ops.simulator import nova_internals
+from nfv_sched.ops.snapshot import snapshot
+
+CONF = nova_internals.CONF
+
+#: States of Neutron.
+UP = 'up'
+STALE = 'stale'
+DOWN = 'down'
+
+#: Security group of ports that are asked for without one.
+DEFAULT_GROUP = 'default'
+
+_AGENTS = {
+    'ovs': ('Open vSwitch agent', 'DHCP agent', 'L3 agent'),
+    'ovn': ('OVN Controller agent',),
+    'none': (),
+}
+_ROUTER_OWNERS = {
+    'ovs': 'network:router_interface',
+    'ovn': 'network:router_gateway',
+    'none': 'network:router_interface',
+}
+_GUEST_OWNER = 'compute:nova'
+
+
+class SimulatedUsageSource:
+    """Gives the figures, in place of ``network.neutron.SnapshotSource``.
+
+    :ivar snapshot: the figures, or None
+    :ivar fresh: whether they count as younger than ``max_snapshot_age``
+    :ivar groups: all security groups that were seen, by UUID
+    """
+
+    def __init__(self) -> None:
+        self.snapshot: usage.Snapshot | None = None
+        self.fresh = False
+        self.groups: dict[str, scenarios.SecurityGroup] = {}
+        #: Ports that requests name, by UUID; they are bound to no host yet.
+        self.unbound: dict[str, usage.NeutronPort] = {}
+
+    def get(self) -> usage.Snapshot | None:
+        """The figures."""
+        return self.snapshot
+
+    def is_fresh(self, snapshot: usage.Snapshot | None) -> bool:
+        """Whether there are figures, and they are fresh."""
+        return snapshot is not None and self.fresh
+
+    def look_up(self, snapshot: usage.Snapshot | None,
+                interfaces: demand.Interfaces) -> None:
+        """Add security groups that are new, and ports that are not bound.
+
+        Groups that were never seen do not exist, and count no rules.
+        """
+        lacking = interfaces.lacking()
+        if lacking is not None:
+            ports = {uuid: self.unbound[uuid] for uuid in lacking.ports
+                     if uuid in self.unbound}
+            groups = [
+                *lacking.groups, *lacking.projects,
+                *(uuid for port in ports.values()
+                  for uuid in port.security_groups)]
+            interfaces.more = usage.Supplement(
+                ports=ports,
+                rules={uuid: self.groups[uuid].rules
+                       if uuid in self.groups else 0 for uuid in groups},
+                default_groups={project: project
+                                for project in lacking.projects},
+                networks=dict.fromkeys(lacking.networks, True))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class SimulatedPort:
+    """A port of a server.
+
+    :ivar id: its UUID
+    :ivar network: its network, with the vNIC type of the port
+    :ivar security_groups: its security groups
+    :ivar exists: whether the request names the port; otherwise it names the
+        network, and Nova makes the port. Ports of SR-IOV always exist.
+    """
+
+    id: str
+    network: snapshot.Network
+    security_groups: tuple[scenarios.SecurityGroup, ...]
+    exists: bool = False
+
+    def to_nova(self) -> dict[str, ty.Any]:
+        """The port as :mod:`nova_api` takes it."""
+        return {
+            'name': self.network.name,
+            'network_id': self.network.id,
+            'port_id': self.id,
+            'physical_network': self.network.physnet,
+            'tunneled': self.network.physnet is None,
+            'vnic_type': self.network.vnic_type,
+            'numa_policy': self.network.numa_policy,
+            'exists': (self.exists or
+                       self.network.vnic_type != scenarios.NORMAL),
+        }
+
+
+class PortOwner(ty.Protocol):
+    """A server, as far as its ports are concerned.
+
+    :ivar uuid: its UUID
+    :ivar project: UUID of its project
+    :ivar host: its host, or None
+    :ivar ports: its ports
+    """
+
+    uuid: str
+    project: str
+    host: compute.ComputeHost | None
+    ports: list[SimulatedPort]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class HostLoad:
+    """The network load of one host.
+
+    :ivar usage: what Neutron has bound to the host
+    :ivar limits: the limits of the host
+    :ivar claimed: resource class -> amount allocated in its ledger; None if it
+        has no ledger
+    """
+
+    usage: usage.HostUsage
+    limits: network_limits.Limits
+    claimed: Mapping[str, int] | None
+
+    @property
+    def ports(self) -> int:
+        """Number of ports of the virtual switch, physical ones included."""
+        return self.usage.vswitch_ports + self.limits.vswitch_physical_ports
+
+
+class _Node(ty.NamedTuple):
+    """What ``limits.of_host`` reads of a host."""
+
+    host: str
+    aggregates: list
+
+
+def is_told(scenario: scenarios.Scenario) -> bool:
+    """Whether a scenario has anything to do with the network load."""
+    names = {*network_limits.Limits._fields, 'ledger',
+             'stale_snapshot_policy'}
+    return bool(
+        scenario.security_groups or
+        any(port.rules for port in scenarios.ports_of(scenario.cloud)) or
+        any(each.dhcp_servers or each.routers or each.other_ports
+            for each in scenario.services.values()) or
+        any(setting.line and setting.group == 'nfv_sched' and
+            setting.name in names for setting in scenario.settings) or
+        any(names & set(aggregate.metadata)
+            for aggregate in scenario.cloud.aggregates) or
+        any(step.action in ('attach', 'detach', 'neutron') or
+            step.expect and (step.expect.ports or step.expect.rules)
+            for step in scenario.steps))
+
+
+def dhcp_servers(scenario: scenarios.Scenario, load: HostLoad) -> int | None:
+    """Number of DHCP servers on a host; None if Neutron does not show it.
+
+    :param load: the network load of the host
+    """
+    if scenario.network_service == 'ovn':
+        return None
+    return load.usage.dhcp_servers
+
+
+class SimulatedNetwork:
+    """Neutron and the ledger service of a simulated cloud.
+
+    :ivar migrations: UUID of each migration -> UUID of the server that it
+        moves
+    :ivar sources: where filters and weighers read the network load
+    :param hosts: its hosts by name
+    :param placement: its Placement
+    :param aggregates: gives the aggregates of a host
+    """
+
+    def __init__(self, scenario: scenarios.Scenario,
+                 hosts: Mapping[str, compute.ComputeHost],
+                 placement: simulated_placement.Placement,
+                 aggregates: ty.Callable[[str], list]):
+        self.migrations: dict[str, str] = {}
+        self._scenario = scenario
+        self._hosts = hosts
+        self._placement = placement
+        self._figures = SimulatedUsageSource()
+        self.sources = sources.Sources(self._figures)
+        self._state = UP
+        self._snapshot: usage.Snapshot | None = None
+        host_limits = network_limits.by_host(
+            network_limits.defaults(CONF))
+        self._limits = {
+            name: host_limits.of(_Node(name, aggregates(name)))
+            for name in hosts}
+        self._see(scenario.security_groups.values())
+        self._service_ports = [
+            port for host in hosts.values() for port in self._services(host)]
+
+    def _see(self, groups: Iterable[scenarios.SecurityGroup]) -> None:
+        self._figures.groups.update((group.uuid, group) for group in groups)
+
+    def security_groups(
+        self, names: tuple[str, ...],
+    ) -> tuple[scenarios.SecurityGroup, ...]:
+        """The security groups that ports get.
+
+        :param names: those of the step; empty for the default one
+        """
+        groups = self._scenario.security_groups
+        return tuple([groups[name] for name in names or (DEFAULT_GROUP,)
+                      if name in groups])
+
+    def requested_groups(self, names: tuple[str, ...]) -> list[str]:
+        """Security groups as the Nova API has them: UUIDs, or ``default``.
+
+        :param names: those of the step; empty for the default one
+        """
+        groups = self._scenario.security_groups
+        return [groups[name].uuid if name != DEFAULT_GROUP else name
+                for name in names or (DEFAULT_GROUP,)]
+
+    def add_unbound(self, ports: Iterable[SimulatedPort], project: str) -> None:
+        """Let Neutron show ports that a request names.
+
+        :param project: UUID of their project
+        """
+        for port in ports:
+            self._see(port.security_groups)
+            if port.exists:
+                self._figures.unbound[port.id] = usage.NeutronPort(
+                    port.id, '', '', port.network.vnic_type,
+                    tuple([group.uuid for group in port.security_groups]),
+                    project)
+
+    def become(self, state: str, servers: Iterable[PortOwner]) -> None:
+        """Change whether Neutron can be read.
+
+        :param state: ``UP``; ``STALE``: it was read last at this moment, too
+            long ago for the requests that follow; ``DOWN``: it was never read
+        :param servers: all servers
+        """
+        if state == STALE and self._state == UP:
+            self.refresh(servers)
+        self._state = state
+
+    def refresh(self, servers: Iterable[PortOwner],
+                keep_ledgers: bool = False) -> None:
+        """Work out the figures anew, and publish the ledger.
+
+        :param servers: all servers
+        :param keep_ledgers: publish nothing for hosts that have a ledger
+        """
+        self.sources.recent.clear()
+        figures = self._figures
+        figures.fresh = self._state == UP
+        if self._state == UP:
+            figures.snapshot = self._read(servers)
+        elif self._state == DOWN:
+            figures.snapshot = None
+        elif figures.snapshot is not None:
+            age = CONF.nfv_sched.max_snapshot_age + 60
+            figures.snapshot = dataclasses.replace(
+                figures.snapshot, taken=time.monotonic() - age,
+                taken_at=time.time() - age)
+        if CONF.nfv_sched.ledger == 'placement' and self._state == UP:
+            # Without figures the ledger service changes nothing.
+            self._publish(figures.snapshot, keep_ledgers)
+
+    def loads(self, servers: Iterable[PortOwner]) -> dict[str, HostLoad]:
+        """Name of each host -> its true network load, Neutron up or not.
+
+        :param servers: all servers
+        """
+        snapshot = self._read(servers)
+        found = {}
+        for name, host in self._hosts.items():
+            provider = self._placement.providers.get(
+                ledger_names.provider_uuid(host.uuid))
+            found[name] = HostLoad(
+                snapshot.host(name), self._limits[name],
+                None if provider is None else dict(provider.used))
+        return found
+
+    def _services(self, host: compute.ComputeHost) -> Iterator[tuple]:
+        """Ports of a host that belong to no server.
+
+        :returns: arguments of ``SnapshotBuilder.add_port`` for each
+        """
+        services = self._scenario.services.get(
+            host.name, scenarios.HostServices())
+
+        def port(owner: str, name: str, device: str,
+                 groups: tuple[scenarios.SecurityGroup, ...] = ()) -> tuple:
+            self._see(groups)
+            return (scenarios.stable_uuid('port', f'{host.name}/{name}'),
+                    owner, device, host.name, scenarios.NORMAL,
+                    tuple([group.uuid for group in groups]))
+
+        for number in range(services.dhcp_servers):
+            name = f'dhcp/{number}'
+            yield port('network:dhcp', name, name)
+        for number in range(services.routers):
+            router = scenarios.stable_uuid('router', f'{host.name}/{number}')
+            for of_router in range(services.router_ports):
+                yield port(_ROUTER_OWNERS[self._scenario.network_service],
+                           f'router/{number}/{of_router}', router)
+        for number in range(services.other_ports):
+            yield port('', f'other/{number}', '', (
+                scenarios.security_groups_of(services.other_rules)
+                if number == 0 else ()))
+
+    def _read(self, servers: Iterable[PortOwner]) -> usage.Snapshot:
+        """The figures that Neutron would show now."""
+        service = self._scenario.network_service
+        servers = list(servers)
+        for server in servers:
+            for port in server.ports:
+                self._see(port.security_groups)
+        projects = {nova_internals.PROJECT, *(
+            server.project for server in servers)}
+        builder = usage.SnapshotBuilder(self._snapshot)
+        for agent_type in _AGENTS[service]:
+            builder.add_agent_type(agent_type)
+        if service == 'ovs':
+            for name in self._hosts:
+                services = self._scenario.services.get(
+                    name, scenarios.HostServices())
+                builder.add_dhcp_agent(name, services.dhcp_servers)
+                builder.add_l3_agent(name, services.routers)
+        for group in self._figures.groups.values():
+            for _ in range(group.rules):
+                builder.add_rule(group.uuid)
+        for group in self.security_groups(()):
+            for project in projects:
+                builder.add_default_group(project, group.uuid)
+        for port in self._service_ports:
+            builder.add_port(*port)
+        for server in servers:
+            host = server.host.name if server.host is not None else ''
+            for port in server.ports:
+                builder.add_port(
+                    port.id, _GUEST_OWNER, server.uuid, host,
+                    port.network.vnic_type,
+                    tuple([group.uuid for group in port.security_groups]),
+                    server.project)
+        self._snapshot = builder.build()
+        return self._snapshot
+
+    def _publish(self, snapshot: usage.Snapshot, keep_ledgers: bool) -> None:
+        """Do what the ledger service does in one round."""
+        providers = self._placement.providers
+        hosts = [host for host in self._hosts.values()
+                 if not keep_ledgers or ledger_names.provider_uuid(host.uuid)
+                 not in providers]
+        for host in hosts:
+            uuid = ledger_names.provider_uuid(host.uuid)
+            if uuid not in providers:
+                self._placement.add(simulated_placement.Provider(
+                    uuid, f'{host.name}_nfv_ledger', {}, {ledger_names.TRAIT},
+                    parent=host.uuid))
+        allocations: dict[str, dict[str, Mapping[str, int]]] = {}
+        for consumer, held in self._placement.allocations.items():
+            for uuid, amounts in held.items():
+                allocations.setdefault(uuid, {})[consumer] = amounts
+        for host in hosts:
+            uuid = ledger_names.provider_uuid(host.uuid)
+            of_host = allocations.get(uuid, {})
+            usage_of_host = snapshot.host(host.name)
+            accounts = ledger_inventory.accounts(
+                usage_of_host, usage_of_host.guests,
+                self._limits[host.name], of_host,
+                {consumer: self.migrations[consumer] for consumer in of_host
+                 if consumer in self.migrations})
+            inventories = {}
+            for resource_class, account in accounts.items():
+                inventory = account.inventory()
+                inventories[resource_class] = simulated_placement.Inventory(
+                    inventory.total, inventory.reserved)
+            self._placement.set_inventories(uuid, inventories)

@@ -1,0 +1,94 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""The outcomes of the steps of a cloud, as values."""
+
+from collections.abc import Mapping, Sequence
+import dataclasses
+
+from nfv_sched.ops.cloud_file import scenario as scenarios
+from nfv_sched.ops import placement as placement_mod
+from nfv_sched.ops.simulator import compute
+from nfv_sched.ops.simulator import network
+from nfv_sched.ops.simulator import servers as simulated
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class StepOutcome:
+    """The outcome of one step for one server or host.
+
+    :ivar step: number of the step
+    :ivar action: action of the step
+    :ivar server: name of the server (or host)
+    :ivar ok: whether it was done; else it was refused
+    :ivar status: status of the server afterwards
+    :ivar source: name of its host before the step, or None
+    :ivar host: name of its host afterwards, or None
+    :ivar nodes: host NUMA node of each guest NUMA node, or None
+    :ivar vswitch: see ``servers.Server.vswitch``
+    :ivar places: see ``servers.Server.places``
+    :ivar devices: (PCI address, host NUMA node or None) of each PCI device
+    :ivar pci: see ``servers.Server.pci``
+    :ivar cores: number of physical cores to which the server is pinned
+    :ivar reason: why it was refused; empty if it was done
+    :ivar notes: texts on the claims that failed before
+    """
+
+    step: int
+    action: str
+    server: str
+    ok: bool
+    status: str
+    source: str | None = None
+    host: str | None = None
+    nodes: tuple[int, ...] | None = None
+    vswitch: str | None = None
+    places: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    devices: tuple[tuple[str, int | None], ...] = ()
+    pci: str | None = None
+    cores: int = 0
+    reason: str = ''
+    notes: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class SimulationResult:
+    """The result of all steps of a cloud.
+
+    :ivar scenario: the cloud before the steps
+    :ivar servers: its servers, deleted ones included
+    :ivar hosts: its hosts
+    :ivar placement: its Placement
+    :ivar loads: name of each host -> its network load
+    :ivar outcomes: the outcomes, in order
+    :ivar checks: number of expectations that were checked
+    :ivar failures: texts on those that are not met
+    :ivar seconds: seconds that the steps took
+    """
+
+    scenario: scenarios.Scenario
+    servers: Sequence[simulated.SimulatedServer]
+    hosts: Sequence[compute.ComputeHost]
+    placement: placement_mod.Placement
+    loads: Mapping[str, network.HostLoad]
+    outcomes: Sequence[StepOutcome]
+    checks: int
+    failures: Sequence[str]
+    seconds: float
+
+
+def places_text(places: Mapping[str, str]) -> str:
+    """Text on the places near a server: ``osd remote, nvme local``.
+
+    :param places: place -> local, partial or remote
+    """
+    return ', '.join(f'{name} {near}' for name, near in places.items())

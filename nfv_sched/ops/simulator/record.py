@@ -1,0 +1,300 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The present state of a simulated cloud as a snapshot.
+
+A simulation that starts from it goes on as this one would.  But it cannot
+confirm or revert moves of this one, and of hosts that are down it does not
+know what servers that have left still hold there, nor whether Neutron can be
+read.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+import dataclasses
+
+from nova import objects
+from oslo_utils import timeutils
+
+from nfv_sched.ops.cloud_file import scenario as scenarios
+from nfv_sched.ops import placement
+from nfv_sched.ops.simulator import compute
+from nfv_sched.ops.simulator import network
+from nfv_sched.ops.simulator import nova_internals
+from nfv_sched.ops.simulator import restore_servers
+from nfv_sched.ops.simulator import servers as simulated
+from nfv_sched.ops.simulator import state as states
+from nfv_sched.ops.snapshot import database
+from nfv_sched.ops.snapshot import snapshot
+
+_STATES = {status: state for state, status
+           in restore_servers.STATUSES.items()} | {
+               simulated.REFUSED: restore_servers.ERROR}
+
+
+def cloud(state: states.State) -> snapshot.Cloud:
+    """The snapshot of a simulated cloud.
+
+    :param state: the cloud, while its configuration is set
+    """
+    # As the ledger service would after the last step.
+    state.network.refresh(state.owners())
+    loads = state.loads()
+    groups = {member: _group_uuid(state, name)
+              for name, members in state.groups.items() for member in members}
+    servers = {server.uuid for server in state.servers.values()
+               if server.status != simulated.DELETED}
+    return snapshot.Cloud(
+        taken=timeutils.utcnow().strftime('%Y-%m-%dT%H:%M:%SZ'),
+        source=state.scenario.path, nova=database.release('nova'),
+        nfv_sched=database.release('nfv-sched'),
+        options=database.options(nova_internals.CONF),
+        hosts=tuple(_host(state, host, loads[name])
+                    for name, host in state.hosts.items()),
+        servers=tuple(_server(state, server, groups.get(server.name))
+                      for server in state.servers.values()
+                      if server.status != simulated.DELETED),
+        flavors=tuple(map(_flavor, state.flavors.values())),
+        aggregates=state.scenario.cloud.aggregates,
+        groups=tuple(_group(state, name, group) for name, group
+                     in state.scenario.server_groups.items()),
+        moves=tuple(_moves(state)),
+        consumers={uuid: _amounts(found) for uuid, found
+                   in state.placement.allocations.items()
+                   if uuid not in servers},
+        network_agents=_agents(state),
+        network_services=state.scenario.cloud.network_services,
+        networks=tuple(_networks(state.scenario)),
+        **_names(state.placement))
+
+
+# Hosts
+
+
+def _host(state: states.State, host: compute.ComputeHost,
+          load: network.HostLoad) -> snapshot.Host:
+    node, before = host.node, host.record
+    used = load.usage
+    return snapshot.Host(
+        name=host.name, hypervisor=node.hypervisor_hostname, uuid=node.uuid,
+        cell=before.cell, enabled=before.enabled, mapped=before.mapped,
+        disabled_reason=before.disabled_reason, up=not host.down,
+        zone=before.zone, aggregates=before.aggregates,
+        hypervisor_type=node.hypervisor_type,
+        hypervisor_version=node.hypervisor_version,
+        supported=tuple(tuple(each.to_list())
+                        for each in node.supported_hv_specs),
+        cpu_info=node.cpu_info, stats=dict(node.stats), vcpus=node.vcpus,
+        vcpus_used=node.vcpus_used, memory=node.memory_mb,
+        memory_used=node.memory_mb_used, disk=node.local_gb,
+        disk_used=node.local_gb_used,
+        disk_available_least=node.disk_available_least,
+        cpu_ratio=node.cpu_allocation_ratio,
+        memory_ratio=node.ram_allocation_ratio,
+        disk_ratio=node.disk_allocation_ratio,
+        nodes=None if node.numa_topology is None else tuple(
+            host_node(cell) for cell in host.topology().cells),
+        devices=tuple(_devices(host)),
+        providers=tuple(_provider(provider) for provider
+                        in state.placement.tree(host.uuid)),
+        network=snapshot.HostNetwork(
+            vswitch_ports=used.vswitch_ports, security_rules=used.rules,
+            dhcp_servers=network.dhcp_servers(state.scenario, load),
+            routers=used.routers))
+
+
+def host_node(cell: objects.NUMACell) -> snapshot.Node:
+    """Return a NUMA node of a host with its usage."""
+    cores = tuple(map(frozenset, cell.siblings))
+    return snapshot.Node(
+        number=cell.id, socket=cell.socket, shared=frozenset(cell.cpuset),
+        dedicated=frozenset(cell.pcpuset), pinned=frozenset(cell.pinned_cpus),
+        siblings=cores if any(len(core) > 1 for core in cores) else (),
+        memory=cell.memory, memory_used=cell.memory_usage,
+        shared_used=cell.cpu_usage,
+        pages=tuple(snapshot.Pages(
+            size=page.size_kb, total=page.total, used=page.used,
+            reserved=page.reserved) for page in cell.mempages),
+        physnets=frozenset(cell.network_metadata.physnets),
+        tunneled=cell.network_metadata.tunneled)
+
+
+def _devices(host: compute.ComputeHost) -> Iterator[snapshot.Device]:
+    """The devices, in the order in which free ones are given away."""
+    if not host.record.devices:
+        return
+    for device, tags in host.pci_tracker.in_order():
+        yield snapshot.Device(
+            address=device.address, vendor=device.vendor_id,
+            product=device.product_id, kind=device.dev_type,
+            node=device.numa_node, status=device.status,
+            parent=device.parent_addr, server=device.instance_uuid,
+            request=device.request_id, tags=tags)
+
+
+def _provider(provider: placement.Provider) -> snapshot.Provider:
+    return snapshot.Provider(
+        uuid=provider.uuid, name=provider.name, parent=provider.parent,
+        inventories={
+            name: snapshot.Inventory(
+                total=found.total, reserved=found.reserved,
+                ratio=found.ratio, min_unit=found.min_unit,
+                max_unit=found.most, step_size=found.step_size,
+                used=provider.used.get(name, 0))
+            for name, found in provider.inventories.items()},
+        traits=frozenset(provider.traits),
+        aggregates=frozenset(provider.aggregates))
+
+
+# Servers
+
+
+def _server(state: states.State, server: simulated.SimulatedServer,
+            group: str | None) -> snapshot.Server:
+    instance, spec = server.instance, server.spec
+    on_host = server.host is not None
+    topology = instance.numa_topology if on_host else None
+    claimed = server.claimed
+    hints = spec.scheduler_hints if spec is not None else None
+    return snapshot.Server(
+        uuid=server.uuid, name=server.name,
+        host=server.host.name if on_host else None,
+        cell=server.cell or '', project=server.project,
+        state=_STATES.get(server.status, server.status.lower()),
+        fault=server.reason, flavor=_flavor(instance.flavor),
+        image=server.image, nodes=guest_nodes(topology),
+        emulator_threads=topology and topology.emulator_threads_policy,
+        devices=tuple(device.address for device in claimed.devices)
+        if claimed is not None else (),
+        pci_requests=_stored_requests(instance.pci_requests),
+        ports=tuple(_ports(server.ports)),
+        group=group, zone=spec and spec.availability_zone,
+        hints={name: tuple(values)
+               for name, values in (hints or {}).items()},
+        allocations=_amounts(
+            state.placement.allocations.get(server.uuid, {})))
+
+
+def _stored_requests(
+    found: objects.InstancePCIRequests,
+) -> tuple[snapshot.PCIRequest, ...]:
+    return tuple(snapshot.PCIRequest(
+        id=request.request_id, count=request.count, alias=request.alias_name,
+        specs=tuple({
+            name: value for name, value in tags.items()
+            if name not in snapshot.ALLOCATED_TAGS} for tags in request.spec),
+        numa_policy=request.numa_policy, port=request.requester_id)
+        for request in found.requests)
+
+
+def _amounts(found: Mapping[str, Mapping[str, int]],
+             ) -> dict[str, dict[str, int]]:
+    return {provider: dict(amounts) for provider, amounts in found.items()}
+
+
+def _moves(state: states.State) -> Iterator[snapshot.Migration]:
+    """The moves that are not confirmed yet."""
+    for server in state.servers.values():
+        pending = server.pending
+        if pending is not None:
+            resized = pending.flavor_name != server.flavor_name
+            yield snapshot.Migration(
+                uuid=pending.migration, server=server.uuid,
+                kind='resize' if resized else 'migration',
+                status='finished', source=pending.source.name,
+                target=server.host.name,
+                before=guest_nodes(pending.claimed.topology),
+                after=guest_nodes(server.instance.numa_topology))
+
+
+def guest_nodes(
+    topology: objects.InstanceNUMATopology | None,
+) -> tuple[snapshot.GuestNode, ...] | None:
+    """Return the NUMA nodes of a server; None if it has none."""
+    if topology is None:
+        return None
+    return tuple(_guest_node(cell) for cell in topology.cells)
+
+
+def _guest_node(cell: objects.InstanceNUMACell) -> snapshot.GuestNode:
+    return snapshot.GuestNode(
+        host_node=cell.id, shared=frozenset(cell.cpuset),
+        dedicated=frozenset(cell.pcpuset), pins=dict(cell.cpu_pinning or {}),
+        memory=cell.memory, page_size=cell.pagesize,
+        cpu_policy=cell.cpu_policy, thread_policy=cell.cpu_thread_policy,
+        reserved=frozenset(cell.cpuset_reserved or ()))
+
+
+def _ports(ports: Iterable[network.SimulatedPort]) -> Iterator[snapshot.Port]:
+    for port in ports:
+        yield snapshot.Port(
+            id=port.id, network=port.network.id,
+            vnic_type=port.network.vnic_type or scenarios.NORMAL,
+            physnet=port.network.physnet,
+            rules=sum(group.rules for group in port.security_groups))
+
+
+def _names(service: placement.Placement) -> dict[str, frozenset[str] | None]:
+    """Return what Placement knows by name, as fields of a snapshot."""
+    providers = service.providers.values()
+    return {
+        'traits': service.traits and service.traits.union(
+            *(provider.traits for provider in providers)),
+        'resource_classes': service.classes and service.classes.union(
+            *(provider.inventories for provider in providers))}
+
+
+def _networks(scenario: scenarios.Scenario) -> Iterator[snapshot.Network]:
+    """Yield each network once, though each of its vNIC types is another."""
+    of_uuid: dict[str, list[snapshot.Network]] = {
+        each.id: [each] for each in scenario.cloud.networks or ()}
+    for each in scenario.networks.values():
+        same = of_uuid.setdefault(each.id, [])
+        if each not in same:
+            same.append(each)
+    for first, *rest in of_uuid.values():
+        yield dataclasses.replace(
+            first, vnic_type=None, numa_policy=None) if rest else first
+
+
+def _flavor(flavor: objects.Flavor) -> snapshot.Flavor:
+    return snapshot.Flavor(
+        name=flavor.name, id=flavor.flavorid, vcpus=flavor.vcpus,
+        memory=flavor.memory_mb, disk=flavor.root_gb,
+        ephemeral=flavor.ephemeral_gb, swap=flavor.swap,
+        extra_specs=dict(flavor.extra_specs))
+
+
+# Server groups
+
+
+def _group_uuid(state: states.State, name: str) -> str:
+    return state.scenario.server_groups[name].uuid
+
+
+def _group(state: states.State, name: str,
+           group: snapshot.Group) -> snapshot.Group:
+    return dataclasses.replace(group, members=tuple([
+        state.servers[member].uuid for member in state.groups.get(name, ())
+        if state.servers[member].status != simulated.DELETED]))
+
+
+# Agents of Neutron
+
+
+def _agents(
+    state: states.State,
+) -> tuple[snapshot.NetworkAgent, ...] | None:
+    """Return the agents; those of hosts that are down do not report."""
+    agents = state.scenario.cloud.network_agents
+    down = {host.name for host in state.hosts.values() if host.down}
+    return agents and tuple([
+        dataclasses.replace(agent, alive=False) if agent.host in down
+        else agent for agent in agents])

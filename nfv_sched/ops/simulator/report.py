@@ -1,0 +1,539 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""The result of a simulation as tables, and as one document.
+
+Tables have text in every cell; the document, for JSON and YAML, has numbers,
+lists and nulls.  Nothing here prints.
+"""
+
+from collections.abc import Iterable, Sequence
+import dataclasses
+import math
+import typing as ty
+
+from nfv_sched.ledger import names as ledger_names
+from nfv_sched.ops.cloud_file import scenario as scenarios
+from nfv_sched.ops.simulator import compute
+from nfv_sched.ops.simulator import network
+from nfv_sched.ops.simulator import outcome
+from nfv_sched.ops.simulator import servers as simulated
+from nfv_sched import strings
+
+#: If there are more hosts than this, tables have a row for each group.
+MANY_HOSTS = 24
+
+# Short names of kinds of PCI devices.
+_KINDS = {'type-VF': 'VF', 'type-PF': 'PF', 'type-PCI': 'standard'}
+_PAGE_NAMES = {2048: '2M', 1048576: '1G', 4: '4K'}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ReportTable:
+    """A table.
+
+    :ivar key: its name in the document and on the command line
+    :ivar title: its heading
+    :ivar columns: names of its columns
+    :ivar rows: its rows, all cells text
+    """
+
+    key: str
+    title: str
+    columns: tuple[str, ...]
+    rows: Sequence[tuple[str, ...]]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class NodeState:
+    """Resources of one host NUMA node, in all and free.
+
+    :ivar host: name of the host, or of a group
+    :ivar node: number of the NUMA node; None for PCI devices without one
+    :ivar vswitch: whether the virtual switch runs there
+    :ivar pcpus: number of dedicated CPUs
+    :ivar pcpus_free: number of free dedicated CPUs
+    :ivar shared: number of shared vCPUs that it can take
+    :ivar shared_free: how many more it can take
+    :ivar memory: memory in MiB
+    :ivar memory_free: free memory in MiB
+    :ivar pages: (page size in KiB, number of pages for guests, of free ones)
+    :ivar devices: (kind, physical network) -> (number of PCI devices, of free
+        ones)
+    :ivar places: names of the places there
+    """
+
+    host: str
+    node: int | None
+    vswitch: bool
+    pcpus: int
+    pcpus_free: int
+    shared: int
+    shared_free: int
+    memory: int
+    memory_free: int
+    pages: tuple[tuple[int, int, int], ...]
+    devices: ty.Mapping[tuple[str, str | None], tuple[int, int]] = (
+        dataclasses.field(default_factory=dict))
+    places: tuple[str, ...] = ()
+
+
+def _devices(host: compute.ComputeHost):
+    """NUMA node, or None -> its PCI devices as in ``NodeState.devices``."""
+    free = host.free_devices()
+    found: dict[int | None, dict[tuple[str, str | None],
+                                 tuple[int, int]]] = {}
+    for device in host.record.devices:
+        of_node = found.setdefault(device.node, {})
+        key = (_KINDS.get(device.kind, device.kind),
+               device.tags.get('physical_network'))
+        total, left = of_node.get(key, (0, 0))
+        of_node[key] = (total + 1, left + (device.address in free))
+    return found
+
+
+def node_states(host: compute.ComputeHost) -> list[NodeState]:
+    """The state of each NUMA node of a host.
+
+    PCI devices without NUMA information are on an additional node None.
+    """
+    states = []
+    devices = _devices(host)
+    for cell in host.topology().cells:
+        shared = int(len(cell.cpuset) * host.record.cpu_ratio)
+        states.append(NodeState(
+            host=host.name, node=cell.id,
+            vswitch=cell.id in host.switch_nodes,
+            pcpus=len(cell.pcpuset), pcpus_free=len(cell.free_pcpus),
+            shared=shared, shared_free=shared - cell.cpu_usage,
+            memory=cell.memory, memory_free=cell.avail_memory,
+            pages=tuple(
+                (page.size_kb, page.total - page.reserved,
+                 page.free)
+                for page in cell.mempages),
+            devices=devices.get(cell.id, {}),
+            places=tuple(name for name, where in host.places.items()
+                         if cell.id in where)))
+    if None in devices:
+        states.append(NodeState(host.name, None, False, 0, 0, 0, 0, 0, 0, (),
+                                devices[None]))
+    return states
+
+
+def page_name(size_kib: int) -> str:
+    """A short name of a page size: ``2M``.
+
+    :param size_kib: page size in KiB
+    """
+    return _PAGE_NAMES.get(size_kib, f'{size_kib}K')
+
+
+def cpu_list(cpus: Iterable[int]) -> str:
+    """Numbers of CPUs as text with ranges: ``4-7,12``.
+
+    :param cpus: numbers of the CPUs
+    """
+    ranges: list[list[int]] = []
+    for cpu in sorted(cpus):
+        if ranges and cpu == ranges[-1][1] + 1:
+            ranges[-1][1] = cpu
+        else:
+            ranges.append([cpu, cpu])
+    return ','.join(f'{a}' if a == b else f'{a}-{b}' for a, b in ranges)
+
+
+def _numbers(values: Iterable[int] | None) -> str:
+    return '' if values is None else ','.join(map(str, values))
+
+
+def _of(free: int, total: int) -> str:
+    return f'{free}/{total}' if total else '-'
+
+
+def _policy(wanted: str | None, got: str | None) -> str:
+    """A policy of a server and its result: ``strict: local``."""
+    wanted = wanted or 'none'
+    return f'{wanted}: {got}' if got else wanted
+
+
+def _device_list(devices: Iterable[tuple[str, int | None]]) -> str:
+    """PCI addresses by NUMA node: ``node 0: 01:00.0 01:00.1``."""
+    by_node: dict[int | None, list[str]] = {}
+    for address, node in devices:
+        by_node.setdefault(node, []).append(address.removeprefix('0000:'))
+    return '; '.join(
+        f'{"no node" if node is None else f"node {node}"}: '
+        f'{" ".join(addresses)}'
+        for node, addresses in sorted(
+            by_node.items(), key=lambda item: (item[0] is None,
+                                               item[0] or 0)))
+
+
+def _has_devices(result: outcome.SimulationResult) -> bool:
+    return any(host.devices for host in result.scenario.cloud.hosts)
+
+
+def _has_places(result: outcome.SimulationResult) -> bool:
+    return any(result.scenario.places.values())
+
+
+def _remark(server: simulated.SimulatedServer,
+            outcomes: Sequence[outcome.StepOutcome]) -> str:
+    """The remark on a server: why it was refused, and claims that failed."""
+    if not outcomes:
+        return ''
+    last = outcomes[-1]
+    text = server.reason or ''
+    if text and last.action != 'boot':
+        text = f'{last.action} refused: {text}'
+    return '; '.join((*([text] if text else []), *_notes(last)))
+
+
+def _notes(of: outcome.StepOutcome) -> tuple[str, ...]:
+    """Return the notes on an outcome that its reason does not repeat."""
+    return of.notes if of.ok or of.action != 'live_migrate' else ()
+
+
+def _by_server(result: outcome.SimulationResult) -> dict[str, list[outcome.StepOutcome]]:
+    found: dict[str, list[outcome.StepOutcome]] = {}
+    for o in result.outcomes:
+        found.setdefault(o.server, []).append(o)
+    return found
+
+
+def servers(result: outcome.SimulationResult) -> ReportTable:
+    """The table of servers, as they are in the end.
+
+    It has columns about PCI devices and places if any host has such.
+
+    :param result: the result
+    """
+    outcomes = _by_server(result)
+    devices, places = _has_devices(result), _has_places(result)
+    return ReportTable(
+        'servers', 'Servers',
+        ('Server', 'Flavor', 'Status', 'Host', 'NUMA nodes', 'Pinned CPUs',
+         'vSwitch', *(('Places',) if places else ()),
+         *(('PCI', 'PCI devices') if devices else ()), 'Remark'),
+        [(server.name, server.flavor_name, server.status,
+          server.host.name if server.host else '',
+          _numbers(server.nodes), cpu_list(server.pinned_cpus),
+          _policy(server.policy.vswitch, server.vswitch),
+          *((outcome.places_text(server.places),) if places else ()),
+          *((_policy(server.policy.pci, server.pci),
+             _device_list(server.devices)) if devices else ()),
+          _remark(server, outcomes.get(server.name, ())))
+         for server in result.servers])
+
+
+def steps(result: outcome.SimulationResult) -> ReportTable:
+    """The table of outcomes: a row for each step and server.
+
+    :param result: the result
+    """
+    devices, places = _has_devices(result), _has_places(result)
+    return ReportTable(
+        'steps', 'Steps',
+        ('Step', 'Action', 'Server', 'Result', 'From', 'To', 'NUMA nodes',
+         'vSwitch', *(('Places',) if places else ()),
+         *(('PCI', 'PCI devices') if devices else ()), 'Remark'),
+        [(str(o.step), o.action, o.server, 'done' if o.ok else 'refused',
+          o.source or '', o.host or '', _numbers(o.nodes), o.vswitch or '',
+          *((outcome.places_text(o.places),) if places else ()),
+          *((o.pci or '', _device_list(o.devices)) if devices else ()),
+          '; '.join(filter(None, (o.reason, *_notes(o)))))
+         for o in result.outcomes])
+
+
+def _pages_text(pages: Iterable[tuple[int, int, int]]) -> str:
+    return ' '.join(f'{page_name(size)} {free}/{total}'
+                    for size, total, free in pages if size > 4 and total)
+
+
+def _free_devices(state: NodeState) -> str:
+    """Free devices of a NUMA node: ``VF physnet0 3/8, PF 1/1``."""
+    return ', '.join(
+        f'{kind}{f" {network}" if network else ""} {free}/{total}'
+        for (kind, network), (total, free) in state.devices.items())
+
+
+def hosts(result: outcome.SimulationResult, full: bool = False) -> ReportTable:
+    """The table of free resources, with a row for each host NUMA node.
+
+    :param result: the result
+    :param full: whether each host has rows of its own, even if there are more
+        than ``MANY_HOSTS``; else the hosts of a group are summed up
+    """
+    devices, places = _has_devices(result), _has_places(result)
+    columns = ('Host', 'Node', 'vSwitch', *(('Places',) if places else ()),
+               'Free pCPUs', 'Free shared vCPUs', 'Free MiB', 'Free pages',
+               *(('Free PCI devices',) if devices else ()))
+    if full or len(result.hosts) <= MANY_HOSTS:
+        title = 'Left on the hosts'
+        states = [state for host in result.hosts
+                  for state in node_states(host)]
+    else:
+        title = 'Left on the hosts, summed up by group'
+        states = _summed(result)
+    return ReportTable('hosts', title, columns, [
+        (s.host, '-' if s.node is None else str(s.node),
+         'yes' if s.vswitch else '',
+         *((', '.join(s.places),) if places else ()),
+         _of(s.pcpus_free, s.pcpus), _of(s.shared_free, s.shared),
+         _of(s.memory_free, s.memory), _pages_text(s.pages),
+         *((_free_devices(s),) if devices else ()))
+        for s in states])
+
+
+def _titles(result: outcome.SimulationResult) -> dict[str, str]:
+    """Return the name of each host -> the title of hosts like it."""
+    of_group: dict[str, list[str]] = {}
+    for host in result.hosts:
+        of_group.setdefault(_group(result, host.name), []).append(host.name)
+    titles = {}
+    for names in of_group.values():
+        title = ' ... '.join(dict.fromkeys((names[0], names[-1])))
+        titles.update(dict.fromkeys(names, title))
+    return titles
+
+
+def _group(result: outcome.SimulationResult, host: str) -> str:
+    return result.scenario.alike.get(host, host)
+
+
+def _summed(result: outcome.SimulationResult) -> list[NodeState]:
+    titles = _titles(result)
+    groups: dict[tuple[str, int | None], list[NodeState]] = {}
+    for host in result.hosts:
+        for state in node_states(host):
+            groups.setdefault((titles[host.name], state.node),
+                              []).append(state)
+    return [
+        NodeState(
+            title, node, states[0].vswitch,
+            *(sum(getattr(s, name) for s in states) for name in (
+                'pcpus', 'pcpus_free', 'shared', 'shared_free', 'memory',
+                'memory_free')),
+            pages=tuple(
+                (size, sum(s.pages[i][1] for s in states),
+                 sum(s.pages[i][2] for s in states))
+                for i, (size, _, _) in enumerate(states[0].pages)),
+            devices={
+                kind: (sum(s.devices[kind][0] for s in states),
+                       sum(s.devices[kind][1] for s in states))
+                for kind in states[0].devices},
+            places=states[0].places)
+        for (title, node), states in groups.items()]
+
+
+def _span(values: Iterable[float]) -> str:
+    """Text with the lowest and highest of some numbers: ``3-7``, or ``3``."""
+    texts = ['unlimited' if math.isinf(value) else f'{value:.0f}'
+             for value in sorted(set(values))]
+    return '-'.join(dict.fromkeys([texts[0], texts[-1]]))
+
+
+def _known(values: Iterable[int | None]) -> str:
+    known = [value for value in values if value is not None]
+    return _span(known) if known else '-'
+
+
+def has_network(result: outcome.SimulationResult) -> bool:
+    """Whether the cloud has anything to do with the network load.
+
+    :param result: the result
+    """
+    return network.is_told(result.scenario)
+
+
+def network_loads(result: outcome.SimulationResult, full: bool = False) -> ReportTable:
+    """The table of the network load, with a row for each host.
+
+    :param result: the result
+    :param full: whether each host has a row, even if there are more than
+        ``MANY_HOSTS``; else the hosts of a group share one, with the lowest
+        and highest numbers
+    """
+    title = 'The network on the hosts'
+    groups: dict[str, list[network.HostLoad]] = {}
+    if full or len(result.hosts) <= MANY_HOSTS:
+        groups = {host.name: [result.loads[host.name]]
+                  for host in result.hosts}
+    else:
+        title += ', least to most of each group'
+        titles = _titles(result)
+        for host in result.hosts:
+            groups.setdefault(titles[host.name], []).append(
+                result.loads[host.name])
+    claims = any(load.claimed is not None for load in result.loads.values())
+    rows = []
+    for name, loads in groups.items():
+        row = [
+            name,
+            f'{_span(load.ports for load in loads)} of '
+            f'{_span(load.limits.vswitch_ports_per_node for load in loads)}',
+            _span(load.usage.guest_ports for load in loads),
+            f'{_span(load.usage.rules for load in loads)} of '
+            f'{_span(load.limits.security_rules_per_node for load in loads)}',
+            _known(network.dhcp_servers(result.scenario, load)
+                   for load in loads),
+            _span(load.usage.routers for load in loads)]
+        if claims:
+            row += [_known(_claimed(load, resource_class) for load in loads)
+                    for resource_class in (
+                        ledger_names.PORTS, ledger_names.RULES)]
+        rows.append(tuple(row))
+    return ReportTable(
+        'network', title,
+        ('Host', 'vSwitch ports', 'of guests', 'Rules', 'DHCP servers',
+         'Routers', *(('Claimed ports', 'Claimed rules') if claims else ())),
+        rows)
+
+
+def _claimed(load: network.HostLoad, resource_class: str) -> int | None:
+    if load.claimed is None:
+        return None
+    return load.claimed.get(resource_class, 0)
+
+
+def _network_document(name: str, load: network.HostLoad,
+                      scenario: scenarios.Scenario) -> dict:
+    def limit(value: float) -> int | None:
+        return None if math.isinf(value) else math.floor(value)
+
+    return {
+        'host': name,
+        'vswitch_ports': load.ports,
+        'vswitch_ports_limit': limit(load.limits.vswitch_ports_per_node),
+        'physical_ports': load.limits.vswitch_physical_ports,
+        'guest_ports': load.usage.guest_ports,
+        'dhcp_ports': load.usage.dhcp_ports,
+        'router_ports': load.usage.router_ports,
+        'other_ports': load.usage.other_ports,
+        'sriov_ports': load.usage.sriov_ports,
+        'security_rules': load.usage.rules,
+        'security_rules_limit': limit(load.limits.security_rules_per_node),
+        'dhcp_servers': network.dhcp_servers(scenario, load),
+        'routers': load.usage.routers,
+        'claimed_ports': _claimed(load, ledger_names.PORTS),
+        'claimed_rules': _claimed(load, ledger_names.RULES),
+    }
+
+
+def _server_document(server: simulated.SimulatedServer,
+                     outcomes: Sequence[outcome.StepOutcome]) -> dict:
+    pinning = []
+    if server.nodes is not None:
+        pinning = [
+            {str(vcpu): cpu for vcpu, cpu in
+             sorted((cell.cpu_pinning or {}).items())}
+            for cell in server.instance.numa_topology.cells]
+    return {
+        'name': server.name,
+        'flavor': server.flavor_name,
+        'status': server.status,
+        'host': server.host.name if server.host else None,
+        'numa_nodes': None if server.nodes is None else list(server.nodes),
+        'pinned_cpus': cpu_list(server.pinned_cpus),
+        'pinning': pinning,
+        'cores': server.cores,
+        'shared_vcpus': [{'vcpus': cpu_list(vcpus), 'cpus': cpu_list(cpus)}
+                         for vcpus, cpus in server.floating],
+        'vswitch_policy': server.policy.vswitch,
+        'vswitch': server.vswitch,
+        'places': server.places,
+        'pci_policy': server.policy.pci,
+        'pci': server.pci,
+        'pci_devices': [{'address': address, 'numa_node': node}
+                        for address, node in server.devices],
+        'reason': server.reason,
+        'notes': list(outcomes[-1].notes) if outcomes else [],
+    }
+
+
+def _host_document(host: compute.ComputeHost,
+                   result: outcome.SimulationResult) -> dict:
+    provider = result.placement.providers[host.uuid]
+    return {
+        'name': host.name,
+        'group': _group(result, host.name),
+        'down': host.down,
+        'servers': sorted(s.name for s in result.servers if s.host is host),
+        'placement_free': {name: provider.free(name)
+                           for name in sorted(provider.inventories)},
+        'numa_nodes': [{
+            'node': state.node,
+            'vswitch': state.vswitch,
+            'places': list(state.places),
+            'pcpus': state.pcpus,
+            'pcpus_free': state.pcpus_free,
+            'shared_vcpus': state.shared,
+            'shared_vcpus_free': state.shared_free,
+            'memory_mib': state.memory,
+            'memory_mib_free': state.memory_free,
+            'pages': [{'size_kib': size, 'total': total, 'free': free}
+                      for size, total, free in state.pages],
+            'pci_devices': [
+                {'type': kind, 'physical_network': network, 'total': total,
+                 'free': free}
+                for (kind, network), (total, free) in state.devices.items()],
+        } for state in node_states(host)],
+    }
+
+
+def document(result: outcome.SimulationResult,
+             keys: Iterable[str]) -> dict[str, ty.Any]:
+    """The result as one document, for JSON and YAML.
+
+    :param result: the result
+    :param keys: those of servers, hosts, network and steps to put in
+    """
+    outcomes = _by_server(result)
+    doc: dict[str, ty.Any] = {
+        'file': result.scenario.path,
+        'seconds': round(result.seconds, 3),
+        'expectations': {'checked': result.checks,
+                         'failed': list(result.failures)},
+    }
+    if 'servers' in keys:
+        doc['servers'] = [
+            _server_document(server, outcomes.get(server.name, ()))
+            for server in result.servers]
+    if 'hosts' in keys:
+        doc['hosts'] = [_host_document(host, result)
+                        for host in result.hosts]
+    if 'network' in keys:
+        doc['network'] = [_network_document(name, load, result.scenario)
+                          for name, load in result.loads.items()]
+    if 'steps' in keys:
+        doc['steps'] = [
+            {**dataclasses.asdict(o),
+             'nodes': None if o.nodes is None else list(o.nodes),
+             'devices': [list(device) for device in o.devices],
+             'notes': list(o.notes)} for o in result.outcomes]
+    return doc
+
+
+def summary(result: outcome.SimulationResult) -> str:
+    """One line of text: hosts, servers, outcomes, seconds, expectations.
+
+    :param result: the result
+    """
+    done = sum(1 for o in result.outcomes if o.ok)
+    refused = len(result.outcomes) - done
+    text = (f'{strings.count(len(result.hosts), "host")}, '
+            f'{strings.count(len(result.servers), "server")}: '
+            f'{done} done, {refused} refused, in {result.seconds:.1f} s')
+    if result.checks:
+        met = result.checks - len(result.failures)
+        text += f'; {met} of {result.checks} expectations met'
+    return text

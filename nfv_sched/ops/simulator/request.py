@@ -1,0 +1,374 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Make instances and requests as the Nova API and nova-conductor do.
+
+As in Nova, the scheduler and the claim of a boot get the NUMA topology that
+the API has made; the claim of a move gets one made anew from the flavor; the
+claim of an unshelve gets the one that the server had last.
+"""
+
+from collections.abc import Mapping, Sequence
+import dataclasses
+import itertools
+import typing as ty
+
+from nova import exception
+from nova import objects
+
+from nfv_sched.nova import flavors
+from nfv_sched.ops.cloud_file import actions
+from nfv_sched.ops.cloud_file import scenario
+from nfv_sched.ops.simulator import network
+from nfv_sched.ops.simulator import nova_internals
+from nfv_sched.ops.simulator import servers
+from nfv_sched.ops.simulator import state as states
+
+
+def constraints(flavor: objects.Flavor, image_meta: objects.ImageMeta):
+    """The NUMA topology that the API makes of flavor and image.
+
+    :param image_meta: the image
+    :returns: ``nova.objects.InstanceNUMATopology`` or None
+    :raises Refused: if the API refuses them
+    """
+    reason = flavors.unreadable(flavor.extra_specs)
+    if reason is not None:
+        raise servers.Refused(f'the flavor cannot be read: {reason}')
+    try:
+        return nova_internals.numa_get_constraints(flavor, image_meta)
+    except (exception.NovaException, ArithmeticError, ValueError) as e:
+        raise servers.Refused(f'the Nova API refuses the flavor: {e}')
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class BootRequest:
+    """What a boot asks for.
+
+    :ivar flavor: the flavor
+    :ivar image: the image
+    :ivar image_texts: its properties as they were given
+    :ivar ports: the network of each port, and its security groups
+    :ivar security_groups: names of the security groups of ports that Nova
+        makes; empty for the default group of the project
+    :ivar host: the only host to consider; the filters run
+    :ivar force: host that is forced; the filters do not run
+    :ivar ignore_hosts: hosts that are not considered
+    :ivar zone: availability zone of the hosts to consider
+    :ivar stored: whether Nova has stored the request: the API does not look
+        at its availability zone again
+    :ivar group: name of the server group
+    :ivar hints: scheduler hints other than that of the group
+    :ivar project: UUID of the project
+    :ivar on_volume: whether the root disk is on a volume
+    :ivar count: how many servers one request makes
+    """
+
+    flavor: objects.Flavor
+    image: objects.ImageMeta
+    image_texts: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    ports: tuple[scenario.Plug, ...] = ()
+    security_groups: tuple[str, ...] = ()
+    host: str | None = None
+    force: str | None = None
+    ignore_hosts: tuple[str, ...] = ()
+    zone: str | None = None
+    stored: bool = False
+    group: str | None = None
+    hints: Mapping[str, Sequence[str]] = dataclasses.field(
+        default_factory=dict)
+    project: str = nova_internals.PROJECT
+    on_volume: bool = False
+    count: int = 1
+
+
+def wanted(state: states.State, step: actions.Boot) -> BootRequest:
+    """What a step that boots servers asks for.
+
+    :param step: the step
+    """
+    return BootRequest(
+        flavor=state.flavors[step.flavor],
+        image=(state.images[step.image] if step.image else
+               nova_internals.image_meta({})),
+        image_texts=(state.image_texts(step.image) if step.image else {}),
+        ports=plugs(state, step.networks, step.security_groups),
+        security_groups=step.security_groups, host=step.host,
+        force=step.force, ignore_hosts=step.ignore_hosts,
+        zone=step.availability_zone, group=step.group,
+        count=len(step.targets) if step.multi_create else 1)
+
+
+def create(state: states.State, server: servers.SimulatedServer, wanted: BootRequest,
+           first: servers.SimulatedServer | None = None) -> None:
+    """Make instance and request of a server, as the API does for a boot.
+
+    :param server: the server; its ``instance`` and ``spec`` are set
+    :param first: the first server of the same request; all have the same IDs
+        of PCI requests
+    :raises Refused: if the API refuses flavor or image
+    """
+    server.image_meta = wanted.image
+    server.image = wanted.image_texts
+    server.ports = requested_ports(
+        state, server.name, wanted.ports, wanted.security_groups,
+        server.project)
+    server.instance = new_instance(state, server, wanted.flavor)
+    properties: dict[str, ty.Any] = {
+        'ignore_hosts': list(wanted.ignore_hosts) or None,
+        'force_hosts': [wanted.force] if wanted.force else None}
+    if wanted.hints:
+        properties['scheduler_hints'] = {
+            name: list(values) for name, values in wanted.hints.items()}
+    server.spec = spec = describe(
+        state, server, properties, _zone(state, wanted),
+        state.network.requested_groups(wanted.security_groups),
+        (first or server).name)
+    spec.num_instances = wanted.count
+    spec.is_bfv = wanted.on_volume
+    if wanted.group:
+        spec.instance_group = server_group(state, wanted.group)
+        spec.instance_group.members.append(server.uuid)
+        state.groups.setdefault(wanted.group, []).append(server.name)
+
+
+def _zone(state: states.State, wanted: BootRequest) -> str | None:
+    """The availability zone of a request, as the API has it.
+
+    :raises Refused: if there is none of this name
+    """
+    if wanted.stored:
+        return wanted.zone
+    zone = wanted.zone or nova_internals.CONF.default_schedule_zone
+    if zone and not wanted.force:
+        zones = scenario.zones_of(state.scenario.cloud.aggregates)
+        default = nova_internals.CONF.default_availability_zone
+        if not any(zones.get(name, default) == zone
+                   for name, host in state.hosts.items()
+                   if host.record.enabled):
+            raise servers.Refused(f'there is no availability zone {zone!r}')
+    return zone
+
+
+def new_instance(state: states.State, server: servers.SimulatedServer,
+                 flavor: objects.Flavor) -> objects.Instance:
+    """The instance of a server, without resources.
+
+    :param server: the server, with its ports
+    :param flavor: its flavor
+    """
+    return objects.Instance(
+        id=len(state.servers), uuid=server.uuid,
+        display_name=server.name, project_id=server.project,
+        user_id=state.context.user_id, host=None, node=None,
+        flavor=flavor, old_flavor=None, new_flavor=None,
+        system_metadata={}, numa_topology=None, availability_zone=None,
+        pci_requests=objects.InstancePCIRequests(
+            instance_uuid=server.uuid, requests=[]),
+        resources=None, migration_context=None,
+        pci_devices=objects.PciDeviceList(objects=[]),
+        info_cache=objects.InstanceInfoCache(
+            instance_uuid=server.uuid, network_info=nova_internals.network_info(
+                port.to_nova() for port in server.ports)))
+
+
+def describe(state: states.State, server: servers.SimulatedServer,
+             properties: Mapping[str, ty.Any], zone: str | None,
+             security_groups: Sequence[str],
+             name: str) -> objects.RequestSpec:
+    """The request for a server, as the API makes it.
+
+    :param server: the server; its ``instance`` gets the NUMA topology and the
+        PCI requests that the API makes of flavor, image and ports
+    :param properties: filter properties: hosts and hints that are asked for
+    :param zone: availability zone that is asked for
+    :param security_groups: UUIDs, or ``default``
+    :param name: a name from which the IDs of the PCI requests are made
+    :raises Refused: if the API refuses flavor or image
+    """
+    instance = server.instance
+    flavor, image_meta = instance.flavor, server.image_meta
+    topology = constraints(flavor, image_meta)
+    instance.numa_topology = topology
+    ports = [port.to_nova() for port in server.ports]
+    try:
+        requests, metadata, requested = nova_internals.resource_requests(
+            state.context, flavor, image_meta, ports,
+            lambda number: scenario.stable_uuid(
+                'pci request', f'{name}/{number}'))
+    except exception.PciRequestAliasNotDefined as e:
+        raise servers.UnknownAliasError(
+            f'the Nova API refuses the flavor: {e}', e.kwargs['alias'])
+    except (exception.NovaException, ValueError) as e:
+        raise servers.Refused(f'the Nova API refuses the flavor: {e}')
+    requests.instance_uuid = server.uuid
+    instance.pci_requests = requests
+    spec = objects.RequestSpec.from_components(
+        state.context, server.uuid, image_meta, flavor, topology,
+        requests.obj_clone(), properties, None, zone,
+        security_groups=nova_internals.security_groups(security_groups),
+        project_id=server.project)
+    spec.requested_networks = requested
+    spec.is_bfv = False
+    if ports:
+        spec.network_metadata = metadata
+    return spec
+
+
+def stored(server: servers.SimulatedServer) -> objects.RequestSpec:
+    """A copy of the request that Nova has stored for a server.
+
+    :raises Refused: if it cannot be worked out for a server of a snapshot
+    """
+    if server.spec is None:
+        raise servers.Refused(server.unknown or '')
+    return server.spec.obj_clone()
+
+
+def plugs(
+    state: states.State, networks: Sequence[str],
+    security_groups: tuple[str, ...],
+) -> tuple[scenario.Plug, ...]:
+    """The network of each port, and its security groups.
+
+    :param networks: names of the networks
+    :param security_groups: names of security groups; empty for the default
+        one
+    """
+    groups = state.network.security_groups(security_groups)
+    return tuple((state.scenario.networks[name], groups) for name in networks)
+
+
+def ports_of(
+    name: str,
+    plugs: Sequence[scenario.Plug],
+    others: Sequence[network.SimulatedPort] = (),
+) -> list[network.SimulatedPort]:
+    """New ports of a server.
+
+    :param name: a name from which their UUIDs are made
+    :param plugs: see :func:`plugs`
+    :param others: the ports that the server has
+    """
+    taken = {port.id for port in others}
+    ids = (uuid for number in itertools.count() if (
+        uuid := scenario.stable_uuid('port', f'{name}/{number}')) not in taken)
+    return [network.SimulatedPort(next(ids), of_port, groups)
+            for of_port, groups in plugs]
+
+
+def requested_ports(
+    state: states.State, name: str,
+    plugs: Sequence[scenario.Plug],
+    security_groups: tuple[str, ...], project: str,
+) -> list[network.SimulatedPort]:
+    """Return the ports of a new server; the cloud gets those that exist.
+
+    :param name: a name from which their UUIDs are made
+    """
+    # Nova gives all ports that it makes the security groups of the request. A
+    # port with others exists before.
+    groups = state.network.security_groups(security_groups)
+    ports = [dataclasses.replace(port, exists=port.security_groups != groups)
+             for port in ports_of(name, plugs)]
+    state.network.add_unbound(ports, project)
+    return ports
+
+
+def resized_requests(flavor: objects.Flavor, server: servers.SimulatedServer):
+    """The PCI requests of a resize, as the API makes them.
+
+    :param flavor: the new flavor
+    :raises Refused: if the API refuses the flavor
+    """
+    try:
+        requests = nova_internals.move_requests(flavor, server.instance)
+        for number, request in enumerate(requests.requests):
+            if request.source == request.FLAVOR_ALIAS:
+                request.request_id = scenario.stable_uuid(
+                    'pci request', f'{server.name}/{flavor.name}/'
+                                   f'{number}')
+        return requests
+    except exception.NovaException as e:
+        raise servers.Refused(f'the Nova API refuses the flavor: {e}')
+
+
+def server_group(state: states.State, name: str) -> objects.InstanceGroup:
+    """A server group with its present members and their hosts.
+
+    :param name: name of the group
+    """
+    group = state.scenario.server_groups[name]
+    members = [state.servers[member]
+               for member in state.groups.get(name, ())
+               if state.servers[member].status != servers.DELETED]
+    rules = {name: value for name, value in group.rules.items()
+             if name == 'max_server_per_host' and value.isdigit()}
+    return objects.InstanceGroup(
+        id=1, uuid=group.uuid, name=name,
+        project_id=state.context.project_id,
+        user_id=state.context.user_id,
+        policy=group.policy, policies=[group.policy], _rules=rules,
+        members=[member.uuid for member in members],
+        hosts=sorted({member.host.name for member in members
+                      if member.host is not None}))
+
+
+def renew_group(state: states.State, server: servers.SimulatedServer,
+                spec: objects.RequestSpec) -> None:
+    """Set the server group of a request to its present members.
+
+    :param spec: its request; changed if the server is in a group
+    """
+    for name, members in state.groups.items():
+        if server.name in members:
+            spec.instance_group = server_group(state, name)
+
+
+def set_destination(state: states.State, spec: objects.RequestSpec,
+                    host: str | None, cell: str | None = None) -> None:
+    """Set the destination that a request asks for.
+
+    Its availability zone is heeded by a request filter of Nova.
+
+    :param spec: the request; changed
+    :param host: name of the only host to consider; None for any
+    :param cell: name of the only cell to consider, as a server stays in its
+        own; None for any
+    """
+    wanted = objects.Destination()
+    if cell is not None:
+        wanted.cell = state.manager.cell(cell)
+    if host is not None:
+        wanted.host = host
+        wanted.node = state.hosts[host].node.hypervisor_hostname
+    spec.requested_destination = wanted
+
+
+def of_move(state: states.State, server: servers.SimulatedServer, host: str | None,
+            ignore: Sequence[str]) -> objects.RequestSpec:
+    """The request of a move, made from the one that Nova has stored.
+
+    :param host: name of the only host to consider; None for any
+    :param ignore: names of hosts that are not considered
+    :raises Refused: if what Nova has stored cannot be worked out
+    """
+    spec = stored(server)
+    spec.reset_forced_destinations()
+    spec.ignore_hosts = list(ignore)
+    set_destination(state, spec, host, server.cell)
+    spec.ensure_network_information(server.instance)
+    # Placement is only asked for the PCI devices of aliases.
+    spec.requested_resources = []
+    spec.generate_request_groups_from_pci_requests()
+    renew_group(state, server, spec)
+    return spec

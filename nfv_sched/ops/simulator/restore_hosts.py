@@ -1,0 +1,338 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The hosts of a snapshot as simulated hosts, with all that is used there."""
+
+from collections.abc import Iterable, Iterator, Mapping
+import dataclasses
+import functools
+import typing as ty
+
+from nova import exception
+from nova import objects
+from nova.objects import fields
+
+from nfv_sched.ops.cloud_file import problems
+from nfv_sched.ops.cloud_file import scenario as scenarios
+from nfv_sched.ops import placement
+from nfv_sched.ops.simulator import compute
+from nfv_sched.ops.simulator import nova_internals
+from nfv_sched.ops.snapshot import occupied
+from nfv_sched.ops.snapshot import snapshot
+
+# Tags that Nova works out itself, or keeps with the device.
+_OWN_TAGS = ('address', 'dev_type')
+_KEPT_TAGS = ('rp_uuid', 'parent_ifname')
+# Of the stats, what Nova's scheduler reads.
+_NUMBERS = ('num_instances', 'io_workload', 'failed_builds')
+_UNDERSCORES = str.maketrans(':.', '__')
+_Kind = tuple[str, str, str]
+
+
+def hosts(scenario: scenarios.Scenario) -> Iterator[
+        tuple[compute.ComputeHost, list[placement.Provider]]]:
+    """The hosts of a cloud, each with its resource providers.
+
+    What Placement has of a host that was not read from there is worked out
+    from its compute node.
+
+    :raises InputError: if the record of a host is one that Nova cannot have,
+        or Nova cannot report its PCI devices
+    """
+    cloud = scenario.cloud
+    aggregates = scenarios.aggregates_by_host(cloud.aggregates)
+    without_placement = not any(host.providers for host in cloud.hosts)
+    # Else a host without provider is one that Placement does not know.
+    unread = cloud.unread(snapshot.MissingKind.PROVIDERS)
+    totals = functools.cache(lambda: occupied.totals(cloud))
+    factory = _Factory(scenario)
+    for number, record in enumerate(scenarios.hosts_of(cloud), 1):
+        wrong = list(_problems(record))
+        if wrong:
+            raise problems.InputError(
+                [f'host {record.name}: {text}' for text in wrong])
+        host = factory.host(number, record)
+        if scenario.new_hosts:
+            try:
+                providers = [*_providers(record), *host.report_devices()]
+            except exception.NovaException as e:
+                raise problems.InputError(
+                    [f'{scenario.path}: host {host.name}: {e}'])
+        elif record.providers:
+            providers = list(_providers(record))
+        elif without_placement or record.uuid in unread:
+            root = host.provider(
+                occupied.reserved_memory(
+                    record, totals()[record.name].memory),
+                aggregates.get(record.name, set()))
+            providers = [root, *_devices_in_placement(host)]
+        else:
+            providers = [placement.Provider(host.uuid, record.hypervisor, {},
+                                            set())]
+        yield host, providers
+
+
+def _problems(host: snapshot.Host) -> Iterator[str]:
+    """What is recorded of a host and cannot come from Nova or Placement."""
+    for name in _NUMBERS:
+        value = host.stats.get(name, '0')
+        if not str(value).lstrip('-').isdigit():
+            yield f'{name} of its stats is no number: {value!r}'
+    for spec in host.supported:
+        if len(spec) < 3:
+            yield f'what it can run is no triple: {", ".join(spec)}'
+    for device in host.devices:
+        for value, known in ((device.kind, fields.PciDeviceType.ALL),
+                             (device.status, fields.PciDeviceStatus.ALL)):
+            if value not in known:
+                yield f'PCI device {device.address}: {value!r} is not known'
+    for provider in host.providers:
+        for name, inventory in provider.inventories.items():
+            if inventory.step_size < 1:
+                yield f'{name} in steps of {inventory.step_size}'
+
+
+class _Factory:
+    """Makes simulated hosts of the hosts of a cloud."""
+
+    def __init__(self, scenario: scenarios.Scenario):
+        self._scenario = scenario
+        self._names = scenarios.label_names(scenario.cloud)
+        options = scenario.cloud.options.get('DEFAULT', {})
+        self._ratios = {of: _ratio(options, of)
+                        for of in ('cpu', 'ram', 'disk')}
+        self._tags = ({} if scenario.new_hosts
+                      else _common_tags(scenario.cloud))
+        # Hosts of a cloud file share NUMA nodes, which take time to convert.
+        self._topologies: dict[int, str] = {}
+
+    def host(self, number: int, record: snapshot.Host) -> compute.ComputeHost:
+        """Make a host.
+
+        :param number: of its compute node in the database
+        """
+        ratios = self._ratios
+        record = dataclasses.replace(
+            record, cell=record.cell or scenarios.CELL,
+            cpu_ratio=record.cpu_ratio or ratios['cpu'],
+            memory_ratio=record.memory_ratio or ratios['ram'],
+            disk_ratio=record.disk_ratio or ratios['disk'])
+        node = compute.compute_node(number, record, self._topology(record))
+        host = compute.ComputeHost(
+            record, node, functools.partial(
+                *((_new_tracker, node, record) if self._scenario.new_hosts
+                  else (_tracker, node, record, self._tags))),
+            [node.number for node in record.nodes or ()
+             if self._names.vswitch in node.physnets],
+            self._scenario.places.get(record.name, {}))
+        if self._scenario.new_hosts:
+            return host  # Its devices are reported with their providers.
+        host.down = not record.up
+        free = [device for device in record.devices
+                if device.status == occupied.AVAILABLE]
+        if all(device.tags for device in free):
+            # As they were reported last; the tracker is slow to make.
+            node.pci_device_pools = _pools(record.devices)
+        else:
+            host.report_pools()
+        return host
+
+    def _topology(self, record: snapshot.Host) -> str | None:
+        if record.nodes is None:
+            return None
+        key = id(record.nodes)
+        if key not in self._topologies:
+            self._topologies[key] = topology(record.nodes)._to_json()
+        return self._topologies[key]
+
+
+def _ratio(options: Mapping[str, ty.Any], of: str) -> float:
+    """Return the allocation ratio of a host that reports none.
+
+    :param options: those of section ``DEFAULT``
+    :param of: ``cpu``, ``ram`` or ``disk``
+    """
+    return (options.get(f'{of}_allocation_ratio')
+            or options.get(f'initial_{of}_allocation_ratio') or 1.0)
+
+
+def topology(nodes: tuple[snapshot.Node, ...]) -> objects.NUMATopology:
+    """``nova.objects.NUMATopology`` with what is used of it.
+
+    :param nodes: NUMA nodes of a host
+    """
+    return objects.NUMATopology(cells=[objects.NUMACell(
+        id=node.number, socket=node.socket, cpuset=set(node.shared),
+        pcpuset=set(node.dedicated), memory=node.memory,
+        cpu_usage=node.shared_used, memory_usage=node.memory_used,
+        pinned_cpus=set(node.pinned),
+        siblings=[set(core) for core in node.cores],
+        mempages=[objects.NUMAPagesTopology(
+            size_kb=pages.size, total=pages.total, used=pages.used,
+            reserved=pages.reserved) for pages in node.pages],
+        network_metadata=objects.NetworkMetadata(
+            physnets=set(node.physnets), tunneled=node.tunneled))
+        for node in nodes])
+
+
+def _cores(node: snapshot.Node) -> Iterable[frozenset[int]]:
+    """Return the CPUs of each physical core, in Nova's order."""
+    return node.siblings or [
+        frozenset((cpu,)) for cpu in sorted(node.shared | node.dedicated)]
+
+
+# PCI devices
+
+
+def _kind(device: snapshot.Device) -> _Kind:
+    return device.vendor, device.product, device.kind
+
+
+def _common_tags(found: snapshot.Cloud) -> dict[_Kind, dict[str, str]]:
+    """The tags that all free devices of a kind have, if they are the same.
+
+    Nova does not store those of a device that has no free one beside it.
+    """
+    seen: dict[_Kind, list[dict[str, str]]] = {}
+    for host in found.hosts:
+        for device in host.devices:
+            if device.tags:
+                tags = _spec_tags(device.tags)
+                of_kind = seen.setdefault(_kind(device), [])
+                if tags not in of_kind:
+                    of_kind.append(tags)
+    return {kind: of_kind[0] for kind, of_kind in seen.items()
+            if len(of_kind) == 1}
+
+
+def _spec_tags(tags: Mapping[str, str]) -> dict[str, str]:
+    """Those tags that ``[pci] device_spec`` gives to a device."""
+    return {name: value for name, value in tags.items()
+            if name not in _OWN_TAGS and name not in _KEPT_TAGS}
+
+
+def _pools(devices: Iterable[snapshot.Device]) -> objects.PciDevicePoolList:
+    """The pools of devices, those without a free one, too."""
+    pools: dict[tuple, list[snapshot.Device]] = {}
+    for device in devices:
+        if device.tags:
+            pools.setdefault((_kind(device), device.node,
+                              tuple(sorted(device.tags.items()))),
+                             []).append(device)
+    return objects.PciDevicePoolList(objects=[
+        objects.PciDevicePool(
+            vendor_id=alike[0].vendor, product_id=alike[0].product,
+            numa_node=alike[0].node,
+            count=sum(device.status == occupied.AVAILABLE
+                      for device in alike),
+            tags={'dev_type': alike[0].kind, **alike[0].tags})
+        for alike in pools.values()])
+
+
+def _new_tracker(node: objects.ComputeNode,
+                 record: snapshot.Host) -> nova_internals.PCITracker:
+    """Make the tracker of a host whose devices were never reported."""
+    # All devices on a bus have the same tags.
+    specs = {device.address.rpartition(':')[0]: device.tags
+             for device in record.devices}
+    tracker = nova_internals.PCITracker(
+        nova_internals.admin_context(), node, nova_internals.device_filter(
+            [{'address': f'{bus}:*.*', **tags}
+             for bus, tags in specs.items()]))
+    if record.devices:
+        tracker.report([_reported(device) for device in record.devices])
+    return tracker
+
+
+def _reported(device: snapshot.Device) -> dict[str, ty.Any]:
+    """Return a PCI device as the libvirt driver reports it."""
+    values = {
+        'dev_id': 'pci_' + device.address.translate(_UNDERSCORES),
+        'address': device.address,
+        'vendor_id': device.vendor,
+        'product_id': device.product,
+        'label': f'label_{device.vendor}_{device.product}',
+        'numa_node': device.node,
+        'dev_type': device.kind,
+    }
+    if device.parent is not None:
+        values['parent_addr'] = device.parent
+    return values
+
+
+def _tracker(node: objects.ComputeNode, host: snapshot.Host,
+             common: Mapping[_Kind, Mapping[str, str]]
+             ) -> nova_internals.PCITracker:
+    of_card: dict[tuple, dict[str, str]] = {}
+    for device in host.devices:
+        if device.tags:
+            of_card.setdefault((_kind(device), _card(device)),
+                               _spec_tags(device.tags))
+    providers = {provider.name: provider.uuid for provider in host.providers}
+    tags, devices = {}, []
+    for device in host.devices:
+        if device.tags:
+            tags[device.address] = _spec_tags(device.tags)
+        else:
+            tags[device.address] = dict(
+                of_card.get((_kind(device), _card(device)))
+                or common.get(_kind(device), {}))
+        extra = {name: device.tags[name] for name in _KEPT_TAGS
+                 if name in device.tags}
+        uuid = providers.get(f'{host.hypervisor}_{_card(device)}')
+        if uuid is not None:
+            extra['rp_uuid'] = uuid
+        devices.append(nova_internals.pci_device(
+            compute_node_id=node.id, address=device.address,
+            vendor_id=device.vendor, product_id=device.product,
+            dev_type=device.kind, numa_node=device.node,
+            status=device.status, parent_addr=device.parent,
+            instance_uuid=device.server, request_id=device.request,
+            label=f'label_{device.vendor}_{device.product}',
+            dev_id='pci_' + device.address.translate(_UNDERSCORES),
+            extra_info=extra))
+    return nova_internals.PCITracker(nova_internals.admin_context(), node,
+                                     nova_internals.KnownDevices(tags), devices,
+                                     {device.address for device in host.devices
+                                      if device.tags})
+
+
+def _card(device: snapshot.Device) -> str:
+    return device.parent or device.address
+
+
+# Placement
+
+
+def _providers(host: snapshot.Host) -> Iterator[placement.Provider]:
+    root = host.providers[0].uuid
+    for provider in host.providers:
+        yield placement.Provider(
+            provider.uuid, provider.name,
+            {name: placement.Inventory(
+                inventory.total, inventory.reserved, inventory.ratio,
+                inventory.max_unit, inventory.min_unit, inventory.step_size)
+             for name, inventory in provider.inventories.items()},
+            set(provider.traits), set(provider.aggregates),
+            {name: inventory.used
+             for name, inventory in provider.inventories.items()
+             if inventory.used}, provider.parent,
+            root if provider.parent else None)
+
+
+def _devices_in_placement(
+        host: compute.ComputeHost) -> list[placement.Provider]:
+    try:
+        return host.report_devices()
+    except (exception.NovaException, ValueError):
+        # Those of another configuration, or VFs without parent, of which Nova
+        # fails to tell.  Placement would not have them.
+        return []

@@ -1,0 +1,218 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The servers of a snapshot as simulated servers, as they are."""
+
+from collections.abc import Mapping
+import functools
+
+from nova import exception
+from nova import objects
+import os_resource_classes as orc
+
+from nfv_sched.ops.cloud_file import scenario as scenarios
+from nfv_sched.ops.simulator import compute
+from nfv_sched.ops.simulator import network
+from nfv_sched.ops.simulator import nova_internals
+from nfv_sched.ops.simulator import request
+from nfv_sched.ops.simulator import servers
+from nfv_sched.ops.simulator import state as states
+from nfv_sched.ops.snapshot import occupied
+from nfv_sched.ops.snapshot import snapshot
+
+#: Nova's vm_state -> status; of any other, the same in capitals.  One with
+#: :data:`ERROR` and without a host was refused.
+STATUSES: Mapping[str, str] = {
+    'active': servers.ACTIVE,
+    'resized': servers.RESIZED,
+    'shelved_offloaded': servers.SHELVED,
+    'shelved': 'SHELVED, NOT OFFLOADED',
+}
+ERROR = 'error'
+
+
+def restore(state: states.State, found: snapshot.Cloud) -> None:
+    """Put the servers of a snapshot on the hosts of a simulated cloud.
+
+    :param state: the cloud; its servers, groups and allocations are changed
+    :param found: the snapshot from which its hosts are
+    """
+    names = scenarios.unique_names(found.servers)
+    networks = {(each.id, each.vnic_type): each
+                for each in state.scenario.networks.values()}
+    for server in found.servers:
+        made = _server(state, names[server.uuid], server, networks)
+        state.servers[made.name] = made
+        if made.host is not None:
+            made.host.instances[made.uuid] = made
+        _allocate(state, made, server)
+    for consumer, allocations in (found.consumers or {}).items():
+        state.placement.record(consumer, {
+            uuid: of_provider for uuid, of_provider in allocations.items()
+            if uuid in state.placement.providers})
+    for name, group in scenarios.groups_by_name(found).items():
+        state.groups[name] = [names[member] for member in group.members
+                              if member in names]
+
+
+def _server(state: states.State, name: str, found: snapshot.Server,
+            networks: dict[tuple[str, str | None], snapshot.Network]
+            ) -> servers.SimulatedServer:
+    host = state.hosts.get(found.host) if found.host else None
+    status = STATUSES.get(found.state, found.state.upper())
+    if found.state == ERROR and found.host is None:
+        status = servers.REFUSED
+    return servers.SimulatedServer(
+        name, found.flavor.name, status, uuid=found.uuid,
+        project=found.project or nova_internals.PROJECT, host=host,
+        cell=host.record.cell if host else None,
+        reason=found.fault or None, image=found.image,
+        ports=[network.SimulatedPort(
+            port.id, _network(port, networks),
+            scenarios.security_groups_of(port.rules))
+            for port in found.ports or ()],
+        work_out=functools.partial(_work_out, state, found))
+
+
+def _network(
+    port: snapshot.Port,
+    networks: dict[tuple[str, str | None], snapshot.Network],
+) -> snapshot.Network:
+    """Return the network of a port; all ports on it share one."""
+    network = networks.get((port.network, port.vnic_type))
+    if network is None:
+        network = networks[port.network, port.vnic_type] = (
+            scenarios.network_of(port))
+    return network
+
+
+def _allocate(state: states.State, server: servers.SimulatedServer,
+              found: snapshot.Server) -> None:
+    """Give a server what it has in Placement."""
+    allocations = found.allocations
+    if allocations is not None:
+        # What is used was read with the providers.
+        held = {uuid: each for uuid, each in allocations.items()
+                if uuid in state.placement.providers}
+        if held:
+            state.placement.record(server.uuid, held)
+    elif server.host is not None:
+        state.placement.allocate(server.uuid, {
+            server.host.uuid: occupied.allocation(
+                found, not server.host.legacy_pinning)})
+
+
+def _work_out(state: states.State, found: snapshot.Server,
+              server: servers.SimulatedServer) -> None:
+    """Make Nova's objects of a server.
+
+    :param server: the server; if they cannot be made, it has no request
+    """
+    flavor = states.nova_flavor(0, found.flavor)
+    try:
+        server.image_meta = nova_internals.image_meta(found.image)
+    except (ValueError, exception.NovaException) as e:
+        server.image_meta = nova_internals.image_meta({})
+        server.unknown = f'the properties of its image are bad: {e}'
+    server.instance = instance = request.new_instance(state, server, flavor)
+    try:
+        spec = request.describe(
+            state, server, {'scheduler_hints': {
+                name: list(values) for name, values in found.hints.items()}},
+            found.zone, (), server.name)
+    except servers.Refused as e:
+        server.unknown = str(e)
+    else:
+        spec.is_bfv = is_on_volume(found)
+        _restore_port_requests(instance, spec, found)
+        if server.unknown is None:
+            server.spec = spec
+    host = server.host
+    if host is None:
+        return
+    instance.host = host.name
+    instance.node = host.node.hypervisor_hostname
+    instance.numa_topology = topology(found)
+    tracker = host.pci_tracker
+    # They are given back in this order.
+    order = {address: place for place, address in enumerate(found.devices)}
+    devices = sorted(
+        (*tracker.allocations.get(server.uuid, ()),
+         *tracker.claims.get(server.uuid, ())),
+        key=lambda device: order.get(device.address, len(order)))
+    instance.pci_devices.objects.extend(devices)
+    server.claimed = compute.ServerClaim(
+        instance.numa_topology, tuple(devices), instance.pci_requests)
+
+
+def _restore_port_requests(
+    instance: objects.Instance, spec: objects.RequestSpec,
+    found: snapshot.Server,
+) -> None:
+    """Replace the PCI requests of ports by those that Nova has stored.
+
+    Nova does not make them anew for a move: the device type, the NUMA policy
+    and the physical network are those of the time when the port was plugged
+    in. Requests of aliases are made from the flavor.
+
+    :param instance: gets the requests
+    :param spec: gets them, too
+    """
+    if found.pci_requests is None:
+        return
+    stored = [
+        objects.InstancePCIRequest(
+            request_id=request.id, requester_id=request.port,
+            alias_name=None, count=request.count,
+            spec=[dict(tags) for tags in request.specs],
+            numa_policy=request.numa_policy)
+        for request in found.pci_requests if request.alias is None]
+    requests = instance.pci_requests
+    requests.requests = [
+        request for request in requests.requests
+        if request.source == request.FLAVOR_ALIAS] + stored
+    spec.pci_requests = requests.obj_clone()
+    ids = [request.request_id for request in stored]
+    for network_request in spec.requested_networks:
+        if network_request.pci_request_id and ids:
+            network_request.pci_request_id = ids.pop(0)
+
+
+def is_on_volume(found: snapshot.Server) -> bool:
+    """Whether its root disk is on a volume: it has no disk in Placement.
+
+    :param found: a server
+    """
+    if not found.allocations or not found.flavor.disk:
+        return False
+    return found.flavor.disk > sum(
+        amounts.get(orc.DISK_GB, 0) for amounts in found.allocations.values())
+
+
+def topology(found: snapshot.Server) -> objects.InstanceNUMATopology | None:
+    """``nova.objects.InstanceNUMATopology`` of a server; None without nodes.
+
+    :param found: a server
+    """
+    if found.nodes is None:
+        return None
+    return objects.InstanceNUMATopology(
+        instance_uuid=found.uuid,
+        emulator_threads_policy=found.emulator_threads,
+        cells=[objects.InstanceNUMACell(
+            id=node.host_node, cpuset=set(node.shared),
+            pcpuset=set(node.dedicated), memory=node.memory,
+            pagesize=node.page_size, cpu_policy=node.cpu_policy,
+            cpu_thread_policy=node.thread_policy,
+            cpu_pinning_raw={str(vcpu): cpu for vcpu, cpu
+                             in node.pins.items()} or None,
+            cpuset_reserved=set(node.reserved) or None)
+            for node in found.nodes])

@@ -1,0 +1,342 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Nova's scheduler, without a database, services and Placement.
+
+Candidates, filters, weighers, multi-create, alternates and selections are
+Nova's own code.  Only its sources are replaced: compute nodes, services,
+aggregates and instances come from the simulated hosts, and Placement is
+:class:`~nfv_sched.ops.placement.Placement`.
+
+As in Nova, HostStates are made anew for every request.  Only the parsed record
+of a compute node is kept as long as it does not change.
+"""
+
+from collections.abc import Callable
+from collections.abc import Iterable, Mapping, MutableMapping, Sequence
+import typing as ty
+
+from nova import exception
+from nova import objects
+
+from nfv_sched.network import sources
+from nfv_sched.numa import evaluation
+from nfv_sched.ops.cloud_file import scenario
+from nfv_sched.ops import placement as placement_mod
+from nfv_sched.ops.simulator import compute
+from nfv_sched.ops.simulator import nova_internals
+from nfv_sched.ops.snapshot import snapshot
+from nfv_sched import request
+from nfv_sched import strings
+
+NOT_ENOUGH = 'There are not enough hosts available.'
+
+
+class _HostState(nova_internals.HostState):
+    """A HostState that reads its compute node from a cache.
+
+    :param cache: UUID of a compute node -> (version, attributes of HostState)
+    :param version: version of the compute node
+    """
+
+    def __init__(self, host: str, node: str, cell_uuid: str, cache: dict,
+                 version: int):
+        super().__init__(host, node, cell_uuid)
+        self._sim_cache = cache
+        self._sim_version = version
+
+    def update(self, compute=None, service=None, aggregates=None,
+               inst_dict=None):
+        # As in Nova, but without its lock by the name of the host: only one
+        # thread uses a HostState here.
+        self._update_from_compute_node(compute)
+        self.aggregates = aggregates
+        self.service = nova_internals.ReadOnlyDict(service)
+        self.instances = inst_dict
+
+    def _update_from_compute_node(self, compute_node):
+        version, parsed = self._sim_cache.get(compute_node.uuid, (None, None))
+        if version == self._sim_version:
+            vars(self).update(parsed)
+            # Copied, as Nova changes these in place.
+            self.stats = dict(self.stats)
+            self.supported_instances = list(self.supported_instances)
+        else:
+            before = dict(vars(self))
+            super()._update_from_compute_node(compute_node)
+            parsed = {name: value for name, value in vars(self).items()
+                      if name not in before or before[name] is not value}
+            self._sim_cache[compute_node.uuid] = (self._sim_version, parsed)
+        self.pci_stats = nova_internals.PciDeviceStats(
+            self.numa_topology, compute_node.pci_device_pools)
+
+
+class _Instances(MutableMapping):
+    """The servers on a host as Nova has them: UUID -> instance.
+
+    :param servers: UUID -> server; copied
+    """
+
+    def __init__(self, servers: Mapping[str, ty.Any]):
+        self._servers = dict(servers)
+
+    def __getitem__(self, uuid: str) -> objects.Instance:
+        found = self._servers[uuid]
+        return (found if isinstance(found, objects.Instance)
+                else found.instance)
+
+    def __setitem__(self, uuid: str, instance: objects.Instance) -> None:
+        self._servers[uuid] = instance
+
+    def __delitem__(self, uuid: str) -> None:
+        del self._servers[uuid]
+
+    def __iter__(self):
+        return iter(self._servers)
+
+    def __len__(self) -> int:
+        return len(self._servers)
+
+
+class _CountedFilter:
+    """Wraps a filter and counts the hosts that it passes.
+
+    It replaces the filter in Nova's filter handler, in a class with the name
+    of the filter, so that Nova's log shows the usual names.
+    """
+
+    def __init__(self, inner: ty.Any, counts: list[tuple[str, int, int]]):
+        self._inner = inner
+        self._counts = counts
+
+    def run_filter_for_index(self, index: int) -> bool:
+        return self._inner.run_filter_for_index(index)
+
+    def filter_all(self, hosts: Iterable, spec_obj: ty.Any):
+        hosts = list(hosts)
+        left = self._inner.filter_all(hosts, spec_obj)
+        left = None if left is None else list(left)
+        self._counts.append((type(self._inner).__name__, len(hosts),
+                             len(left or ())))
+        return left
+
+
+def too_many_arrangements(host_state: ty.Any,
+                          spec: objects.RequestSpec) -> bool:
+    """Return whether Nova's own NUMA search on a host may never end."""
+    host, guest = host_state.numa_topology, spec.numa_topology
+    return bool(host and guest) and evaluation.many_permutations(
+        len(host.cells), len(guest.cells))
+
+
+def _bounded(host_passes: Callable[..., bool]) -> Callable[..., bool]:
+    """Return Nova's NUMATopologyFilter for hosts on which it comes to an end.
+
+    A file can have hosts and flavors with which it would not; nova-scheduler
+    would stand still.
+    """
+    def passes(host_state, spec):
+        return not too_many_arrangements(host_state, spec) and host_passes(
+            host_state, spec)
+
+    return passes
+
+
+class HostManager(nova_internals.HostManager):
+    """Nova's host manager over simulated hosts.
+
+    :param hosts: the hosts by name
+    :param aggregates: the host aggregates
+    """
+
+    def __init__(self, hosts: Mapping[str, compute.ComputeHost],
+                 aggregates: Sequence[snapshot.Aggregate]):
+        self._hosts = hosts
+        self._by_uuid = {host.uuid: host for host in hosts.values()}
+        self._order = {name: i for i, name in enumerate(hosts)}
+        self._aggregates = aggregates
+        #: See :class:`_HostState`.
+        self.cache: dict[str, tuple[int, dict]] = {}
+        #: (filter, hosts before, hosts after) of the last filtering.
+        self.counts: list[tuple[str, int, int]] = []
+        #: Number of the server in the last filtering, from 0.
+        self.index = 0
+        self._cells = {
+            name: objects.CellMapping(
+                id=number, uuid=scenario.stable_uuid('cell', name), name=name,
+                disabled=False, transport_url='none://',
+                database_connection='none://')
+            for number, name in enumerate(dict.fromkeys(
+                host.record.cell for host in hosts.values()), 1)}
+        super().__init__()
+        for f in self.enabled_filters:
+            if type(f) is nova_internals.NUMATopologyFilter:
+                f.host_passes = _bounded(f.host_passes)
+        self.enabled_filters = [
+            type(type(f).__name__, (_CountedFilter,), {})(f, self.counts)
+            for f in self.enabled_filters]
+
+    def get_filtered_hosts(self, hosts, spec_obj, index=0):
+        self.counts.clear()
+        self.index = index
+        return super().get_filtered_hosts(hosts, spec_obj, index)
+
+    def aggregates_of(self, host: str) -> list[objects.Aggregate]:
+        """The aggregates of a host.
+
+        :param host: name of the host
+        """
+        return self._get_aggregates_info(host)
+
+    def cell(self, name: str) -> objects.CellMapping:
+        """A cell.
+
+        :param name: its name
+        """
+        return self._cells[name]
+
+    # Nova's sources of information, replaced
+
+    def refresh_cells_caches(self):
+        self.cells = {cell.uuid: cell for cell in self._cells.values()}
+        self.enabled_cells = list(self._cells.values())
+        self.host_to_cell_uuid = {}
+
+    def _init_aggregates(self):
+        for number, spec in enumerate(self._aggregates, 1):
+            self.update_aggregates(objects.Aggregate(
+                id=number, name=spec.name, hosts=list(spec.hosts),
+                uuid=spec.uuid,
+                metadata=dict(spec.metadata)))
+
+    def _init_instance_info(self, computes_by_cell=None):
+        pass
+
+    def _get_instance_info(self, context, compute_node):
+        return _Instances(self._hosts[compute_node.host].instances)
+
+    def _get_computes_for_cells(self, context, cells, compute_uuids):
+        if compute_uuids is None:
+            hosts = list(self._hosts.values())
+        else:
+            hosts = [self._by_uuid[u] for u in compute_uuids
+                     if u in self._by_uuid]
+        nodes = {cell.uuid: [] for cell in cells}
+        for host in hosts:
+            cell = self.cell(host.record.cell).uuid
+            if cell in nodes:
+                nodes[cell].append(host.node)
+        return (nodes, {host.name: host.service() for host in hosts})
+
+    def get_compute_nodes_by_host_or_node(self, ctxt, host, node, cell=None):
+        found = self._hosts.get(host or node)
+        return objects.ComputeNodeList(
+            objects=[found.node] if found is not None else [])
+
+    def host_state_cls(self, host, node, cell, **kwargs):
+        return _HostState(host, node, cell, self.cache,
+                          self._hosts[host].version)
+
+    def _get_host_states(self, context, compute_nodes, services):
+        states = super()._get_host_states(context, compute_nodes, services)
+        # Nova's order is that of a set, hence arbitrary. A fixed one makes
+        # runs repeatable.
+        return iter(sorted(states, key=lambda s: self._order[s.host]))
+
+
+class Scheduler(nova_internals.SchedulerManager):
+    """Nova's scheduler manager over simulated hosts.
+
+    :param hosts: the host manager
+    :param placement: Placement
+    :param known: where filters and weighers read the network load
+    """
+
+    def __init__(self, hosts: HostManager, placement: placement_mod.Placement,
+                 known: sources.Sources):
+        nova_internals.scheduler_init(self, hosts)
+        self._placement = placement
+        self._known = known
+
+    @property
+    def placement_client(self):
+        return self._placement
+
+    def _select_destinations(
+        self, context, spec_obj, instance_uuids, alloc_reqs_by_rp_uuid,
+        provider_summaries, allocation_request_version=None,
+        return_alternates=False,
+    ):
+        # Nova's method sends notifications around this.
+        return self._schedule(
+            context, spec_obj, instance_uuids, alloc_reqs_by_rp_uuid,
+            provider_summaries, allocation_request_version,
+            return_alternates)
+
+    def select(self, context: ty.Any, spec: objects.RequestSpec,
+               uuids: Sequence[str], alternates: bool = True):
+        """Choose hosts, as for a request of nova-conductor.
+
+        :param context: request context
+        :param spec: the request; not changed
+        :param uuids: UUIDs of the servers of the request
+        :param alternates: whether alternates are returned, too
+        :returns: a list of ``nova.objects.Selection`` for each server
+        :raises nova.exception.NoValidHost: if a server finds no host; the
+            reason says why
+        """
+        counts = self.host_manager.counts
+        counts.clear()
+        self._placement.queries.clear()
+        # The request crosses RPC, so the scheduler has its own copy.
+        spec = spec.obj_clone()
+        request.note_of(spec).sources = self._known
+        try:
+            return self.select_destinations(
+                context, spec_obj=spec, instance_uuids=list(uuids),
+                return_objects=True, return_alternates=alternates)
+        except nova_internals.ExpectedException as e:
+            error = e.exc_info[1]
+        reason = str(error.kwargs.get('reason') or '')
+        if reason in ('', NOT_ENOUGH):
+            reason = self._why(len(uuids))
+        raise exception.NoValidHost(reason=reason)
+
+    def _why(self, wanted: int) -> str:
+        """Text on why Nova found no host, where Nova gives no reason.
+
+        :param wanted: number of servers in the request
+        """
+        counts = self.host_manager.counts
+        if not counts:
+            queries = self._placement.queries
+            for query, found in queries:
+                if found:
+                    text = ('the only hosts with room in Placement are the '
+                            'source of the move, or left out of the request')
+                    others = self._placement.explain_rest(query)
+                    return f'{text}; {others}' if others else text
+            # A second query is the fallback for pinned guests on hosts without
+            # PCPU inventory; it adds nothing to the reason.
+            return self._placement.explain(queries[0][0])
+        name, start, end = counts[-1]
+        if end == 0:
+            text = f'{name} removed the last {strings.count(start, "host")}'
+            steps = ', '.join(f'{n} {a} -> {b}' for n, a, b in counts
+                              if b < a)
+            text = f'{text} ({steps})'
+            if wanted > 1:
+                text += (f'; server {self.host_manager.index + 1} of '
+                         f'{wanted} in the request')
+            return text
+        return ('Placement took no claim for the request on any of '
+                f'{strings.count(end, "host")}')

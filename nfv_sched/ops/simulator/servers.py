@@ -1,0 +1,268 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""A server of a simulated cloud, and where it is."""
+
+from collections.abc import Callable, Mapping, Sequence
+import dataclasses
+import typing as ty
+
+from nova import objects
+
+from nfv_sched import extra_specs
+from nfv_sched.ops.cloud_file import scenario
+from nfv_sched.ops.simulator import compute
+from nfv_sched.ops.simulator import network
+from nfv_sched.ops.simulator import nova_internals
+
+ACTIVE = 'ACTIVE'
+REFUSED = 'REFUSED'
+RESIZED = 'VERIFY_RESIZE'
+SHELVED = 'SHELVED'
+DELETED = 'DELETED'
+# Of servers of a snapshot only.
+STOPPED = 'STOPPED'
+PAUSED = 'PAUSED'
+SUSPENDED = 'SUSPENDED'
+ERROR = 'ERROR'
+
+
+class Refused(Exception):
+    """A request that Nova refuses; the text says why."""
+
+
+class UnknownAliasError(Refused):
+    """The flavor asks for a PCI alias that is not in nova.conf."""
+
+    def __init__(self, text: str, alias: str):
+        super().__init__(text)
+        self.alias = alias
+
+
+@dataclasses.dataclass(slots=True)
+class Pending:
+    """A resize or cold migration that is not confirmed yet.
+
+    :ivar source: the source host
+    :ivar flavor: the flavor before
+    :ivar flavor_name: name of that flavor
+    :ivar claimed: what the server still has on the source
+    :ivar spec: the request as Nova stored it before
+    :ivar migration: UUID of the migration, which holds the allocations on the
+        source
+    :ivar status: the status before
+    """
+
+    source: compute.ComputeHost
+    flavor: objects.Flavor
+    flavor_name: str
+    claimed: compute.ServerClaim
+    spec: objects.RequestSpec
+    migration: str
+    status: str = ACTIVE
+
+
+class _Late:
+    """An attribute of a server, worked out when the first such is read.
+
+    Of thousands of servers of a snapshot only a few have a part in what is
+    asked, and Nova's objects are slow to make.
+    """
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = f'_{name}'
+
+    def __get__(self, server: ty.Any, owner: type | None = None) -> ty.Any:
+        if server is None:
+            return self
+        if server.work_out is not None:
+            work_out, server.work_out = server.work_out, None
+            work_out(server)
+        return server.__dict__.get(self._name)
+
+    def __set__(self, server: ty.Any, value: ty.Any) -> None:
+        server.__dict__[self._name] = value
+
+
+@dataclasses.dataclass
+class SimulatedServer:
+    """A server of the cloud.
+
+    :cvar instance: ``nova.objects.Instance``, or None
+    :cvar spec: the request as Nova stores it
+    :cvar image_meta: its image
+    :cvar claimed: what it has claimed on its host, or None
+    :ivar name: its name
+    :ivar flavor_name: name of its flavor
+    :ivar status: ACTIVE, REFUSED, VERIFY_RESIZE, SHELVED or DELETED; of a
+        server of a snapshot also another one that Nova shows
+    :ivar uuid: its UUID; empty for one that follows from its name
+    :ivar project: UUID of its project
+    :ivar host: its host, or None
+    :ivar cell: name of the cell in which it was last; None before
+    :ivar reason: why its last step was refused; None if it was done
+    :ivar pending: a move that has to be confirmed or reverted, or None
+    :ivar ports: its ports
+    :ivar image: properties of its image, as Nova stores them
+    :ivar unknown: why ``spec`` cannot be worked out; None if it can
+    :ivar work_out: sets what is there of the class variables, when one of
+        them is read first
+    """
+
+    name: str
+    flavor_name: str
+    status: str = REFUSED
+    uuid: str = ''
+    project: str = nova_internals.PROJECT
+    host: compute.ComputeHost | None = None
+    cell: str | None = None
+    reason: str | None = None
+    pending: Pending | None = None
+    ports: list[network.SimulatedPort] = dataclasses.field(default_factory=list)
+    image: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    unknown: str | None = None
+    work_out: Callable[['SimulatedServer'], None] | None = None
+
+    instance = _Late()
+    spec = _Late()
+    image_meta = _Late()
+    claimed = _Late()
+
+    def __post_init__(self) -> None:
+        self.uuid = self.uuid or scenario.stable_uuid('server', self.name)
+
+    @property
+    def has_fixed_devices(self) -> bool:
+        """Whether it has PCI devices that live migration cannot move."""
+        return any(
+            wanted.source == objects.InstancePCIRequest.FLAVOR_ALIAS and
+            not wanted.is_live_migratable()
+            for wanted in self.instance.pci_requests.requests)
+
+    @property
+    def nodes(self) -> tuple[int, ...] | None:
+        """Host NUMA node of each guest NUMA node; None if it has none."""
+        if self.host is None or self.instance.numa_topology is None:
+            return None
+        return tuple(cell.id for cell in self.instance.numa_topology.cells)
+
+    @property
+    def pinned_cpus(self) -> tuple[int, ...]:
+        """Host CPUs to which its vCPUs and emulator threads are pinned."""
+        if self.nodes is None:
+            return ()
+        cpus: set[int] = set()
+        for cell in self.instance.numa_topology.cells:
+            cpus.update((cell.cpu_pinning or {}).values())
+            cpus.update(cell.cpuset_reserved or ())
+        return tuple(sorted(cpus))
+
+    @property
+    def vswitch(self) -> str | None:
+        """Whether its NUMA nodes are where the virtual switch runs.
+
+        :returns: ``local`` (all), ``partial`` (some) or ``remote`` (none);
+            None without a host, if the host declares no switch, or for a guest
+            that floats over several NUMA nodes
+        """
+        if self.host is None:
+            return None
+        return self._near(self.host.switch_nodes)
+
+    @property
+    def places(self) -> dict[str, str]:
+        """Name of each place of its host -> as for :attr:`vswitch`."""
+        if self.host is None:
+            return {}
+        found = {name: self._near(where)
+                 for name, where in self.host.places.items()}
+        return {name: near for name, near in found.items() if near}
+
+    def _near(self, where: Sequence[int]) -> str | None:
+        """Whether its NUMA nodes are among some of the host's."""
+        if not where:
+            return None
+        nodes = self.nodes
+        if nodes is None:
+            host_nodes = self.host.record.nodes or ()
+            if len(host_nodes) > 1:
+                return None
+            nodes = tuple(node.number for node in host_nodes)
+        near = [node in where for node in nodes]
+        if all(near):
+            return 'local'
+        return 'partial' if any(near) else 'remote'
+
+    @property
+    def cores(self) -> int:
+        """Number of physical cores to which it is pinned."""
+        if self.host is None:
+            return 0
+        cpus = frozenset(self.pinned_cpus)
+        # Without siblings, each CPU is a core.
+        return sum(
+            sum(1 for core in node.siblings if core & cpus)
+            if node.siblings else len((node.shared | node.dedicated) & cpus)
+            for node in self.host.record.nodes or ())
+
+    @property
+    def floating(self) -> tuple[tuple[tuple[int, ...], tuple[int, ...]],
+                                ...]:
+        """Its shared vCPUs, and the host CPUs on which they float.
+
+        :returns: (vCPUs, host CPUs) of each of its NUMA nodes with shared
+            vCPUs
+        """
+        if self.nodes is None:
+            return ()
+        shared = {node.number: node.shared
+                  for node in self.host.record.nodes or ()}
+        return tuple(
+            (tuple(sorted(cell.cpuset)), tuple(sorted(shared[cell.id])))
+            for cell in self.instance.numa_topology.cells if cell.cpuset)
+
+    @property
+    def devices(self) -> tuple[tuple[str, int | None], ...]:
+        """(PCI address, host NUMA node or None) of each PCI device."""
+        if self.host is None or self.claimed is None:
+            return ()
+        return tuple(sorted((device.address, device.numa_node)
+                            for device in self.claimed.devices))
+
+    @property
+    def pci(self) -> str | None:
+        """Whether its PCI devices are on its NUMA nodes.
+
+        :returns: ``local`` (all), ``partial`` (some) or ``remote`` (none);
+            None without devices, or for a guest that floats over several NUMA
+            nodes. A device without NUMA information is local only on a host
+            with one NUMA node.
+        """
+        devices = self.devices
+        if not devices:
+            return None
+        if len(self.host.record.nodes or ()) == 1:
+            return 'local'
+        if self.nodes is None:
+            return None
+        near = [node in self.nodes for _, node in devices]
+        if all(near):
+            return 'local'
+        return 'partial' if any(near) else 'remote'
+
+    @property
+    def policy(self) -> extra_specs.NFVPolicy:
+        """The placement policies of its flavor and image."""
+        if self.instance is None:
+            return extra_specs.NO_POLICY
+        return extra_specs.parse(self.instance.flavor.extra_specs,
+                                 self.image_meta.properties.to_dict())

@@ -1,0 +1,131 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""The state of a simulated cloud between two steps."""
+
+import typing as ty
+
+from nova import exception
+from nova import objects
+
+from nfv_sched.ops.cloud_file import problems
+from nfv_sched.ops.cloud_file import scenario as scenarios
+from nfv_sched.ops import placement
+from nfv_sched.ops.simulator import compute
+from nfv_sched.ops.simulator import network
+from nfv_sched.ops.simulator import nova_internals
+from nfv_sched.ops.simulator import restore_hosts
+from nfv_sched.ops.simulator import scheduler
+from nfv_sched.ops.simulator import servers
+from nfv_sched.ops.snapshot import snapshot
+
+
+class State:
+    """The hosts, servers and services of a cloud, as they are now.
+
+    :ivar scenario: the cloud before the first step, and its steps
+    :ivar context: request context of an administrator
+    :ivar placement: its Placement
+    :ivar hosts: its hosts by name
+    :ivar flavors: ``nova.objects.Flavor`` by name
+    :ivar images: ``nova.objects.ImageMeta`` by name
+    :ivar manager: the host manager of its scheduler
+    :ivar scheduler: its scheduler
+    :ivar network: its Neutron and ledger service
+    :ivar servers: its servers by name, deleted ones included
+    :ivar groups: name of each server group -> names of its members
+    :ivar residues: name of each host that is down -> resources that servers
+        which have left still hold there: (instance, flavor, claimed)
+    :ivar notes: texts on the claims that failed in the present step
+    :raises InputError: if a filter does not exist, an image or an alias is
+        bad, or Nova cannot have such a host or report its PCI devices
+    """
+
+    def __init__(self, scenario: scenarios.Scenario):
+        self.scenario = scenario
+        self.context = nova_internals.admin_context()
+        self.placement = placement.Placement()
+        if scenario.new_hosts:
+            self.placement.set_names(placement.STANDARD_TRAITS,
+                                     placement.STANDARD_CLASSES)
+        self.hosts: dict[str, compute.ComputeHost] = {}
+        self.servers: dict[str, servers.SimulatedServer] = {}
+        self.groups: dict[str, list[str]] = {}
+        self.residues: dict[str, list[tuple[
+            objects.Instance, objects.Flavor, compute.ServerClaim]]] = {}
+        self.notes: list[str] = []
+        self.flavors = {
+            flavor.name: nova_flavor(number, flavor)
+            for number, flavor in enumerate(scenario.cloud.flavors, 1)}
+        self.images = {name: self._image(name, properties)
+                       for name, properties in scenario.images.items()}
+        try:
+            nova_internals.get_alias_from_config()
+        except exception.NovaException as e:
+            raise problems.InputError([f'{scenario.path}: {e}'])
+        for host, providers in restore_hosts.hosts(scenario):
+            self.hosts[host.name] = host
+            for provider in providers:
+                self.placement.add(provider)
+        try:
+            self.manager = scheduler.HostManager(
+                self.hosts, scenario.cloud.aggregates)
+        except (exception.SchedulerHostFilterNotFound, ImportError,
+                AttributeError, ValueError) as e:
+            raise problems.InputError([f'{scenario.path}: {e}'])
+        self.network = network.SimulatedNetwork(
+            scenario, self.hosts, self.placement, self.manager.aggregates_of)
+        self.scheduler = scheduler.Scheduler(
+            self.manager, self.placement, self.network.sources)
+
+    def _image(self, name: str, properties: ty.Mapping[str, ty.Any]):
+        unknown = nova_internals.unknown_image_properties(properties)
+        problem = (f'Nova knows no image property {unknown[0]!r}'
+                   if unknown else None)
+        try:
+            meta = nova_internals.image_meta(properties)
+        except (ValueError, exception.NovaException) as e:
+            problem = str(e)
+        if problem is not None:
+            raise problems.InputError([f'{self.scenario.path}: images.{name}: '
+                                       f'{problem}'])
+        return meta
+
+    def image_texts(self, name: str) -> dict[str, str]:
+        """The properties of an image as Nova stores them."""
+        return {key: str(value)
+                for key, value in self.scenario.images[name].items()}
+
+    def owners(self) -> list[servers.SimulatedServer]:
+        """The servers that have ports."""
+        return [server for server in self.servers.values()
+                if server.host is not None or
+                server.status == servers.SHELVED]
+
+    def loads(self) -> dict[str, network.HostLoad]:
+        """Name of each host -> its network load now."""
+        return self.network.loads(self.owners())
+
+
+def nova_flavor(number: int, spec: snapshot.Flavor) -> objects.Flavor:
+    """``nova.objects.Flavor`` of a flavor.
+
+    :param number: its number
+    """
+    flavor = objects.Flavor(
+        id=number, name=spec.name, flavorid=spec.name, vcpus=spec.vcpus,
+        memory_mb=spec.memory, root_gb=spec.disk,
+        ephemeral_gb=spec.ephemeral, swap=spec.swap, rxtx_factor=1.0,
+        vcpu_weight=0, is_public=True, disabled=False, description=None,
+        extra_specs=dict(spec.extra_specs))
+    flavor.obj_reset_changes()
+    return flavor

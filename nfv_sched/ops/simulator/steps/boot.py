@@ -1,0 +1,75 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Boot one server, or several with one request."""
+
+from collections.abc import Iterator
+
+from nfv_sched.ops.cloud_file import actions
+from nfv_sched.ops.simulator import conductor
+from nfv_sched.ops.simulator import request
+from nfv_sched.ops.simulator import servers
+from nfv_sched.ops.simulator import state as states
+
+
+def boot(state: states.State, server: servers.SimulatedServer,
+         step: actions.Boot) -> None:
+    """Boot a server."""
+    boot_as(state, server, request.wanted(state, step))
+
+
+def boot_as(state: states.State, server: servers.SimulatedServer,
+            wanted: request.BootRequest) -> None:
+    """Boot a server that no step describes."""
+    request.create(state, server, wanted)
+    spec = server.spec.obj_clone()
+    request.set_destination(state, spec, wanted.host)
+    selections = conductor.select(state, spec, [server.uuid])[0]
+    conductor.claim(state, server, spec, selections)
+
+
+def boot_together(state: states.State,
+                  step: actions.Boot) -> Iterator[servers.SimulatedServer]:
+    """Boot several servers with one request.
+
+    The scheduler finds hosts for all of them or for none; a claim can then
+    fail for a single one.
+
+    :param state: the cloud
+    :param step: the boot
+    :returns: generator of the servers, each when it is booted or refused
+    """
+    booted = [servers.SimulatedServer(name, step.flavor) for name in step.targets]
+    state.servers.update((server.name, server) for server in booted)
+    state.notes = []
+    try:
+        wanted = request.wanted(state, step)
+        for server in booted:
+            request.create(state, server, wanted, booted[0])
+        spec = booted[0].spec.obj_clone()
+        if step.group:
+            spec.instance_group = request.server_group(state, step.group)
+        request.set_destination(state, spec, step.host)
+        lists = conductor.select(state, spec,
+                                 [server.uuid for server in booted])
+    except servers.Refused as e:
+        for server in booted:
+            server.reason = str(e)
+            yield server
+        return
+    for server, selections in zip(booted, lists):
+        state.notes = []
+        try:
+            conductor.claim(state, server, spec, selections)
+        except servers.Refused as e:
+            server.reason = str(e)
+        yield server

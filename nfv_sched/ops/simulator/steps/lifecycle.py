@@ -1,0 +1,111 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Shelve, unshelve, rebuild and delete servers."""
+
+import typing as ty
+
+from nova import exception
+
+from nfv_sched.ops.cloud_file import actions
+from nfv_sched.ops.simulator import conductor
+from nfv_sched.ops.simulator import request
+from nfv_sched.ops.simulator import servers
+from nfv_sched.ops.simulator import state as states
+from nfv_sched.ops.simulator.steps import moves
+
+
+def shelve(state: states.State, server: servers.SimulatedServer,
+           step: actions.Shelve) -> None:
+    """Shelve and offload a server."""
+    conductor.needs(server, servers.ACTIVE, servers.STOPPED, servers.PAUSED,
+                    servers.SUSPENDED)
+    host = server.host
+    conductor.needs_service(host)
+    host.give_back(server.instance, server.instance.flavor,
+                   server.claimed)
+    server.claimed = None
+    host.instances.pop(server.uuid, None)
+    state.placement.delete_allocation_for_instance(state.context, server.uuid)
+    server.host = None
+    server.instance.host = server.instance.node = None
+    server.status = servers.SHELVED
+
+
+def unshelve(state: states.State, server: servers.SimulatedServer,
+             step: actions.Unshelve) -> None:
+    """Unshelve a server."""
+    conductor.needs(server, servers.SHELVED)
+    spec = request.of_move(state, server, step.host, ())
+    selections = conductor.select(state, spec, [server.uuid], False)[0]
+    conductor.claim(state, server, spec, selections[:1])
+
+
+def rebuild(state: states.State, server: servers.SimulatedServer,
+            step: actions.Rebuild) -> None:
+    """Rebuild a server, perhaps with another image."""
+    conductor.needs(server, servers.ACTIVE, servers.STOPPED, servers.ERROR)
+    conductor.needs_service(server.host)
+    image_meta = state.images.get(step.image, server.image_meta)
+    if image_meta is server.image_meta:
+        # Nova asks the scheduler only about another image.
+        return
+    flavor = server.instance.flavor
+    before = request.constraints(flavor, server.image_meta)
+    after = request.constraints(flavor, image_meta)
+    if _primitive(before) != _primitive(after):
+        conflict = exception.ImageNUMATopologyRebuildConflict()
+        raise servers.Refused(f'the Nova API refuses the image: {conflict}')
+    spec = request.stored(server)
+    spec.image = image_meta
+    request.set_destination(state, spec, None, server.cell)
+    spec.ensure_network_information(server.instance)
+    spec.scheduler_hints = {'_nova_check_type': ['rebuild']}
+    spec.force_hosts = [server.host.name]
+    spec.force_nodes = [server.host.node.hypervisor_hostname]
+    request.renew_group(state, server, spec)
+    conductor.select(state, spec, [server.uuid], False)
+    server.image_meta = server.spec.image = image_meta
+    server.image = state.image_texts(step.image)
+
+
+def delete(state: states.State, server: servers.SimulatedServer,
+           step: actions.Delete) -> None:
+    """Delete a server."""
+    if server.pending is not None:
+        moves.confirm(state, server, step)
+    remove(state, server)
+    server.status = servers.DELETED
+
+
+def remove(state: states.State, server: servers.SimulatedServer) -> None:
+    """Give back all that a server has, as it is deleted.
+
+    :param state: the cloud
+    :param server: the server
+    """
+    if server.host is not None:
+        host = server.host
+        host.instances.pop(server.uuid, None)
+        if host.down:
+            conductor.leave(state, host, server, server.instance.flavor,
+                            server.claimed)
+        else:
+            host.give_back(server.instance, server.instance.flavor,
+                           server.claimed)
+        server.claimed = None
+    state.placement.delete_allocation_for_instance(state.context, server.uuid)
+    server.host = None
+
+
+def _primitive(topology: ty.Any) -> ty.Any:
+    return topology and topology.obj_to_primitive()

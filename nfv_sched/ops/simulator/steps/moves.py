@@ -1,0 +1,173 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Cold-migrate, resize and live-migrate servers."""
+
+from collections.abc import Sequence
+
+from nova import objects
+
+from nfv_sched.ops.cloud_file import actions
+from nfv_sched.ops.simulator import conductor
+from nfv_sched.ops.simulator import nova_internals
+from nfv_sched.ops.simulator import request
+from nfv_sched.ops.simulator import servers
+from nfv_sched.ops.simulator import state as states
+
+
+def cold_migrate(state: states.State, server: servers.SimulatedServer,
+                 step: actions.ColdMigrate) -> None:
+    """Cold-migrate a server."""
+    conductor.needs(server, servers.ACTIVE, servers.STOPPED)
+    _move(state, server, step, server.instance.flavor, server.flavor_name,
+          'migration', [server.host.name])
+
+
+def resize(state: states.State, server: servers.SimulatedServer,
+           step: actions.Resize) -> None:
+    """Resize a server."""
+    conductor.needs(server, servers.ACTIVE, servers.STOPPED)
+    flavor = state.flavors[step.flavor]
+    if step.flavor == server.flavor_name:
+        raise servers.Refused('the server has this flavor already')
+    ignore = [] if step.same_host else [server.host.name]
+    _move(state, server, step, flavor, step.flavor, 'resize', ignore)
+
+
+def _move(state: states.State, server: servers.SimulatedServer,
+          step: actions.ColdMigrate | actions.Resize,
+          flavor: objects.Flavor, flavor_name: str, kind: str,
+          ignore: Sequence[str]) -> None:
+    """Move a server; then confirm or revert it if the step says so.
+
+    :param flavor: its new flavor
+    :param flavor_name: name of that flavor
+    :param kind: ``migration`` or ``resize``
+    :param ignore: names of hosts that are not considered
+    """
+    copy = request.stored(server)
+    stored = server.spec
+    if kind == 'resize':
+        server.spec = copy
+        server.spec.flavor = flavor
+        try:
+            server.spec.numa_topology = request.constraints(
+                flavor, server.image_meta)
+            server.spec.pci_requests = request.resized_requests(
+                flavor, server)
+        except servers.Refused:
+            server.spec = stored
+            raise
+    migration = conductor.hand_over(state, server, step)
+    try:
+        spec = request.of_move(state, server, step.host, ignore)
+        selections = conductor.select(state, spec, [server.uuid])[0]
+        host, claimed = conductor.claim_first(
+            state, spec, server, selections,
+            lambda host, limits: host.move_claim(
+                state.context, server.instance, flavor,
+                server.image_meta, kind, limits))
+    except servers.Refused:
+        state.placement.move(migration, server.uuid)
+        server.spec = stored
+        raise
+    server.pending = servers.Pending(
+        server.host, server.instance.flavor, server.flavor_name,
+        server.claimed, stored, migration, server.status)
+    server.instance.flavor = flavor
+    server.flavor_name = flavor_name
+    conductor.settle(state, server, host, claimed, servers.RESIZED)
+    if step.revert:
+        revert(state, server, step)
+    elif step.confirm is not False:
+        confirm(state, server, step)
+
+
+def _pending(server: servers.SimulatedServer) -> servers.Pending:
+    """The move of a server that is not confirmed yet.
+
+    :raises Refused: if there is none, or a snapshot does not say it
+    """
+    conductor.needs(server, servers.RESIZED)
+    if server.pending is None:
+        raise servers.Refused('the snapshot does not say from where it was '
+                              'moved')
+    return server.pending
+
+
+def confirm(state: states.State, server: servers.SimulatedServer,
+            step: actions.Step) -> None:
+    """Confirm a resize or cold migration."""
+    pending = _pending(server)
+    pending.source.give_back(server.instance, pending.flavor,
+                             pending.claimed)
+    state.placement.delete_allocation_for_instance(
+        state.context, pending.migration)
+    server.pending = None
+    server.status = pending.status
+
+
+def revert(state: states.State, server: servers.SimulatedServer,
+           step: actions.Step) -> None:
+    """Revert a resize or cold migration."""
+    pending = _pending(server)
+    server.host.give_back(server.instance, server.instance.flavor,
+                          server.claimed)
+    state.placement.delete_allocation_for_instance(state.context, server.uuid)
+    state.placement.move(pending.migration, server.uuid)
+    server.instance.flavor = pending.flavor
+    server.flavor_name = pending.flavor_name
+    server.spec = pending.spec
+    server.pending = None
+    conductor.settle(state, server, pending.source, pending.claimed,
+                     pending.status)
+
+
+def live_migrate(state: states.State, server: servers.SimulatedServer,
+                 step: actions.LiveMigrate) -> None:
+    """Live-migrate a server."""
+    conductor.needs(server, servers.ACTIVE, servers.PAUSED)
+    source, old = server.host, server.claimed
+    conductor.needs_service(source)
+    if server.has_fixed_devices:
+        raise servers.Refused('Nova live-migrates no server with devices of '
+                              'an alias that is not live_migratable')
+    migration = conductor.hand_over(state, server, step)
+    tried = [source.name]
+    notes: list[str] = []
+    try:
+        while True:
+            spec = request.of_move(state, server, step.host, tried)
+            selections = conductor.select(state, spec, [server.uuid], False)[0]
+            try:
+                host, claimed = conductor.claim_first(
+                    state, spec, server, selections[:1],
+                    lambda host, limits: host.move_claim(
+                        state.context, server.instance,
+                        server.instance.flavor, server.image_meta,
+                        'live-migration', limits if nova_internals.
+                        live_migration_carries_limits() else None))
+                break
+            except servers.Refused:
+                # Nova asks the scheduler again, without this host.
+                notes += state.notes
+                tried.append(selections[0].service_host)
+    except servers.Refused as e:
+        state.notes = notes
+        state.placement.move(migration, server.uuid)
+        if notes:
+            raise servers.Refused(f'{"; ".join(notes)}; then: {e}')
+        raise
+    state.notes = notes
+    conductor.settle(state, server, host, claimed, server.status)
+    source.give_back(server.instance, server.instance.flavor, old)
+    state.placement.delete_allocation_for_instance(state.context, migration)

@@ -1,0 +1,98 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Stop and start compute services, and evacuate servers."""
+
+import dataclasses
+
+from nfv_sched.ops.cloud_file import actions
+from nfv_sched.ops.simulator import compute
+from nfv_sched.ops.simulator import conductor
+from nfv_sched.ops.simulator import request
+from nfv_sched.ops.simulator import servers
+from nfv_sched.ops.simulator import state as states
+
+
+def evacuate(state: states.State, server: servers.SimulatedServer,
+             step: actions.Evacuate) -> None:
+    """Evacuate a server from its host, which is down from now on."""
+    conductor.needs(server, servers.ACTIVE, servers.STOPPED, servers.ERROR)
+    source, old = server.host, server.claimed
+    source.down = True
+    spec = request.of_move(state, server, step.host, [source.name])
+    selections = conductor.select(state, spec, [server.uuid], False)[0]
+    host, claimed = conductor.claim_first(
+        state, spec, server, selections[:1],
+        lambda host, limits: host.move_claim(
+            state.context, server.instance, server.instance.flavor,
+            server.image_meta, 'evacuation', limits))
+    # The source still counts it until its nova-compute is up again.
+    conductor.leave(state, source, server, server.instance.flavor, old)
+    conductor.settle(
+        state, server, host, claimed, servers.STOPPED
+        if server.status == servers.STOPPED else servers.ACTIVE)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ServerLocation:
+    """Where a server is, and what it has there.
+
+    :ivar host: its host
+    :ivar claimed: what it has claimed there
+    :ivar status: its status
+    """
+
+    host: compute.ComputeHost
+    claimed: compute.ServerClaim
+    status: str
+
+    @classmethod
+    def of(cls, server: servers.SimulatedServer) -> 'ServerLocation':
+        """Where a server is.
+
+        :param server: the server, on a host
+        """
+        return cls(server.host, server.claimed, server.status)
+
+
+def undo(state: states.State, server: servers.SimulatedServer, before: ServerLocation) -> None:
+    """Put a server back as if it had not been evacuated.
+
+    Its old host is not started.
+
+    :param state: the cloud
+    :param server: the server; the last one that was evacuated
+    :param before: where it was
+    """
+    host = server.host
+    host.give_back(server.instance, server.instance.flavor, server.claimed)
+    state.placement.remove_provider(server.uuid, host.uuid)
+    state.residues[before.host.name].pop()
+    conductor.settle(state, server, before.host, before.claimed,
+                     before.status)
+
+
+def host_down(state: states.State, host: compute.ComputeHost) -> None:
+    """Take the compute service of a host down."""
+    host.down = True
+
+
+def host_up(state: states.State, host: compute.ComputeHost) -> None:
+    """Start a compute service; it frees resources of servers that have left.
+
+    Their allocations from the host are removed, too.
+    """
+    host.down = False
+    for instance, flavor, claimed in state.residues.pop(
+            host.name, ()):
+        host.give_back(instance, flavor, claimed)
+        state.placement.remove_provider(instance.uuid, host.uuid)

@@ -1,0 +1,61 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Attach ports to servers that run, and detach them."""
+
+from nfv_sched.ops.cloud_file import actions
+from nfv_sched.ops.cloud_file import scenario
+from nfv_sched.ops.simulator import conductor
+from nfv_sched.ops.simulator import network
+from nfv_sched.ops.simulator import nova_internals
+from nfv_sched.ops.simulator import request
+from nfv_sched.ops.simulator import servers
+from nfv_sched.ops.simulator import state as states
+
+
+def attach(state: states.State, server: servers.SimulatedServer,
+           step: actions.Attach) -> None:
+    """Attach ports to a server."""
+    _plug(server, server.ports + request.ports_of(
+        f'{server.name}/{step.number}', request.plugs(
+            state, step.networks, step.security_groups),
+        server.ports))
+
+
+def detach(state: states.State, server: servers.SimulatedServer,
+           step: actions.Detach) -> None:
+    """Detach the latest ports of a server on a network."""
+    _check(server)
+    name, count = step.networks[0], len(step.networks)
+    network_id = state.scenario.networks[name].id
+    found = [port for port in server.ports
+             if port.network.id == network_id and
+             port.network.vnic_type == scenario.NORMAL]
+    if len(found) < count:
+        raise servers.Refused(f'the server has {len(found)} ports on {name}, '
+                              f'not {count}')
+    gone = found[-count:]
+    _plug(server, [port for port in server.ports
+                   if port not in gone])
+
+
+def _check(server: servers.SimulatedServer) -> None:
+    conductor.needs(server, servers.ACTIVE, servers.STOPPED, servers.PAUSED)
+
+
+def _plug(server: servers.SimulatedServer, ports: list[network.SimulatedPort]) -> None:
+    """Set the ports of a server; Nova does not ask the scheduler for this."""
+    _check(server)
+    conductor.needs_service(server.host)
+    server.ports = ports
+    server.instance.info_cache.network_info = nova_internals.network_info(
+        port.to_nova() for port in ports)

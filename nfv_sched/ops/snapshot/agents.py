@@ -1,0 +1,302 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Read what the agents of Neutron serve: networks with DHCP, and routers.
+
+Ports and networks are read in bulk; what an agent serves takes a request for
+each of them.  Only agents for DHCP, for routers, and gateways of ML2/OVN are
+looked at, and those that say which physical networks their hosts reach.
+"""
+
+from collections.abc import Callable
+from collections.abc import Iterable
+from collections.abc import Mapping
+import typing as ty
+
+from nfv_sched import http_limits
+from nfv_sched.network import neutron
+from nfv_sched.network import usage
+from nfv_sched.ops.snapshot import snapshot
+
+_KINDS = {usage.DHCP_AGENT: snapshot.DHCP, usage.L3_AGENT: snapshot.ROUTER,
+          usage.OVN_GATEWAY_AGENT: snapshot.OVN}
+#: What an agent of a kind serves: resource below it, key of the answer.
+_SERVED = {snapshot.DHCP: ('dhcp-networks', 'networks'),
+           snapshot.ROUTER: ('l3-routers', 'routers')}
+_AGENT_FIELDS = ('id', 'agent_type', 'host', 'alive', 'admin_state_up',
+                 'availability_zone', 'configurations')
+_PORT_FIELDS = ('id', 'device_owner', 'device_id', 'network_id',
+                'binding:host_id')
+_TYPE = 'provider:network_type'
+_PHYSNET = 'provider:physical_network'
+_NETWORK_FIELDS = ('id', 'name', _TYPE, _PHYSNET, 'segments')
+_TUNNELS = frozenset({'geneve', 'gre', 'vxlan'})
+#: How agents of Open vSwitch, Linux bridge and OVN say what they reach.
+_MAPPINGS = ('bridge_mappings', 'interface_mappings', 'bridge-mappings')
+
+
+class NetworkAgents(ty.NamedTuple):
+    """What was read.
+
+    :ivar agents: by kind, host and ID
+    :ivar services: by kind and ID
+    :ivar networks: by ID
+    """
+
+    agents: tuple[snapshot.NetworkAgent, ...]
+    services: tuple[snapshot.NetworkService, ...]
+    networks: tuple[snapshot.Network, ...]
+
+
+def read(reader: neutron.Reader,
+         progress: Callable[[str, int, int], None]) -> NetworkAgents:
+    """Read the agents and what they serve.
+
+    :param reader: a connection to Neutron
+    :param progress: called with what is read, how much is done, and how much
+        there is
+    :raises neutron.NeutronError: if any answer is missing, late or malformed
+    """
+    try:
+        return _read(reader, progress)
+    except http_limits.MALFORMED as exc:
+        raise neutron.NeutronError(
+            f'malformed answer: {type(exc).__name__}: {exc}') from exc
+
+
+def _read(reader: neutron.Reader,
+          progress: Callable[[str, int, int], None]) -> NetworkAgents:
+    rows = list(reader.items('agents', _AGENT_FIELDS, paged=False,
+                             optional=True))
+    if len({row['id'] for row in rows}) < len(rows):
+        raise neutron.NeutronError('malformed agents: one is there twice')
+    wanted = [row for row in rows
+              if neutron.text_of(row, 'agent_type') in _KINDS]
+    rows_of_networks = {row['id']: row for row in reader.items(
+        'networks', _NETWORK_FIELDS, optional=True)}
+    networks = tuple([_listed(row) for _uuid, row
+                      in sorted(rows_of_networks.items())])
+    if not wanted:
+        return NetworkAgents((), (), networks)
+    switches = _switches(rows)
+    served: dict[str, list[dict]] = {}
+    for done, row in enumerate(wanted):
+        progress('network agents', done, len(wanted))
+        if _kind(row) in _SERVED:
+            resource, key = _SERVED[_kind(row)]
+            # An agent that is gone meanwhile serves nothing.
+            served[row['id']] = list(reader.items(
+                f'agents/{row["id"]}/{resource}', (), paged=False,
+                optional=True, key=key))
+    progress('network agents', len(wanted), len(wanted))
+    ports = _ports(reader)
+    return NetworkAgents(
+        tuple(sorted(
+            (_agent(row, switches, _ids(row, served, ports))
+             for row in wanted),
+            key=lambda agent: (agent.kind, agent.host, agent.id))),
+        _services(wanted, served, ports, {
+            uuid: _reached(row) for uuid, row in rows_of_networks.items()}),
+        networks)
+
+
+def _kind(row: Mapping) -> str:
+    return _KINDS[row['agent_type']]
+
+
+# Agents
+
+
+class _Switch(ty.NamedTuple):
+    """What the virtual switch of a host reaches; see ``NetworkAgent``."""
+
+    physnets: frozenset[str]
+    tunnels: frozenset[str] | None
+
+
+def _switches(rows: Iterable[Mapping]) -> dict[str, _Switch]:
+    """Host -> what its switch reaches, by agents there that report."""
+    found: dict[str, _Switch] = {}
+    for row in rows:
+        said = _configurations(row)
+        if not row.get('alive') or not any(key in said for key in _MAPPINGS):
+            continue
+        host = neutron.text_of(row, 'host')
+        physnets = frozenset(
+            name for key in _MAPPINGS for name in _mapped(said.get(key)))
+        types = said.get('tunnel_types')
+        tunnels = None if not isinstance(types, list) else frozenset(
+            map(str, types))
+        known = found.get(host)
+        if known is not None:
+            physnets |= known.physnets
+            tunnels = None if None in (tunnels, known.tunnels) else (
+                tunnels | known.tunnels)
+        found[host] = _Switch(physnets, tunnels)
+    return found
+
+
+def _configurations(row: Mapping) -> Mapping:
+    said = row.get('configurations') or {}
+    if not isinstance(said, Mapping):
+        raise neutron.NeutronError('malformed configurations of an agent')
+    return said
+
+
+def _mapped(mappings: ty.Any) -> Iterable[str]:
+    """Physical networks in mappings: an object, or text as OVN has it."""
+    if isinstance(mappings, str):
+        return [part.partition(':')[0].strip()
+                for part in mappings.split(',') if part.strip()]
+    return _names(mappings, 'mappings of an agent')
+
+
+def _names(values: ty.Any, what: str) -> list[str]:
+    """Names in an answer, or keys of an object; none if there is nothing.
+
+    :param values: as Neutron shows them
+    :param what: what they are, for people
+    """
+    if not values:
+        return []
+    if not isinstance(values, (Mapping, list)) or not all(
+            isinstance(each, str) for each in values):
+        raise neutron.NeutronError(f'malformed {what}')
+    return list(values)
+
+
+def _agent(row: Mapping, switches: Mapping[str, _Switch],
+           serves: tuple[str, ...]) -> snapshot.NetworkAgent:
+    said, host = _configurations(row), neutron.text_of(row, 'host')
+    switch = switches.get(host)
+    return snapshot.NetworkAgent(
+        id=row['id'], kind=_kind(row), host=host,
+        alive=bool(row.get('alive')),
+        enabled=bool(row.get('admin_state_up')),
+        zone=neutron.text_of(row, 'availability_zone'),
+        mode=neutron.text_of(said, 'agent_mode'),
+        external_only=said.get('handle_internal_only_routers') is False,
+        physnets=switch and switch.physnets,
+        tunnels=switch and switch.tunnels, serves=serves)
+
+
+# What they serve
+
+
+class _Port(ty.NamedTuple):
+    """A port of a DHCP server or router."""
+
+    owner: str
+    device: str
+    network: str
+    host: str
+
+
+def _ports(reader: neutron.Reader) -> list[_Port]:
+    owners = sorted({usage.DHCP_OWNER, *usage.ROUTER_OWNERS}
+                    - {usage.AGENT_GATEWAY_OWNER})
+    return [_Port(*(neutron.text_of(row, name) for name in _PORT_FIELDS[1:]))
+            for row in reader.items('ports', _PORT_FIELDS, filters=[
+                ('device_owner', owner) for owner in owners])]
+
+
+def _ids(row: Mapping, served: Mapping[str, list[dict]],
+         ports: Iterable[_Port]) -> tuple[str, ...]:
+    """UUIDs of what an agent serves; of OVN, by where gateways are bound."""
+    if row['id'] in served:
+        return tuple(sorted({each['id'] for each in served[row['id']]}))
+    return tuple(sorted({
+        port.device for port in ports
+        if port.owner == usage.GATEWAY_OWNER and port.host == row['host']}))
+
+
+def _services(
+    wanted: Iterable[Mapping], served: Mapping[str, list[dict]],
+    ports: Iterable[_Port], networks: Mapping[str, '_Switch'],
+) -> tuple[snapshot.NetworkService, ...]:
+    of_router: dict[str, list[_Port]] = {}
+    of_network: dict[str, dict[str, int]] = {}
+    for port in ports:
+        if port.owner == usage.DHCP_OWNER:
+            hosts = of_network.setdefault(port.network, {})
+            hosts[port.host] = hosts.get(port.host, 0) + 1
+        else:
+            of_router.setdefault(port.device, []).append(port)
+    found: dict[str, snapshot.NetworkService] = {}
+    for agent in wanted:
+        for row in served.get(agent['id'], ()):
+            if row['id'] in found:
+                continue
+            found[row['id']] = (
+                _network(row, of_network.get(row['id'], {}))
+                if _kind(agent) == snapshot.DHCP else
+                _router(row, of_router.get(row['id'], []), networks))
+    return tuple(sorted(
+        found.values(), key=lambda service: (service.kind, service.id)))
+
+
+def _network(row: Mapping,
+             ports: Mapping[str, int]) -> snapshot.NetworkService:
+    """A network with DHCP.
+
+    :param ports: host -> number of ports of its DHCP servers
+    """
+    reached = _reached(row)
+    return snapshot.NetworkService(
+        id=row['id'], kind=snapshot.DHCP, name=neutron.text_of(row, 'name'),
+        ports=max(ports.values(), default=0), physnets=reached.physnets,
+        tunnels=reached.tunnels or frozenset(), zones=_zones(row))
+
+
+def _router(row: Mapping, ports: Iterable[_Port],
+            networks: Mapping[str, '_Switch']) -> snapshot.NetworkService:
+    own = [port for port in ports if port.owner != usage.HA_OWNER]
+    of_ports = {port.network for port in own}
+    needed = [networks[each] for each in of_ports if each in networks]
+    ha = bool(row.get('ha'))
+    return snapshot.NetworkService(
+        id=row['id'], kind=snapshot.ROUTER, name=neutron.text_of(row, 'name'),
+        ports=len(own) + ha,
+        physnets=None if len(needed) < len(of_ports) else frozenset().union(
+            *(each.physnets for each in needed)),
+        tunnels=frozenset().union(*(each.tunnels or () for each in needed)),
+        zones=_zones(row),
+        external=any(port.owner == usage.GATEWAY_OWNER for port in own),
+        ha=ha, distributed=bool(row.get('distributed')))
+
+
+def _segments(row: Mapping) -> list[Mapping]:
+    segments = row.get('segments') or [row]
+    if not isinstance(segments, list) or not all(
+            isinstance(each, Mapping) for each in segments):
+        raise neutron.NeutronError('malformed segments of a network')
+    return segments
+
+
+def _listed(row: Mapping) -> snapshot.Network:
+    return snapshot.Network(
+        id=row['id'], name=neutron.text_of(row, 'name'),
+        physnet=next((name for each in _segments(row) if (
+            name := neutron.text_of(each, _PHYSNET))), None))
+
+
+def _reached(row: Mapping) -> _Switch:
+    """What a switch needs for a network; of several segments, for all."""
+    segments = _segments(row)
+    return _Switch(
+        frozenset(name for each in segments
+                  if (name := neutron.text_of(each, _PHYSNET))),
+        _TUNNELS & {neutron.text_of(each, _TYPE) for each in segments})
+
+
+def _zones(row: Mapping) -> tuple[str, ...]:
+    return tuple(sorted(_names(row.get('availability_zone_hints'),
+                               'availability_zone_hints')))

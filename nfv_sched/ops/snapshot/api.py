@@ -1,0 +1,529 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Read a cloud by its API, with an account of it and nothing else.
+
+Flavors, servers, hosts with their resource providers, and what the agents of
+Neutron serve: no API shows NUMA nodes, pinned CPUs, pages or devices.  Nothing
+is written.  What cannot be read is an error: what is left would be no answer.
+Only what the API itself leaves out, and single hosts that Placement fails for,
+are named in the result.
+"""
+
+from collections.abc import Callable
+from collections.abc import Collection
+from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Mapping
+import dataclasses
+import datetime
+import json
+import typing as ty
+
+from keystoneauth1 import exceptions as ks_exceptions
+from openstack import connection as sdk_connection
+from openstack import exceptions as sdk_exceptions
+from openstack import utils as sdk_utils
+import os_resource_classes as orc
+
+from nfv_sched import http_limits
+from nfv_sched.ledger import client as placement_client
+from nfv_sched.network import neutron
+from nfv_sched.ops.snapshot import agents
+from nfv_sched.ops.snapshot import codec
+from nfv_sched.ops.snapshot import providers as snapshot_providers
+from nfv_sched.ops.snapshot import snapshot
+from nfv_sched.ops.snapshot import validation
+from nfv_sched import strings
+
+#: Seconds that a request may take, if the account says nothing else.
+TIMEOUT = 60
+
+# The first one at which flavors come with extra specs (Rocky).  Hypervisors
+# have UUIDs by then, and CPUs, memory and disk still; from 2.88 on Nova asks
+# each nova-compute for its uptime instead.
+_MICROVERSION = '2.61'
+# The last one whose answers are known here.
+_LAST_MICROVERSION = '2.100'
+# From when on servers show what: as the operator calls it.
+_SHOWN = (((2, 96), 'availability zones asked for'),
+          ((2, 98), 'image properties'), ((2, 100), 'scheduler hints'))
+# Nova gives fewer if [api] max_limit is less, with a link to the rest.
+_PAGE = 1000
+# How many requests to Placement there are at once.
+_THREADS = 4
+_SOURCE = 'the API'  # of the cloud, in words
+
+_PATHS: Mapping[str, str] = {
+    'flavors': '/flavors/detail', 'servers': '/servers/detail',
+    'hypervisors': '/os-hypervisors/detail', 'services': '/os-services',
+    'aggregates': '/os-aggregates', 'server_groups': '/os-server-groups'}
+# Status of a service in a cell that does not answer.
+_UNKNOWN = 'UNKNOWN'
+# A compute node without service is of no use.
+_NO_SERVICE: Mapping[str, ty.Any] = {
+    'status': 'disabled', 'state': 'down', 'disabled_reason': None,
+    'zone': 'nova'}
+# Those that Nova gives all at once, and takes no limit for.
+_WHOLE = ('services', 'aggregates')
+
+_Missing = list[snapshot.Missing]
+_Progress = Callable[[str, int, int], None]
+
+_ERRORS = (ks_exceptions.ClientException, sdk_exceptions.SDKException,
+           OSError)
+
+
+class APIError(Exception):
+    """The API cannot be read, or not completely; says why."""
+
+
+def read(
+    connection: sdk_connection.Connection, parts: Collection[str],
+    progress: _Progress = lambda what, done, total: None,
+) -> snapshot.Cloud:
+    """Read parts of a cloud.
+
+    :param connection: with an account of the cloud
+    :param parts: names of its fields: ``flavors``, ``servers``, ``hosts``
+        (with aggregates and all that Placement has of them),
+        ``network_agents`` (with what these serve)
+    :param progress: called with what is read, how much is done, and how much
+        there is
+    :returns: the cloud; hosts have no NUMA nodes and no devices; servers have
+        a name and a flavor, and together with ``hosts`` all that the API
+        shows of them, and their groups
+    :raises APIError: if any answer is missing, refused or malformed
+    """
+    taken = datetime.datetime.now(datetime.UTC).strftime('%Y-%m-%dT%H:%M:%SZ')
+    if connection.session.timeout is None:
+        connection.session.timeout = TIMEOUT
+    try:
+        with http_limits.limited(connection.session):
+            fields = _parts(connection, parts, progress)
+        # What a file could not have, no tool expects either.
+        cloud = codec.decode(snapshot.Cloud, codec.encode(snapshot.Cloud(
+            taken=taken, source=_SOURCE, **fields)))
+        validation.check(cloud)
+    except http_limits.MALFORMED as exc:
+        raise APIError(f'the API cannot be read: malformed answer: '
+                       f'{exc.__class__.__name__}: {exc}') from exc
+    return cloud
+
+
+def _parts(connection: sdk_connection.Connection, parts: Collection[str],
+           progress: _Progress) -> dict[str, ty.Any]:
+    """Fields of the cloud, as they are in the answers."""
+    found: dict[str, ty.Any] = {}
+    if 'flavors' in parts:
+        progress('flavors', 0, 1)
+        found['flavors'] = tuple(sorted(
+            _all(connection, 'flavors', {'is_public': 'None'}, _flavor),
+            key=lambda flavor: flavor.name))
+        progress('flavors', len(found['flavors']), len(found['flavors']))
+    if 'servers' in parts and 'hosts' not in parts:
+        progress('servers', 0, 1)
+        missing: _Missing = []
+        _services(connection, _negotiated(connection), missing)
+        found['servers'] = tuple(sorted(
+            _all(connection, 'servers', {'all_tenants': '1'}, _server),
+            key=lambda server: server.uuid))
+        progress('servers', len(found['servers']), len(found['servers']))
+        found['missing'] = tuple(missing)
+    if 'network_agents' in parts:
+        served = _agents(connection, progress)
+        found['network_agents'] = served.agents
+        found['network_services'] = served.services
+    if 'hosts' in parts:
+        found.update(_with_hosts(connection, 'servers' in parts, progress))
+    return found
+
+
+# Nova
+
+
+def _all(connection: sdk_connection.Connection, resource: str,
+         query: Mapping[str, str], parse: Callable[[Mapping], ty.Any],
+         version: str = _MICROVERSION) -> list[ty.Any]:
+    """All items of a resource of the compute API, each once.
+
+    :param resource: key of ``_PATHS``
+    :param query: what to ask for
+    :param parse: makes a value of an item
+    :param version: microversion to ask at
+    """
+    rows = _groups if resource == 'server_groups' else _rows
+    try:
+        return [parse(row)
+                for row in rows(connection, resource, query, version)]
+    # First: what is no JSON is an OSError, too.
+    except http_limits.MALFORMED as exc:
+        raise APIError(f'the compute API cannot be read: malformed '
+                       f'{_words(resource)}: {exc.__class__.__name__}: {exc}'
+                       ) from exc
+    except _ERRORS as exc:
+        raise APIError(f'the compute API cannot be read: '
+                       f'{http_limits.reason(exc)}') from exc
+
+
+def _rows(connection: sdk_connection.Connection, resource: str,
+          query: Mapping[str, str], version: str) -> Iterator[Mapping]:
+    if resource in _WHOLE:
+        yield from _listed(
+            _get(connection, resource, query, version), resource)
+        return
+    seen: set[str] = set()
+    marker: dict[str, str] = {}
+    while True:
+        body = _get(connection, resource,
+                    {**query, **marker, 'limit': str(_PAGE)}, version)
+        rows = [row for row in _listed(body, resource)
+                if row['id'] not in seen]
+        yield from rows
+        if not rows:
+            return
+        # A page of hypervisors has no link if one without service was left
+        # out of it.
+        if resource != 'hypervisors' and not any(
+                link['rel'] == 'next'
+                for link in body.get(f'{resource}_links', ())):
+            return
+        seen.update(row['id'] for row in rows)
+        marker['marker'] = rows[-1]['id']
+
+
+def _groups(connection: sdk_connection.Connection, resource: str,
+            query: Mapping[str, str], version: str) -> Iterator[Mapping]:
+    """Server groups: their pages have no links, and are counted."""
+    seen: set[str] = set()
+    offset = 0
+    while True:
+        found = _listed(_get(connection, resource, {
+            **query, 'limit': str(_PAGE), 'offset': str(offset)},
+            version), resource)
+        rows = [row for row in found if row['id'] not in seen]
+        if not rows:
+            return
+        yield from rows
+        seen.update(row['id'] for row in rows)
+        offset += len(found)
+
+
+def _get(connection: sdk_connection.Connection, resource: str,
+         query: Mapping[str, str], version: str) -> ty.Any:
+    response = connection.compute.get(
+        _PATHS[resource], microversion=version, params=query)
+    if response.status_code != 200:
+        raise APIError(_refusal(resource, version, response))
+    return response.json()
+
+
+def _listed(body: Mapping, resource: str) -> list[Mapping]:
+    if not isinstance(body[resource], list):
+        raise TypeError('no list')
+    return body[resource]
+
+
+def _refusal(resource: str, version: str, response: ty.Any) -> str:
+    """Why the compute API answers otherwise than with a list."""
+    told = (f'the compute API cannot be read: GET {_PATHS[resource]}: '
+            f'{response.status_code} {response.reason}')
+    if response.status_code == 403:
+        return (f'{told}; the account needs a role that may list all '
+                f'{_words(resource)}')
+    if response.status_code == 406:
+        return f'{told}; microversion {version} is needed'
+    return told
+
+
+def _words(resource: str) -> str:
+    return resource.replace('_', ' ')
+
+
+def _negotiated(connection: sdk_connection.Connection) -> str:
+    """The newest microversion that is known here and to the compute API."""
+    try:
+        found = sdk_utils.maximum_supported_microversion(
+            connection.compute, _LAST_MICROVERSION) or _MICROVERSION
+    except (*http_limits.MALFORMED, *_ERRORS) as exc:
+        raise APIError(f'the compute API cannot be read: '
+                       f'{http_limits.reason(exc)}') from exc
+    return max(found, _MICROVERSION, key=_numbers)
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(map(int, version.split('.')))
+
+
+def _flavor(row: Mapping) -> snapshot.Flavor:
+    if not isinstance(row['name'], str):
+        raise TypeError(f'a flavor cannot be named {row["name"]!r}')
+    return snapshot.Flavor(
+        name=row['name'], id=row['id'],
+        public=bool(row.get('os-flavor-access:is_public', True)),
+        disabled=bool(row.get('OS-FLV-DISABLED:disabled')),
+        ephemeral=row.get('OS-FLV-EXT-DATA:ephemeral') or 0, **_sizes(row))
+
+
+def _server(row: Mapping) -> snapshot.Server:
+    flavor = row['flavor']
+    return snapshot.Server(
+        uuid=row['id'], name=row.get('name') or '',
+        project=row.get('tenant_id') or '', flavor=snapshot.Flavor(
+            name=flavor['original_name'],
+            ephemeral=flavor.get('ephemeral') or 0, **_sizes(flavor)))
+
+
+def _sizes(row: Mapping) -> dict[str, ty.Any]:
+    """What is named alike in a flavor, and in that of a server."""
+    if 'extra_specs' not in row:
+        raise APIError('the compute API shows this account no extra specs of '
+                       'flavors')
+    return {'vcpus': int(row['vcpus']), 'memory': int(row['ram']),
+            'disk': int(row['disk']),
+            # Empty if there is none, before microversion 2.75.
+            'swap': int(row.get('swap') or 0),
+            'extra_specs': {key: str(value) for key, value in
+                            row['extra_specs'].items()}}
+
+
+# Hosts, and servers on them
+
+
+def _with_hosts(connection: sdk_connection.Connection, servers: bool,
+                progress: _Progress) -> dict[str, ty.Any]:
+    """Fields of the cloud that hosts, and servers on them, make up.
+
+    :param servers: whether to read the servers
+    """
+    version = _negotiated(connection)
+    missing: _Missing = []
+    found: dict[str, ty.Any] = {}
+    progress('hosts', 0, 1)
+    aggregates = [aggregate for _number, aggregate in sorted(
+        _all(connection, 'aggregates', {}, _aggregate),
+        key=lambda row: row[0])]
+    hosts = _hosts(connection, aggregates, version, missing)
+    progress('hosts', len(hosts), len(hosts))
+    if servers:
+        progress('servers', 0, 1)
+        found['groups'] = tuple(_all(
+            connection, 'server_groups', {'all_projects': 'true'}, _group,
+            version))
+        found['servers'] = _servers(
+            connection, found['groups'], version, missing)
+        progress('servers', len(found['servers']), len(found['servers']))
+    placed = _places(connection, [host.uuid for host in hosts],
+                     [each.uuid for each in aggregates if each.uuid],
+                     progress)
+    missing.extend(placed.missing())
+    if servers:
+        unread = {host.name for host in hosts if host.uuid in placed.failed}
+        found['servers'] = tuple(sorted(
+            (dataclasses.replace(
+                server, allocations=None if server.host in unread
+                else placed.allocations.get(server.uuid, {}))
+             for server in found['servers']),
+            key=lambda server: server.uuid))
+        found['consumers'] = placed.others(
+            server.uuid for server in found['servers'])
+    return {**found, 'missing': tuple(missing), 'traits': placed.traits,
+            'resource_classes': placed.resource_classes,
+            'aggregates': tuple(aggregates), 'hosts': tuple(sorted(
+                (_provided(host, placed.providers.get(host.uuid, ()))
+                 for host in hosts),
+                key=lambda host: (host.name, host.hypervisor)))}
+
+
+def _aggregate(row: Mapping) -> tuple[int, snapshot.Aggregate]:
+    """An aggregate, after its number: Nova does not sort them."""
+    return int(row['id']), snapshot.Aggregate(
+        name=row['name'], uuid=row.get('uuid') or '',
+        metadata=row['metadata'], hosts=tuple(sorted(row['hosts'])))
+
+
+def _services(
+    connection: sdk_connection.Connection, version: str, missing: _Missing,
+) -> tuple[dict[str, Mapping], set[str]]:
+    """The services nova-compute by host, and hosts of cells without answer.
+
+    :param version: microversion: those of cells that do not answer are shown
+        from 2.69 on
+    """
+    services = dict(_all(
+        connection, 'services', {'binary': 'nova-compute'},
+        lambda row: (row['host'], row), version))
+    silent = {name for name, row in services.items()
+              if row['status'] == _UNKNOWN}
+    if silent:
+        # Pages of servers have none of theirs.
+        missing.append(snapshot.Missing(
+            kind=snapshot.MissingKind.SILENT_HOSTS,
+            hosts=tuple(sorted(silent))))
+    return services, silent
+
+
+def _hosts(connection: sdk_connection.Connection,
+           aggregates: Iterable[snapshot.Aggregate], version: str,
+           missing: _Missing) -> list[snapshot.Host]:
+    """The hosts, without their resource providers.
+
+    :param version: microversion for services
+    """
+    services, silent = _services(connection, version, missing)
+    of_host: dict[str, list[str]] = {}
+    for aggregate in aggregates:
+        for name in aggregate.hosts:
+            of_host.setdefault(name, []).append(aggregate.name)
+    try:
+        found = _all(connection, 'hypervisors', {}, lambda row: (
+            None if row['service']['host'] in silent
+            else _host(row, services, of_host)))
+    except APIError as exc:
+        if not silent:
+            raise
+        # Nova gives no hypervisors at all then, and does not say why.
+        raise APIError(f'{exc}; cells do not answer, of '
+                       f'{strings.count(len(silent), "host")}, such as that of '
+                       f'{min(silent)}') from exc
+    return [host for host in found if host is not None]
+
+
+def _host(row: Mapping, services: Mapping[str, Mapping],
+          aggregates: Mapping[str, list[str]]) -> snapshot.Host:
+    name = row['service']['host']
+    service = services.get(name, _NO_SERVICE)
+    return snapshot.Host(
+        name=name, hypervisor=row['hypervisor_hostname'] or name,
+        uuid=row['id'], hypervisor_type=row['hypervisor_type'],
+        hypervisor_version=row['hypervisor_version'],
+        enabled=service['status'] == 'enabled',
+        disabled_reason=service['disabled_reason'],
+        up=service['state'] == 'up', zone=service['zone'],
+        aggregates=tuple(aggregates.get(name, ())),
+        cpu_info=json.dumps(row['cpu_info']) if row.get('cpu_info') else '',
+        vcpus=row['vcpus'], vcpus_used=row['vcpus_used'],
+        memory=row['memory_mb'], memory_used=row['memory_mb_used'],
+        disk=row['local_gb'], disk_used=row['local_gb_used'],
+        disk_available_least=row['disk_available_least'])
+
+
+def _provided(host: snapshot.Host,
+              providers: tuple[snapshot.Provider, ...]) -> snapshot.Host:
+    """A host with its resource providers, and the ratios that these have."""
+    ratios = {name: inventory.ratio for provider in reversed(providers)
+              for name, inventory in provider.inventories.items()}
+    return dataclasses.replace(
+        host, providers=providers, cpu_ratio=ratios.get(orc.VCPU),
+        memory_ratio=ratios.get(orc.MEMORY_MB),
+        disk_ratio=ratios.get(orc.DISK_GB))
+
+
+def _group(row: Mapping) -> snapshot.Group:
+    # Before microversion 2.64 it is a list, and there are no rules.
+    policy = row['policy'] if 'policy' in row else next(
+        iter(row['policies']), '')
+    return snapshot.Group(
+        uuid=row['id'], name=row['name'] or '', policy=policy or '',
+        rules=_texts(row.get('rules') or {}),
+        members=tuple(sorted(row['members'])))
+
+
+def _texts(values: Mapping) -> dict[str, str]:
+    return {key: value if isinstance(value, str) else json.dumps(value)
+            for key, value in values.items() if value is not None}
+
+
+def _servers(connection: sdk_connection.Connection,
+             groups: Iterable[snapshot.Group], version: str,
+             missing: _Missing) -> list[snapshot.Server]:
+    """The servers with their hosts, without allocations."""
+    group_of = {member: group.uuid for group in groups
+                for member in group.members}
+    hidden: list[str] = []
+
+    def parse(row: Mapping) -> snapshot.Server | None:
+        # None if its cell does not answer, or Nova has lost it.
+        if not row.get('flavor'):
+            hidden.append(row['id'])
+            return None
+        return _placed_server(row, group_of.get(row['id']))
+
+    servers = [server for server in _all(
+        connection, 'servers', {'all_tenants': '1'}, parse, version)
+        if server is not None]
+    if hidden:
+        missing.append(snapshot.Missing(
+            kind=snapshot.MissingKind.SERVERS, uuids=tuple(sorted(hidden))))
+    later = [what for since, what in _SHOWN
+             if _numbers(version) < since]
+    if later and servers:
+        missing.append(snapshot.Missing(
+            kind=snapshot.MissingKind.SERVER_FIELDS,
+            text=f'The compute API has microversion {version}, and does not '
+                 f'show of servers: {", ".join(later)}'))
+    return servers
+
+
+def _placed_server(row: Mapping, group: str | None) -> snapshot.Server:
+    if 'OS-EXT-SRV-ATTR:host' not in row:
+        raise APIError('the compute API shows this account no hosts of '
+                       'servers; it needs the role admin')
+    state = row['OS-EXT-STS:vm_state']
+    fault = row.get('fault') if state == 'error' else None
+    return dataclasses.replace(
+        _server(row), host=row['OS-EXT-SRV-ATTR:host'], state=state or '',
+        task=row['OS-EXT-STS:task_state'],
+        fault=fault['message'] if fault else None, created=row['created'],
+        # A server that was booted from a volume has an empty text.
+        image=_texts((row.get('image') or {}).get('properties') or {}),
+        group=group, zone=row.get('pinned_availability_zone'),
+        hints={name: tuple(map(str, values if isinstance(values, list)
+                               else [values]))
+               for name, values in (
+                   row.get('scheduler_hints') or {}).items()})
+
+
+# Placement
+
+
+def _places(connection: sdk_connection.Connection, computes: list[str],
+            aggregates: list[str], progress: _Progress) -> snapshot_providers.Places:
+    try:
+        return snapshot_providers.read(
+            placement_client.Client(adapter=connection.placement), _THREADS,
+            computes, aggregates, progress)
+    except (placement_client.PlacementError, *http_limits.MALFORMED,
+            *_ERRORS) as exc:
+        told = 'the Placement API cannot be read: ' + ' '.join(
+            str(exc).split())
+        if getattr(exc, 'status', None) == 403:
+            told += ('; the account needs a role that may list resource '
+                     'providers, such as admin')
+        raise APIError(told) from exc
+
+
+# Neutron
+
+
+def _agents(connection: sdk_connection.Connection,
+            progress: _Progress) -> agents.NetworkAgents:
+    try:
+        found = agents.read(
+            neutron.Reader(network=connection.network), progress)
+    except (neutron.NeutronError, *http_limits.MALFORMED, *_ERRORS) as exc:
+        raise APIError(f'the network API cannot be read: {exc}') from exc
+    if not found.agents:
+        # To other accounts it shows none, and says nothing of it.
+        raise APIError(
+            'the network API shows this account no agents for DHCP or '
+            'routers; there are none, or the account needs the role admin')
+    return found

@@ -1,0 +1,142 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Save and load a snapshot: compressed JSON with the version of its format."""
+
+import dataclasses
+import gzip
+import io
+import json
+import os
+import stat
+import typing as ty
+import zlib
+
+from nfv_sched import extra_specs
+from nfv_sched import files
+from nfv_sched.ops import atomic_file
+from nfv_sched.ops.snapshot import codec
+from nfv_sched.ops.snapshot import snapshot
+from nfv_sched.ops.snapshot import validation
+from nfv_sched import strings
+
+FORMAT = 'nfv-sched snapshot'
+#: Of files that can be read.
+VERSIONS = (1, snapshot.VERSION)
+
+_GZIP = b'\x1f\x8b'
+# Messages that are shown of a file. Masking their secrets takes time.
+_MAX_MISSING = 1000
+
+
+class FileError(Exception):
+    """A file cannot be read or written; the message says which, and why."""
+
+
+def save(cloud: snapshot.Cloud, path: str) -> int:
+    """Write a snapshot.
+
+    Only its owner can read the file, for it has names and addresses of the
+    whole cloud; see :mod:`nfv_sched.ops.atomic_file`.
+
+    :param cloud: the snapshot
+    :param path: of the file; an existing file is replaced
+    :returns: its size in bytes
+    :raises FileError: if it cannot be written
+    """
+    data = {'format': FORMAT, 'version': snapshot.VERSION,
+            'cloud': codec.encode(cloud)}
+
+    def fill(raw: ty.BinaryIO) -> None:
+        # No time in it: the same snapshot is the same file.
+        with gzip.GzipFile('', 'wb', fileobj=raw, mtime=0) as packed:
+            with io.TextIOWrapper(packed, 'utf-8') as text:
+                json.dump(data, text, separators=(',', ':'))
+
+    try:
+        return atomic_file.write(path, fill)
+    except atomic_file.WriteError as exc:
+        raise FileError(str(exc)) from exc
+
+
+def is_snapshot(path: str) -> bool:
+    """Whether a file begins as a snapshot does, compressed or not.
+
+    :param path: of the file
+    :raises FileError: if it cannot be read
+    """
+    try:
+        mode = os.stat(path).st_mode
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+            # It is read twice, and a pipe may never end.
+            raise FileError(f'{path}: not a regular file')
+        with open(path, 'rb') as raw:
+            start = raw.read(64)
+    except (OSError, ValueError) as exc:
+        raise FileError(f'{path}: {getattr(exc, "strerror", "") or exc}'
+                        ) from exc
+    return start.startswith(_GZIP) or start.lstrip().startswith(b'{')
+
+
+def load(path: str) -> snapshot.Cloud:
+    """Read a snapshot.
+
+    :param path: of the file, compressed or not
+    :raises FileError: if it cannot be read, is not a snapshot, or is one of
+        another version
+    """
+    try:
+        data = files.parse_json(files.read(path))
+    except files.FileLimitError as exc:
+        raise FileError(f'{path}: {exc}') from exc
+    except (EOFError, zlib.error, gzip.BadGzipFile) as exc:
+        raise FileError(f'{path}: cut off or damaged: {exc}') from exc
+    except OSError as exc:
+        raise FileError(f'{path}: {exc.strerror or exc}') from exc
+    except RecursionError as exc:
+        raise FileError(
+            f'{path}: not a snapshot: nested too deeply') from exc
+    except ValueError as exc:
+        raise FileError(f'{path}: not a snapshot: {exc}') from exc
+    if not isinstance(data, dict) or data.get('format') != FORMAT:
+        raise FileError(f'{path}: not a snapshot')
+    version, content = data.get('version'), data.get('cloud')
+    if version not in VERSIONS:
+        raise FileError(
+            f'{path}: a snapshot of version {extra_specs.shown(version)}; this '
+            'release of nfv-sched reads versions '
+            f'{" and ".join(map(str, VERSIONS))}')
+    if version == 1:
+        _convert_sentences(content)
+    try:
+        cloud = codec.decode(snapshot.Cloud, content)
+        validation.check_names(cloud)
+        validation.check(cloud)
+    except (codec.WrongError, files.FileLimitError) as exc:
+        raise FileError(f'{path}: {exc}') from exc
+    # Errors, as an older release may have written them.
+    missing = [
+        dataclasses.replace(each, text=strings.mask_secrets(each.text))
+        for each in cloud.missing[:_MAX_MISSING]]
+    if len(cloud.missing) > _MAX_MISSING:
+        missing.append(snapshot.Missing(
+            kind=snapshot.MissingKind.OTHER,
+            text=f'{len(cloud.missing) - _MAX_MISSING} more messages of the '
+                 'snapshot are left out'))
+    return dataclasses.replace(cloud, missing=tuple(missing))
+
+
+def _convert_sentences(content: ty.Any) -> None:
+    """Change what is missing in a file of version 1, which has sentences."""
+    if isinstance(content, dict) and isinstance(content.get('missing'), list):
+        content['missing'] = [
+            {'kind': snapshot.MissingKind.OTHER, 'text': sentence}
+            for sentence in content['missing']]

@@ -1,0 +1,210 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Resource providers of hosts, as Placement has them.
+
+Read by any client; who calls this says what becomes of what cannot be read.
+"""
+
+from collections.abc import Callable
+from collections.abc import Collection
+from collections.abc import Iterable
+from collections.abc import Mapping
+from concurrent import futures
+import contextlib
+import typing as ty
+
+from nfv_sched.ledger import client as placement_client
+from nfv_sched.ops.snapshot import snapshot
+from nfv_sched import strings
+
+
+class Places(ty.NamedTuple):
+    """What Placement has of the hosts.
+
+    :ivar providers: UUID of a compute node -> its providers
+    :ivar allocations: UUID of a consumer -> provider -> class -> amount
+    :ivar failed: UUID of a compute node that could not be read -> why
+    :ivar traits: all traits; None if they could not be read
+    :ivar resource_classes: all resource classes; None if they could not be
+        read
+    """
+
+    providers: dict[str, tuple[snapshot.Provider, ...]]
+    allocations: dict[str, dict[str, dict[str, int]]]
+    failed: dict[str, str]
+    traits: frozenset[str] | None = None
+    resource_classes: frozenset[str] | None = None
+
+    def missing(self) -> tuple[snapshot.Missing, ...]:
+        """Return what could not be read."""
+        if not self.failed:
+            return ()
+        return (snapshot.Missing(
+            kind=snapshot.MissingKind.PROVIDERS,
+            uuids=tuple(sorted(self.failed)),
+            text=strings.mask_secrets(next(iter(self.failed.values())))),)
+
+    def others(
+        self, servers: Iterable[str],
+    ) -> dict[str, dict[str, dict[str, int]]]:
+        """What others than servers have: consumer -> provider -> class.
+
+        :param servers: UUIDs of the servers
+        """
+        known = set(servers)
+        return {consumer: found
+                for consumer, found in self.allocations.items()
+                if consumer not in known}
+
+
+def read(client: placement_client.Client, threads: int,
+         computes: Collection[str], aggregates: Collection[str],
+         progress: Callable[[str, int, int], None]) -> Places:
+    """Read the providers of hosts.
+
+    Usages are not read: they are the sums of the allocations.
+
+    :param threads: how many requests there are at once
+    :param computes: UUIDs of the compute nodes
+    :param aggregates: UUIDs of Nova's host aggregates
+    :param progress: called with what is read, how much is done, and how much
+        there is
+    :raises PlacementError: if Placement cannot be read, other than for single
+        hosts
+    """
+    places = Places({}, {}, {})
+    with futures.ThreadPoolExecutor(threads) as pool:
+        try:
+            readings = _start(client, pool, computes, aggregates)
+            for done, reading in enumerate(futures.as_completed(readings)):
+                progress('resource providers', done, len(readings))
+                uuid = readings[reading]
+                try:
+                    found = reading.result()
+                except placement_client.UnavailableError:
+                    raise
+                except placement_client.PlacementError as exc:
+                    places.failed[uuid] = str(exc)
+                else:
+                    _add_tree(places, uuid, found)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    progress('resource providers', len(readings), len(readings))
+    return places._replace(
+        traits=_names(client.traits),
+        resource_classes=_names(client.resource_classes))
+
+
+def _names(read_names: Callable[[], list[str]]) -> frozenset[str] | None:
+    try:
+        return frozenset(read_names())
+    except placement_client.PlacementError:
+        return None
+
+
+def _start(
+    client: placement_client.Client, pool: futures.Executor,
+    computes: Collection[str], aggregates: Collection[str],
+) -> dict[futures.Future[list['_Reading']], str]:
+    """Start to read the provider trees of hosts.
+
+    Traits and aggregates are read first, a request for each of them: there
+    are thousands of providers, and few traits.
+
+    :param computes: UUIDs of the compute nodes
+    :param aggregates: UUIDs of Nova's host aggregates
+    :returns: what is being read -> UUID of the compute node
+    """
+    trees: dict[str, list[placement_client.Member]] = {
+        uuid: [] for uuid in computes}
+    for member in client.members():
+        if member.root in trees:
+            trees[member.root].append(member)
+    traits = _owners(pool, client.with_trait, client.used_traits())
+    member_of = _owners(pool, client.in_aggregate, aggregates)
+    return {pool.submit(_read_tree, client, members, traits, member_of): uuid
+            for uuid, members in trees.items()}
+
+
+def _owners(pool: futures.Executor, owners: Callable[[str], list[str]],
+            names: Collection[str]) -> dict[str, set[str]]:
+    """UUID of a provider -> which of the names it has.
+
+    :param owners: gives the UUIDs of the providers that have a name
+    """
+    found: dict[str, set[str]] = {}
+    for name, uuids in zip(names, pool.map(owners, names)):
+        for uuid in uuids:
+            found.setdefault(uuid, set()).add(name)
+    return found
+
+
+class _Reading(ty.NamedTuple):
+    """A provider, and what consumers have allocated of it."""
+
+    provider: snapshot.Provider
+    allocations: dict[str, dict[str, int]]
+
+
+def _read_tree(
+    client: placement_client.Client, members: list[placement_client.Member],
+    traits: Mapping[str, set[str]], aggregates: Mapping[str, set[str]],
+) -> list[_Reading]:
+    """The providers of a host, its own first.
+
+    :param traits: UUID of a provider -> names of its traits
+    :param aggregates: UUID of a provider -> UUIDs of its aggregates
+    """
+    found = []
+    for member in sorted(members, key=lambda member: (
+            member.parent is not None, member.name)):
+        # What is gone since it was listed is left out.
+        with contextlib.suppress(placement_client.NotFoundError):
+            found.append(_read_provider(
+                client, member, traits.get(member.uuid, ()),
+                aggregates.get(member.uuid, ())))
+    known = {each.provider.uuid for each in found} | {None}
+    while any(each.provider.parent not in known for each in found):
+        found = [each for each in found if each.provider.parent in known]
+        known = {each.provider.uuid for each in found} | {None}
+    return found
+
+
+def _read_provider(
+    client: placement_client.Client, member: placement_client.Member,
+    traits: Collection[str], aggregates: Collection[str],
+) -> _Reading:
+    _generation, inventories = client.inventories(member.uuid)
+    _generation, allocations = client.allocations(member.uuid)
+    used: dict[str, int] = {}
+    for resources in allocations.values():
+        for name, amount in resources.items():
+            used[name] = used.get(name, 0) + amount
+    return _Reading(snapshot.Provider(
+        uuid=member.uuid, name=member.name, parent=member.parent,
+        inventories={name: snapshot.Inventory(
+            total=inventory['total'], reserved=inventory['reserved'],
+            ratio=float(inventory['allocation_ratio']),
+            min_unit=inventory['min_unit'], max_unit=inventory['max_unit'],
+            step_size=inventory['step_size'], used=used.get(name, 0))
+            for name, inventory in inventories.items()},
+        traits=frozenset(traits), aggregates=frozenset(aggregates),
+    ), allocations)
+
+
+def _add_tree(places: Places, uuid: str, found: list[_Reading]) -> None:
+    places.providers[uuid] = tuple(each.provider for each in found)
+    for each in found:
+        for consumer, resources in each.allocations.items():
+            places.allocations.setdefault(consumer, {})[
+                each.provider.uuid] = resources

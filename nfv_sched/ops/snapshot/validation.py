@@ -1,0 +1,276 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Whether the parts of a snapshot go together.
+
+A file may have been edited.  What the types say is seen to by
+:mod:`nfv_sched.ops.snapshot.codec`; here is what the tools take for granted besides.
+"""
+
+from collections.abc import Callable
+from collections.abc import Collection
+from collections.abc import Iterable
+from collections.abc import Iterator
+import dataclasses
+import typing as ty
+
+from oslo_config import cfg
+
+from nfv_sched import conf
+from nfv_sched import extra_specs
+from nfv_sched import files
+from nfv_sched.ops.snapshot import codec
+from nfv_sched.ops.snapshot import names
+from nfv_sched.ops.snapshot import snapshot
+
+_KINDS = frozenset({'type-VF', 'type-PF', 'type-PCI', 'vdpa'})
+_STATUSES = frozenset({'available', 'claimed', 'allocated', 'removed',
+                       'deleted', 'unavailable', 'unclaimable'})
+_NUMA_POLICIES = (None, 'legacy', 'preferred', 'required', 'socket')
+_SERVICES = (snapshot.DHCP, snapshot.ROUTER)
+_AGENTS = (*_SERVICES, snapshot.OVN)
+# More ports or rules are on no host; the simulator makes each of them.
+_MAX_LOAD = 100_000
+# Of files.max_items(), what a port takes.
+_ITEMS_PER_PORT = 8
+# Nova compares each device with the pools of its host; a pool has the VFs of a
+# PF, or another device, and those of different tags are in different ones.
+_MAX_DEVICES = 4096
+_MAX_POOLS = 512
+_MAX_PAGE_SIZES = 64
+_RATIOS = ('cpu_allocation_ratio', 'ram_allocation_ratio',
+           'disk_allocation_ratio')
+
+
+def check(cloud: snapshot.Cloud) -> None:
+    """Check a snapshot.
+
+    :param cloud: the snapshot
+    :raises WrongError: if something does not go together with the rest
+    """
+    _differ('hosts', [host.uuid for host in cloud.hosts])
+    _differ('servers', [server.uuid for server in cloud.servers])
+    _differ('groups', [group.uuid for group in cloud.groups])
+    _differ('resource providers', [
+        provider.uuid for host in cloud.hosts for provider in host.providers])
+    for number, host in enumerate(cloud.hosts):
+        try:
+            _check_host(host)
+        except codec.WrongError as exc:
+            exc.path[:0] = ['hosts', number]
+            raise
+    for server in cloud.servers:
+        for request in server.pci_requests or ():
+            if request.numa_policy not in _NUMA_POLICIES:
+                raise codec.WrongError(
+                    f'the NUMA policy of a PCI request of server '
+                    f'{server.uuid!r} cannot be {request.numa_policy!r}')
+        for port in server.ports or ():
+            _check_load(f'rules of a port of server {server.uuid!r}',
+                        port.rules)
+    _check_network(cloud)
+    _check_loads(cloud)
+    _check_options(cloud)
+
+
+# What a name must be: whether it is so, and the words for it.
+_Rule = tuple[Callable[[str], bool], str]
+_UUID: _Rule = (names.is_uuid, names.UUID)
+_HOST: _Rule = (names.is_host, names.HOST)
+_PRINTABLE: _Rule = (names.is_printable, names.PRINTABLE)
+
+
+def check_names(cloud: snapshot.Cloud) -> None:
+    """Check names and IDs of a file: printed commands have them.
+
+    Names of servers, networks and routers may be anything: no command has
+    them.
+
+    :raises WrongError: if one cannot be what it should be
+    """
+    for path, rule, texts in _names(cloud):
+        for text in texts:
+            if text is not None and not rule[0](text):
+                error = codec.WrongError(
+                    f'{rule[1]}, not {extra_specs.shown(text)}')
+                error.path = path
+                raise error
+
+
+def _names(cloud: snapshot.Cloud) -> Iterator[
+        tuple[list[str | int], _Rule, Iterable[str | None]]]:
+    """Yield where each name or ID is, what it must be, and itself."""
+    for number, host in enumerate(cloud.hosts):
+        yield ['hosts', number, 'uuid'], _UUID, (host.uuid,)
+        yield ['hosts', number, 'name'], _HOST, (host.name,)
+        yield ['hosts', number, 'hypervisor'], _PRINTABLE, (host.hypervisor,)
+        yield ['hosts', number, 'cell'], _PRINTABLE, (host.cell,)
+        yield ['hosts', number, 'zone'], _PRINTABLE, (host.zone,)
+        yield ['hosts', number, 'aggregates'], _PRINTABLE, host.aggregates
+        for index, provider in enumerate(host.providers):
+            yield (['hosts', number, 'providers', index], _UUID,
+                   (provider.uuid, provider.parent))
+    for number, server in enumerate(cloud.servers):
+        yield ['servers', number, 'uuid'], _UUID, (server.uuid,)
+        yield ['servers', number, 'group'], _UUID, (server.group,)
+        yield ['servers', number, 'host'], _HOST, (server.host,)
+        yield ['servers', number, 'cell'], _PRINTABLE, (server.cell,)
+        yield ['servers', number, 'zone'], _PRINTABLE, (server.zone,)
+        yield (['servers', number, 'flavor', 'name'], _PRINTABLE,
+               (server.flavor.name,))
+    for number, flavor in enumerate(cloud.flavors):
+        yield ['flavors', number], _PRINTABLE, (flavor.name, flavor.id)
+    for number, aggregate in enumerate(cloud.aggregates):
+        yield ['aggregates', number, 'name'], _PRINTABLE, (aggregate.name,)
+        yield ['aggregates', number, 'hosts'], _HOST, aggregate.hosts
+    for number, group in enumerate(cloud.groups):
+        yield ['groups', number, 'uuid'], _UUID, (group.uuid,)
+        yield ['groups', number, 'members'], _UUID, group.members
+    for number, move in enumerate(cloud.moves or ()):
+        yield ['moves', number], _UUID, (move.uuid, move.server)
+        yield ['moves', number], _HOST, (move.source, move.target)
+    for number, agent in enumerate(cloud.network_agents or ()):
+        # OVN has the name of a chassis, and places its routers itself.
+        yield (['network_agents', number, 'id'],
+               _HOST if agent.kind == snapshot.OVN else _UUID, (agent.id,))
+        yield ['network_agents', number, 'host'], _HOST, (agent.host,)
+        yield ['network_agents', number, 'serves'], _UUID, agent.serves
+    for number, service in enumerate(cloud.network_services):
+        yield ['network_services', number, 'id'], _UUID, (service.id,)
+
+
+def _differ(what: str, names: Iterable[ty.Any]) -> None:
+    """Check that no two things have the same name, UUID or number."""
+    seen = set()
+    for name in names:
+        if name in seen:
+            raise codec.WrongError(
+                f'two {what} are {extra_specs.shown(name, 60)}')
+        seen.add(name)
+
+
+def _check_host(host: snapshot.Host) -> None:
+    _differ('nodes', [node.number for node in host.nodes or ()])
+    _differ('devices', [device.address for device in host.devices])
+    _check_number('devices', host.devices, _MAX_DEVICES)
+    _check_number('pools of devices', {
+        (device.parent or device.address, device.vendor, device.product,
+         device.kind, device.node, *sorted(device.tags.items()))
+        for device in host.devices}, _MAX_POOLS)
+    for node in host.nodes or ():
+        _check_number(f'sizes of pages on node {node.number}', node.pages,
+                      _MAX_PAGE_SIZES)
+        _differ(f'sizes of pages on node {node.number}',
+                [pages.size for pages in node.pages])
+    for device in host.devices:
+        if device.kind not in _KINDS or device.status not in _STATUSES:
+            raise codec.WrongError(
+                f'device {device.address!r} is {device.kind!r} and '
+                f'{device.status!r}, which no PCI device is')
+    if any(len(kind) != 3 for kind in host.supported):
+        raise codec.WrongError(
+            'supported must have architecture, hypervisor and kind')
+    if host.network is not None:
+        for field in dataclasses.fields(host.network):
+            _check_load(f'network.{field.name}',
+                        getattr(host.network, field.name))
+    _check_providers(host)
+
+
+def _check_number(what: str, values: Collection[ty.Any], most: int) -> None:
+    if len(values) > most:
+        raise codec.WrongError(
+            f'{len(values)} {what}; no host has more than {most}')
+
+
+def _check_load(what: str, number: int | None) -> None:
+    """Check a number of ports, rules, DHCP servers or routers."""
+    if number is not None and not 0 <= number <= _MAX_LOAD:
+        raise codec.WrongError(
+            f'{what} cannot be {number}, only 0 to {_MAX_LOAD}')
+
+
+def _check_loads(cloud: snapshot.Cloud) -> None:
+    """Check the ports of all hosts, each of which the simulator makes.
+
+    :raises LimitError: if there are too many
+    """
+    most = files.max_items() // _ITEMS_PER_PORT
+    if sum(getattr(host.network, field.name) or 0
+           for host in cloud.hosts if host.network is not None
+           for field in dataclasses.fields(host.network)
+           if field.name != 'security_rules') > most:
+        raise files.beyond(f'{most} ports, DHCP servers and routers')
+
+
+def _check_providers(host: snapshot.Host) -> None:
+    """Check that they are a tree, and that its root is the host."""
+    left = {provider.uuid: provider.parent for provider in host.providers}
+    if left and (host.providers[0].uuid != host.uuid
+                 or host.providers[0].parent is not None):
+        raise codec.WrongError('its first resource provider is not its own')
+    above: set[str | None] = {None}
+    while left:
+        found = [uuid for uuid, parent in left.items() if parent in above]
+        if not found or None in above and len(found) > 1:
+            raise codec.WrongError(
+                f'resource provider {next(iter(left))!r} is not under that '
+                'of the host')
+        above = set(found)
+        for uuid in found:
+            del left[uuid]
+
+
+def _check_network(cloud: snapshot.Cloud) -> None:
+    """Check that each agent and what it serves are of a known kind."""
+    agents, services = cloud.network_agents or (), cloud.network_services
+    _differ('network agents', [agent.id for agent in agents])
+    _differ('network services', [service.id for service in services])
+    _differ('networks', [network.id for network in cloud.networks or ()])
+    for what, found, allowed in (
+            ('agent', agents, _AGENTS), ('service', services, _SERVICES)):
+        for each in found:
+            if each.kind not in allowed:
+                raise codec.WrongError(
+                    f'the kind of a network {what} cannot be {each.kind!r}')
+    for service in services:
+        _check_load(f'ports of network service {service.id!r}', service.ports)
+    for agent in agents:
+        _differ(f'services of network agent {agent.id!r}', agent.serves)
+
+
+def _check_options(cloud: snapshot.Cloud) -> None:
+    """Check those options that are not only for Nova to read."""
+    ours = cloud.options.get('nfv_sched', {})
+    for _group, options in conf.list_opts():
+        for option in options:
+            value = ours.get(option.name, option.default)
+            if value is None and isinstance(option, cfg.StrOpt):
+                continue
+            if value != option.default and not _accepts(option.type, value):
+                raise codec.WrongError(
+                    f'options.nfv_sched.{option.name} cannot be '
+                    f'{extra_specs.shown(value)}')
+    for name in _RATIOS:
+        for key in (name, f'initial_{name}'):
+            value = cloud.options.get('DEFAULT', {}).get(key)
+            if not (value is None or isinstance(value, (int, float))
+                    and 0 <= value <= codec.MAX_NUMBER):
+                raise codec.WrongError(
+                    f'options.DEFAULT.{key} cannot be {extra_specs.shown(value)}')
+
+
+def _accepts(kind: ty.Any, value: ty.Any) -> bool:
+    """Whether an option can have a value, and as it is."""
+    try:
+        return kind(value) == value
+    except (TypeError, ValueError, AttributeError, OverflowError):
+        return False

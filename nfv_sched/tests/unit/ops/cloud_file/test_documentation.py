@@ -1,0 +1,47 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""What a cloud file may have is in the documentation."""
+
+import os
+
+import testtools
+
+import nfv_sched
+from nfv_sched.ops.cloud_file import actions
+from nfv_sched.ops.cloud_file import model
+from nfv_sched.ops.cloud_file import schema
+
+_PAGE = os.path.join(
+    os.path.dirname(os.path.dirname(nfv_sched.__file__)), 'doc', 'source',
+    'admin', 'simulator.rst')
+
+
+def _keys(value):
+    """All names of fields in a schema."""
+    if isinstance(value, dict):
+        for name, item in value.items():
+            if name == 'properties':
+                yield from item
+            yield from _keys(item)
+
+
+class DocumentationTest(testtools.TestCase):
+
+    def test_fields(self):
+        with open(_PAGE) as page:
+            text = page.read()
+        keys = {key for kind in (model.CloudFile, *actions.TYPES.values())
+                for key in _keys(schema.of(kind))}
+        self.assertGreater(len(keys), 80)
+        self.assertEqual([], sorted(
+            key for key in keys if f'``{key}``' not in text
+            and f'``{key}:' not in text))

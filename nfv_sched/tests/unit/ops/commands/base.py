@@ -1,0 +1,57 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Commands run in this process."""
+
+import contextlib
+import io
+from unittest import mock
+
+import fixtures
+
+from nfv_sched.ops.cli import base as cli_base
+from nfv_sched.ops.simulator import progress
+from nfv_sched.ops.snapshot import api
+from nfv_sched.ops.snapshot import snapshot
+from nfv_sched.tests import base
+
+
+class CommandTestCase(base.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        # The command sets up logging for the whole process.
+        self.useFixture(fixtures.MockPatchObject(
+            cli_base.NFVSched, 'configure_logging'))
+        # However long it takes here.
+        self.useFixture(fixtures.MockPatchObject(
+            progress, 'DELAY', float('inf')))
+
+    def api_shows(self, cloud: snapshot.Cloud) -> mock.Mock:
+        """Have a cloud read where a command reads it by the API.
+
+        :returns: what is called in place of ``cloud.api.read``
+        """
+        self.useFixture(fixtures.MockPatch(
+            'openstack.connect', lambda cloud: contextlib.nullcontext()))
+        return self.useFixture(fixtures.MockPatchObject(
+            api, 'read', return_value=cloud)).mock
+
+    def run_command(self, *args: str) -> tuple[int, str, str]:
+        """Run a command of nfv-sched.
+
+        :returns: exit code, standard output, standard error
+        """
+        out, err = io.StringIO(), io.StringIO()
+        with mock.patch('sys.stdout', out), mock.patch('sys.stderr', err):
+            code = cli_base.main(args)
+        self.assertNotIn('Traceback', err.getvalue())
+        return code, out.getvalue(), err.getvalue()

@@ -1,0 +1,378 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Commands that read a cloud by its API alone."""
+
+import json
+import os
+import subprocess
+import sys
+
+import fixtures
+from testtools import matchers
+import yaml
+
+from nfv_sched.tests.unit.network import neutron_api
+from nfv_sched.tests.unit.ops.commands import base
+from nfv_sched.tests.unit.ops.snapshot import nova_api
+
+
+class APITestCase(base.CommandTestCase):
+    """A test with a cloud that has only its API."""
+
+    def setUp(self):
+        super().setUp()
+        self.folder = self.useFixture(fixtures.TempDir()).path
+        for name in list(os.environ):
+            if name.startswith('OS_'):
+                self.useFixture(fixtures.EnvironmentVariable(name))
+        # No clouds.yaml of somebody.
+        self.useFixture(fixtures.EnvironmentVariable('HOME', self.folder))
+        self.api = nova_api.CloudAPI()
+        self.api.start()
+        self.addCleanup(self.api.stop)
+        self.nova = self.api.nova
+        self.log_in()
+
+    def log_in(self, **kwargs):
+        """Set the variables of the account."""
+        for name, value in self.api.variables(**kwargs).items():
+            self.useFixture(fixtures.EnvironmentVariable(name, value))
+
+    def refused(self, *args, code=1):
+        """The one line that a command ends with."""
+        found, out, err = self.run_command(*args)
+        self.assertEqual((code, ''), (found, out), err)
+        line, = err.splitlines()
+        self.assertThat(line, matchers.StartsWith('error: '))
+        return line.removeprefix('error: ')
+
+
+class SilentCellTest(APITestCase):
+    """The cell of a host does not answer."""
+
+    def test_named_host(self):
+        """It is not said to be wrong: it may be there."""
+        self.nova.hypervisors = [nova_api.hypervisor('h1')]
+        self.nova.services = [nova_api.service('h1'), {
+            'binary': 'nova-compute', 'host': 'h2', 'status': 'UNKNOWN'}]
+        for args in (('capacity', 'list', '--host', 'h2'),
+                     ('explain', 'server', 'vm')):
+            code, out, err = self.run_command(*args, '--api')
+            self.assertEqual((1, ''), (code, out))
+            wrong, *left_out = err.splitlines()
+            self.assertIn('no ', wrong)
+            self.assertIn('such as that of h2', ''.join(left_out))
+
+
+class FlavorTest(APITestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.good = nova_api.flavor('good', hw__cpu_policy='dedicated')
+        self.bad = nova_api.flavor('bad', hw__cpu_polcy='dedicated')
+        self.old = nova_api.flavor(
+            'old', hw__wrs__vswitch_numa_affinity='strict')
+        self.nova.flavors = [self.good, self.bad, self.old]
+
+    def lint(self, *args, code):
+        found, out, err = self.run_command(
+            'flavor', 'lint', '--api', *args, '-f', 'json')
+        self.assertEqual((code, ''), (found, err), out)
+        return json.loads(out)
+
+    def test_lint(self):
+        found = self.lint('--all', code=3)
+        self.assertEqual(3, found['flavors'])
+        self.assertEqual(
+            [('bad', 'hw:cpu_polcy')],
+            [(each['flavor'], each['key']) for each in found['findings']
+             if each['severity'] == 'error'])
+        self.lint('good', code=0)
+        # At this microversion flavors come with their extra specs, and
+        # administrators see those of others.
+        (resource, query, microversion), _again = self.nova.requests
+        self.assertEqual(
+            ('flavors', ['None'], 'compute 2.61'),
+            (resource, query['is_public'], microversion))
+
+    def test_nothing_else_is_read(self):
+        self.lint('--all', code=3)
+        self.assertEqual(
+            ['/identity/v3/auth/tokens'],
+            [resource for resource, _query in self.api.requests])
+
+    def test_pages(self):
+        """Each flavor once, however few Nova gives at a time."""
+        self.nova.max_limit = 1
+        self.assertEqual(3, self.lint('--all', code=3)['flavors'])
+        self.assertEqual(3, len(self.nova.requests))
+
+    def test_used(self):
+        self.nova.servers = [nova_api.server('vm-1', self.good),
+                             nova_api.server('vm-2', self.good)]
+        self.nova.servers[0]['flavor']['extra_specs'] = {}
+        found = self.lint('good', '--used', code=0)
+        self.assertIn(
+            'in use by 2 servers, booted when it was different: 1',
+            [each['finding'] for each in found['findings']])
+        self.assertEqual(['1'], self.nova.requests[2][1]['all_tenants'])
+
+    def test_used_of_file(self):
+        """Flavors of a file, and servers of the cloud."""
+        self.nova.servers = [nova_api.server('vm-1', self.good)]
+        path = os.path.join(self.folder, 'flavors.json')
+        with open(path, 'w') as stream:
+            json.dump({'flavors': [self.good]}, stream)
+        self.lint('--file', path, '--used', code=0)
+        self.assertEqual(
+            ['services', 'servers'],
+            [asked[0] for asked in self.nova.requests])
+
+    def test_used_in_silent_cell(self):
+        """Nova leaves out its servers and does not say so, but of hosts."""
+        self.nova.services = [nova_api.service('h1'), {
+            'binary': 'nova-compute', 'host': 'h2', 'status': 'UNKNOWN'}]
+        code, out, err = self.run_command(
+            'flavor', 'lint', 'good', '--api', '--used')
+        self.assertEqual(
+            (1, 'error: 1 host and all servers there are left out: cells do '
+             'not answer, such as that of h2\n'), (code, err), out)
+        version, = (version for resource, _query, version in
+                    self.nova.requests if resource == 'services')
+        self.assertEqual('compute 2.100', version)
+
+    def test_translate(self):
+        code, out, err = self.run_command(
+            'flavor', 'translate', 'old', '--api', '-f', 'commands')
+        self.assertEqual((0, ''), (code, err), out)
+        self.assertIn('--property nfv:vswitch_numa_affinity=strict', out)
+
+    def test_named_account(self):
+        for name in self.api.variables():
+            self.useFixture(fixtures.EnvironmentVariable(name))
+        variables = self.api.variables()
+        path = os.path.join(self.folder, 'clouds.yaml')
+        with open(path, 'w') as stream:
+            yaml.safe_dump({'clouds': {'east': {
+                'region_name': 'RegionOne', 'auth': {
+                    name.removeprefix('OS_').lower(): value
+                    for name, value in variables.items()}}}}, stream)
+        self.useFixture(fixtures.EnvironmentVariable(
+            'OS_CLIENT_CONFIG_FILE', path))
+        self.lint('good', '--os-cloud', 'east', code=0)
+        self.assertIn('Cloud west was not found', self.refused(
+            'flavor', 'lint', '--all', '--api', '--os-cloud', 'west'))
+
+    def test_answers(self):
+        """What is no list of flavors is one error."""
+        for answer, said in (
+            ((403, {}), 'GET /flavors/detail: 403 Forbidden; the account '
+             'needs a role'),
+            ((406, {}), 'microversion 2.61 is needed'),
+            ((500, {}), '500 Internal Server Error'),
+            ((200, b'<html>'), 'malformed flavors'),
+            ((200, []), 'malformed flavors'),
+            ((200, {'flavors': [{'id': 'x'}]}), 'malformed flavors'),
+            ((200, {'flavors': [{**self.good, 'vcpus': 'x'}]}),
+             'malformed flavors'),
+            ((200, {'flavors': [{
+                key: value for key, value in self.good.items()
+                if key != 'extra_specs'}]}), 'no extra specs'),
+        ):
+            self.nova.answers['flavors'] = answer
+            line = self.refused('flavor', 'lint', '--all', '--api')
+            self.assertIn('the compute API ', line)
+            self.assertIn(said, line)
+            # A role is told of only where it is missing.
+            self.assertEqual('403' in said, 'role' in line)
+
+    def test_unreachable(self):
+        self.nova.stop()
+        self.assertIn('the compute API cannot be read: ', self.refused(
+            'flavor', 'lint', '--all', '--api'))
+
+    def test_wrong_password(self):
+        self.log_in(password='wrong')
+        line = self.refused('flavor', 'lint', '--all', '--api')
+        self.assertIn('the compute API cannot be read: ', line)
+        self.assertIn('401', line)
+
+    def test_no_account(self):
+        for name in self.api.variables():
+            self.useFixture(fixtures.EnvironmentVariable(name))
+        self.assertIn('no account for the API, see --os-cloud', self.refused(
+            'flavor', 'lint', '--all', '--api'))
+
+    def test_client(self):
+        """``openstack nfv ...``, with the account that it has."""
+        code, out, err = self.openstack()
+        self.assertEqual((3, ''), (code, err), out)
+        self.assertEqual(3, json.loads(out)['flavors'])
+        refused = (1, 'error: the compute API cannot be read: Unauthorized '
+                   '(HTTP 401)\n')
+        code, out, err = self.openstack('--os-password', 'wrong')
+        self.assertEqual(refused, (code, err), out)
+        self.log_in(password='wrong')
+        code, out, err = self.openstack()
+        self.assertEqual(refused, (code, err), out)
+        self.useFixture(fixtures.EnvironmentVariable('OS_AUTH_URL'))
+        code, out, err = self.openstack()
+        self.assertEqual(1, code, out)
+        self.assertIn('error: no account for the API, see --os-cloud', err)
+
+    def openstack(self, *options):
+        done = subprocess.run(
+            [sys.executable, '-W', 'ignore', '-m', 'openstackclient.shell',
+             *options, 'nfv', 'flavor', 'lint', '--all', '--api', '-f',
+             'json'],
+            capture_output=True, text=True, timeout=120,
+            stdin=subprocess.DEVNULL)
+        self.assertNotIn('Traceback', done.stderr)
+        return done.returncode, done.stdout, done.stderr
+
+
+class RebalanceTest(APITestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.routers = [neutron_api.router(f'r{number}')
+                        for number in range(6)]
+        self.api.agents = [
+            neutron_api.agent('L3 agent', 'one', agent_mode='legacy'),
+            neutron_api.agent('L3 agent', 'two', agent_mode='legacy'),
+            neutron_api.agent(
+                'Open vSwitch agent', 'one', bridge_mappings={}),
+            neutron_api.agent(
+                'Open vSwitch agent', 'two', bridge_mappings={})]
+        self.api.served = {self.api.agents[0]['id']: self.routers}
+
+    def test_plan(self):
+        """Neutron alone is asked, and what is not known is told."""
+        code, out, err = self.run_command(
+            'rebalance', 'plan', '--api', '-f', 'json')
+        self.assertEqual(3, code, err)
+        self.assertEqual(
+            'note: limits of virtual switches are in nova.conf, and were not '
+            'looked at\n', err)
+        moves = [move for plan in json.loads(out)['plans']
+                 for move in plan['moves']]
+        self.assertEqual(2, len(moves), out)
+        self.assertEqual([], self.nova.requests)
+        code, out, _err = self.run_command(
+            'rebalance', 'plan', '--api', '-f', 'commands')
+        self.assertEqual(3, code)
+        first, second = (agent['id'] for agent in self.api.agents[:2])
+        self.assertEqual(2, out.count(f'remove router --l3 -- {first} '))
+        self.assertEqual(2, out.count(f'add router --l3 -- {second} '))
+
+    def test_nothing_to_move(self):
+        code, out, err = self.run_command(
+            'rebalance', 'plan', '--api', '--threshold', '6')
+        self.assertEqual((0, ''), (code, err))
+        self.assertIn('Routers on 2 agents: 6-0; nothing to move.', out)
+
+    def test_hidden(self):
+        """Neutron shows agents to administrators; to others it has none."""
+        self.api.agents = []
+        self.assertIn('the account needs the role admin', self.refused(
+            'rebalance', 'plan', '--api'))
+
+    def test_unreadable(self):
+        self.api.faults['ports'] = lambda handler, query, body: handler.reply(
+            {}, 403)
+        line = self.refused('rebalance', 'plan', '--api')
+        self.assertIn('the network API cannot be read: GET ports: 403', line)
+        self.api.stop()
+        self.assertIn('the network API cannot be read: ', self.refused(
+            'rebalance', 'plan', '--api'))
+
+
+class PlacementTest(APITestCase):
+    """What Placement alone says, from answers of Nova and Placement."""
+
+    def setUp(self):
+        super().setUp()
+        pinned = nova_api.flavor('pinned', hw__cpu_policy='dedicated')
+        self.nova.flavors = [pinned]
+        for number, (host, used) in enumerate((('h1', 4), ('h2', 12))):
+            uuid = f'{number:08d}-0000-4000-8000-000000000000'
+            self.nova.hypervisors.append(nova_api.hypervisor(host, id=uuid))
+            self.nova.services.append(nova_api.service(host))
+            self.api.placement.add(
+                uuid, PCPU=9, MEMORY_MB=20001, DISK_GB=2001,
+                allocations={f'{number}': {'PCPU': used}})
+
+    def test_capacity(self):
+        code, out, err = self.run_command(
+            'capacity', 'list', '--api', '--by', 'host', '-f', 'json')
+        self.assertEqual(0, code, err)
+        self.assertIn('note: no more than this fits', err)
+        self.assertEqual(
+            [('h1', 3), ('h2', 1)],
+            [(row['Host'], row['At most']) for row in json.loads(out)])
+
+    def test_explain(self):
+        self.nova.flavors[0]['vcpus'] = 8
+        code, out, err = self.run_command(
+            'explain', 'flavor', 'pinned', '--api')
+        self.assertEqual((0, ''), (code, err))
+        self.assertIn('Placement returns 1 host;', out)
+        self.assertIn('PCPU 8 needed, 4 free', out)
+        self.nova.flavors[0]['ram'] = 10 ** 6
+        code, out, err = self.run_command(
+            'explain', 'flavor', 'pinned', '--api')
+        self.assertEqual((3, ''), (code, err))
+
+    def test_tenant(self):
+        """Who may not list hosts gets a line, not a figure."""
+        self.api.placement.answers = {'resource_providers': (403, {})}
+        line = self.refused('capacity', 'list', '--api')
+        self.assertIn('such as admin', line)
+
+
+class CommandLineTest(APITestCase):
+
+    def test_not_enough(self):
+        """What needs NUMA nodes says so, before anything is asked."""
+        for args in (
+            ('capacity', 'show', 'f'), ('host', 'list'), ('audit',),
+            ('defrag', 'plan', '--flavor', 'f'), ('failover', 'check'),
+            ('drain', 'plan', 'h'),
+            ('metrics', '--textfile', 'x'),
+            ('flavor', 'lint', '--all', '--hosts'),
+        ):
+            line = self.refused(*args, '--api', code=2)
+            self.assertIn('the API shows no NUMA nodes', line)
+            self.assertIn('--from FILE', line)
+        self.assertEqual([], self.api.requests)
+
+    def test_contradictions(self):
+        for args, said in (
+            (('--api', '--from', 'x'), 'either --api, or --from'),
+            (('--api', '--config-file', 'x'), 'either --api, or --from'),
+            (('--os-cloud', 'x'), '--os-cloud is for --api'),
+        ):
+            self.assertIn(said, self.refused(
+                'flavor', 'lint', '--all', *args, code=2))
+
+    def test_help(self):
+        """The option is shown where it can be used."""
+        for args, shown in ((('flavor', 'lint'), True),
+                            (('flavor', 'translate'), True),
+                            (('rebalance', 'plan'), True),
+                            (('explain', 'flavor'), True),
+                            (('explain', 'server'), True),
+                            (('capacity', 'list'), True),
+                            (('capacity', 'show'), False)):
+            _code, out, _err = self.run_command(*args, '--help')
+            self.assertEqual(shown, '--api' in out)
+            self.assertEqual(shown, '--os-cloud' in out)

@@ -1,0 +1,188 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""What ``nfv-sched audit`` prints, of which hosts, and how it exits."""
+
+import dataclasses
+import json
+import os
+
+import fixtures
+
+from nfv_sched.ops.audit import values
+from nfv_sched.ops.cloud import source
+from nfv_sched.ops.snapshot import file
+from nfv_sched.ops.snapshot import snapshot
+from nfv_sched.tests import snapshots
+from nfv_sched.tests.unit.ops.audit import clouds
+from nfv_sched.tests.unit.ops.audit import faults
+from nfv_sched.tests.unit.ops.commands import base
+
+
+def broken(*names):
+    """The sound cloud with some faults."""
+    cloud = clouds.sound()
+    for name in names:
+        fault = faults.FAULTS[name]
+        cloud = fault.plant(list(fault.spots(cloud))[-1])
+    return cloud
+
+
+class AuditTest(base.CommandTestCase):
+
+    def audit(self, cloud, *args):
+        path = os.path.join(
+            self.useFixture(fixtures.TempDir()).path, 'cloud')
+        file.save(cloud, path)
+        return self.run_command('audit', '--from', path, *args)
+
+    def kinds(self, cloud, *args, code=3, told=''):
+        found, out, err = self.audit(cloud, '-f', 'json', *args)
+        self.assertEqual((code, told), (found, err))
+        return [row['Kind'] for row in json.loads(out)]
+
+    def test_sound(self):
+        self.assertEqual([], self.kinds(
+            clouds.sound(), code=0, told='5 hosts: nothing found.\n'))
+
+    def test_sound_for_people(self):
+        """Not even an empty line goes to stdout."""
+        self.assertEqual((0, '', '2 hosts: nothing found.\n'), self.audit(
+            clouds.sound(), '--host', 'old*'))
+        code, out, err = self.audit(clouds.sound(), '-c', 'Hots')
+        self.assertEqual((2, ''), (code, out))
+        self.assertIn('error: no column Hots; there are: Host, ', err)
+
+    def test_sound_for_programs(self):
+        """They get a table without rows."""
+        for args, lines in ((['-f', 'csv'], 1), (['--print-empty'], 4)):
+            _code, out, _err = self.audit(clouds.sound(), *args)
+            self.assertEqual(lines, len(out.splitlines()), out)
+            self.assertIn('Finding', out)
+
+    def test_since(self):
+        cloud = broken('switch moved', 'orphan')
+        cloud = dataclasses.replace(cloud, servers=tuple(
+            dataclasses.replace(server, created='2026-01-01T00:00:00Z',
+                                moved='2026-02-01T00:00:00Z')
+            for server in cloud.servers))
+        _code, out, _err = self.audit(cloud, '-f', 'json')
+        self.assertEqual(
+            {values.POLICY: '2026-02-01T00:00:00Z',
+             values.ALLOCATION_ORPHAN: ''},
+            {row['Kind']: row['Since'] for row in json.loads(out)})
+
+    def test_table(self):
+        code, out, err = self.audit(broken('switch moved', 'orphan'))
+        self.assertEqual((3, ''), (code, err))
+        header, *rows = [
+            [cell.strip() for cell in line.split('|')[1:-1]]
+            for line in out.splitlines() if '|' in line]
+        self.assertEqual(['Host', 'Server', 'Server ID', 'Kind', 'Finding',
+                          'Since', 'What to do'], header)
+        policy, orphan = rows
+        self.assertEqual(values.POLICY, policy[3])
+        self.assertIn('nfv:vswitch_numa_affinity=strict: NUMA nodes with the '
+                      'virtual switch needed, it is on ', policy[4])
+        self.assertEqual(['', values.KINDS[values.POLICY]], policy[5:])
+        self.assertEqual(['', '', values.ALLOCATION_ORPHAN], orphan[1:4])
+        self.assertIn(faults.NOBODY, orphan[4])
+
+    def test_chosen(self):
+        cloud = broken('switch moved', 'orphan', 'ledger')
+        self.assertEqual(
+            {values.ALLOCATION_ORPHAN, values.POLICY},
+            set(self.kinds(cloud, '--kind', 'alloc*', '--kind', 'pol*')))
+        self.assertEqual([], self.kinds(
+            cloud, '--kind', 'cpu-*', code=0,
+            told='5 hosts: nothing found.\n'))
+        self.assertEqual([], self.kinds(
+            cloud, '--host', 'host2', code=0,
+            told='1 host: nothing found.\n'))
+        for args, said in ((['--kind', 'x'], "no kind matches 'x'"),
+                           (['--host', 'x'], "no host matches 'x'")):
+            self.assertEqual((2, '', f'error: {said}\n'),
+                             self.audit(cloud, *args))
+        code, _out, err = self.audit(cloud, '--confirm', 'x')
+        self.assertEqual(2, code)
+        self.assertIn("'x' is not a number of seconds", err)
+
+    def test_something_unread(self):
+        code, out, err = self.audit(dataclasses.replace(
+            broken('orphan'), missing=(snapshot.Missing(
+                kind=snapshot.MissingKind.NEUTRON, text='x'),)))
+        self.assertEqual((1, 'error: Neutron cannot be read: x\n'),
+                         (code, err))
+        self.assertIn(values.ALLOCATION_ORPHAN, out)
+
+    def test_unread_cell(self):
+        """Of its hosts nothing is said: their servers may not be known."""
+        cloud = broken('orphan')
+        cloud = dataclasses.replace(cloud, missing=(snapshot.Missing(
+            kind=snapshot.MissingKind.CELL, cell=cloud.hosts[0].cell),
+        ), servers=())
+        code, out, err = self.audit(cloud, '-f', 'json')
+        self.assertEqual((1, []), (code, json.loads(out)))
+        self.assertIn('0 hosts: nothing found.\n', err)
+
+    def test_sentences_of_older_files(self):
+        """They may be of cells: no host is said to be in order, or not."""
+        self.assertEqual(
+            (1, '', 'error: no host can be checked: the file does not say '
+             'which of them were read completely\nerror: Neutron: x\n'),
+            self.audit(dataclasses.replace(
+                broken('orphan'), missing=snapshots.missing('Neutron: x'))))
+
+    def test_names_do_no_harm(self):
+        cloud = broken('too many PCPUs')
+        cloud = dataclasses.replace(cloud, servers=tuple(
+            dataclasses.replace(server, name='\x1b[31mx')
+            for server in cloud.servers))
+        self.assertNotIn('\x1b', self.audit(cloud)[1])
+
+
+class LiveTest(base.CommandTestCase):
+    """A live cloud is read again if anything is found."""
+
+    def audit(self, *readings, args=()):
+        """The kinds that are found, and what is told, of some readings."""
+        left = list(readings)
+        slept = []
+        self.useFixture(fixtures.MockPatchObject(
+            source, 'reader', lambda _arguments: lambda: left.pop(0)))
+        self.useFixture(fixtures.MockPatch(
+            'nfv_sched.ops.audit.command.time.sleep', slept.append))
+        code, out, err = self.run_command('audit', '-f', 'json', *args)
+        self.assertEqual([], left)
+        kinds = [row['Kind'] for row in json.loads(out)]
+        self.assertEqual(3 if kinds else 0, code)
+        return kinds, err, slept
+
+    def test_nothing_found(self):
+        self.assertEqual(([], '5 hosts: nothing found.\n', []),
+                         self.audit(clouds.sound()))
+
+    def test_confirmed(self):
+        kinds, err, slept = self.audit(
+            broken('orphan', 'ledger'), broken('orphan', 'unknown CPU'))
+        self.assertEqual([values.ALLOCATION_ORPHAN], kinds)
+        self.assertEqual([90.0], slept)
+        self.assertEqual('2 to be confirmed: the cloud is read again in 90 s'
+                         '\n', err)
+
+    def test_gone(self):
+        self.assertEqual([], self.audit(
+            broken('orphan'), clouds.sound())[0])
+
+    def test_once(self):
+        self.assertEqual(
+            ([values.ALLOCATION_ORPHAN], '', []),
+            self.audit(broken('orphan'), args=('--confirm', '0')))

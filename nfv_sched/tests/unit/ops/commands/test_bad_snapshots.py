@@ -1,0 +1,278 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Snapshots that were cut off, edited, or made to do harm.
+
+Every command either shows something, or says in a line what is wrong.
+"""
+
+import copy
+import dataclasses
+import gzip
+import io
+import json
+import os
+import re
+from unittest import mock
+
+import fixtures
+
+from nfv_sched.ops.cli import base as cli_base
+from nfv_sched.ops.snapshot import codec
+from nfv_sched.ops.snapshot import file
+from nfv_sched.ops.snapshot import snapshot
+from nfv_sched.tests import snapshots
+from nfv_sched.tests.unit.ops.commands import base
+from nfv_sched.tests.unit.ops.rebalance import test_rebalance
+from nfv_sched.tests.unit.ops import small_clouds
+
+SERVER = snapshot.Server(
+    uuid='5e7e1c1c-0000-4000-8000-000000000001', name='vm', host='one',
+    flavor=small_clouds.flavor(), nodes=(snapshot.GuestNode(
+        host_node=0, dedicated=frozenset(range(4)), memory=1024,
+        pins=dict(enumerate(range(4))), page_size=1048576),),
+    devices=('0000:01:02.0',), ports=(snapshot.Port(
+        id='port', network='net', rules=3),),
+    allocations={})
+CLOUD = small_clouds.cloud(
+    small_clouds.host('one', small_clouds.node(0, range(4), huge=1), small_clouds.node(1),
+                      devices=(small_clouds.device(1, 0, status='allocated',
+                                                   server=SERVER.uuid),
+                               small_clouds.device(2, 1)),
+                      network=snapshot.HostNetwork(vswitch_ports=2)),
+    small_clouds.host('two'),
+    servers=(SERVER,), flavors=(small_clouds.flavor(name='vrouter.4'),),
+    aggregates=(snapshot.Aggregate(name='nfv', hosts=('one',)),))
+CLOUD = snapshots.with_uuids(dataclasses.replace(
+    CLOUD, network_agents=(
+        test_rebalance.agent('one', *'abcde', zone='west', mode='legacy'),
+        test_rebalance.agent('two')),
+    network_services=tuple(map(test_rebalance.service, 'abcde'))))
+
+COMMANDS = (
+    ('host', 'list'), ('host', 'list', '-f', 'csv'),
+    ('host', 'show', 'one'), ('host', 'map'),
+    ('host', 'map', '--format', 'html'),
+    ('explain', 'server', 'vm', '--all'),
+    ('explain', 'flavor', 'vrouter.4'),
+    ('capacity', 'list', '--empty', '--by', 'host'),
+    ('capacity', 'show', 'vrouter.4'),
+    ('capacity', 'show', 'vrouter.4', '--next'), ('audit',), ('metrics',),
+    ('simulate',), ('rebalance', 'plan'), ('limits', 'show'),
+    ('flavor', 'lint', '--all', '--hosts', '--used'),
+    ('flavor', 'translate', '--all', '-f', 'commands'))
+#: What looks at agents of Neutron.
+OF_AGENTS = (
+    ('metrics',), ('rebalance', 'plan'),
+    ('rebalance', 'plan', '--ports', '-f', 'csv'),
+    ('rebalance', 'plan', '-f', 'commands'))
+
+ESCAPE = '\x1b[31mE\x07\r\n<script>'
+_CONTROL = re.compile('[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]')
+
+# What to put where, below "cloud", and whether it is refused by all.
+REFUSED = True
+EDITS = (
+    (('hosts', 0, 'nodes', 0, 'pages', 0, 'size'), 0, REFUSED),
+    (('hosts', 0, 'nodes', 0, 'memory'), -1, REFUSED),
+    (('hosts', 0, 'memory_used'), 1 << 64, REFUSED),
+    (('hosts', 0, 'nodes', 0, 'dedicated'), '0-999999', REFUSED),
+    (('hosts', 0, 'cpu_ratio'), float('nan'), REFUSED),
+    (('hosts', 0, 'cpu_ratio'), float('inf'), REFUSED),
+    (('hosts', 0, 'providers', 0, 'uuid'), 'other', REFUSED),
+    (('hosts', 0, 'devices', 0, 'kind'), 'VF', REFUSED),
+    (('hosts', 0, 'stats', 'io_workload'), 'x', False),
+    (('hosts', 1), CLOUD.hosts[0], REFUSED),
+    (('flavors', 0, 'vcpus'), 1 << 31, REFUSED),
+    (('servers', 0, 'host'), 5, REFUSED),
+    (('servers', 0, 'name'), '\ud800', REFUSED),
+    (('options', 'nfv_sched'), {'vswitch_ports_per_node': 'x'}, REFUSED),
+    (('hosts', 0, 'nodes'), None, False),
+    (('hosts', 0, 'nodes'), [], False),
+    (('hosts', 1, 'name'), 'one', False),
+    (('hosts', 1, 'name'), '', False),
+    (('hosts', 0, 'nodes', 0, 'pages'), [], False),
+    (('hosts', 0, 'nodes', 0, 'dedicated'), '', False),
+    (('hosts', 0, 'nodes', 0, 'memory'), (1 << 63) - 1, False),
+    (('hosts', 0, 'devices', 0, 'node'), -1, False),
+    (('hosts', 0, 'devices', 0, 'parent'), '0000:99:00.0', False),
+    (('hosts', 0, 'devices', 0, 'address'), 'x', False),
+    (('hosts', 0, 'providers'), [], False),
+    (('hosts', 0, 'cpu_ratio'), 0.0, False),
+    (('hosts', 0, 'cpu_info'), '{', False),
+    (('hosts', 0, 'supported'), [['x86_64', ESCAPE, 'hvm']], False),
+    (('hosts', 0, 'supported'), [['x86_64']], REFUSED),
+    (('hosts', 0, 'uuid'), 'x', REFUSED),
+    (('hosts', 0, 'disk_available_least'), -7, False),
+    (('hosts',), [], False),
+    (('servers', 0, 'host'), 'none', False),
+    (('servers', 0, 'nodes', 0, 'host_node'), 99, False),
+    (('servers', 0, 'nodes', 0, 'pins'), {'0': 999}, False),
+    (('servers', 0, 'flavor', 'vcpus'), 0, False),
+    (('servers', 0, 'state'), '', False),
+    (('servers', 0, 'name'), 'x' * 10000, False),
+    (('servers', 0, 'image'), {'hw_cpu_policy': 'x'}, False),
+    (('flavors',), [], False),
+    (('flavors', 0, 'vcpus'), 65535, False),
+    (('flavors', 0, 'memory'), (1 << 63) - 1, False),
+    (('flavors', 0, 'extra_specs'), {'hw:numa_nodes': '99999999'}, False),
+    (('options',), {}, False),
+    (('options', 'filter_scheduler', 'enabled_filters'), ['None'], False),
+    (('options', 'filter_scheduler', 'weight_classes'), [''], False),
+    (('options', 'filter_scheduler', 'available_filters'), 'x', False),
+    (('options', 'scheduler'), {'image_metadata_prefilter': 1}, False),
+    (('options', 'pci', 'alias'), ['x'], False),
+    (('aggregates', 0, 'metadata'),
+     {'vswitch_ports_per_node': 'x', 'cpu_allocation_ratio': '-1'}, False),
+    (('taken',), 'yesterday', False),
+    (('missing',), [{'kind': 'other', 'text': ESCAPE}], False),
+    (('missing',), [{'kind': 'cell', 'cell': ESCAPE}], False),
+    (('missing',), [{'kind': 'x'}], REFUSED),
+    (('missing',), ['x'], REFUSED),
+    (('hosts', 0, 'name'), ESCAPE, False),
+    (('hosts', 0, 'zone'), ESCAPE, False),
+    (('hosts', 0, 'cell'), ESCAPE, False),
+    (('servers', 0, 'name'), ESCAPE, False),
+    (('servers', 0, 'fault'), ESCAPE, False),
+    (('flavors', 0, 'name'), ESCAPE, False),
+    (('flavors', 0, 'extra_specs'), {ESCAPE: ESCAPE}, False),
+    (('aggregates', 0, 'name'), ESCAPE, False),
+    (('network_agents',), None, False),
+    (('network_agents',), [], False),
+    (('network_agents', 0, 'kind'), 'x', REFUSED),
+    (('network_agents', 0, 'host'), ESCAPE, REFUSED),
+    (('network_agents', 0, 'mode'), ESCAPE, False),
+    (('network_agents', 0, 'alive'), False, False),
+    (('network_agents', 0, 'serves'), ['a', 'a'], REFUSED),
+    (('network_agents', 0, 'serves'), ['unknown'], REFUSED),
+    (('network_agents', 0, 'serves'), ['f' * 32], False),
+    (('network_agents', 1, 'id'), ESCAPE, REFUSED),
+    (('network_agents', 1, 'physnets'), None, False),
+    (('network_agents', 1, 'tunnels'), [ESCAPE], False),
+    (('network_services',), [], False),
+    (('network_services', 0, 'kind'), 'ovn', REFUSED),
+    (('network_services', 0, 'kind'), 'dhcp', False),
+    (('network_services', 0, 'ports'), (1 << 63) - 1, False),
+    (('network_services', 0, 'name'), ESCAPE, False),
+    (('network_services', 0, 'physnets'), [ESCAPE], False),
+    ((ESCAPE,), ESCAPE, REFUSED),
+)
+
+
+class BadSnapshotTest(base.CommandTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.folder = self.useFixture(fixtures.TempDir()).path
+        self.path = os.path.join(self.folder, 'cloud.json')
+        self.steps = os.path.join(self.folder, 'steps.yaml')
+        with open(self.steps, 'w') as steps:
+            steps.write('steps:\n- boot: new\n  flavor: vrouter.4\n')
+        self.data = {'format': file.FORMAT, 'version': snapshot.VERSION,
+                     'cloud': codec.encode(CLOUD)}
+
+    def run_command(self, *args):
+        if args[0] == 'metrics':
+            args = (*args, '--textfile', os.path.join(self.folder, 'prom'))
+        elif args[0] == 'simulate':
+            args = (*args, self.steps)
+        code, out, err = super().run_command(*args, '--from', self.path)
+        # What a count assumes is not an error.
+        return code, out, ''.join(
+            line for line in err.splitlines(keepends=True)
+            if not line.startswith('note: no server shows'))
+
+    def assertClear(self, what, refused, commands=COMMANDS):
+        """Assert that each command shows something, or says what is wrong."""
+        for command in commands[:4] if refused else commands:
+            code, out, err = self.run_command(*command)
+            where = f'{what} {command}: {code} {err}'
+            self.assertIn(code, (1, 2) if refused else (0, 1, 2, 3), where)
+            for said in ('Traceback', 'internal error'):
+                self.assertNotIn(said, err, where)
+            if code in (1, 2):
+                self.assertIn(err[:6], ('error:', 'nfv-sc'), where)
+                self.assertLess(len(err.splitlines()), 4, where)
+            self.assertIsNone(_CONTROL.search(out + err), where)
+            if 'html' in command:
+                self.assertNotIn('<script>', out, where)
+
+    def save(self, data):
+        with open(self.path, 'w') as opened:
+            json.dump(data, opened)
+
+    def test_good(self):
+        self.save(self.data)
+        for command in COMMANDS:
+            code, out, err = self.run_command(*command)
+            self.assertIn((code, err), ((0, ''), (3, '')), command)
+
+    def test_edited(self):
+        for path, value, refused in EDITS:
+            data = copy.deepcopy(self.data)
+            place = data['cloud']
+            for part in path[:-1]:
+                place = place[part]
+            place[path[-1]] = codec.encode(value) if isinstance(
+                value, snapshot.Host) else value
+            self.save(data)
+            self.assertClear(
+                (path, value), refused, OF_AGENTS if str(
+                    path[0]).startswith('network_') else COMMANDS)
+
+    def test_only_refused_filters(self):
+        """Which name was refused is said where no filter is left, too."""
+        data = copy.deepcopy(self.data)
+        data['cloud']['options']['filter_scheduler'][
+            'available_filters'] = ['pydoc.cli']
+        self.save(data)
+        code, _out, err = self.run_command('capacity', 'list')
+        self.assertEqual(1, code)
+        self.assertIn("available_filters: 'pydoc.cli' is not a class", err)
+
+    def test_cut_off(self):
+        content = gzip.compress(json.dumps(self.data).encode(), mtime=0)
+        plain = json.dumps(self.data).encode()
+        for whole in (content, plain):
+            for size in range(1, len(whole) - 1, len(whole) // 7):
+                with open(self.path, 'wb') as opened:
+                    opened.write(whole[:size])
+                self.assertClear(f'{size} bytes', REFUSED)
+
+    def test_no_snapshot(self):
+        for content in ({}, {**self.data, 'version': 3},
+                        {**self.data, 'format': 'x'},
+                        {**self.data, 'cloud': None}):
+            self.save(content)
+            self.assertClear(content, REFUSED)
+
+    def test_no_file(self):
+        pipe = os.path.join(self.folder, 'pipe')
+        os.mkfifo(pipe)
+        for self.path in (self.folder, os.devnull, pipe,
+                          os.path.join(self.folder, 'none')):
+            self.assertClear(self.path, REFUSED)
+
+    def test_columns_and_output(self):
+        self.save(self.data)
+        for command in (('host', 'list'), ('host', 'show', 'one'),
+                        ('capacity', 'list'),
+                        ('explain', 'flavor', 'vrouter.4', '-f', 'csv')):
+            code, _out, err = self.run_command(*command, '-c', 'None')
+            self.assertEqual(2, code, command)
+            self.assertIn('error: no column None; there are: ', err)
+        with open('/dev/full', 'w') as full, mock.patch(
+                'sys.stdout', full), mock.patch(
+                    'sys.stderr', io.StringIO()) as err:
+            self.assertEqual(1, cli_base.main(
+                ['host', 'list', '--from', self.path]))
+        self.assertEqual(
+            'error: No space left on device\n', err.getvalue())

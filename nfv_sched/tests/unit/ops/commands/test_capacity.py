@@ -1,0 +1,494 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+import dataclasses
+import json
+import os
+import pathlib
+
+import fixtures
+
+from nfv_sched.ops.snapshot import file
+from nfv_sched.ops.snapshot import snapshot
+from nfv_sched.tests import snapshots
+from nfv_sched.tests.unit.ops.commands import base
+from nfv_sched.tests.unit.ops import small_clouds
+
+FLAVORS = (small_clouds.flavor(name='vrouter.4'),
+           small_clouds.flavor(6, name='fw.6', nfv__vswitch_numa_affinity='strict'))
+CLOUD = small_clouds.cloud(
+    small_clouds.host('one', small_clouds.node(0, range(5)), small_clouds.node(1, range(3))),
+    small_clouds.host('two', zone='east'), small_clouds.host('six'),
+    aggregates=(snapshot.Aggregate(name='nfv', hosts=('one', 'two')),),
+    flavors=FLAVORS)
+
+#: With one of the CPUs of host one.
+SMALL = snapshot.Server(
+    uuid='a' * 32, name='small', host='one', cell='cell1', state='active',
+    flavor=small_clouds.flavor(1), nodes=(snapshot.GuestNode(
+        host_node=0, pins={0: 2}, dedicated=frozenset((0,)), memory=512,
+        cpu_policy='dedicated'),))
+
+
+#: Node 0 has three free CPUs, and node 1 six and all virtual functions.
+NETWORKS = """\
+hosts:
+- name: one
+  cores: 6
+  threads: 1
+  memory: 16 GiB
+  numa_nodes: 2
+  pci_devices:
+  - {type: VF, node: 1, count: 4, physical_network: data}
+networks:
+  near: {physical_network: data, vnic_type: direct}
+  anywhere: {physical_network: data, vnic_type: direct, numa_policy: preferred}
+flavors:
+  pinned:
+    vcpus: 2
+    memory: 1 GiB
+    extra_specs: {'hw:cpu_policy': dedicated}
+steps: []
+"""
+
+
+class CapacityTest(base.CommandTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.file = os.path.join(
+            self.useFixture(fixtures.TempDir()).path, 'cloud')
+        file.save(CLOUD, self.file)
+
+    def run_command(self, *args):
+        return super().run_command('capacity', *args, '--from', self.file)
+
+    def table(self, *args):
+        code, out, err = self.run_command(*args, '-f', 'json')
+        self.assertEqual((0, ''), (code, err))
+        return json.loads(out)
+
+    def test_list(self):
+        self.assertEqual([
+            {'Flavor': 'vrouter.4', 'Fits': 9, 'Placement says': 10,
+             'Hosts with room': 3, 'Lost to': 'pCPUs on one node 1',
+             'Ports': '1 normal', 'Ports from': 'no_servers',
+             'Not known': ''},
+            {'Flavor': 'fw.6', 'Fits': 2, 'Placement says': 5,
+             'Hosts with room': 2,
+             'Lost to': 'nfv:vswitch_numa_affinity=strict 2, '
+                        'pCPUs on one node 1',
+             'Ports': '1 normal', 'Ports from': 'no_servers',
+             'Not known': ''}],
+            self.table('list'))
+
+    def test_columns(self):
+        row, = self.table('list', '--flavor', 'v*', '--survive', '1',
+                          '--empty')
+        self.assertEqual((5, 12), (row['After losing 1'], row['If empty']))
+
+    def test_by(self):
+        self.assertEqual(
+            [('nfv', 5), ('(none)', 4)],
+            [(row['Aggregate'], row['Fits']) for row in self.table(
+                'list', '--flavor', 'v*', '--by', 'aggregate')])
+        self.assertEqual(
+            [('two', 4), ('six', 4)],
+            [(row['Host'], row['Fits']) for row in self.table(
+                'list', '--flavor', 'v*', '--by', 'host', '--host', '[ts]*')])
+
+    def test_hosts(self):
+        for option, fits in (('--host=one', 1), ('--aggregate=n*', 5),
+                             ('--az=east', 4)):
+            row, = self.table('list', '--flavor', 'v*', option)
+            self.assertEqual(fits, row['Fits'], option)
+
+    def test_project(self):
+        """Hosts that are kept for others are left out, in all figures."""
+        file.save(dataclasses.replace(
+            CLOUD, options={**CLOUD.options, 'filter_scheduler': {
+                'enabled_filters': [
+                    *small_clouds.FILTERS, 'AggregateMultiTenancyIsolation']}},
+            aggregates=(snapshot.Aggregate(
+                name='ours', hosts=('six',), metadata={
+                    'filter_tenant_id': 'alpha, beta'}),)), self.file)
+        row, = self.table('list', '--flavor', 'v*', '--project', 'beta',
+                          '--empty')
+        self.assertEqual((9, 12), (row['Fits'], row['If empty']))
+        code, out, err = self.run_command(
+            'list', '--flavor', 'v*', '--project', 'gamma', '--empty',
+            '-f', 'json')
+        row, = json.loads(out)
+        self.assertEqual((5, 8, 'AggregateMultiTenancyIsolation 4, '
+                          'pCPUs on one node 1'),
+                         (row['Fits'], row['If empty'], row['Lost to']))
+        self.assertEqual(
+            (0, 'note: no server and no aggregate is of project gamma; is it '
+             'the ID, not the name?\n'), (code, err))
+        row, = self.table('list', '--mix', 'vrouter.4=1', '--project', 'beta')
+        self.assertEqual(9, row['Fits'])
+        row = self.table('show', 'vrouter.4', '--project', 'beta',
+                         '--host', 'six')[0]
+        self.assertEqual(4, row['Fits'])
+
+    def test_project_of_a_server(self):
+        file.save(dataclasses.replace(CLOUD, servers=(snapshot.Server(
+            uuid='b' * 32, name='x', project='gamma', host=None,
+            flavor=FLAVORS[0]),)), self.file)
+        self.assertEqual(2, len(self.table('list', '--project', 'gamma')))
+
+    def test_mix(self):
+        self.assertEqual(
+            [{'Mix': '1 x vrouter.4, 1 x fw.6', 'Fits': 2, 'If empty': 3,
+              'Ports': 'vrouter.4: 1 normal; fw.6: 1 normal'}],
+            self.table('list', '--mix', 'vrouter.4=1,fw.6=1', '--empty'))
+
+    def test_mix_with_a_flavor_twice(self):
+        self.assertEqual(
+            self.table('list', '--mix', 'fw.6=2', '--empty'),
+            self.table('list', '--mix', 'fw.6=1,fw.6=1', '--empty'))
+
+    def test_mix_that_nova_refuses(self):
+        odd = small_clouds.flavor(name='odd', hw__cpu_thread_policy='x')
+        file.save(dataclasses.replace(CLOUD, flavors=(*FLAVORS, odd)),
+                  self.file)
+        code, out, err = self.run_command('list', '--mix', 'fw.6=1,odd=1')
+        self.assertEqual((2, ''), (code, out))
+        self.assertTrue(err.startswith('error: --mix: odd: '), err)
+
+    def test_name_with_brackets(self):
+        odd = small_clouds.flavor(name='odd[1]')
+        file.save(dataclasses.replace(CLOUD, flavors=(odd,)), self.file)
+        row, = self.table('list', '--flavor', 'odd[1]')
+        self.assertEqual(9, row['Fits'])
+
+    def test_several_compute_nodes_of_a_service(self):
+        cloud = dataclasses.replace(CLOUD, hosts=(
+            *CLOUD.hosts, dataclasses.replace(
+                CLOUD.hosts[2], uuid='c' * 32, hypervisor='six-2',
+                providers=())))
+        file.save(cloud, self.file)
+        code, out, err = self.run_command(
+            'list', '--flavor', 'v*', '--by', 'host', '-f', 'json')
+        self.assertEqual(
+            (0, 'note: of the 2 compute nodes of six only the first is '
+             'looked at\n'), (code, err))
+        self.assertEqual({'one': 1, 'two': 4, 'six': 4}, {
+            row['Host']: row['Fits'] for row in json.loads(out)})
+
+    def test_show(self):
+        row = self.table('show', 'vrouter.4', '--host', 'one')[0]
+        self.assertEqual({
+            'Host': 'one', 'Fits': 1, 'Placement says': 2,
+            'Free pCPUs': '3 + 5 of 8 + 8', 'Binding': 'pCPUs on one node',
+            'Why': '4 pCPUs on one node needed, 3 + 1 free',
+            'Ports': '1 normal', 'Ports from': 'no_servers',
+            'Not known': ''}, row)
+
+    def test_what_is_not_known(self):
+        """Accelerators, and whether Placement knows a forbidden trait."""
+        file.save(dataclasses.replace(CLOUD, flavors=(
+            small_clouds.flavor(name='gpu', accel__device_profile='gpus'),
+            small_clouds.flavor(name='slow', trait__CUSTOM_FAST='forbidden'))),
+            self.file)
+        self.assertEqual(
+            [('gpu', 'accel:device_profile'), ('slow', 'trait CUSTOM_FAST')],
+            [(row['Flavor'], row['Not known']) for row in self.table('list')])
+        _code, _out, err = self.run_command('list')
+        for text in ('gpu: accelerators are not counted',
+                     'slow: whether Placement knows the trait CUSTOM_FAST'):
+            self.assertIn(f'note: {text}', err)
+
+    def test_image_property(self):
+        """Nova refuses encrypted memory unless the image suits it."""
+        file.save(dataclasses.replace(CLOUD, flavors=(
+            small_clouds.flavor(name='secret', hw__mem_encryption='true'),)),
+            self.file)
+        row, = self.table('list')
+        self.assertIn('refuses the flavor', row['Lost to'])
+        row, = self.table(
+            'list', '--image-property', 'hw_firmware_type=uefi',
+            '--image-property', 'hw_machine_type=q35')
+        self.assertNotIn('refuses', row['Lost to'])
+        for args, word in ((('hw_firmware=x',), 'no image property'),
+                           (('hw_firmware_type=x',), 'does not take'),
+                           (('x',), 'KEY=VALUE')):
+            code, _out, err = self.run_command(
+                'list', '--image-property', *args)
+            self.assertEqual(2, code)
+            self.assertIn(word, err)
+
+    def with_ports(self):
+        """A server of vrouter.4 has a VF, which no host has."""
+        server = dataclasses.replace(
+            SMALL, name='like', flavor=small_clouds.flavor(name='vrouter.4'),
+            ports=(snapshot.Port(id='p', network='n', vnic_type='direct',
+                                 physnet='data', rules=0),))
+        file.save(dataclasses.replace(
+            CLOUD, servers=(server,), networks=(snapshot.Network(
+                id='n', name='fast', physnet='data'),
+                snapshot.Network(id='m', name='mgmt'))), self.file)
+
+    def test_ports(self):
+        """As the servers of each flavor have them, or as is said."""
+        self.with_ports()
+        of_servers = ('1 direct@data', 'servers', 0)
+        for args, expected in (
+                ((), {'vrouter.4': of_servers,
+                      'fw.6': ('1 normal', 'no_servers', 2)}),
+                (('--flavor', 'v*', '--ports', '2'),
+                 {'vrouter.4': ('2 normal', 'number', 9)}),
+                (('--flavor', 'v*', '--network', 'mgmt', '--network', 'm'),
+                 {'vrouter.4': ('2 normal', 'networks', 9)}),
+                (('--flavor', 'f*', '--like', 'like'),
+                 {'fw.6': ('1 direct@data', 'server', 0)})):
+            self.assertEqual(expected, {
+                row['Flavor']: (row['Ports'], row['Ports from'], row['Fits'])
+                for row in self.table('list', *args)}, args)
+        for args, label, fits in (
+                (('vrouter.4',), '1 direct@data', 0),
+                (('vrouter.4', '--ports', '1'), '1 normal', 9)):
+            rows = self.table('show', *args)
+            self.assertEqual(fits, sum(row['Fits'] for row in rows))
+            self.assertEqual({label}, {row['Ports'] for row in rows})
+        row, = self.table('list', '--mix', 'vrouter.4=1,fw.6=1')
+        self.assertEqual((0, 'vrouter.4: 1 direct@data; fw.6: 1 normal'),
+                         (row['Fits'], row['Ports']))
+
+    def test_numa_policy_of_network(self):
+        """The networks of a cloud file may have a PCI NUMA policy."""
+        self.file += '.yaml'
+        pathlib.Path(self.file).write_text(NETWORKS)
+        for network, fits in (('near', 3), ('anywhere', 4)):
+            code, out, err = self.run_command(
+                'list', '--network', network, '-f', 'json')
+            self.assertEqual(0, code, err)
+            self.assertEqual(fits, json.loads(out)[0]['Fits'])
+
+    def test_ports_for_people(self):
+        self.with_ports()
+        code, out, err = self.run_command('list')
+        self.assertEqual(0, code)
+        self.assertIn('| 1 direct@data |', out)
+        self.assertEqual(
+            'note: no server shows what ports guests have, for fw.6: one '
+            'port on the virtual switch is assumed; --network or --like says '
+            'otherwise\n', err)
+        code, out, err = self.run_command('show', 'vrouter.4')
+        self.assertEqual((0, ''), (code, err))
+        self.assertIn('Ports of each guest: 1 direct@data, as 1 of 1 servers '
+                      'of the flavor.\n', out)
+
+    def test_networks_that_are_not_there(self):
+        self.with_ports()
+        for args, word in ((('--network', 'fsat'), 'there are: fast'),
+                           (('--network', 'fast,vnic-type=x'), 'vNIC type'),
+                           (('--like', 'nobody'), "no server 'nobody'"),
+                           (('--like', 'like', '--network', 'fast'),
+                            'not allowed with')):
+            code, out, err = self.run_command('list', *args)
+            self.assertEqual((2, ''), (code, out))
+            self.assertIn(word, err)
+
+    def test_next(self):
+        """The server without which one more fits, where there is one."""
+        file.save(dataclasses.replace(CLOUD, servers=(SMALL,)), self.file)
+        self.assertEqual(
+            [('one', 1, 'small: 1 pCPU on node 0'), ('two', 4, ''),
+             ('six', 4, '')],
+            [(row['Host'], row['Fits'], row['Next'])
+             for row in self.table('show', 'vrouter.4', '--next')])
+        self.assertNotIn('Next', self.table('show', 'vrouter.4')[0])
+
+    def test_next_with_emulator_threads(self):
+        """CPUs for these leave with the server, too."""
+        node, = SMALL.nodes
+        file.save(dataclasses.replace(CLOUD, servers=(dataclasses.replace(
+            SMALL, nodes=(dataclasses.replace(
+                node, reserved=frozenset([3])),)),)), self.file)
+        row, = self.table('show', 'vrouter.4', '--next', '--host', 'one')
+        self.assertEqual('small: 2 pCPUs on node 0', row['Next'])
+
+    def test_next_with_ports(self):
+        """A server makes room for guests with as many ports as it has."""
+        file.save(dataclasses.replace(
+            CLOUD, hosts=(small_clouds.host(network=snapshot.HostNetwork(
+                vswitch_ports=5, security_rules=0)),),
+            aggregates=(), servers=(dataclasses.replace(
+                SMALL, nodes=None, ports=(snapshot.Port(id='p', rules=0),)),),
+            options={**CLOUD.options, 'nfv_sched': {
+                'vswitch_ports_per_node': 8, 'vswitch_physical_ports': 1}},
+        ), self.file)
+        for ports, fits, leaving in (
+                ('1', 2, 'small: 1 vCPU, 512 MiB'), ('2', 1, '')):
+            row, = self.table('show', 'vrouter.4', '--next', '--ports', ports)
+            self.assertEqual((fits, leaving), (row['Fits'], row['Next']))
+
+    def test_next_for_a_project(self):
+        """No server need leave a host that is kept for others."""
+        file.save(dataclasses.replace(
+            CLOUD, options={**CLOUD.options, 'filter_scheduler': {
+                'enabled_filters': [
+                    *small_clouds.FILTERS, 'AggregateMultiTenancyIsolation']}},
+            servers=(SMALL, dataclasses.replace(
+                SMALL, uuid='d' * 32, name='other', host=None, nodes=None,
+                project='gamma')),
+            aggregates=(snapshot.Aggregate(
+                name='ours', hosts=('one',), metadata={
+                    'filter_tenant_id': 'beta'}),)), self.file)
+        for project, leaving in (('beta', 'small: 1 pCPU on node 0'),
+                                 ('gamma', '')):
+            row, = self.table('show', 'vrouter.4', '--next', '--host', 'one',
+                              '--project', project)
+            self.assertEqual(leaving, row['Next'], project)
+
+    def test_next_of_a_flavor_that_nova_refuses(self):
+        file.save(dataclasses.replace(CLOUD, flavors=(
+            small_clouds.flavor(name='odd', hw__cpu_thread_policy='x'),)), self.file)
+        self.assertEqual({''}, {
+            row['Next'] for row in self.table('show', 'odd', '--next')})
+
+    def test_usage(self):
+        for args, text in (
+                (('show', 'x'), "no flavor is named 'x'"),
+                (('list', '--flavor', 'x'), "no flavor matches 'x'"),
+                (('list', '--host', 'x'), "no host matches 'x'"),
+                (('list', '--mix', 'x=1'), "no flavor is named 'x'"),
+                (('list', '--mix', 'fw.6'), "FLAVOR=N needed, not 'fw.6'"),
+                (('list', '--mix', 'fw.6=1', '--by', 'host'),
+                 '--mix goes with neither --by nor --survive')):
+            code, _out, err = self.run_command(*args)
+            self.assertEqual(2, code)
+            self.assertIn(text, err)
+
+    def test_odd_flavors(self):
+        """Those that Nova refuses have the reason; the others a count."""
+        file.save(dataclasses.replace(CLOUD, flavors=(
+            *FLAVORS, small_clouds.flavor(name='tpm', hw__tpm_version='9'),
+            small_clouds.flavor(name='zero', hw__numa_nodes='0'))), self.file)
+        rows = self.table('list')
+        self.assertEqual([9, 2, 0, 0], [row['Fits'] for row in rows])
+        self.assertIn("Invalid TPM version '9'", rows[2]['Lost to'])
+        self.assertIn("'0'", rows[3]['Lost to'])
+
+    def test_nothing_to_count(self):
+        file.save(dataclasses.replace(CLOUD, flavors=()), self.file)
+        self.assertEqual([], self.table('list'))
+        file.save(small_clouds.cloud(flavors=FLAVORS), self.file)
+        self.assertEqual([0, 0], [row['Fits'] for row in self.table('list')])
+
+    def test_odd_records(self):
+        """One clear error, and no figures."""
+        file.save(dataclasses.replace(CLOUD, hosts=(dataclasses.replace(
+            small_clouds.host('one'), stats={'num_instances': 'x'}),)), self.file)
+        for args in (('list',), ('list', '--mix', 'fw.6=1'),
+                     ('show', 'fw.6')):
+            self.assertEqual(
+                (1, '', "error: host one: num_instances of its stats is no "
+                 "number: 'x'\n"), self.run_command(*args))
+
+    def test_placement_unread(self):
+        """Counted all the same, with the code that says so."""
+        file.save(dataclasses.replace(
+            CLOUD, missing=snapshots.missing('Placement: not there'),
+            hosts=tuple([dataclasses.replace(host, providers=())
+                         for host in CLOUD.hosts])), self.file)
+        code, out, err = self.run_command('list', '-f', 'value', '-c', 'Fits')
+        self.assertEqual((1, '9\n2\n', 'error: Placement: not there\n'),
+                         (code, out, err))
+
+    def test_unread(self):
+        self.file = '/nowhere'
+        code, out, err = self.run_command('list')
+        self.assertEqual((1, ''), (code, out))
+        self.assertIn('/nowhere', err)
+
+
+class APITest(base.CommandTestCase):
+    """With an account of the API alone."""
+
+    def setUp(self):
+        super().setUp()
+        self.read = self.api_shows(small_clouds.by_api(CLOUD))
+
+    def capacity(self, *args):
+        return self.run_command('capacity', 'list', '--api', *args)
+
+    def table(self, *args):
+        code, out, err = self.capacity(*args, '-f', 'json')
+        self.assertEqual(0, code)
+        self.assertEqual(
+            'note: no more than this fits: pinning, pages, NUMA nodes, '
+            "devices, networks and filters are not looked at, and Nova's "
+            'options are not known\n', err)
+        return json.loads(out)
+
+    def test_list(self):
+        """What Placement says of the whole cloud."""
+        self.assertEqual([
+            {'Flavor': 'vrouter.4', 'At most': 10, 'Hosts with room': 3,
+             'Error': '', 'Bound': 'upper'},
+            {'Flavor': 'fw.6', 'At most': 5, 'Hosts with room': 3,
+             'Error': '', 'Bound': 'upper'}], self.table())
+        self.assertEqual(('hosts', 'flavors'), self.read.call_args.args[1])
+
+    def test_columns(self):
+        code, out, _err = self.capacity('-f', 'csv')
+        self.assertEqual(0, code)
+        self.assertEqual('"Flavor","At most","Hosts with room","Error"',
+                         out.splitlines()[0])
+
+    def test_by(self):
+        self.assertEqual(
+            [('nfv', 6), ('(none)', 4)],
+            [(row['Aggregate'], row['At most']) for row in self.table(
+                '--flavor', 'v*', '--by', 'aggregate')])
+        self.assertEqual(
+            [('two', 4), ('six', 4)],
+            [(row['Host'], row['At most']) for row in self.table(
+                '--flavor', 'v*', '--by', 'host', '--host', '[ts]*')])
+
+    def test_hosts(self):
+        for args, most in ((('--az', 'east'), 4), (('--host', 'one'), 2),
+                           (('--aggregate', 'nfv'), 6)):
+            row, = self.table('--flavor', 'v*', *args)
+            self.assertEqual(most, row['At most'])
+
+    def test_placement_unread(self):
+        """A host of which nothing is known is no host without room."""
+        cloud = small_clouds.by_api(CLOUD)
+        one, *others = cloud.hosts
+        for missing, hosts, exit_code in (
+                ((), ['one', 'two', 'six'], 0),
+                ((snapshot.Missing(kind=snapshot.MissingKind.PROVIDERS,
+                                   uuids=(one.uuid,)),),
+                 ['two', 'six'], 1)):
+            self.read.return_value = dataclasses.replace(
+                cloud, missing=missing, hosts=(
+                    dataclasses.replace(one, providers=()), *others))
+            code, out, err = self.capacity(
+                '--by', 'host', '--flavor', 'v*', '-f', 'json')
+            self.assertEqual(exit_code, code)
+            self.assertEqual(hosts, [row['Host'] for row in json.loads(out)])
+            for text in missing:
+                self.assertIn(f'error: {text}', err)
+
+    def test_refused_options(self):
+        for option, *args in (
+                ('--empty',), ('--survive', '0'), ('--mix', 'fw.6=1'),
+                ('--ports', '0'), ('--project', 'p'), ('--network', 'n'),
+                ('--like', 's'), ('--image-property', 'a=b')):
+            code, out, err = self.capacity(option, *args)
+            self.assertEqual((2, ''), (code, out))
+            self.assertIn(f'error: {option} does not go with --api: ', err)
+            self.assertEqual(1, len(err.splitlines()))
+        self.read.assert_not_called()

@@ -1,0 +1,280 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+import dataclasses
+import json
+import pathlib
+
+import fixtures
+
+from nfv_sched.journal import entry
+from nfv_sched.ops.cloud import source
+from nfv_sched.ops.snapshot import snapshot
+from nfv_sched.tests.unit.journal import test_entry
+from nfv_sched.tests.unit.ops.commands import test_simulate
+from nfv_sched.tests.unit.ops import small_clouds
+
+CLOUD = """\
+hosts:
+  - name: h
+    count: 2
+    cores: 8
+    memory: 32 GiB
+    shared_cores_per_node: 0
+  - {name: fast, cores: 4, memory: 8 GiB, traits: [CUSTOM_FAST]}
+flavors:
+  pinned:
+    vcpus: 5
+    memory: 1 GiB
+    extra_specs:
+      hw:cpu_policy: dedicated
+      nfv:vswitch_numa_affinity: strict
+  fast:
+    vcpus: 8
+    memory: 1 GiB
+    extra_specs: {hw:cpu_policy: dedicated, 'trait:CUSTOM_FAST': required}
+networks:
+  tun: {tunneled: true}
+steps:
+  - {boot: s, flavor: pinned, count: 3, networks: [tun]}
+"""
+
+
+class ExplainTest(test_simulate.SimulateTestCase):
+
+    def explain(self, *args):
+        return self.run_command('explain', *args, '--from', self.file(CLOUD))
+
+    def test_server_that_runs(self):
+        code, out, err = self.explain('server', 's-1')
+        self.assertEqual((0, ''), (code, err))
+        self.assertIn('Server s-1 (active, on h-', out)
+        self.assertIn('It fits.', out)
+        self.assertIn('It would go to h-', out)
+        self.assertIn('* It runs there', out)
+
+    def test_server_that_was_refused(self):
+        code, out, err = self.explain('server', 's-3', '--network', 'tun')
+        self.assertEqual((3, ''), (code, err))
+        self.assertIn('It does not fit: ', out)
+        self.assertIn('nfv:vswitch_numa_affinity=prefer', out)
+        self.assertIn('dedicated CPUs on one NUMA node with the virtual', out)
+        self.assertTrue(all(len(line) <= 120 for line in out.splitlines()))
+
+    def test_flavor(self):
+        code, out, err = self.explain('flavor', 'fast')
+        self.assertEqual((3, ''), (code, err))
+        self.assertIn('trait CUSTOM_FAST', out)
+        self.assertIn('no trait CUSTOM_FAST', out)
+
+    def test_document(self):
+        for form in ('json', 'yaml'):
+            code, out, _err = self.explain(
+                'flavor', 'fast', '-f', form, '--host', 'h-*')
+            self.assertEqual(3, code)
+            if form == 'json':
+                found = json.loads(out)
+                self.assertEqual(['h-1', 'h-2'], [
+                    host['name'] for host in found['hosts']])
+                self.assertFalse(found['fits'])
+                self.assertEqual(3, found['placement']['hosts'])
+                self.assertTrue(found['relaxations'])
+
+    def test_rows(self):
+        code, out, _err = self.explain(
+            'flavor', 'fast', '-f', 'csv', '-c', 'Host', '-c', 'Passed')
+        self.assertEqual(3, code)
+        self.assertEqual(
+            ['"Host","Passed"', '"h-1",False', '"h-2",False',
+             '"fast",False'], out.splitlines())
+
+    def test_usage(self):
+        for args, text in (
+                (('server', 'nobody'), "no server 'nobody'"),
+                (('flavor', 'nothing'), "no flavor 'nothing'"),
+                (('flavor', 'fast', '--count', '0'), '--count: 1 to'),
+                (('flavor', 'fast', '--count', '1001'), '1000 needed'),
+                (('flavor', 'fast', '--host', 'x*'), "no host matches 'x*'"),
+                (('flavor', 'fast', '--image-property', 'x'), 'KEY=VALUE'),
+                (('flavor', 'fast', '--network', 'n,x'), '--network n,x'),
+                (('flavor', 'fast', '--network', 'tin'), 'there are: tun'),
+                (('server', 's-3', '--network', 'tin'), 'there are: tun')):
+            code, out, err = self.explain(*args)
+            self.assertEqual((2, ''), (code, out))
+            self.assertIn(text, err)
+            self.assertEqual(1, len(err.splitlines()))
+
+
+class APITest(test_simulate.SimulateTestCase):
+    """With an account of the API alone."""
+
+    def setUp(self):
+        super().setUp()
+        self.cloud = small_clouds.by_api(source.load(self.file(CLOUD)))
+        self.read = self.api_shows(self.cloud)
+
+    def explain(self, *args):
+        return self.run_command('explain', *args, '--api')
+
+    def test_flavor(self):
+        code, out, err = self.explain('flavor', 'pinned')
+        self.assertEqual((0, ''), (code, err))
+        self.assertIn('Placement returns 3 hosts; whether filters take them '
+                      'is not known by the API.', out)
+        self.assertIn("Assumed: Nova's defaults for [scheduler]", out)
+        self.assertIn('Not known by the API: filters, weights,', out)
+        for text in ('Filters ', '--network', 'Nearest', 'It fits'):
+            self.assertNotIn(text, out)
+        self.assertEqual(('hosts', 'flavors'), self.read.call_args.args[1])
+
+    def test_nothing_found(self):
+        code, out, err = self.explain('flavor', 'fast')
+        self.assertEqual((3, ''), (code, err))
+        self.assertIn('It does not fit: Placement has no host', out)
+        self.assertIn('no trait CUSTOM_FAST', out)
+
+    def test_server(self):
+        """What it has is given back; where it fits is not said."""
+        code, out, err = self.explain('server', 's-1', '-f', 'json')
+        self.assertEqual((0, ''), (code, err))
+        found = json.loads(out)
+        self.assertEqual((None, None, None), (
+            found['fits'], found['filters'], found['weighing']))
+        present, = [host for host in found['hosts'] if host['present']]
+        self.assertEqual((True, None, None), (
+            present['found'], present['refusals'], present['passed']))
+        self.assertEqual(('hosts', 'servers'), self.read.call_args.args[1])
+
+    def test_rows(self):
+        code, out, err = self.explain('flavor', 'pinned', '-f', 'csv')
+        self.assertEqual((0, ''), (code, err))
+        self.assertEqual('"Host","Placement","Lacks"', out.splitlines()[0])
+        self.assertEqual(3, len(out.splitlines()[1:]))
+
+    def test_placement_unread(self):
+        """Nothing is said of a host of which nothing is known."""
+        *others, fast = self.cloud.hosts
+        self.read.return_value = dataclasses.replace(
+            self.cloud, missing=(snapshot.Missing(
+                kind=snapshot.MissingKind.PROVIDERS, uuids=(fast.uuid,)),),
+            hosts=(*others, dataclasses.replace(fast, providers=())))
+        code, out, err = self.explain('flavor', 'pinned', '-f', 'json')
+        self.assertEqual(
+            (1, f'error: {self.read.return_value.missing[0]}\n'),
+            (code, err))
+        self.assertEqual([host.name for host in others], [
+            host['name'] for host in json.loads(out)['hosts']])
+
+    def test_refused_options(self):
+        for args, option in (
+                (('flavor', 'pinned', '--all-filters'), '--all-filters'),
+                (('flavor', 'pinned', '--count', '2'), '--count'),
+                (('flavor', 'pinned', '--try-seconds', '0'), '--try-seconds'),
+                (('flavor', 'pinned', '--network', 'tun'), '--network'),
+                (('server', 's-1', '--network', 'tun'), '--network')):
+            code, out, err = self.explain(*args)
+            self.assertEqual((2, ''), (code, out))
+            self.assertEqual(
+                f'error: {option} does not go with --api: only what Placement '
+                'answers is known, not what filters do\n', err)
+        self.read.assert_not_called()
+
+    def test_then(self):
+        """The journal is read by the UUID that the API shows."""
+        directory = self.useFixture(fixtures.TempDir()).path
+        code, out, err = self.explain(
+            'server', 's-1', '--then', '--journal', directory)
+        self.assertEqual(
+            (0, 'The journal has no refusal of this server.\n', ''),
+            (code, out, err))
+        self.assertEqual(('servers',), self.read.call_args.args[1])
+
+
+class ThenTest(test_simulate.SimulateTestCase):
+    """What the decision journal says."""
+
+    UUID = '8b1d6a52-0e0b-4b5a-9a55-2f7a51f0c111'
+
+    def setUp(self):
+        super().setUp()
+        self.directory = self.useFixture(fixtures.TempDir()).path
+        path = pathlib.Path(
+            self.directory, 'refusals-20260102T030405Z-1-0123abcd.jsonl')
+        path.write_bytes(b''.join(
+            entry.line(test_entry.refusal(server=server))
+            for server in (self.UUID, 'other', self.UUID)))
+
+    def then(self, server, *args):
+        return self.run_command('explain', 'server', server, '--then',
+                                '--journal', self.directory, *args)
+
+    def test_refused(self):
+        code, out, err = self.then(self.UUID)
+        self.assertEqual((3, ''), (code, err))
+        self.assertEqual(2, out.count('refused the last host'))
+        self.assertNotIn('other', out)
+        self.assertIn('2 CPUs needed, 1 free', out)
+
+    def test_formats(self):
+        code, out, err = self.then(self.UUID, '-f', 'json')
+        self.assertEqual((3, ''), (code, err))
+        self.assertEqual([self.UUID] * 2,
+                         [each['server'] for each in json.loads(out)])
+        code, out, err = self.then(self.UUID, '-f', 'csv', '-c', 'Filter')
+        self.assertEqual(['"Filter"', '"Second"', '"Second"'],
+                         out.splitlines())
+
+    def test_not_refused(self):
+        code, out, err = self.then(self.UUID[::-1].replace('-', ''))
+        self.assertEqual(
+            (0, 'The journal has no refusal of this server.\n', ''),
+            (code, out, err))
+
+    def test_perhaps_removed(self):
+        """Only where there is none does it matter what was removed."""
+        path = pathlib.Path(
+            self.directory, 'refusals-20260102T030405Z-2-0123abcd.jsonl')
+        path.write_bytes(entry.line(entry.Lost(time='t', removed=7)))
+        for server, note in (
+                (self.UUID, ''),
+                (self.UUID[::-1].replace('-', ''),
+                 '7 older refusals were removed to make room\n')):
+            _code, _out, err = self.then(server)
+            self.assertEqual(note, err)
+
+    def test_joined(self):
+        path = pathlib.Path(
+            self.directory, 'refusals-20260102T030405Z-2-0123abcd.jsonl')
+        server = self.UUID[::-1].replace('-', '')
+        path.write_bytes(entry.line(entry.joined(
+            test_entry.refusal(server=server),
+            test_entry.refusal(server='last', request='req-last'))))
+        code, out, err = self.then(server)
+        self.assertEqual((3, ''), (code, err))
+        self.assertIn(f'Server    {server}\n', out)
+        self.assertNotIn('last\n', out)
+
+    def test_by_name(self):
+        """Its UUID is that in the cloud."""
+        cloud = self.file(CLOUD)
+        code, out, err = self.then('s-3', '--from', cloud)
+        self.assertEqual((0, ''), (code, err))
+        code, out, err = self.then('nobody', '--from', cloud)
+        self.assertEqual((2, "error: there is no server 'nobody'\n"),
+                         (code, err))
+
+    def test_unread(self):
+        code, out, err = self.run_command(
+            'explain', 'server', self.UUID, '--then', '--journal',
+            f'{self.directory}/none')
+        self.assertEqual(1, code)
+        self.assertIn('none: No such file', err)

@@ -1,0 +1,196 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Facts about machines are found by the names of hosts, and checked."""
+
+import json
+import os
+
+import fixtures
+
+from nfv_sched.ops.cloud import source
+from nfv_sched.ops.hosts import facts
+from nfv_sched.tests import base
+from nfv_sched.tests import snapshots
+
+
+def lscpu(cores=2, threads=2, **fields):
+    """What ``lscpu -J -e`` prints on a host with one NUMA node.
+
+    :param fields: of each CPU
+    """
+    return json.dumps({'cpus': [
+        {'cpu': cpu, 'node': 0, 'socket': 0, 'core': cpu % cores,
+         'online': True, **fields} for cpu in range(cores * threads)]})
+
+
+class FactsTest(base.TestCase):
+
+    # CPUs 0 and 2, 1 and 3 are siblings; 0 is not Nova's.
+    NODE = snapshots.node(0, 2, 2, 1, shared=0,
+                          dedicated=frozenset([1, 2, 3]))
+
+    def setUp(self):
+        super().setUp()
+        self.folder = self.useFixture(fixtures.TempDir()).path
+        self.warnings = []
+
+    def write(self, **files):
+        """Write files; of a name with ``_json`` it is the suffix."""
+        for name, text in files.items():
+            with open(self.path(name.replace('_json', '.json')), 'w') as file:
+                file.write(text)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def machines(self, *hosts):
+        """Title of each host with facts -> CPUs of its machine."""
+        hosts = hosts or (snapshots.host('a', [self.NODE]),
+                          snapshots.host('b', [self.NODE]))
+        found = facts.machines(
+            facts.listed(self.folder), snapshots.cloud(hosts), hosts,
+            self.warnings.append)
+        return {host.hypervisor: sorted(found[host.uuid].cpus)
+                for host in hosts if host.uuid in found}
+
+    def refused(self, *hosts):
+        """What is wrong with the folder."""
+        return str(self.assertRaises(
+            source.CloudUnreadError, self.machines, *hosts))
+
+    def test_names(self):
+        """With suffix or without; hosts without a file have no facts."""
+        self.write(a_json=lscpu(), b=lscpu(), c='of no host')
+        self.assertEqual({'a': [0, 1, 2, 3], 'b': [0, 1, 2, 3]},
+                         self.machines())
+        os.remove(self.path('b'))
+        self.assertEqual(['a'], list(self.machines()))
+        self.assertEqual([], self.warnings)
+
+    def test_formats(self):
+        """Those of host profile; memory need not be known."""
+        self.write(a='# CPU,Node,Socket,Core,Online\n0,0,0,0,Y\n1,0,0,1,Y\n'
+                     '2,0,0,0,Y\n3,0,0,1,Y\n', b_json=json.dumps({
+                         'numa_topology': {
+                             'ram': [{'numa_node': 0, 'size_kb': 1024}],
+                             'cpus': [{'cpu': core, 'numa_node': 0,
+                                       'thread_siblings': [core, core + 2]}
+                                      for core in range(2)], 'nics': []},
+                         'inventory': {}}))
+        self.assertEqual(['a', 'b'], list(self.machines()))
+
+    def test_without(self):
+        self.assertIsNone(facts.listed(None))
+        self.assertEqual({}, facts.machines(
+            None, snapshots.cloud(), [], self.warnings.append))
+        self.assertEqual([], self.warnings)
+
+    def test_compute_nodes(self):
+        """Several of a service are told apart by their own names."""
+        self.write(x=lscpu(), a=lscpu())
+        self.assertEqual(['x'], list(self.machines(*(
+            snapshots.host('a', [self.NODE], uuid=name, hypervisor=name)
+            for name in 'xy'))))
+
+    def test_one_of_several_compute_nodes(self):
+        """If only one is to be shown it has its own name all the same."""
+        self.write(a=lscpu())
+        hosts = [snapshots.host('a', [self.NODE], uuid=name, hypervisor=name)
+                 for name in 'xy']
+        self.assertEqual({}, facts.machines(
+            facts.listed(self.folder), snapshots.cloud(hosts), hosts[:1],
+            self.warnings.append))
+        self.assertEqual(1, len(self.warnings))
+
+    def test_name_of_the_service(self):
+        """Unless there are several it counts, not that of the node."""
+        self.write(a=lscpu(), x='of no host')
+        self.assertEqual(['x'], list(self.machines(
+            snapshots.host('a', [self.NODE], hypervisor='x'))))
+
+    def test_offline(self):
+        """CPUs that are off are there."""
+        cpus = json.loads(lscpu())
+        cpus['cpus'][3].update(core='-', node='-', online=False)
+        self.write(a=json.dumps(cpus))
+        self.assertEqual({'a': [0, 1, 2]}, self.machines())
+        self.assertEqual([], self.warnings)
+
+    def test_names_of_hosts_lead_nowhere_else(self):
+        """A host that is named like a path is no way out of the folder."""
+        os.mkdir(self.path('in'))
+        self.write(a=lscpu())
+        host = snapshots.host('../a', [self.NODE])
+        self.assertEqual({}, facts.machines(
+            facts.listed(self.path('in')), snapshots.cloud([host]), [host],
+            self.warnings.append))
+
+    def test_contradictions(self):
+        """A line names host, file and CPUs, and the facts do not count."""
+        self.write(a_json=lscpu(cores=1), b=lscpu(node=1))
+        self.assertEqual({}, self.machines())
+        self.assertEqual([
+            f'a is shown without {self.path("a.json")}, which contradicts '
+            'Nova: CPU 2-3 of node 0 missing; CPU 0-3 of node 0 with other '
+            'siblings',
+            f'b is shown without {self.path("b")}, which contradicts '
+            'Nova: CPU 1-3 on node 1 instead of 0'], self.warnings)
+
+    def test_no_host(self):
+        """A folder for which there is no host is not what was meant."""
+        self.write(c=lscpu())
+        self.assertEqual({}, self.machines())
+        self.assertEqual(
+            ['no file of --facts is named after a host that is shown'],
+            self.warnings)
+        os.remove(self.path('c'))
+        self.assertEqual({}, self.machines())
+        self.assertEqual(2, len(self.warnings))
+
+    def test_no_folder(self):
+        self.folder = self.path('x')
+        self.assertEqual(f'{self.folder}: No such file or directory',
+                         self.refused())
+
+    def test_a_file(self):
+        self.write(a=lscpu())
+        self.folder = self.path('a')
+        self.assertEqual(f'{self.folder}: Not a directory', self.refused())
+
+    def test_a_folder(self):
+        os.mkdir(self.path('a'))
+        self.assertEqual(
+            f'{self.path("a")}: is a folder; a file is needed',
+            self.refused())
+
+    def test_a_pipe(self):
+        """Nobody may ever write to it."""
+        os.mkfifo(self.path('a'))
+        self.assertIn(self.path('a'), self.refused())
+
+    def test_two_files(self):
+        self.write(a=lscpu(), a_json=lscpu())
+        self.assertEqual(
+            f'{self.path("a.json")} and {self.path("a")} are both of host a',
+            self.refused())
+
+    def test_not_sound(self):
+        for text, error in (
+                ('', 'is neither JSON nor'), ('{}', 'is not of lscpu'),
+                ('{"cpus": []}', 'there is no CPU'),
+                ('{"lscpu": []}', 'sibling threads of the CPUs are not known; '
+                 '"lscpu -J -e=CPU,NODE,SOCKET,CORE,ONLINE" prints them'),
+                (lscpu(cpu=1), 'CPU 1 is there twice')):
+            self.write(a=text)
+            found = self.refused()
+            self.assertEqual(self.path('a'), found.partition(': ')[0])
+            self.assertIn(error, found)

@@ -1,0 +1,544 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Commands that look at flavors, of clouds and of files."""
+
+import dataclasses
+import json
+import os
+import re
+import subprocess
+
+import fixtures
+import yaml
+
+from nfv_sched.ops.cloud import source
+from nfv_sched.ops.flavors import file as flavors_file
+from nfv_sched.ops.flavors import translations
+from nfv_sched.ops.snapshot import file
+from nfv_sched.tests import base as tests_base
+from nfv_sched.tests.unit.ops.commands import base
+from nfv_sched.tests.unit.ops.plans import test_rendering
+from nfv_sched.tests.unit.ops import small_clouds
+
+GOOD = small_clouds.flavor(name='good', hw__mem_page_size='1GB', memory=2048,
+                           nfv__vswitch_numa_affinity='strict')
+BAD = small_clouds.flavor(name='bad', hw__cpu_polcy='x')
+LARGE = small_clouds.flavor(9, name='large')
+ODD = small_clouds.flavor(5, name='odd', nfv__vswitch_numa_affinity='prefer')
+CLOUD = small_clouds.cloud(small_clouds.host('one'), small_clouds.host('two'),
+                           flavors=(GOOD, BAD, LARGE, ODD))
+
+#: The same flavor, as others write it.
+LISTED = {'ID': '7', 'Name': 'f', 'RAM': 2048, 'Disk': 20, 'Ephemeral': 0,
+          'VCPUs': 4, 'Is Public': True, 'Swap': 0, 'RXTX Factor': 1.0,
+          'Properties': {'hw:numa_nodes': '2'}}
+SHOWN = {'OS-FLV-DISABLED:disabled': False, 'OS-FLV-EXT-DATA:ephemeral': 0,
+         'access_project_ids': None, 'description': None, 'disk': 20,
+         'id': '7', 'name': 'f', 'os-flavor-access:is_public': True,
+         'properties': {'hw:numa_nodes': '2'}, 'ram': 2048,
+         'rxtx_factor': 1.0, 'swap': '', 'vcpus': 4}
+API = {'id': '7', 'name': 'f', 'vcpus': 4, 'ram': 2048, 'disk': 20,
+       'OS-FLV-EXT-DATA:ephemeral': 0, 'swap': 0,
+       'os-flavor-access:is_public': True,
+       'extra_specs': {'hw:numa_nodes': '2'}}
+PLAIN = {'f': {'vcpus': 4, 'memory': '2 GiB', 'disk': 20, 'id': 7,
+               'extra_specs': {'hw:numa_nodes': 2}}}
+
+
+class Files(fixtures.Fixture):
+    """A folder for files."""
+
+    def _setUp(self):
+        self.folder = self.useFixture(fixtures.TempDir()).path
+
+    def write(self, content, name='file'):
+        path = os.path.join(self.folder, name)
+        with open(path, 'w') as opened:
+            opened.write(content if isinstance(content, str)
+                         else json.dumps(content))
+        return path
+
+
+class FlavorFileTest(tests_base.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.files = self.useFixture(Files())
+
+    def read(self, content):
+        return flavors_file.flavors(self.files.write(content))
+
+    def test_sources(self):
+        seen = set()
+        for data in ([LISTED], SHOWN, {'flavor': API}, {'flavors': [API]},
+                     PLAIN, {'flavors': PLAIN, 'hosts': []}):
+            for content in (data, yaml.safe_dump(data)):
+                flavor, = self.read(content)
+                seen.add(str(flavor))
+                self.assertEqual(
+                    ('f', '7', 4, 2048, 20, 0, 0, True,
+                     {'hw:numa_nodes': '2'}),
+                    (flavor.name, flavor.id, flavor.vcpus, flavor.memory,
+                     flavor.disk, flavor.ephemeral, flavor.swap,
+                     flavor.public, dict(flavor.extra_specs)))
+        self.assertEqual(1, len(seen))
+
+    def test_values(self):
+        """As the client would send them."""
+        flavor, = self.read('f: {vcpus: 1, ram: 1, properties: '
+                            '{a: true, b: 1.5, c: 2, d: x}}')
+        self.assertEqual({'a': 'true', 'b': '1.5', 'c': '2', 'd': 'x'},
+                         flavor.extra_specs)
+
+    def test_odd_files(self):
+        for content, said in (
+            ('', 'no flavors'), ('x', 'no flavors'), ('{', 'YAML'),
+            ('[1]', '[0] is no flavor'), ('{"f": 1}', 'is no flavor'),
+            ('[' * 100000, 'nested too deeply'),
+            ('[{"vcpus": 1, "ram": 1}]', 'no name'),
+            ('f: {ram: 1}', 'vcpus must be a number from 1'),
+            ('f: {vcpus: 1}', 'ram must be a number from 1'),
+            ('f: {vcpus: 0, ram: 1}', 'vcpus'),
+            ('f: {vcpus: true, ram: 1}', 'vcpus'),
+            ('f: {vcpus: 99999, ram: 1}', 'vcpus'),
+            ('f: {vcpus: 1, ram: 1 parsec}', 'is not a size'),
+            ('f: {vcpus: 1, ram: -1}', 'ram'),
+            ('f: {vcpus: 1, ram: 1.5}', 'ram'),
+            ('f: {vcpus: 1, ram: 1, disk: x}', 'disk'),
+            ('f: {vcpus: 1, ram: 1, properties: 5}', 'properties must be'),
+            ('f: {vcpus: 1, ram: 1, properties: "a=\'b\'"}', 'properties'),
+            ('f: {vcpus: 1, ram: 1, properties: {a: [1]}}',
+             'a must be a text'),
+            ('f: {vcpus: 1, ram: 1, properties: {a: null}}',
+             'a must be a text'),
+            ('[{"name": "f", "vcpus": 1, "ram": 1}, '
+             '{"name": "f", "vcpus": 1, "ram": 1}]', 'several flavors'),
+        ):
+            error = self.assertRaises(source.CloudUnreadError, self.read, content)
+            self.assertIn(said, str(error), content[:50])
+            self.assertEqual(1, len(str(error).splitlines()))
+
+    def test_image(self):
+        for content, image_id in (
+            ({'hw_cpu_policy': 'dedicated', 'min': 1}, ''),
+            ({'id': 'a' * 32, 'name': 'cirros', 'properties': {
+                'hw_cpu_policy': 'dedicated', 'min': 1, 'stores': []}},
+             'a' * 32)):
+            self.assertEqual(
+                (image_id, {'hw_cpu_policy': 'dedicated', 'min': '1'}, 0, 0),
+                flavors_file.image(self.files.write(content)))
+        for content in ('x', '[]', '', {'properties': {}, 'min_ram': -1},
+                        {'properties': {}, 'id': '--os-auth-url=x'},
+                        {'properties': {}, 'size': 'x'}):
+            self.assertRaises(source.CloudUnreadError, flavors_file.image,
+                              self.files.write(content))
+
+    def test_image_needs(self):
+        cases = (
+            ({'min_ram': 512, 'min_disk': 3, 'size': None}, (512, 3)),
+            ({'min_ram': '512', 'min_disk': 3, 'size': 3 << 30}, (512, 3)),
+            ({'min_disk': 3, 'size': (3 << 30) + 1}, (0, 4)))
+        for fields, needs in cases:
+            found = flavors_file.image(self.files.write(
+                {'properties': {}, **fields}))
+            self.assertEqual(needs, (found.memory, found.disk))
+
+
+class LintTest(base.CommandTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.files = self.useFixture(Files())
+        self.file = os.path.join(self.files.folder, 'cloud')
+        file.save(CLOUD, self.file)
+
+    def lint(self, *args, code=0):
+        found, out, err = self.run_command(
+            'flavor', 'lint', *args, '--from', self.file)
+        self.assertEqual((code, ''), (found, err))
+        return out
+
+    def test_long_extra_specs(self):
+        """Neither command prints them whole."""
+        good = next(each for each in CLOUD.flavors if each.name == 'good')
+        for key, value in (('nfv:vswitch_numa_affinity', 'x' * 100_000),
+                           ('trait:CUSTOM_' + 'X' * 100_000, 'required'),
+                           ('foo' * 50_000, 'x' * 100_000)):
+            cloud = dataclasses.replace(CLOUD, flavors=(dataclasses.replace(
+                good, extra_specs={**good.extra_specs, key: value}),))
+            file.save(cloud, self.file)
+            for command in (('flavor', 'lint'), ('explain', 'flavor')):
+                for form in ('table', 'json'):
+                    code, out, err = self.run_command(
+                        *command, 'good', '--from', self.file, '-f', form)
+                    self.assertEqual((3, ''), (code, err))
+                    self.assertLess(len(out), 10_000)
+
+    def findings(self, *args, code=0):
+        document = json.loads(self.lint(*args, '-f', 'json', code=code))
+        return [(each['flavor'], each['severity'], each['rule'])
+                for each in document['findings']]
+
+    def test_all(self):
+        self.assertEqual(
+            [('bad', 'error', 'key refused'),
+             ('odd', 'warning', 'switch without huge pages')],
+            self.findings('--all', code=3))
+
+    def test_names(self):
+        self.assertEqual([], self.findings('good', 'l*'))
+        self.assertEqual(1, len(self.findings('b*', code=3)))
+
+    def test_hosts(self):
+        """Nothing of a host is looked at unless that is asked for."""
+        self.assertEqual(
+            [('large', 'error', 'no host')],
+            self.findings('large', '--hosts', code=3))
+        self.assertEqual([], self.findings('large'))
+        self.assertEqual(
+            [('odd', 'warning', 'switch without huge pages'),
+             ('odd', 'note', 'packs badly')], self.findings('odd', '--hosts'))
+
+    def test_text(self):
+        out = self.lint('--all', '--hosts', code=3)
+        self.assertIn('4 flavors: 2 errors, 1 warning, 1 note.\n', out)
+        for text in ('Flavor   Severity   Key', 'hw:cpu_polcy',
+                     'hw:cpu_policy?'):
+            self.assertIn(text, out)
+        self.assertEqual('1 flavor: nothing found.\n', self.lint('good'))
+
+    def test_formats(self):
+        self.assertIn(
+            'bad,error,hw:cpu_polcy,', self.lint(
+                'bad', '-f', 'csv', '--quote', 'none', code=3))
+        self.assertEqual('hw:cpu_polcy\n', self.lint(
+            'bad', '-f', 'value', '-c', 'Key', code=3))
+        self.assertEqual(1, yaml.safe_load(self.lint(
+            'bad', '-f', 'yaml', code=3))['flavors'])
+
+    def test_file(self):
+        """No cloud is read for flavors of a file."""
+        path = self.files.write({'flavors': {
+            'a': {'vcpus': 9, 'ram': 1024, 'properties': {
+                'hw:cpu_policy': 'dedicated'}},
+            'b': {'vcpus': 1, 'ram': 1024, 'properties': {'hw:x': '1'}}}})
+        code, out, err = self.run_command(
+            'flavor', 'lint', '--file', path, '-f', 'value', '-c', 'Flavor')
+        self.assertEqual((3, 'b\n', ''), (code, out, err))
+        self.assertEqual(
+            [('a', 'error', 'no host')], self.findings(
+                '--file', path, 'a', '--hosts', code=3))
+
+    def test_image(self):
+        path = self.files.write({'properties': {'hw_numa_node.0': '1'}})
+        self.assertEqual(
+            [('good', 'warning', 'image dropped')],
+            self.findings('good', '--image', path))
+        self.assertEqual(
+            [('good', 'error', 'image value refused')],
+            self.findings('good', '--image-property', 'hw_vif_model=avp',
+                          code=3))
+        path = self.files.write({'properties': {}, 'min_ram': 1 << 20})
+        self.assertEqual(
+            [('good', 'error', 'smaller than the image')],
+            self.findings('good', '--image', path, code=3))
+
+    def test_used(self):
+        self.assertEqual([], self.findings('good', '--used'))
+
+    def test_usage(self):
+        for args, said in (
+            ((), 'NAME, --all or --file needed'),
+            (('good', '--all'), 'either NAME or --all'),
+            (('x',), "no flavor matches 'x'"),
+            (('good', '--image-property', 'x'), 'KEY=VALUE needed'),
+            (('good', '-c', 'x'), 'no column x'),
+        ):
+            code, _out, err = self.run_command(
+                'flavor', 'lint', *args, '--from', self.file)
+            self.assertEqual(2, code)
+            self.assertIn(said, err)
+
+    def test_unread(self):
+        for args in (('good', '--from', '/nowhere'),
+                     ('--file', '/nowhere'),
+                     ('--file', self.files.write('x')),
+                     ('good', '--from', self.file, '--image', '/nowhere')):
+            code, out, err = self.run_command('flavor', 'lint', *args)
+            self.assertEqual((1, ''), (code, out))
+            self.assertEqual(1, len(err.splitlines()))
+
+    def test_hostile_flavors(self):
+        """Nothing breaks, and nothing takes long or much memory."""
+        evil = '\x1b[31m\r\n\u202e; reboot `reboot`'
+        specs = (
+            {evil: evil}, {'hw:numa_nodes': '9' * 30},
+            {'hw:numa_cpus.0': '0-4000000000'},
+            {'hw:cpu_realtime': 'yes',
+             'hw:cpu_realtime_mask': '^0-4000000000'},
+            {'hw:cpu_policy': 'mixed', 'hw:cpu_dedicated_mask': '^'},
+            {'pci_passthrough:alias': 'nic:999999999'},
+            {'pci_passthrough:alias': 'nic'},
+            {'pci_passthrough:alias': ':,:'},
+            {'resources:VCPU': '9' * 40}, {'resources:PCPU': 'x'},
+            {'hw:mem_page_size': '9' * 40}, {'hw:mem_page_size': '0'},
+            {'hw:cpu_sockets': 'x'}, {'hw:pmem': evil}, {'': ''},
+            {'nfv:numa_node.9999': '9999'}, {'nfv:' + 'x' * 300: 'x'},
+            {'hw:cpu_max_sockets': '-1'}, {'trait:x': 'forbidden'},
+            {'group_policy': 'x', 'resources1:VCPU': '1'},
+            {'accel:device_profile': evil}, {'hw:tpm_version': '9'})
+        path = self.files.write({
+            f'f{number}': {'vcpus': 65535 if number % 2 else 4,
+                           'ram': 2 ** 31 - 1 if number % 3 else 1024,
+                           'properties': each}
+            for number, each in enumerate(specs)})
+        for args in ((), ('--hosts', '--used')):
+            for command in ('lint', 'translate'):
+                if args and command == 'translate':
+                    args = ('-f', 'commands')
+                code, out, err = self.run_command(
+                    'flavor', command, '--file', path, '--from', self.file,
+                    *args)
+                self.assertEqual((3, ''), (code, err))
+                self.assertIsNone(re.search(
+                    '[\x00-\x09\x0b-\x1f\u202e]', out))
+
+
+class TranslateTest(base.CommandTestCase):
+
+    SPECS = {'hw:cpu_policy': 'dedicated', 'hw:wrs:shared_vcpu': '0',
+             'hw:wrs:min_vcpus': '2', 'hw:numa_node.0': '1'}
+
+    def setUp(self):
+        super().setUp()
+        self.files = self.useFixture(Files())
+        self.file = self.files.write({'old one': {
+            'vcpus': 4, 'ram': 1024, 'properties': self.SPECS}})
+
+    def translate(self, *args, code=3):
+        found, out, err = self.run_command('flavor', 'translate', *args)
+        self.assertEqual((code, ''), (found, err))
+        return out
+
+    def test_text(self):
+        out = self.translate('--file', self.file)
+        self.assertIn('Flavor old one: 4 to set, 3 to remove; 1 key without '
+                      'a counterpart', out)
+        self.assertRegex(out, r'hw:numa_node\.0 +1 +nfv:numa_node\.0=1 +'
+                              'renamed')
+
+    def test_commands(self):
+        """The client understands them, and asks for a checking API."""
+        out = self.translate('--file', self.file, '-f', 'commands')
+        self.assertIn('if ! openstack --os-compute-api-version 2.86 flavor '
+                      "show -- 'old one' > /dev/null 2>&1; then\n", out)
+        (version, create), (_version, properties) = test_rendering.parsed(
+            self.lines(out))
+        self.assertEqual('2.86', version)
+        self.assertEqual(
+            ('flavor create', 'old one', 4, 1024, 0, 0, 0, True, None),
+            (create.command, create.name, create.vcpus, create.ram,
+             create.disk, create.ephemeral, create.swap, create.public,
+             create.id))
+        self.assertEqual(('flavor set', 'old one', {
+            'hw:cpu_policy': 'mixed', 'nfv:shared_vcpu': '0',
+            'hw:cpu_dedicated_mask': '^0', 'nfv:numa_node.0': '1'}), (
+                properties.command, properties.flavor, properties.properties))
+        self.assertIn('\n# hw:wrs:min_vcpus=2: none, dropped; a server has '
+                      'all its vCPUs', out)
+
+    def test_commands_that_create(self):
+        """All sizes; a key that stays is set, too."""
+        path = self.files.write([{
+            'ID': '-7', 'Name': 'f', 'VCPUs': 2, 'RAM': 2048, 'Disk': 20,
+            'Ephemeral': 5, 'Swap': 512, 'Is Public': False,
+            'Properties': {'hw:numa_nodes': '1'}}])
+        out = self.translate('--file', path, '-f', 'commands', code=0)
+        (_version, create), (_version, properties) = test_rendering.parsed(
+            self.lines(out))
+        self.assertEqual(
+            ('f', '-7', 2, 2048, 20, 5, 512, False),
+            (create.name, create.id, create.vcpus, create.ram, create.disk,
+             create.ephemeral, create.swap, create.public))
+        self.assertEqual({'hw:numa_nodes': '1'}, properties.properties)
+        self.assertIn('\n# private: ', out)
+
+    def test_commands_in_place(self):
+        """A flavor that was read from the cloud exists."""
+        path = os.path.join(self.files.folder, 'cloud')
+        file.save(small_clouds.cloud(flavors=(dataclasses.replace(
+            small_clouds.flavor(4, name='old one'), extra_specs=self.SPECS),)),
+            path)
+        (version, new), (other, old) = test_rendering.parsed(self.translate(
+            '--all', '--from', path, '-f', 'commands').splitlines())
+        self.assertEqual(('2.86', '2.86'), (version, other))
+        self.assertEqual(('flavor set', 'old one', {
+            'hw:cpu_policy': 'mixed', 'nfv:shared_vcpu': '0',
+            'hw:cpu_dedicated_mask': '^0', 'nfv:numa_node.0': '1'}),
+            (new.command, new.flavor, new.properties))
+        self.assertEqual(
+            ('flavor unset', 'old one', {
+                'hw:wrs:shared_vcpu', 'hw:wrs:min_vcpus', 'hw:numa_node.0'}),
+            (old.command, old.flavor, set(old.properties)))
+
+    def test_commands_run_twice(self):
+        """A run that failed can be repeated; a flavor is created once."""
+        program = self.files.write("""#!/bin/sh
+cd "${0%/*}"
+echo "$*" >> calls
+case "$*" in
+*"flavor show"*) test -e exists;;
+*"flavor create"*) test ! -e exists && echo yes > exists;;
+*"flavor set"*) test -e exists;;
+*) exit 9;;
+esac
+""", 'openstack')
+        os.chmod(program, 0o700)
+        out = self.translate('--file', self.file, '-f', 'commands')
+        for calls in (['show', 'create', 'set'], ['show', 'set']):
+            subprocess.run(
+                ['sh', '-e'], input=out, text=True, check=True, timeout=60,
+                env={'PATH': f'{self.files.folder}:{os.environ["PATH"]}'})
+            log = os.path.join(self.files.folder, 'calls')
+            with open(log) as opened:
+                self.assertEqual(calls, [
+                    line.split()[3] for line in opened])
+            os.remove(log)
+
+    def test_commands_for_a_flavor_with_errors(self):
+        """Nothing of it runs; other flavors are created."""
+        path = self.files.write({
+            'bad': {'vcpus': 2, 'ram': 1, 'properties': {
+                'hw:wrs:shared_vcpu': '0',
+                'hw:cpu_thread_policy': 'isolate'}},
+            'good': {'vcpus': 2, 'ram': 1}})
+        out = self.translate('--file', path, '-f', 'commands')
+        (_version, create), = test_rendering.parsed(self.lines(out))
+        self.assertEqual('good', create.name)
+        self.assertRegex(out, '(?m)^# error afterwards: ')
+        self.assertRegex(out, '(?m)^# openstack .* flavor create .* bad$')
+        self.assertRegex(out, '(?m)^# openstack .* flavor set .* bad$')
+
+    def test_every_key_that_is_dropped(self):
+        """Also one that means nothing, and one that Nova does not know."""
+        specs = {'hw:wrs:min_vcpus': '2', 'hw:unknown': 'x',
+                 'sw:wrs:guest:heartbeat': 'false',
+                 'sw:wrs:auto_recovery': 'true',
+                 'hw:wrs:live_migration_timeout': '800'}
+        path = self.files.write({'f': {
+            'vcpus': 2, 'ram': 1, 'properties': specs}})
+        document, = json.loads(
+            self.translate('--file', path, '-f', 'json'))
+        dropped = {line['key'] for line in document['lines']
+                   if not line['becomes']}
+        self.assertLessEqual(
+            {'hw:unknown', 'hw:wrs:min_vcpus', 'sw:wrs:guest:heartbeat'},
+            dropped)
+        out = self.translate('--file', path, '-f', 'commands')
+        for key in dropped:
+            self.assertRegex(
+                out, f'(?m)^# {key}={specs[key]}: [a-z. ]+, dropped; .')
+
+    def test_errors_afterwards(self):
+        path = self.files.write({'f': {
+            'vcpus': 2, 'ram': 1, 'properties': {'hw:wrs:shared_vcpu': '2'}}})
+        out = self.translate('--file', path)
+        self.assertRegex(out, r'^Flavor f: .*; \d errors? afterwards\.')
+        self.assertRegex(out, r'hw:cpu_dedicated_mask +\^2 +- +error')
+        self.assertIn('\n# error afterwards: hw:cpu_dedicated_mask: ',
+                      self.translate('--file', path, '-f', 'commands'))
+
+    def test_commands_for_a_name_like_an_option(self):
+        path = self.files.write({'--old': {
+            'vcpus': 1, 'ram': 1, 'properties': {'hw:numa_node.0': '1'}}})
+        out = self.translate('--file', path, '-f', 'commands', code=0)
+        (_version, create), (_version, properties) = test_rendering.parsed(
+            self.lines(out))
+        self.assertEqual(('--old', '--old'),
+                         (create.name, properties.flavor))
+
+    def test_commands_are_harmless(self):
+        evil = "x\nreboot; `reboot` $(reboot) '\u2028reboot"
+        path = self.files.write({evil: {'vcpus': 1, 'ram': 1}}, 'evil')
+        code, out, err = self.run_command(
+            'flavor', 'translate', '--file', path, '-f', 'commands')
+        self.assertEqual((1, ''), (code, out))
+        self.assertIn('name must be printable characters', err)
+        path = self.files.write({'evil': {
+            'vcpus': 1, 'ram': 1, 'properties': {
+                'hw:numa_node.0': evil, f'hw:{evil}': evil,
+                'hw:cpu_model': evil}}}, 'evil')
+        out = self.translate('--file', path, '-f', 'commands')
+        # This one has errors.
+        self.assertEqual([], self.lines(out))
+        evil = "x; `reboot` $(reboot) '"
+        path = self.files.write({evil: {
+            'vcpus': 1, 'ram': 1, 'properties': {
+                'hw:numa_node.0': '1'}}}, 'evil')
+        out = self.translate('--file', path, '-f', 'commands', code=0)
+        (_version, create), (_version, properties) = test_rendering.parsed(
+            self.lines(out))
+        self.assertEqual((evil, evil), (create.name, properties.flavor))
+        self.assertIn('nfv:numa_node.0', properties.properties)
+
+    def test_commands_that_cannot_be_shown(self):
+        """They are comments: what is pasted is what was seen."""
+        path = self.files.write({'a': {'vcpus': 1, 'ram': 1024, 'properties': {
+            'hw:cpu_policy': 'dedicated', 'trait:CUSTOM_A': 'required',
+            'custom:note': 'a\u200bb'}}})
+        out = self.translate('--file', path, '-f', 'commands', code=0)
+        self.assertEqual([], self.lines(out))
+        self.assertIn(r'a\u200bb', out)
+
+    def lines(self, out):
+        """Return the commands that create and change flavors."""
+        lines = re.sub('(?m)^(#.*|if .*|fi)\n', '', out)
+        return ['openstack' + each for each in re.split(
+            r'\n *openstack', '\n' + lines)[1:]]
+
+    def test_image(self):
+        image = '8b1d5e0a-53f6-4a4e-9a2f-6d3a7c1e9f20'
+        path = self.files.write({'id': image, 'name': '$(x)', 'properties': {
+            'hw_vif_model': 'avp', 'hw_numa_node.0': '1', 'other': 'x'}})
+        out = self.translate('--image', path, '-f', 'commands')
+        self.assertIn('openstack image set --property hw_vif_model=virtio '
+                      f'--property hw_vif_multiqueue_enabled=true -- {image}\n'
+                      'openstack image unset --property hw_numa_node.0 '
+                      f'-- {image}\n', out)
+        self.assertNotIn('other', out)
+
+    def test_document(self):
+        found, = json.loads(self.translate('--file', self.file, '-f', 'json'))
+        self.assertEqual('old one', found['name'])
+        self.assertEqual(
+            [translations.SAME, translations.COMBINATION, translations.NONE,
+             translations.RENAMED], [line['kind'] for line in found['lines']])
+        self.assertEqual('mixed', found['extra_specs']['hw:cpu_policy'])
+
+    def test_nothing_to_do(self):
+        path = self.files.write({'f': {'vcpus': 1, 'ram': 1}})
+        self.assertEqual('Flavor f: nothing to change.\n', self.translate(
+            '--file', path, code=0))
+        path = os.path.join(self.files.folder, 'cloud')
+        file.save(CLOUD, path)
+        self.assertEqual('# flavor odd\n', self.translate(
+            'odd', '--from', path, '-f', 'commands', code=0))
+
+    def test_cloud(self):
+        path = os.path.join(self.files.folder, 'cloud')
+        file.save(CLOUD, path)
+        out = self.translate('good', 'odd', '--from', path, '-f', 'value',
+                             '-c', 'Flavor', code=0)
+        self.assertEqual({'good', 'odd'}, set(out.split()))
+        code, _out, err = self.run_command('flavor', 'translate')
+        self.assertEqual((2, 'error: NAME, --all or --file needed\n'),
+                         (code, err))

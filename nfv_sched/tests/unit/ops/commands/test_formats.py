@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The formats of all commands, with values that are not harmless."""
+
+import csv
+import io
+import json
+import os
+import subprocess
+
+from cliff import columns
+import fixtures
+import yaml
+
+from nfv_sched.ops.cli import base as cli_base
+from nfv_sched.ops.cli import formats
+from nfv_sched.tests import base
+
+VALUES = ('$(touch made)', '`touch made`', "'; touch made #", '"; touch made',
+          '--help', 'a\nb', '\x1b[31m', '\u202ea', '\x7f', '=cmd', '\\', '',
+          '\U0001f600')
+
+
+class Names(columns.FormattableColumn):
+
+    def human_readable(self):
+        return ', '.join(self._value)
+
+    def machine_readable(self):
+        return self._value
+
+
+class _Shown(cli_base.ShowOne):
+    epilog = ''
+    names = [f'Name {number}' for number in range(len(VALUES))]
+    row = VALUES
+
+    def take_action(self, parsed_args):
+        return self.names, self.row
+
+
+class _Listed(cli_base.Lister):
+    epilog = ''
+    rows = [(value, 1) for value in VALUES]
+
+    def take_action(self, parsed_args):
+        return ('Name', 'Number'), self.rows
+
+
+class FormatTest(base.TestCase):
+
+    def show(self, command_class, *args):
+        """Run a command; returns what it prints."""
+        app = cli_base.NFVSched()
+        app.options = app.parser.parse_args([])
+        out = io.StringIO()
+        app.stdout = out
+        command = command_class(app, None)
+        command.run(command.get_parser('test').parse_args(args))
+        return out.getvalue()
+
+    def test_shell(self):
+        """A shell gets the values, and runs nothing."""
+        folder = self.useFixture(fixtures.TempDir()).path
+        for shell in ('bash', 'sh'):
+            for number, value in enumerate(VALUES):
+                script = self.show(_Shown, '-f', 'shell', '--prefix', 'a b_')
+                done = subprocess.run(
+                    [shell, '-euc', f'{script}printf %s "$a_b_name_{number}"'],
+                    capture_output=True, cwd=folder, text=True, check=True)
+                self.assertEqual('', done.stderr)
+                self.assertEqual(
+                    value.encode('unicode_escape').decode()
+                    if number in (6, 7, 8) else value, done.stdout)
+        self.assertEqual([], os.listdir(folder))
+
+    def test_shell_names(self):
+        class Odd(_Shown):
+            names = ['$(touch a)', '2M;b', 'PATH=x', 'Names']
+            row = ('a', 1, None, Names(["x'y"]))
+
+        self.assertEqual(
+            "__touch_a_=a\n_2m_b=1\npath_x=None\n"
+            """names='["x'"'"'y"]'\n""",
+            self.show(Odd, '-f', 'shell'))
+        self.assertEqual(
+            '_2m_b=1\n', self.show(Odd, '-f', 'shell', '--variable', '2m_b'))
+
+    def test_documents(self):
+        """Values are exact, and a terminal can show the document."""
+        for name, read in (('json', json.loads), ('yaml', yaml.safe_load)):
+            out = self.show(_Listed, '-f', name)
+            self.assertTrue(out.isascii())
+            self.assertTrue(out.replace('\n', '').isprintable())
+            self.assertEqual(
+                list(VALUES), [row['Name'] for row in read(out)])
+        out = self.show(_Shown, '-f', 'json')
+        self.assertEqual(list(VALUES), list(json.loads(out).values()))
+
+    def test_csv(self):
+        """No cell is a formula, and numbers are numbers."""
+        class Odd(_Listed):
+            rows = [(value, value) for value in (
+                '=1', '+a', '-a', '@a', '\ta', '\ra', '\n=a', '\uff1da', 'a=',
+                '-', '-1', '+1.5', '-1+1', -5, -1.5, True, None,
+                Names(['=a']))]
+
+        out = self.show(Odd, '-f', 'csv')
+        self.assertEqual([
+            "'=1", "'+a", "'-a", "'@a", "'\ta", "'\\ra", "'\n=a", "'\uff1da",
+            'a=', '-', '-1', '+1.5', "'-1+1", '-5', '-1.5', 'True', '',
+            "['=a']"], [row[0] for row in csv.reader(
+                io.StringIO(out, newline=''), escapechar='\\') if row][1:])
+
+    def test_csv_without_quotes(self):
+        class Odd(_Listed):
+            rows = [('a\n=cmd', 'b\tc'), ('=cmd', 1)]
+
+        self.assertEqual(
+            ['Name,Number', r'a\\n=cmd,b\\tc', "'=cmd,1"],
+            self.show(Odd, '-f', 'csv', '--quote', 'none').splitlines())
+
+    def test_rows(self):
+        """A value is no row of its own."""
+        for name in ('value', 'table'):
+            out = self.show(_Listed, '-f', name)
+            self.assertIn(r'a\nb', out)
+            self.assertIn(r'\x1b[31m', out)
+        self.assertEqual(len(VALUES), len(self.show(
+            _Shown, '-f', 'value').splitlines()))
+
+    def test_sorting(self):
+        """Figures are sorted as numbers; what is blank is last."""
+        class Sorted(_Listed):
+            rows = [(value, 1) for value in (
+                '10/40', 'b', None, '8/40', 9, '-', '8/10', '', 'a',
+                '10 + 2 of 16', '-1', '2026-01-02', '9' * 400)]
+
+        order = ['-1', '8/10', '8/40', 9, '10 + 2 of 16', '10/40', '9' * 400,
+                 '2026-01-02', 'a', 'b']
+        for name, direction, values in (
+                ('Name', 'ascending', order),
+                ('name', 'descending', order[::-1])):
+            out = self.show(Sorted, '-f', 'json', '--sort-column', name,
+                            f'--sort-{direction}')
+            self.assertEqual([*values, None, '-', ''], [
+                row['Name'] for row in json.loads(out)])
+        # The first column counts most, and unknown ones not at all.
+        out = self.show(
+            _Listed, '-f', 'json', '--sort-column', 'number',
+            '--sort-column', 'x', '--sort-column', 'NAME')
+        self.assertEqual(
+            [*sorted(filter(None, VALUES)), ''],
+            [row['Name'] for row in json.loads(out)])
+        out = self.show(Sorted, '-f', 'table', '--sort-column', 'name')
+        self.assertIn('| -1 ', out.splitlines()[3])
+
+    def test_several_commands(self):
+        class Printing(_Listed):
+            formats = {'commands': formats.Commands}
+
+        self.assertEqual('$(touch made)', self.show(
+            Printing, '-f', 'commands').splitlines()[0])

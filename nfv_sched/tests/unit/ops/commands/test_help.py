@@ -1,0 +1,116 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Help, and command lines that are wrong: at once, and without noise."""
+
+import importlib.metadata
+import subprocess
+import sys
+
+from nfv_sched.ops.cli import base as cli_base
+from nfv_sched.tests import base
+
+#: What takes long to import, and is not needed to say what a command does.
+# Not Eventlet: in the release before, oslo.utils itself imports it.
+HEAVY = ('nova', 'jinja2', 'jsonschema', 'openstack', 'sqlalchemy', 'yaml')
+
+_RUN = """\
+import importlib
+import sys
+code = 1
+try:
+    code = importlib.import_module(sys.argv[1]).main(sys.argv[2:])
+except SystemExit as exc:
+    code = exc.code
+print('LOADED', [name for name in {heavy} if name in sys.modules])
+sys.exit(code)
+"""
+
+
+def run(*args, module='nfv_sched.ops.cli.base'):
+    """Run a command in a process of its own, with Python's warnings.
+
+    :returns: exit code, standard output, standard error
+    """
+    done = subprocess.run(
+        [sys.executable, '-c', _RUN.format(heavy=HEAVY), module, *args],
+        capture_output=True, text=True, timeout=120)
+    return done.returncode, done.stdout, done.stderr
+
+
+class HelpTest(base.TestCase):
+
+    def seen(self, *args, module='nfv_sched.ops.cli.base'):
+        """What is printed if all is well."""
+        code, out, err = run(*args, module=module)
+        self.assertEqual((0, ''), (code, err), args)
+        out, _, loaded = out.rpartition('LOADED ')
+        self.assertEqual('[]', loaded.strip(), args)
+        return out
+
+    def test_subcommands(self):
+        entries = importlib.metadata.entry_points(group=cli_base.NAMESPACE)
+        self.assertIn('snapshot_save', entries.names)
+        for entry in entries:
+            name = entry.name.replace('_', ' ')
+            out = self.seen(*name.split(), '--help')
+            self.assertIn(f'usage: nfv-sched {name} ', out)
+            self.assertIn('\nexamples:\n  nfv-sched ', out)
+            self.assertIn('\nexit code', out)
+
+    def test_all(self):
+        for args in ([], ['--help'], ['help']):
+            out = self.seen(*args)
+            self.assertIn('usage: nfv-sched ', out)
+            self.assertRegex(out, r'\n  snapshot save +Save the cloud')
+            self.assertNotIn('Could not load', out)
+
+    def test_help(self):
+        self.assertIn('usage: nfv-sched snapshot save ',
+                      self.seen('help', 'snapshot', 'save'))
+        self.assertIn('  snapshot save\n', self.seen('help', 'snapshot'))
+
+    def test_complete(self):
+        self.assertIn('snapshot', self.seen('complete'))
+
+    def test_programs(self):
+        for name in ('ledger', 'status'):
+            out = self.seen('--help', module=f'nfv_sched.cmd.{name}')
+            self.assertIn(f'usage: nfv-sched-{name} ', out)
+            self.assertIn('--config-file', out)
+        self.assertIn('--dry-run', self.seen(
+            '--once', '-h', module='nfv_sched.cmd.ledger'))
+        self.assertIn('--json', self.seen(
+            'upgrade', '--help', module='nfv_sched.cmd.status'))
+
+
+class WrongTest(base.TestCase):
+    """Exit code 2, and what is wrong on stderr."""
+
+    def told(self, *args):
+        code, out, err = run(*args)
+        self.assertEqual((2, 'LOADED []\n'), (code, out), args)
+        return err
+
+    def test_no_such_subcommand(self):
+        for args in (['snapshot', 'svae'], ['snapsot', 'save'],
+                     ['help', 'snapsot'], ['snapsot', '--help'],
+                     ['snapshot'], ['snapshot', 'svae', '-f', 'json']):
+            err = self.told(*args)
+            self.assertIn('Did you mean one of these?\n', err)
+            self.assertIn('  snapshot save\n', err)
+
+    def test_option(self):
+        for args in (['--wrong'], ['snapshot', 'save', '--wrong', 'file'],
+                     ['snapshot', 'save'],
+                     ['help', 'snapshot', 'save', '--wrong'],
+                     ['limits', 'show', '-f', 'wrong']):
+            self.assertIn('usage: nfv-sched ', self.told(*args))

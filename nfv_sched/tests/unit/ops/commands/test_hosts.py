@@ -1,0 +1,345 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The commands about hosts: which, in what order, and what is said."""
+
+import csv
+import io
+import json
+import os
+
+import fixtures
+
+from nfv_sched.ops.snapshot import file
+from nfv_sched.ops.snapshot import snapshot
+from nfv_sched.tests import snapshots
+from nfv_sched.tests.unit.ops.commands import base
+
+
+def made_cloud(**fields):
+    """Hosts a, b and c: pinned and floating guests, and none."""
+    return snapshots.cloud([
+        snapshots.host('a', [
+            snapshots.node(0, 4, 1, pinned=frozenset([1, 2]),
+                           physnets=frozenset(['nfv_vswitch', 'physnet0'])),
+            snapshots.node(1, 4, 1, pinned=frozenset([5]), pages=())],
+            aggregates=('dpdk',), cpu_ratio=2.0,
+            network=snapshot.HostNetwork(vswitch_ports=6, dhcp_servers=1)),
+        snapshots.host('b', [snapshots.node(cores=4, threads=1)],
+                       zone='edge', enabled=False, disabled_reason='repair'),
+        snapshot.Host(name='c', hypervisor='c', uuid='c' * 32, vcpus=4,
+                      vcpus_used=1, cpu_ratio=4.0, up=False)], [
+        snapshots.server('router', {0: [1]}, 'a'),
+        snapshots.server('db', {0: [2], 1: [5]}, 'a'),
+        snapshots.server('web', host='a'),
+        snapshots.server('mail', host='c')], **fields)
+
+
+class _CommandTest(base.CommandTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.file = os.path.join(
+            self.useFixture(fixtures.TempDir()).path, 'cloud')
+        file.save(made_cloud(), self.file)
+
+    def host(self, *args):
+        return self.run_command('host', *args, '--from', self.file)
+
+
+class ListTest(_CommandTest):
+
+    def rows(self, *args):
+        code, out, err = self.host('list', '-f', 'json', *args)
+        self.assertEqual((0, ''), (code, err))
+        return json.loads(out)
+
+    def test_table(self):
+        code, out, err = self.host('list')
+        self.assertEqual((0, ''), (code, err))
+        self.assertEqual([
+            ['Host', 'State', 'Node', 'Switch', 'pCPUs used', 'Largest fit',
+             'Shared used', '4K MiB used', '1G used', 'VFs used',
+             'Ports used', 'Guests'],
+            ['a', 'up', '0', 'yes', '2/3', '1', '0/2', '0/8192',
+             '0/119', '0/0', '10/254', 'db (half), router'],
+            ['a', 'up', '1', 'no', '1/3', '2', '0/2', '-', '-', '0/0',
+             '10/254', 'db (half)'],
+            ['a', 'up', '-', '', '', '', '1', '1024/8192', '', '', '10/254',
+             'web'],
+            ['b', 'disabled', '0', '', '0/3', '3', '0/1', '0/8192',
+             '0/119', '0/0', '?/254', ''],
+            ['c', 'down', '-', '', '', '', '1/16', '', '', '', '?/254',
+             'mail'],
+        ], [[cell.strip() for cell in line.split('|')[1:-1]]
+            for line in out.splitlines() if '|' in line])
+
+    def test_sorted_rows_keep_their_host(self):
+        for column in ('pCPUs used', 'Shared used', 'Ports used',
+                       'Guests'):
+            code, out, err = self.host('list', '--sort-column', column)
+            self.assertEqual((0, ''), (code, err))
+            hosts = {cells[11]: cells[0] for cells in (
+                [cell.strip() for cell in line.split('|')[1:-1]]
+                for line in out.splitlines() if '|' in line)}
+            self.assertEqual(
+                {'db (half), router': 'a', 'db (half)': 'a', 'web': 'a',
+                 '': 'b', 'mail': 'c', 'Guests': 'Host'}, hosts)
+
+    def test_sorted_by_figures(self):
+        for column, figures in (
+                ('shared_used', ['0/1', '0/2', '0/2', '1', '1/16']),
+                ('1G used', ['0/119', '0/119', '-', '', ''])):
+            _code, out, _err = self.host(
+                'list', '--sort-column', column)
+            title, *rows = [
+                [cell.strip() for cell in line.split('|')[1:-1]]
+                for line in out.splitlines() if '|' in line]
+            index = [name.lower().replace(' ', '_') for name in title].index(
+                column.lower().replace(' ', '_'))
+            self.assertEqual(figures, [row[index] for row in rows])
+
+    def test_json(self):
+        first, second, third, *_others, last = self.rows()
+        self.assertEqual((2, 3, 1, True, 10, 254, ['physnet0']), tuple(
+            first[name] for name in (
+                'pCPUs used', 'pCPUs', 'Largest fit', 'Switch', 'Ports',
+                'Port limit', 'Networks')))
+        self.assertEqual((1, None, ['db']), (
+            second['Node'], second['1G pages'], second['Guests']))
+        self.assertEqual((None, 1, ['web'], 1024, 8192), (
+            third['Node'], third['Shared vCPUs'], third['Guests'],
+            third['Memory used MiB'], third['Memory MiB']))
+        self.assertEqual((119, 0), (
+            first['1G pages free'], first['1G pages used']))
+        self.assertEqual(('down', 16, None), (
+            last['State'], last['Shared vCPU limit'], last['Ports']))
+
+    def test_csv(self):
+        code, out, err = self.host('list', '-f', 'csv')
+        rows = list(csv.DictReader(io.StringIO(out)))
+        self.assertEqual('db, router', rows[0]['Guests'])
+        self.assertEqual('119', rows[0]['1G pages free'])
+
+    def test_chosen(self):
+        for args, hosts in (
+                (['--host', 'a'], 'a'), (['--host', '[bc]'], 'bc'),
+                (['--az', 'edge'], 'b'), (['--aggregate', 'd*'], 'a'),
+                (['--host', 'b', '--host', 'c'], 'bc'),
+                (['--az', 'nova', '--host', 'a'], 'a')):
+            self.assertEqual(set(hosts), {
+                row['Host'] for row in self.rows(*args)}, args)
+
+    def test_order(self):
+        for order, hosts in (('name', 'abc'), ('fit', 'bac'), ('free', 'abc'),
+                             ('worst', 'abc')):
+            self.assertEqual(hosts, ''.join(dict.fromkeys(
+                row['Host'] for row in self.rows('--sort', order))), order)
+
+    def test_nothing_matches(self):
+        code, out, err = self.host('list', '--aggregate', 'x')
+        self.assertEqual(
+            (2, '', "error: no aggregate of a host matches 'x'\n"),
+            (code, out, err))
+
+    def test_not_all_was_read(self):
+        file.save(made_cloud(missing=snapshots.missing(
+            'Cell 2 does not answer')), self.file)
+        code, out, err = self.host('list')
+        self.assertEqual((1, 'error: Cell 2 does not answer\n'), (code, err))
+        self.assertIn('router', out)
+
+    def test_no_hosts(self):
+        file.save(snapshots.cloud(), self.file)
+        self.assertEqual([], self.rows())
+
+    def test_hostile_name(self):
+        """What a tenant has put in a name does not reach the terminal."""
+        file.save(snapshots.cloud([snapshots.host()], [
+            snapshots.server('\x1b]0;owned\x07\nx')]), self.file)
+        self.assertIn(r'\x1b]0;owned\x07\nx', self.host('list')[1])
+
+
+class ShowTest(_CommandTest):
+
+    def test_table(self):
+        code, out, err = self.host('show', 'a')
+        self.assertEqual((0, ''), (code, err))
+        for text in ('pCPUs: 2 of 3 used; largest fit 1',
+                     'here: virtual switch; networks physnet0',
+                     'CPU 0  shared', 'CPU 1  router vCPU 0',
+                     'CPU 3  free', '1G pages: 0 of 119 used, 1 more',
+                     'web: 1 vCPU, 1024 MiB, floats over the host',
+                     'db: 2 vCPUs, 2048 MiB, node 0: 1 pinned; node 1: 1 p',
+                     'not known'):
+            self.assertIn(text, out)
+
+    def test_json(self):
+        code, out, err = self.host('show', 'a', '-f', 'json')
+        found = json.loads(out)
+        self.assertEqual({'used': 10, 'limit': 254}, found['Ports'])
+        self.assertEqual({
+            'size_kib': 4, 'total': 8192, 'reserved': 0, 'used_on_nodes': 0,
+            'used_without_nodes': 1024, 'free': 7168},
+            found['Small pages MiB'])
+        self.assertEqual(
+            {'used': 3, 'total': 6, 'largest_fit': 2, 'wholeness': 2 / 3},
+            found['pCPUs'])
+        core = found['Node 0']['cores'][1]
+        self.assertEqual((1, 'guest', 'router', 0), (
+            core[0]['cpu'], core[0]['state'], core[0]['owners'][0]['name'],
+            core[0]['owners'][0]['vcpu']))
+        self.assertEqual(
+            {'web': [], 'db': [0, 1], 'router': [0]},
+            {guest['name']: [node['node'] for node in guest['nodes']]
+             for guest in found['Guests']})
+        self.assertIsNone(found['Routers'])
+
+    def test_disabled(self):
+        self.assertIn('disabled (repair)', self.host('show', 'b')[1])
+
+    def test_no_nodes(self):
+        code, out, err = self.host('show', 'c')
+        self.assertIn('it reports no NUMA nodes', out)
+        self.assertIn('mail', out)
+
+    def test_unknown(self):
+        self.assertEqual((2, '', "error: no host 'x'\n"),
+                         self.host('show', 'x'))
+
+    def test_ambiguous(self):
+        file.save(snapshots.cloud([
+            snapshots.host('a', uuid=name * 32, hypervisor=name)
+            for name in 'ef']), self.file)
+        self.assertEqual(
+            (2, "error: several compute nodes of host 'a': a (e), a (f)\n"),
+            self.host('show', 'a')[::2])
+        self.assertEqual(0, self.host('show', 'a (f)')[0])
+        self.assertEqual(0, self.host('show', 'e' * 32)[0])
+
+
+class FactsTest(_CommandTest):
+    """CPUs of a host that are not Nova's, by --facts."""
+
+    def setUp(self):
+        super().setUp()
+        # Of host a Nova has two of its CPUs.
+        file.save(snapshots.cloud([snapshots.host('a', [snapshots.node(
+            0, 4, 1, 1, shared=0, dedicated=frozenset([1, 2]))]),
+            snapshots.host('b', [snapshots.node(0, 4, 1, 1)])]), self.file)
+        self.folder = self.useFixture(fixtures.TempDir()).path
+
+    def write(self, *cpus, name='a.json'):
+        with open(os.path.join(self.folder, name), 'w') as written:
+            json.dump({'cpus': [
+                {'cpu': cpu, 'node': 0, 'socket': 0, 'core': cpu % 4,
+                 'online': True} for cpu in cpus]}, written)
+
+    def seen(self, *args):
+        return self.host(*args, '--facts', self.folder)
+
+    def test_map(self):
+        self.write(*range(8))
+        for form, text in (('text', '    nn .n .n nn\n'),
+                           ('svg', "CPU 4: not Nova&#39;s"),
+                           ('html', "CPU 4: not Nova&#39;s")):
+            code, out, err = self.seen('map', '--format', form)
+            self.assertEqual((0, ''), (code, err))
+            self.assertIn(text, out)
+            self.assertNotIn(text, self.host('map', '--format', form)[1])
+
+    def test_show(self):
+        self.write(*range(4))
+        code, out, err = self.seen('show', 'a')
+        self.assertEqual((0, ''), (code, err))
+        for text in ("CPU 0  not Nova's", 'CPU 1  free',
+                     'pCPUs: 0 of 2 used; largest fit 2'):
+            self.assertIn(text, out)
+        found = json.loads(self.seen('show', 'a', '-f', 'json')[1])
+        self.assertEqual([
+            [{'cpu': 0, 'state': "not Nova's", 'owners': []}],
+            [{'cpu': 1, 'state': 'free', 'owners': []}]],
+            found['Node 0']['cores'][:2])
+        self.assertEqual(2, found['CPUs not for guests'])
+
+    def test_other_hosts(self):
+        """Those without a file are shown as ever."""
+        self.write(*range(8))
+        for args in (['show', 'b'], ['map', '--host', 'b']):
+            code, out, err = self.seen(*args)
+            self.assertEqual((0, self.host(*args)[1]), (code, out))
+            self.assertEqual('warning: no file of --facts is named after a '
+                             'host that is shown\n', err)
+
+    def test_contradiction(self):
+        """It is told, and the host is shown as ever."""
+        self.write(0, 1)
+        for args in (['show', 'a'], ['map'], ['map', '--format', 'html']):
+            self.assertEqual((0, self.host(*args)[1], (
+                f'warning: a is shown without {self.folder}/a.json, which '
+                'contradicts Nova: CPU 2 of node 0 missing\n')),
+                self.seen(*args))
+
+    def test_names_do_no_harm(self):
+        """A message is a line, whatever a host is named."""
+        name = 'a\nerror: x'
+        file.save(snapshots.cloud([snapshots.host(name, [snapshots.node(
+            0, 4, 1, 1)])]), self.file)
+        self.write(0, 1, name=name)
+        code, out, err = self.seen('map')
+        self.assertEqual((1, ''), (code, out))
+        self.assertRegex(err, r'^error: .*: hosts\[0\]\.name: must be .*\n$')
+
+    def test_no_folder_and_no_cloud(self):
+        """The folder is looked at first: to read a cloud takes longer."""
+        os.remove(self.file)
+        self.folder += '/x'
+        self.assertEqual(
+            (1, '', f'error: {self.folder}: No such file or directory\n'),
+            self.seen('map'))
+
+    def test_bad(self):
+        """An error in a line, and nothing else."""
+        self.write()
+        for args in (['show', 'a'], ['map']):
+            self.assertEqual(
+                (1, '', f'error: {self.folder}/a.json: there is no CPU\n'),
+                self.seen(*args))
+        self.folder += '/x'
+        self.assertEqual(
+            (1, '', f'error: {self.folder}: No such file or directory\n'),
+            self.seen('map'))
+
+
+class MapTest(_CommandTest):
+
+    def test_formats(self):
+        """On standard output, or in a file."""
+        for form, begin in (('text', 'a: up'), ('html', '<!DOCTYPE html>'),
+                            ('svg', '<?xml')):
+            code, out, err = self.host('map', '--format', form)
+            self.assertEqual((0, '', True), (
+                code, err, out.startswith(begin)), out[:20])
+            path = f'{self.file}.{form}'
+            self.assertEqual((0, '', ''), self.host(
+                'map', '--format', form, '-o', path))
+            with open(path, encoding='utf-8') as written:
+                self.assertEqual(out, written.read())
+
+    def test_chosen(self):
+        out = self.host('map', '--host', '[bc]')[1]
+        self.assertNotIn('router', out)
+        self.assertIn('mail', out)
+
+    def test_no_such_folder(self):
+        code, out, err = self.host('map', '-o', f'{self.file}/x')
+        self.assertEqual(1, code)
+        self.assertIn('Not a directory', err)

@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Users of the server of metrics, and the file that lists them."""
+
+import base64
+import os
+import threading
+import time
+from unittest import mock
+
+import bcrypt
+import fixtures
+
+from nfv_sched.ops.metrics import auth
+from nfv_sched.tests import base
+
+ALLOWED = auth.Verdict.ALLOWED
+DENIED = auth.Verdict.DENIED
+BUSY = auth.Verdict.BUSY
+
+
+def hashed(password, cost=4, prefix=b'2b'):
+    return bcrypt.hashpw(password, bcrypt.gensalt(cost)).replace(
+        b'$2b$', b'$' + prefix + b'$')
+
+
+def header(user, password, scheme='Basic'):
+    return f'{scheme} ' + base64.b64encode(
+        user + b':' + password).decode()
+
+
+class UsersTest(base.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.useFixture(fixtures.MockPatchObject(
+            auth, 'PAUSE_FACTOR', 0))
+        self.users = auth.Users({
+            b'prometheus': hashed(b'secret:1'),
+            'zo\u00eb'.encode(): hashed('\u20ac'.encode())})
+
+    def test_right(self):
+        for scheme in ('Basic', 'basic', 'BASIC'):
+            self.assertIs(ALLOWED, self.users.check(
+                header(b'prometheus', b'secret:1', scheme)))
+        self.assertIs(ALLOWED, self.users.check(
+            header('zo\u00eb'.encode(), '\u20ac'.encode())))
+
+    def test_wrong(self):
+        for user, password in (
+                (b'prometheus', b'secret:2'), (b'prometheus', b''),
+                (b'prometheus', b'secret:1\x00'), (b'', b'secret:1'),
+                (b'prometheus', b'x' * 1000), (b'x' * 9999, b'secret:1'),
+                ('zo\u00eb'.encode(), b'secret:1'), (b'\xff', b'\xff')):
+            self.assertIs(DENIED, self.users.check(header(user, password)))
+
+    def test_malformed(self):
+        right = header(b'prometheus', b'secret:1')
+        with mock.patch.object(bcrypt, 'checkpw') as check:
+            for value in ('', 'Basic', 'Basic ', 'Basic \xe9', 'Basic ====',
+                          'Basic cHJvbWV0aGV1cw==', right[:-2] + '*',
+                          right.replace('Basic', 'Bearer'),
+                          right.replace('Basic ', 'Basic'), f'{right} x'):
+                self.assertIs(DENIED, self.users.check(value), value)
+        check.assert_not_called()
+
+    def test_long_password(self):
+        """bcrypt uses its first 72 bytes; some releases refuse more."""
+        users = auth.Users({b'u': hashed(b'x' * 72)})
+        self.assertIs(ALLOWED, users.check(header(b'u', b'x' * 80)))
+        self.assertIs(DENIED, users.check(header(b'u', b'x' * 71)))
+
+    def test_right_password_is_checked_once(self):
+        """Each scrape costs no bcrypt, also with wrong ones in between."""
+        right = header(b'prometheus', b'secret:1')
+        self.assertIs(ALLOWED, self.users.check(right))
+        self.assertIs(DENIED, self.users.check(header(b'prometheus', b'x')))
+        with mock.patch.object(bcrypt, 'checkpw') as check:
+            self.assertIs(ALLOWED, self.users.check(right))
+        check.assert_not_called()
+
+    def test_unknown_user(self):
+        """bcrypt runs once, with the same cost for the same name."""
+        hashes = {b'a': hashed(b'x', 4), b'b': hashed(b'x', 5)}
+        users = auth.Users(hashes)
+        for name in (b'c', b'd', b'e'):
+            with mock.patch.object(bcrypt, 'checkpw',
+                                   return_value=True) as check:
+                for _number in range(3):
+                    self.assertIs(DENIED, users.check(header(name, b'x')))
+            self.assertEqual([check.call_args] * 3, check.call_args_list)
+            self.assertIn(check.call_args.args[1], hashes.values())
+
+    def test_pause(self):
+        """It is the same for an unknown user as for a wrong password."""
+        times = []
+        with mock.patch.object(auth, 'PAUSE_FACTOR', 4), \
+                mock.patch.object(auth.time, 'sleep') as sleep:
+            for user in (b'prometheus', b'unknown'):
+                self.users.check(header(user, b'x'))
+                times.append(sleep.call_args.args[0])
+            self.users.check(header(b'prometheus', b'secret:1'))
+            self.assertEqual(2, sleep.call_count)
+        for seconds in times:
+            self.assertTrue(
+                0.001 < seconds <= auth.PAUSE_SECONDS, times)
+
+    def test_many_guesses(self):
+        """One at a time, few wait, and the right user is answered at once."""
+        right = header(b'prometheus', b'secret:1')
+        self.assertIs(ALLOWED, self.users.check(right))
+        running, most, verdicts = [], [], []
+
+        def check(password, hashed):
+            running.append(1)
+            most.append(len(running))
+            time.sleep(0.05)
+            running.pop()
+            return False
+
+        def guess(number):
+            verdicts.append(self.users.check(
+                header(b'prometheus', b'%d' % number)))
+
+        with mock.patch.object(bcrypt, 'checkpw', check):
+            threads = [threading.Thread(target=guess, args=(number,))
+                       for number in range(60)]
+            for thread in threads:
+                thread.start()
+            began = time.monotonic()
+            self.assertIs(ALLOWED, self.users.check(right))
+            self.assertLess(time.monotonic() - began, 0.05)
+            for thread in threads:
+                thread.join()
+        self.assertEqual(1, max(most))
+        self.assertEqual({DENIED, BUSY}, set(verdicts))
+        # Those who came while the machine was slow may be a few more.
+        self.assertLess(verdicts.count(DENIED), 30)
+
+
+class ReadTest(base.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.path = os.path.join(
+            self.useFixture(fixtures.TempDir()).path, 'users')
+
+    def write(self, content, mode=0o600):
+        with open(self.path, 'wb') as opened:
+            opened.write(content)
+        os.chmod(self.path, mode)
+
+    def test_read(self):
+        """Of all programs that make such files, with comments."""
+        self.write(b'# users\n\na:%s\r\nb c:%s\n  d:%s' % (
+            hashed(b'1', prefix=b'2y'), hashed(b'2', prefix=b'2a'),
+            hashed(b'3')), 0o640)
+        users = auth.read(self.path)
+        for user, password in (b'a', b'1'), (b'b c', b'2'), (b'd', b'3'):
+            self.assertIs(ALLOWED, users.check(header(user, password)))
+
+    def test_malformed(self):
+        """The message has no part of a hash or password."""
+        good = hashed(b'x')
+        for line in (
+                b'a:secret', b'a', b':' + good, b'a:' + good[:-1],
+                b'a:' + good + b'x', b'a:' + good.replace(b'$04$', b'$x4$'),
+                b'a:' + good.replace(b'$04$', b'$31$'),
+                b'a:' + good.replace(b'$04$', b'$03$'),
+                b'a:$6$secret$' + b'x' * 86, b'a:{SHA}secret', b'\xff\x00',
+                b'a:' + good + b'\na:' + good, b'', b'#', b'x' * 100000,
+                b'a:' + good.replace(b'$2b$', b'$2$')):
+            self.write(line)
+            error = self.assertRaises(
+                auth.AuthFileError, auth.read, self.path)
+            self.assertTrue(str(error).startswith(f'{self.path}: '))
+            self.assertLess(len(str(error)), 300)
+            self.assertNotIn('secret', str(error))
+            self.assertNotIn(good.decode()[7:20], str(error))
+
+    def test_open_to_others(self):
+        for mode in (0o604, 0o602, 0o644, 0o666):
+            self.write(b'a:' + hashed(b'x'), mode)
+            error = self.assertRaises(
+                auth.AuthFileError, auth.read, self.path)
+            self.assertIn('chmod', str(error))
+
+    def test_not_a_file(self):
+        """A pipe is not waited for."""
+        os.mkfifo(self.path)
+        for path in (self.path, os.path.dirname(self.path), '/dev/zero',
+                     f'{self.path}-missing', 'a\0b', ''):
+            self.assertRaises(
+                auth.AuthFileError, auth.read, path)

@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Clients of the server of metrics that are slow, silent or too many."""
+
+import argparse
+import base64
+import contextlib
+import os
+import resource
+import socket
+import ssl
+import subprocess
+import threading
+import time
+from unittest import mock
+import urllib.error
+import urllib.request
+
+import bcrypt
+import fixtures
+
+from nfv_sched.ops.metrics import auth
+from nfv_sched.ops.metrics import command
+from nfv_sched.ops.metrics import server
+from nfv_sched.tests import base
+
+
+class ServerTest(base.TestCase):
+
+    BODY = b'a_metric 1\n'
+
+    def setUp(self):
+        super().setUp()
+        self.useFixture(fixtures.MockPatchObject(
+            server, 'SECONDS', 1.0))
+        self.start(self.BODY)
+
+    def start(self, body, address='127.0.0.1', tls=None, **options):
+        self.server = server.MetricsServer(
+            (address, 0), lambda accept: ('text/plain', body), tls, **options)
+        self.server.start()
+        self.addCleanup(self.server.stop)
+        self.address = self.server.server_address[:2]
+
+    def connect(self):
+        client = socket.create_connection(self.address, timeout=10)
+        self.addCleanup(client.close)
+        return client
+
+    def scrape(self):
+        with urllib.request.urlopen(
+                'http://%s:%d/metrics' % self.address, timeout=10) as answer:
+            return answer.read()
+
+    def ask(self, request):
+        """Return the first line of the answer to raw bytes."""
+        client = self.connect()
+        with contextlib.suppress(OSError):
+            client.sendall(request)
+        with contextlib.suppress(ConnectionResetError):
+            return client.makefile('rb').readline()
+        return b''
+
+    def test_idle_connections(self):
+        """A scrape takes the place of the oldest of 500 of them."""
+        before = threading.active_count()
+        clients = [self.connect() for _number in range(500)]
+        self.assertEqual(self.BODY, self.scrape())
+        self.assertLessEqual(threading.active_count() - before,
+                             2 * server.CONNECTIONS)
+        began = time.monotonic()
+        for client in clients:
+            with contextlib.suppress(ConnectionResetError):
+                self.assertEqual(b'', client.recv(1))
+        self.assertLess(time.monotonic() - began, 8)
+
+    def test_slow_writer(self):
+        """Each byte is in time, but not the request."""
+        client = self.connect()
+        began = time.monotonic()
+        with contextlib.suppress(OSError):
+            for _number in range(100):
+                client.sendall(b'G')
+                time.sleep(0.1)
+        self.assertLess(time.monotonic() - began, 8)
+        self.assertEqual(self.BODY, self.scrape())
+
+    def test_slow_reader(self):
+        """It reads nothing of a long answer."""
+        self.start(b'x' * 10 ** 8)
+        client = self.connect()
+        client.sendall(b'GET /metrics HTTP/1.0\r\n\r\n')
+        deadline = time.monotonic() + 8
+        while self.server.open_connections and time.monotonic() < deadline:
+            time.sleep(0.1)
+        time.sleep(0.1)
+        while self.server.open_connections and time.monotonic() < deadline:
+            time.sleep(0.1)
+        self.assertEqual(0, self.server.open_connections)
+
+    def test_requests(self):
+        for request, status in (
+            (b'GET /metrics HTTP/1.1\r\n\r\n', b'200'),
+            (b'HEAD / HTTP/1.1\r\n\r\n', b'200'),
+            (b'GET /x HTTP/1.1\r\n\r\n', b'404'),
+            (b'POST /metrics HTTP/1.1\r\n\r\n', b'501'),
+            (b'GET /' + b'x' * 20000, b'431'),
+            (b'GET / HTTP/1.1\r\n' + b'X: y\r\n' * 5000, b'431'),
+            (b'GET / HTTP/1.1\r\n' + b'X: y\r\n' * 200 + b'\r\n', b'431'),
+        ):
+            line = self.ask(request)
+            # A client that is still writing may see a reset.
+            if line or status != b'431':
+                self.assertIn(status, line)
+        self.assertEqual(self.BODY, self.scrape())
+
+    def test_ipv6(self):
+        try:
+            self.start(self.BODY, '::1')
+        except OSError:
+            self.skipTest('no IPv6')
+        self.assertIn(b'200', self.ask(b'GET / HTTP/1.0\r\n\r\n'))
+
+    def test_all_addresses(self):
+        try:
+            self.start(self.BODY, '::')
+        except OSError:
+            self.skipTest('no IPv6')
+        self.address = '127.0.0.1', self.address[1]
+        self.assertIn(b'200', self.ask(b'GET / HTTP/1.0\r\n\r\n'))
+
+    def test_password(self):
+        """Nothing is answered without it, not even which paths there are."""
+        self.start(self.BODY, users=auth.Users(
+            {b'u': bcrypt.hashpw(b'secret', bcrypt.gensalt(4))}))
+        encoded = {word: base64.b64encode(word.encode()).decode()
+                   for word in ('u:secret', 'u:x', 'x:secret')}
+        for path in ('/metrics', '/x'):
+            for value in (None, 'Basic', f'Basic {encoded["u:x"]}',
+                          f'Basic {encoded["x:secret"]}',
+                          f'Bearer {encoded["u:secret"]}'):
+                request = urllib.request.Request(
+                    'http://%s:%d%s' % (*self.address, path))
+                if value is not None:
+                    request.add_header('Authorization', value)
+                error = self.assertRaises(
+                    urllib.error.HTTPError, urllib.request.urlopen, request,
+                    timeout=10)
+                self.addCleanup(error.close)
+                self.assertEqual(401, error.code)
+                self.assertEqual(
+                    'Basic realm="nfv-sched", charset="UTF-8"',
+                    error.headers['WWW-Authenticate'])
+                self.assertEqual(b'', error.read())
+        request = urllib.request.Request(
+            'http://%s:%d/metrics' % self.address,
+            headers={'Authorization': f'Basic {encoded["u:secret"]}'})
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            self.assertEqual(self.BODY, answer.read())
+
+    def test_guesses_in_all_connections(self):
+        """A user whose password was right before is answered in time."""
+        users = auth.Users(
+            {b'u': bcrypt.hashpw(b'secret', bcrypt.gensalt(10))})
+        self.start(self.BODY, users=users)
+
+        def request(password):
+            return (b'GET / HTTP/1.0\r\nAuthorization: Basic %s\r\n\r\n' %
+                    base64.b64encode(b'u:' + password))
+
+        self.assertIn(b'200', self.ask(request(b'secret')))
+        answers = set()
+        for number in range(3):
+            for guess in range(server.CONNECTIONS - 1):
+                self.connect().sendall(request(b'%d' % guess))
+            began = time.monotonic()
+            answers.add(self.ask(request(b'secret')).split()[1])
+            self.assertLess(time.monotonic() - began, 5)
+        self.assertEqual({b'200'}, answers)
+
+    def test_limit_of_files(self):
+        """Descriptors are left for the collection."""
+        files = len(os.listdir('/proc/self/fd'))
+        for limit, connections in (
+                (resource.RLIM_INFINITY, server.CONNECTIONS),
+                (65536, server.CONNECTIONS),
+                (files + server.RESERVED_FILES + 21, 10),
+                (files + server.RESERVED_FILES + 1, 1), (16, 1)):
+            with mock.patch.object(resource, 'getrlimit',
+                                   return_value=(limit, limit)):
+                self.assertEqual(
+                    connections, server.connections_within_limit())
+
+    def test_tls(self):
+        """Garbage, and a client that only connects, harm nobody else."""
+        path = os.path.join(self.useFixture(fixtures.TempDir()).path, 'pem')
+        subprocess.run(
+            ['openssl', 'req', '-x509', '-newkey', 'rsa:2048', '-nodes',
+             '-subj', '/CN=localhost', '-addext',
+             'subjectAltName=IP:127.0.0.1', '-keyout', path, '-out',
+             f'{path}.crt'], check=True, capture_output=True)
+        arguments = argparse.Namespace(
+            tls_cert=f'{path}.crt', tls_key=path, tls_client_ca=None)
+        self.start(self.BODY, tls=command.tls_context(arguments))
+        self.connect()
+        for garbage in (b'GET / HTTP/1.0\r\n\r\n', b'\x16\x03\x01' * 9999):
+            self.assertNotIn(b'200', self.ask(garbage))
+        self.assertEqual(self.BODY, self.scrape_tls(path))
+        arguments.tls_client_ca = f'{path}.crt'
+        self.start(self.BODY, tls=command.tls_context(arguments))
+        self.assertRaises(OSError, self.scrape_tls, path)
+
+    def scrape_tls(self, path):
+        with urllib.request.urlopen(
+                'https://%s:%d/metrics' % self.address, timeout=10,
+                context=ssl.create_default_context(
+                    cafile=f'{path}.crt')) as answer:
+            return answer.read()

@@ -1,0 +1,114 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Commands that tell how a host is emptied, and what its loss does."""
+
+import json
+import os
+
+import fixtures
+
+from nfv_sched.ops.snapshot import file
+from nfv_sched.tests.unit.ops.commands import base
+from nfv_sched.tests.unit.ops.plans import running
+from nfv_sched.tests.unit.ops.plans import test_rendering
+
+
+class PlanningTest(base.CommandTestCase, running.RunningTestCase):
+
+    def save(self, *servers, steps=''):
+        self.file = os.path.join(
+            self.useFixture(fixtures.TempDir()).path, 'cloud')
+        file.save(self.running(*servers, steps=steps), self.file)
+
+    def run_it(self, *args):
+        code, out, err = self.run_command(*args, '--from', self.file)
+        self.assertEqual('', err)
+        return code, out
+
+    def test_drain(self):
+        self.save('b vf one', 'a p4 one', 'c p4 two')
+        code, out = self.run_it('drain', 'plan', 'one')
+        self.assertEqual(0, code)
+        for text in ('2 guests of one: 1 live, 1 cold.', 'Move   Server',
+                     'it has PCI devices of an alias', 'made in the simul'):
+            self.assertIn(text, out)
+        code, out = self.run_it('drain', 'plan', 'one', '-f', 'json')
+        found = json.loads(out)
+        self.assertEqual(
+            [('a', 'live'), ('b', 'cold')],
+            sorted((each['name'], each['kind']) for each in found['guests']))
+        code, out = self.run_it('drain', 'plan', 'one', '-f', 'value', '-c',
+                                'Server')
+        self.assertEqual(['a', 'b'], sorted(out.split()))
+
+    def test_drain_commands(self):
+        self.save('a p1 one', 'b vf one', 'c vf two', 'd vf three')
+        code, out = self.run_it('drain', 'plan', 'one', '-f', 'commands')
+        self.assertEqual(3, code)
+        commands = [found for _version, found in test_rendering.parsed(
+            out.splitlines())]
+        self.assertEqual(
+            ['compute service set', 'server migrate'],
+            [found.command for found in commands])
+        self.assertIn('# b stays: no host has room: ', out)
+
+    def test_drain_nothing(self):
+        self.save('a p1 one')
+        self.assertEqual((0, 'two has no guests.\n'),
+                         self.run_it('drain', 'plan', 'two'))
+
+    def test_drain_not_confirmed(self):
+        self.save('a p1 one', steps="""\
+            - {resize: a, flavor: p2, host: two, confirm: false}
+            """)
+        code, out = self.run_it('drain', 'plan', 'one')
+        self.assertEqual(3, code)
+        self.assertEqual(
+            'one has no guests. Of one, too: a: its resize to two is not '
+            'confirmed: it can come back.', ' '.join(out.split()))
+        _code, out = self.run_it('drain', 'plan', 'one', '-f', 'commands')
+        self.assertIn('# a: its resize to two is not confirmed', out)
+        _code, out = self.run_it('drain', 'plan', 'one', '-f', 'json')
+        self.assertEqual(
+            ['a'], [each['name'] for each in json.loads(out)['unfinished']])
+
+    def test_no_host(self):
+        self.save('a p1 one')
+        for args, text in ((('drain', 'plan', 'x'), "no host 'x'"),
+                           (('failover', 'check', '--host', 'x'),
+                            "no host matches 'x'")):
+            code, _out, err = self.run_command(*args, '--from', self.file)
+            self.assertEqual((2, f'error: {text}\n'), (code, err))
+
+    def test_failover(self):
+        self.save('a p4 one', 'b p4 two', 'c p4 three', 'd p4 three')
+        self.assertEqual(
+            (0, 'If any one host of 3 is lost, all its guests find a '
+                'place.\n'), self.run_it('failover', 'check'))
+        code, out = self.run_it('failover', 'check', '--host', 't*',
+                                '--together')
+        self.assertEqual(3, code)
+        self.assertIn('If 2 hosts are lost at once: ', out)
+        code, out = self.run_it('failover', 'check', '--together', '-f',
+                                'json')
+        self.assertEqual(
+            [('one', 1, 0, 'a'), ('three', 2, 0, 'd'), ('two', 1, 0, 'b')],
+            sorted((each['host'], each['guests'], each['evacuable'],
+                    each['stranded'][0]['name'])
+                   for each in json.loads(out)))
+
+    def test_all_rows_for_scripts(self):
+        self.save('a p4 one', 'b p4 two', 'c p4 three', 'd p4 three')
+        _code, out = self.run_it('failover', 'check', '--each', '-f',
+                                 'value')
+        self.assertEqual({'one 1 1 -', 'two 1 1 -', 'three 2 2 -'},
+                         set(out.splitlines()))

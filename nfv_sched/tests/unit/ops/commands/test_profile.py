@@ -1,0 +1,352 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""``nfv-sched host profile``, from files of facts and copies of ``/sys``."""
+
+import csv
+import io
+import json
+import os
+
+import fixtures
+import yaml
+
+from nfv_sched.tests.unit.ops.commands import base
+from nfv_sched.tests.unit.ops.machine import trees
+
+CORES = [[(node * 14 + core, node * 14 + core + 28) for core in range(14)]
+         for node in range(2)]
+IRONIC = {
+    'inventory': {'cpu': {'model_name': 'Intel(R) Xeon(R) CPU E5-2680 v4',
+                          'flags': ['pse', 'pdpe1gb']}},
+    'plugin_data': {'numa_topology': {
+        'ram': [{'numa_node': node, 'size_kb': 128 * 2 ** 20}
+                for node in range(2)],
+        'cpus': [{'cpu': number, 'numa_node': node, 'thread_siblings': core}
+                 for node in range(2)
+                 for number, core in enumerate(CORES[node])],
+        'nics': [{'name': 'ens1f0', 'numa_node': 0},
+                 {'name': 'ens6f0', 'numa_node': 1}]}}}
+TABLE = """\
+              Node 0                          Node 1
+───────────────────────────────────────────────────────────────────────────
+platform      0,28                            -
+switch        1-2,29-30                       -
+shared        3,31                            14,42
+guests        4-13,32-41                      15-27,43-55
+memory kept   8 GiB                           2 GiB
+1G pages      120, 1 of them for the switch   126, 1 of them for the switch
+
+[compute] cpu_shared_set = 3,14,31,42
+[compute] cpu_dedicated_set = 4-13,15-27,32-41,43-55
+reserved_host_memory_mb = 12288
+reserved_huge_pages = node:0,size:1GB,count:1
+reserved_huge_pages = node:1,size:1GB,count:1
+pmd-cpu-mask = 0x60000006
+dpdk-socket-mem = 1024,1024
+labels: nfv_vswitch = 0, nfv_node0 = 0, nfv_node1 = 1
+
+Warning: 0 MiB of small pages are left beyond what is kept: guests on the \
+shared CPUs without huge pages take memory of
+the platform. Do: leave some, such as --pages 1G:80%, or have their flavors \
+ask for hw:mem_page_size.
+
+Warning: cores have several threads: Nova refuses guests with \
+hw:cpu_thread_policy=isolate here. Do: have flavors ask
+for require and twice the vCPUs, or turn threads off in the firmware where \
+latency counts most.
+"""
+ISOLATED = '1-2,4-13,15-27,29-30,32-41,43-55'
+
+
+class ProfileTest(base.CommandTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.folder = self.useFixture(fixtures.TempDir()).path
+        self.facts = self.path('ironic.json', json.dumps(IRONIC))
+
+    def path(self, name, content):
+        path = os.path.join(self.folder, name)
+        with open(path, 'w', encoding='utf-8') as file:
+            file.write(content)
+        return path
+
+    def profile(self, *args, code=0, facts=None):
+        """Run the command with the facts of a machine."""
+        status, out, err = self.run_command(
+            'host', 'profile', '--facts', facts or self.facts, *args)
+        self.assertEqual((code, ''), (status, err), out)
+        return out
+
+    def refused(self, code, *args):
+        status, out, err = self.run_command('host', 'profile', *args)
+        self.assertEqual((code, ''), (status, out), err)
+        return err
+
+    def test_table(self):
+        self.assertEqual(TABLE, self.profile('--shared'))
+
+    def test_this_machine(self):
+        """Whatever it is: a profile, or why there is none."""
+        status, out, err = self.run_command(
+            'host', 'profile', '--layout', 'floating', '-f', 'json')
+        self.assertIn(status, (0, 2))
+        if status == 0:
+            numbers = json.loads(out)['nova']['cpu_shared_set']
+            self.assertNotEqual('', numbers)
+        else:
+            self.assertRegex(err, '^error: ')
+
+    def test_sys(self):
+        root = os.path.join(self.folder, 'sys')
+        trees.machine(root, {node: (128 * 1024, CORES[node])
+                             for node in range(2)})
+        status, out, err = self.run_command(
+            'host', 'profile', '--shared', '--sys', root)
+        self.assertEqual((0, TABLE, ''), (status, out, err))
+
+    def test_json_and_yaml(self):
+        found = json.loads(self.profile('--shared', '-f', 'json'))
+        self.assertEqual(found, yaml.safe_load(
+            self.profile('--shared', '-f', 'yaml')))
+        self.assertEqual('4-13,15-27,32-41,43-55',
+                         found['nova']['cpu_dedicated_set'])
+        self.assertEqual(12288, found['nova']['reserved_host_memory_mb'])
+        self.assertEqual('4-13,32-41', found['nodes'][0]['cpus']['guests'])
+        self.assertEqual([{'size_kib': 1048576, 'total': 120, 'switch': 1,
+                           'guests': 119}], found['nodes'][0]['pages'])
+        self.assertEqual(['do', 'text'], sorted(found['warnings'][0]))
+
+    def test_rows(self):
+        rows = list(csv.reader(io.StringIO(self.profile('-f', 'csv'))))
+        self.assertIn(['guests', '1', '14-27,42-55', '', '1G:125'], rows)
+        # All memory that is kept, also where the platform has no CPUs.
+        self.assertEqual([['0', '0,28', '8192'], ['1', '', '2048']], [
+            row[1:4] for row in rows if row[0] == 'platform'])
+        self.assertEqual(
+            '0,28\n', self.profile('-f', 'value', '-c', 'CPUs').splitlines(
+                keepends=True)[0])
+        self.assertIn('no column Nothing', self.refused(
+            2, '--facts', self.facts, '-c', 'Nothing'))
+
+    def test_nova_conf(self):
+        out = self.profile('--shared', '--vswitch-nic', 'physnet0=ens1f0',
+                           '-f', 'nova.conf')
+        self.assertIn('physnets = physnet0,nfv_vswitch,nfv_node0,nfv_node1\n',
+                      out)
+        self.assertIn('[neutron_physnet_physnet0]\nnuma_nodes = 0\n', out)
+
+    def test_kernel(self):
+        lines = self.profile('--shared', '-f', 'kernel').splitlines()
+        self.assertEqual(
+            'default_hugepagesz=1GB hugepagesz=1G hugepages=0:120,1:126 '
+            f'intel_iommu=on iommu=pt isolcpus={ISOLATED} '
+            f'nohz_full={ISOLATED} rcu_nocbs={ISOLATED}', lines[0])
+        # And what older kernels need.
+        self.assertIn(
+            '# echo 126 > /sys/devices/system/node/node1/hugepages/'
+            'hugepages-1048576kB/nr_hugepages', lines)
+        self.assertIn(' hugepages=252 ', self.profile(
+            '--layout', 'every-node', '-f', 'kernel'))
+        self.assertEqual('intel_iommu=on iommu=pt\n', self.profile(
+            '--layout', 'floating', '-f', 'kernel'))
+        self.assertIn(
+            'default_hugepagesz=1GB hugepagesz=1G hugepages=0:61,1:64 '
+            'hugepagesz=2M hugepages=0:15232,1:16000 ', self.profile(
+                '--pages', '1G:51%,2M:25%', '-f', 'kernel'))
+        # Whose sum is a little more than 1, as floating point has it.
+        self.assertIn('hugepagesz=2M ', self.profile(
+            '--pages', '1G:33%,2M:56%,4K:11%', '-f', 'kernel'))
+
+    def test_tuned(self):
+        self.assertIn(f'\nisolated_cores={ISOLATED}\n',
+                      self.profile('--shared', '-f', 'tuned'))
+        self.assertIn('tuned-adm profile virtual-host', self.profile(
+            '--layout', 'floating', '-f', 'tuned'))
+
+    def test_ovs(self):
+        prefix = 'ovs-vsctl --no-wait set Open_vSwitch . other_config:'
+        self.assertEqual(''.join(f'{prefix}{each}\n' for each in (
+            'dpdk-socket-mem=1024,3072', 'dpdk-lcore-mask=0x10000001',
+            # Last: a switch that runs takes no more of the others then.
+            'pmd-cpu-mask=0xc000000c000', 'dpdk-init=true')) + (
+                '# If DPDK was on before: restart ovs-vswitchd.\n'),
+            self.profile('--vswitch-nic', 'ens6f0', '--mtu', '9000',
+                         '-f', 'ovs'))
+        self.assertIn('no cores of its own', self.profile(
+            '--vswitch-cores', '0', '-f', 'ovs'))
+
+    def test_ansible(self):
+        found = yaml.safe_load(self.profile('--shared', '-f', 'ansible'))
+        self.assertEqual('3,14,31,42', found['nfv_cpu_shared_set'])
+        self.assertEqual('0x60000006',
+                         found['nfv_ovs_other_config']['pmd-cpu-mask'])
+        self.assertEqual({'node': 1, 'size_kib': 1048576, 'count': 126},
+                         found['nfv_huge_pages'][1])
+        self.assertEqual({'name': 'nfv_node1', 'numa_nodes': [1]},
+                         found['nfv_physnets'][-1])
+
+    def test_hyper_converged(self):
+        """The table of the guide, by the command."""
+        for osds, guest, part, mb, ratio in (
+            ('10', '2', '1.0', 75000, 0.821429),
+            ('10', '2', '0.1', 75000, 8.214286),
+            ('36', '1', '0.05', 157000, 7.142857),
+        ):
+            args = ('--layout', 'floating', '--osds', osds, '--guest-gb',
+                    guest, '--utilisation', part, '--gb-per-osd', '3',
+                    '--mb-per-gb', '1000', '-f')
+            found = json.loads(self.profile(*args, 'json'))
+            self.assertIn(f'\ncpu_allocation_ratio = {ratio}\n',
+                          self.profile(*args, 'nova.conf'))
+            self.assertEqual((mb, ratio), (
+                found['nova']['reserved_host_memory_mb'],
+                found['nova']['cpu_allocation_ratio']))
+        self.assertIn('209920 MB would be kept from guests', self.refused(
+            2, '--facts', self.facts, '--layout', 'floating', '--osds', '36',
+            '--guest-gb', '1', '--utilisation', '0.05'))
+
+    def test_workload(self):
+        def chosen(*args):
+            found = json.loads(self.profile(
+                '--layout', 'floating', '-f', 'json', *args))
+            return (found['guests_by_memory'],
+                    found['nova']['cpu_allocation_ratio'])
+        self.assertEqual(chosen('--guest-gb', '8', '--utilisation', '0.9'),
+                         chosen('--workload', 'nfv_default'))
+        self.assertEqual(chosen('--guest-gb', '4', '--utilisation', '0.9'),
+                         chosen('--workload', 'nfv_default', '--guest-gb',
+                                '4'))
+        self.assertIn('--utilisation needs --guest-gb', self.refused(
+            2, '--utilisation', '0.5'))
+
+    def test_osds(self):
+        found = json.loads(self.profile(
+            '--osds', '8:nvme', '--osds-per-device', '4', '--ceph-node', '1',
+            '-f', 'json'))
+        self.assertEqual('14-25,42-53', found['nodes'][1]['cpus']['ceph'])
+        self.assertEqual([1], found['nova']['physnets']['nfv_osd'])
+        self.assertEqual(3, found['vcpus_per_osd'])
+
+    def test_check(self):
+        good = self.profile('--shared', '-f', 'nova.conf')
+        path = self.path('nova.conf', good)
+        self.assertEqual('nova.conf is as the profile has it.\n',
+                         self.profile('--shared', '--check', path))
+        out = self.profile('--check', path, code=3)
+        self.assertIn('Should have', out)
+        self.assertIn('[compute] cpu_shared_set', out)
+        self.assertEqual([
+            {'Option': '[compute] cpu_shared_set', 'Has': '3,14,31,42',
+             'Should have': 'not set'},
+            {'Option': '[compute] cpu_dedicated_set',
+             'Has': '4-13,15-27,32-41,43-55',
+             'Should have': '3-27,31-55'}], json.loads(self.profile(
+                 '--check', path, '-f', 'json', code=3)))
+        # Another file of the same service has the rest.
+        more = self.path('more.conf', '[DEFAULT]\n'
+                                      'reserved_host_memory_mb = 1\n')
+        self.assertEqual('1\n', self.profile(
+            '--shared', '--check', path, '--check', more, '-f', 'value',
+            '-c', 'Has', code=3))
+        self.assertIn('--check has no format ovs', self.refused(
+            2, '--facts', self.facts, '--check', path, '-f', 'ovs'))
+
+    def test_unreadable_nova_conf(self):
+        # No driver is loaded.
+        self.useFixture(fixtures.MonkeyPatch(
+            'oslo_config.cfg.ConfigOpts._open_source_from_opt_group', None))
+        for content in ('cpu_shared_set', '[DEFAULT]\n'
+                        'reserved_host_memory_mb = much\n',
+                        '[compute]\ncpu_shared_set = 3-x\n',
+                        '[compute]\ncpu_shared_set = 3-99999999999\n',
+                        '[compute]\ncpu_dedicated_set = 3-65536\n',
+                        '[DEFAULT]\nreserved_huge_pages = size:1GB\n',
+                        '[DEFAULT]\nreserved_huge_pages = nothing\n',
+                        '[DEFAULT]\nreserved_huge_pages = node:0,size:'
+                        f'{"9" * 400}GB,count:1\n',
+                        '[DEFAULT]\nreserved_host_memory_mb = $x\n',
+                        '[DEFAULT]\nconfig_source = remote\n[remote]\n'
+                        'driver = remote_file\nuri = http://nowhere/x\n',
+                        '[DEFAULT]\ncpu_allocation_ratio = $nothing\n',
+                        '[neutron]\nphysnets = a\n'
+                        '[neutron_physnet_a]\nnuma_nodes = x\n'):
+            path = self.path('nova.conf', content)
+            err = self.refused(1, '--facts', self.facts, '--check', path)
+            self.assertRegex(err, f'^error: .*{path}.*\n$')
+            self.assertNotIn('internal', err)
+        pipe = f'{self.folder}/pipe'
+        os.mkfifo(pipe)
+        for command in (('--facts', self.facts, '--check', pipe),
+                        ('--facts', pipe)):
+            self.assertEqual(f'error: {pipe}: is a named pipe\n',
+                             self.refused(1, *command))
+        self.assertRegex(self.refused(
+            1, '--facts', self.facts, '--check', f'{self.folder}/none'),
+            '^error: .*none')
+
+    def test_unreadable_facts(self):
+        for content in ('', '{"lscpu": ', json.dumps({'cpus': []}),
+                        json.dumps(IRONIC)[:-40]):
+            path = self.path('facts', content)
+            err = self.refused(1, '--facts', path)
+            self.assertRegex(err, f'^error: {path}: .*\n$')
+        self.assertIn('has no devices/system/cpu',
+                      self.refused(1, '--sys', self.folder))
+        self.assertIn('in /sys', self.refused(1, '--facts', self.path(
+            'setup', json.dumps({'ansible_memtotal_mb': 1024}))))
+
+    def test_impossible(self):
+        self.assertEqual(
+            'error: NUMA node 0 has 13 cores left, but 14 wanted for: '
+            'switch\n', self.refused(2, '--facts', self.facts,
+                                     '--vswitch-cores', '14'))
+
+    def test_wrong_command_lines(self):
+        for args, told in (
+            (('--vswitch-cores', 'two'), "'two' is no number of cores"),
+            (('--vswitch-cores', '0:2,1'), "'1' is not NODE:CORES"),
+            (('--vswitch-cores', '0:2,0:1'), 'NUMA node 0 is there twice'),
+            (('--vswitch-cores', '-1'), "'-1' is no number of cores"),
+            (('--vswitch-nic', '=x y='), 'is not NIC or PHYSNET=NIC'),
+            (('--pages', '1M'), "'1M' is not one of 1G, 2M, 4K"),
+            (('--pages', '1G:80%,2M:30%'), 'is more than 100%'),
+            (('--pages', '1G:x'), 'is no percentage'),
+            (('--pages', '1G,1G'), '1G is there twice'),
+            (('--mtu', '9000,1'), "'1' is no MTU from 68"),
+            (('--osds', '3:tape'), "'tape' is not one of hdd, ssd, nvme"),
+            (('--osds', '3,4:hdd'), 'hdd is there twice'),
+            (('--utilisation', '90'), "'90' is no utilisation"),
+            (('--utilisation', 'nan'), "'nan' is no utilisation"),
+            (('--guest-gb', '0'), "'0' is no memory in GB"),
+            (('--node-memory', '128,inf'), "'inf' is no memory in GiB"),
+            (('--vswitch-label', 'a,b'), "'a,b' is no label"),
+            (('--node-label-prefix', 'a]'), "'a]' is no label"),
+            (('--vswitch-nic', 'a$b=ens1f0'), 'is not NIC or PHYSNET=NIC'),
+        ):
+            err = self.refused(2, *args)
+            self.assertIn(told, err, args)
+
+    def test_other_names_of_labels(self):
+        found = json.loads(self.profile(
+            '--vswitch-label', 'sw', '--node-label-prefix', 'n',
+            '-f', 'json'))
+        self.assertEqual({'sw': [0], 'n0': [0], 'n1': [1]},
+                         found['nova']['physnets'])
+
+    def test_labels_with_the_same_name(self):
+        for label, more in (('nfv_node1', ()), ('n0', (
+                '--node-label-prefix', 'n')), ('nfv_osd', ('--osds', '2'))):
+            self.assertIn(
+                f'{label} cannot be the label of the switch', self.refused(
+                    2, '--facts', self.facts, '--vswitch-label', label,
+                    *more))

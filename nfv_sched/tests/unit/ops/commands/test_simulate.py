@@ -1,0 +1,246 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""The command: exit codes, formats, and lines instead of tracebacks."""
+
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+import yaml
+
+from nfv_sched.ops.cli import base as cli_base
+from nfv_sched.tests.unit.ops.commands import base
+
+CLOUD = """\
+hosts:
+  - {name: h, count: 2, cores: 8, memory: 32 GiB, pages: {2M: 64}}
+flavors:
+  f:
+    vcpus: 2
+    memory: 1 GiB
+    extra_specs:
+      hw:cpu_policy: dedicated
+      nfv:vswitch_numa_affinity: strict
+steps:
+  - boot: s
+    flavor: f
+    count: 5
+    expect: {placed: 4, refused: 1}
+"""
+
+
+class SimulateTestCase(base.CommandTestCase):
+
+    def file(self, text: str) -> str:
+        stream = tempfile.NamedTemporaryFile(
+            'w', suffix='.yaml', delete=False)
+        self.addCleanup(os.unlink, stream.name)
+        with stream:
+            stream.write(text)
+        return stream.name
+
+
+class SimulateTest(SimulateTestCase):
+
+    def good(self, *args: str) -> str:
+        code, out, err = self.run_command(
+            'simulate', self.file(CLOUD), *args)
+        self.assertEqual((0, ''), (code, err))
+        return out
+
+    def test_table(self):
+        out = self.good()
+        self.assertIn('| s-1 ', out)
+        self.assertIn('REFUSED', out)
+        self.assertIn('| h-2 ', out)
+        self.assertIn('2 of 2 expectations met', out)
+
+    def test_json(self):
+        doc = json.loads(self.good('-f', 'json', '--show', 'all'))
+        self.assertEqual({'checked': 2, 'failed': []}, doc['expectations'])
+        self.assertEqual(5, len(doc['servers']))
+        self.assertEqual([0], doc['servers'][0]['numa_nodes'])
+        self.assertIsNone(doc['servers'][-1]['host'])
+        self.assertIn('vswitch', doc['servers'][-1]['reason'])
+        self.assertEqual(5, len(doc['steps']))
+        node = doc['hosts'][0]['numa_nodes'][0]
+        self.assertEqual((5, 1), (node['pcpus'], node['pcpus_free']))
+        self.assertEqual(9, doc['hosts'][0]['placement_free']['PCPU'])
+
+    def test_yaml(self):
+        doc = yaml.safe_load(self.good('-f', 'yaml'))
+        self.assertEqual(['file', 'seconds', 'expectations', 'servers',
+                          'hosts'], list(doc))
+
+    def test_csv(self):
+        for show, first, count in (('servers', 'Server', 5),
+                                   ('hosts', 'Host', 4),
+                                   ('steps', 'Step', 5)):
+            rows = list(csv.DictReader(io.StringIO(
+                self.good('-f', 'csv', '--show', show))))
+            self.assertEqual(count, len(rows))
+            self.assertEqual(first, next(iter(rows[0])))
+
+    def test_network(self):
+        self.assertNotIn('DHCP servers', self.good())
+        doc = json.loads(self.good('-f', 'json', '--show', 'network'))
+        self.assertEqual([4, 4], [host['vswitch_ports']
+                                  for host in doc['network']])
+        rows = list(csv.DictReader(io.StringIO(
+            self.good('-f', 'csv', '--show', 'network'))))
+        self.assertEqual(['4 of 254'] * 2,
+                         [row['vSwitch ports'] for row in rows])
+        path = self.file(CLOUD.replace('count: 2', 'count: 2, routers: 3'))
+        code, out, err = self.run_command('simulate', path)
+        self.assertEqual((0, ''), (code, err))
+        self.assertIn('7 of 254', out)
+        doc = json.loads(self.run_command(
+            'simulate', path, '-f', 'json', '-c', 'Routers')[1])
+        self.assertEqual([{'Routers': '3'}] * 2, doc['network'])
+        self.assertNotIn('hosts', doc)
+
+    def test_value(self):
+        out = self.good('-f', 'value', '-c', 'Server')
+        self.assertEqual(5, len(out.splitlines()))
+
+    def test_columns(self):
+        doc = json.loads(self.good('-f', 'json', '-c', 'Server', '-c',
+                                   'Node'))
+        self.assertEqual({'Server': 's-1'}, doc['servers'][0])
+        self.assertEqual({'Node': '0'}, doc['hosts'][0])
+        self.assertNotIn('Free MiB', self.good('-c', 'Server'))
+
+    def test_reasons(self):
+        doc = json.loads(self.good('-f', 'json'))
+        self.assertIn('h-1', doc['servers'][-1]['reason'])
+        doc = json.loads(self.good('-f', 'json', '--reasons', 'summary'))
+        self.assertNotIn('h-1', doc['servers'][-1]['reason'])
+        self.assertIn('free', doc['servers'][-1]['reason'])
+        doc = json.loads(self.good('-f', 'json', '--reasons', 'policy'))
+        self.assertTrue(doc['servers'][-1]['reason'].endswith(
+            'needed, no host has it'), doc['servers'][-1])
+
+    def test_failed_expectation(self):
+        path = self.file(CLOUD.replace('placed: 4', 'placed: 5'))
+        code, out, err = self.run_command('simulate', path, '-f', 'json')
+        self.assertEqual(3, code)
+        self.assertIn(f'{path}:14: step 1 (boot s-1 and 4 more): expected 5 '
+                      'placed, got 4', err)
+        self.assertEqual(1, len(json.loads(out)['expectations']['failed']))
+
+    def test_unusable_input(self):
+        directory = tempfile.gettempdir()
+        for args, expected, message in (
+                ((self.file(''),), 1, 'the file is empty'),
+                ((self.file('hosts: ['),), 1, 'not valid YAML'),
+                ((self.file(CLOUD.replace('cores', 'corse')),), 1,
+                 "did you mean 'cores'?"),
+                ((directory,), 1, 'is a directory'),
+                (('/no/such/file',), 1, 'No such file'),
+                (('--example', 'nope'), 2, 'there is no example'),
+                ((self.file(CLOUD), '-f', 'csv', '--show', 'both'), 2,
+                 'room for one table'),
+                ((self.file(CLOUD), '-c', 'Nope'), 2, 'no column Nope'),
+                ((self.file(CLOUD), '--config-file', '/no/such'), 1,
+                 '/no/such'),
+                ((self.file(CLOUD), '--config-file', self.file('a = b')), 1,
+                 'error: ')):
+            with self.subTest(args=args):
+                code, out, err = self.run_command('simulate', *args)
+                self.assertEqual(expected, code)
+                self.assertIn(message, err)
+                self.assertTrue(err.startswith('error: '))
+                self.assertEqual('', out)
+
+    def test_several_files(self):
+        good = self.file(CLOUD)
+        bad = self.file(CLOUD.replace('placed: 4', 'placed: 5'))
+        code, out, err = self.run_command('simulate', good, bad, good,
+                                          '-f', 'json')
+        self.assertEqual(3, code)
+        self.assertIn(f'{bad}:14: step 1', err)
+        self.assertNotIn(f'{good}:', err)
+        self.assertEqual(
+            [(good, 2, 0), (bad, 2, 1), (good, 2, 0)],
+            [(row['File'], row['Expectations'], row['Failed'])
+             for row in json.loads(out)])
+        self.assertEqual(0, self.run_command('simulate', good, good)[0])
+        for args, expected, message in (
+                ((good, '/no/such/file'), 1, '/no/such/file'),
+                ((good, good, '--show', 'all'), 2, '--show')):
+            code, out, err = self.run_command('simulate', *args)
+            self.assertEqual((expected, ''), (code, out))
+            self.assertIn(message, err)
+
+    def test_usage_errors(self):
+        for args in ((), ('a', '--example', 'b'), ('a', '-f', 'xml'),
+                     ('a', 'b', '--list-examples'),
+                     ('a', '--seed', 'x')):
+            self.assertEqual(2, self.run_command('simulate', *args)[0])
+
+    def test_config_file(self):
+        path = self.file('[filter_scheduler]\nenabled_filters = '
+                         'ComputeFilter,NUMATopologyFilter\n')
+        code, out, err = self.run_command(
+            'simulate', self.file(CLOUD), '--config-file', path)
+        # Stock Nova alone does not know the policy.
+        self.assertEqual(3, code)
+        self.assertIn('expected 4 placed, got 5', err)
+
+    def test_list_examples(self):
+        code, out, err = self.run_command('simulate', '--list-examples',
+                                          '-f', 'json')
+        self.assertEqual(0, code)
+        self.assertIn('carrier-grade',
+                      [row['Name'] for row in json.loads(out)])
+
+    def test_example(self):
+        code, out, err = self.run_command('simulate', '--example',
+                                          'carrier-grade')
+        self.assertEqual((0, ''), (code, err))
+        self.assertIn('inspector', out)
+
+    def test_help(self):
+        self.assertIn('simulate', self.run_command('--help')[1])
+        out = self.run_command('simulate', '--help')[1]
+        self.assertIn('exit code: 0', out)
+        self.assertIn('--example carrier-grade', out)
+        self.assertIn(cli_base.version(), self.run_command('--version')[1])
+
+    def test_process(self):
+        """As people run it: nothing on stderr, JSON on stdout."""
+        done = subprocess.run(
+            [sys.executable, '-m', 'nfv_sched.ops.cli.base', '--version'],
+            capture_output=True, text=True, check=False)
+        self.assertEqual((0, ''), (done.returncode, done.stderr))
+
+    def test_reader_that_stops(self):
+        """What head does: no traceback, and the exit code stays true."""
+        for placed, code in ((4, 0), (5, 3)):
+            path = self.file(CLOUD.replace('placed: 4', f'placed: {placed}'))
+            reader, writer = os.pipe()
+            os.close(reader)
+            try:
+                done = subprocess.run(
+                    [sys.executable, '-m', 'nfv_sched.ops.cli.base', 'simulate',
+                     path], stdout=writer, stderr=subprocess.PIPE, text=True,
+                    check=False)
+            finally:
+                os.close(writer)
+            self.assertEqual(code, done.returncode, done.stderr)
+            for word in ('Traceback', 'Broken', 'error'):
+                self.assertNotIn(word, done.stderr)

@@ -1,0 +1,354 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Clouds from files: of snapshots, and of the simulator."""
+
+import dataclasses
+import math
+import os
+
+import fixtures
+from oslo_config import cfg
+from oslo_messaging import conffixture
+import sqlalchemy as sa
+
+from nfv_sched.nova import database
+from nfv_sched.ops.cloud import source
+from nfv_sched.ops.snapshot import database as snapshot_database
+from nfv_sched.ops.snapshot import file
+from nfv_sched.tests import base
+from nfv_sched.tests import snapshots
+from nfv_sched.tests.unit.ops.commands import base as cmd_base
+from nfv_sched.tests.unit.ops.commands import test_bad_snapshots
+from nfv_sched.tests.unit.ops.commands import test_simulate
+
+STEPS = """\
+steps:
+- boot: more
+  flavor: f
+  count: 2
+- delete: s-1
+- boot: again
+  flavor: f
+  expect: {placed: 1}
+"""
+
+
+class LoadTest(base.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.useFixture(fixtures.MonkeyPatch(
+            'nfv_sched.ops.simulator.progress.DELAY', math.inf))
+        self.folder = self.useFixture(fixtures.TempDir()).path
+
+    def file(self, content):
+        path = os.path.join(self.folder, 'cloud')
+        with open(path, 'wb') as stream:
+            stream.write(content)
+        return path
+
+    def test_cloud_file(self):
+        """Its steps are run, and the end is the cloud."""
+        cloud = source.load(self.file(test_simulate.CLOUD.encode()))
+        self.assertEqual(['h-1', 'h-2'], [host.name for host in cloud.hosts])
+        self.assertEqual(
+            {'s-1': 'active', 's-2': 'active', 's-3': 'active',
+             's-4': 'active', 's-5': 'error'},
+            {server.name: server.state for server in cloud.servers})
+        self.assertEqual(4, sum(
+            bool(server.nodes[0].pins) for server in cloud.servers
+            if server.nodes))
+        path = os.path.join(self.folder, 'snapshot')
+        file.save(cloud, path)
+        self.assertEqual(cloud, source.load(path))
+
+    def test_wrong(self):
+        for content, wanted in (
+                (b'', 'the file is empty'),
+                (b'hosts: 3', ":1: hosts: must be a list, not 3"),
+                (b'steps: [', 'not valid YAML'),
+                (b'{"format": "odd"}', 'not a snapshot'),
+                (b'\x1f\x8bodd', 'cut off or damaged'),
+                (b'\xff\xfe', ':1: not UTF-8 text')):
+            error = self.assertRaises(
+                source.CloudUnreadError, source.load, self.file(content))
+            self.assertIn(wanted, str(error))
+        missing = os.path.join(self.folder, 'missing')
+        error = self.assertRaises(
+            source.CloudUnreadError, source.load, missing)
+        self.assertEqual(f'{missing}: No such file or directory', str(error))
+
+
+class SimulateFromTest(test_simulate.SimulateTestCase):
+    """``nfv-sched simulate --from``."""
+
+    def test_all(self):
+        """From a cloud file, and from its snapshot, the same comes."""
+        cloud = self.file(test_simulate.CLOUD)
+        path = os.path.join(
+            self.useFixture(fixtures.TempDir()).path, 'snapshot')
+        file.save(source.load(cloud), path)
+        steps = self.file(STEPS)
+        outputs = set()
+        for found in (cloud, path):
+            code, out, err = self.run_command(
+                'simulate', '--from', found, steps, '-f', 'csv', '-c',
+                'Server', '-c', 'Status', '-c', 'Host', '-c', 'NUMA nodes')
+            self.assertEqual((0, ''), (code, err))
+            outputs.add(out)
+        out, = outputs
+        self.assertEqual(
+            ['"Server","Status","Host","NUMA nodes"',
+             '"s-1","DELETED","",""', '"more-1","REFUSED","",""',
+             '"more-2","REFUSED","",""'], out.splitlines()[:4])
+        self.assertIn('"again","ACTIVE","h-', out.splitlines()[4])
+
+    def test_what_is_shown(self):
+        cloud, steps = self.file(test_simulate.CLOUD), self.file(
+            'steps: [{live_migrate: s-1}, {host_down: h-2}]')
+
+        def hosts(*more):
+            code, out, err = self.run_command(
+                'simulate', '--from', cloud, steps, '-f', 'csv', *more)
+            self.assertEqual((0, ''), (code, err))
+            return {line.split(',')[0] for line in out.splitlines()[1:]}
+
+        self.assertEqual({'"s-1"'}, hosts())
+        self.assertEqual({'"h-1"', '"h-2"'}, hosts('--show', 'hosts'))
+
+    def test_places(self):
+        """All are known, however alike their labels are to those of nodes."""
+        for options, places in (
+                ('', ('osd', 'node', 'nodes', 'node0x')),
+                ('options: {nfv_sched: {node_label_prefix: nfv_n}}\n',
+                 ('node0', 'nodes')),
+                ('options: {nfv_sched: {node_label_prefix: nfv_, '
+                 'vswitch_label: switch}}\n', ('node0', 'switch', '0x'))):
+            where = ', '.join(f'{name}: [0]' for name in places)
+            cloud = self.file(options + test_simulate.CLOUD.replace(
+                'cores: 8', f'cores: 8, places: {{{where}}}'))
+            steps = self.file(
+                'steps: [{boot: new, flavor: g, expect: {places: {%s}}}]\n'
+                'flavors: {g: {vcpus: 1, memory: 1 GiB, extra_specs: {%s}}}' %
+                (', '.join(f'{name}: remote' for name in places),
+                 'hw:cpu_policy: dedicated, '
+                 f'"nfv:numa_anti_affinity.{places[-1]}": strict'))
+            code, out, err = self.run_command(
+                'simulate', '--from', cloud, steps, '-f', 'json')
+            self.assertEqual((0, ''), (code, err), out)
+
+    def test_expectations(self):
+        code, _out, err = self.run_command(
+            'simulate', '--from', self.file(test_simulate.CLOUD),
+            self.file('steps:\n- live_migrate: s-*\n  expect: {placed: 9}'))
+        self.assertEqual(1, code)
+        self.assertIn('expect.placed: 9 is more than', err)
+        code, _out, err = self.run_command(
+            'simulate', '--from', self.file(test_simulate.CLOUD),
+            self.file('steps:\n- live_migrate: s-*\n  expect: {placed: 5}'))
+        self.assertEqual(3, code)
+        self.assertIn('1 expectation failed', err)
+
+    def test_wrong(self):
+        cloud = self.file(test_simulate.CLOUD)
+        steps = self.file(STEPS)
+        for arguments, expected, message in (
+                (('--from', '/missing', steps), 1,
+                 'error: /missing: No such file or directory\n'),
+                (('--from', self.file('hosts: 3\nodd: 1'), steps), 1,
+                 ':2: odd: unknown key'),
+                (('--from', cloud, cloud), 1,
+                 ':1: hosts: the hosts are those'),
+                (('--from', cloud, '--example', 'two-hosts'), 2,
+                 '--from needs files with steps')):
+            code, _out, err = self.run_command('simulate', *arguments)
+            self.assertEqual(expected, code, err)
+            self.assertIn(message, err)
+
+
+class NotThereTest(cmd_base.CommandTestCase):
+    """What a command names, and is not in the cloud as it was read."""
+
+    COMMANDS = (
+        ("no host matches 'x'", ('audit', '--host', 'x')),
+        ("no host matches 'x'", ('capacity', 'list', '--host', 'x')),
+        ("no flavor matches 'x'", ('capacity', 'list', '--flavor', 'x')),
+        ("no flavor is named 'x'", ('capacity', 'list', '--mix', 'x=1')),
+        ("no aggregate of a host matches 'x'",
+         ('host', 'list', '--aggregate', 'x')),
+        ("no host 'x'", ('host', 'show', 'x')),
+        ("no host 'x'", ('drain', 'plan', 'x')),
+        ("there is no server 'x'", ('explain', 'server', 'x')),
+        ("there is no flavor 'x'", ('explain', 'flavor', 'x')),
+        ("no host matches 'x'",
+         ('explain', 'server', 'vm', '--host', 'x')),
+        ("no host matches 'x'", ('failover', 'check', '--host', 'x')),
+        ("no flavor matches 'x'", ('flavor', 'lint', 'x')))
+    LEFT_OUT = ('Cell 2 does not answer in time', 'Neutron is silent')
+
+    def setUp(self):
+        super().setUp()
+        self.path = os.path.join(
+            self.useFixture(fixtures.TempDir()).path, 'cloud')
+
+    def run_all(self, commands, **fields):
+        """The exit code and errors of each command."""
+        file.save(dataclasses.replace(test_bad_snapshots.CLOUD, **fields),
+                  self.path)
+        for text, command in commands:
+            code, out, err = self.run_command(
+                *command, '--from', self.path)
+            self.assertEqual('', out, command)
+            yield text, code, err
+
+    def test_all_read(self):
+        for text, code, err in self.run_all(self.COMMANDS):
+            self.assertEqual((2, f'error: {text}\n'), (code, err))
+
+    def test_not_all_read(self):
+        """It may be in what was not, which is named."""
+        for text, code, err in self.run_all(
+                self.COMMANDS, missing=snapshots.missing(*self.LEFT_OUT)):
+            self.assertEqual(
+                (1, [f'error: {line}' for line in (text, *self.LEFT_OUT)]),
+                (code, err.splitlines()))
+
+    def test_wrong_all_the_same(self):
+        """Whatever was read, such a command line cannot be used."""
+        for text, code, err in self.run_all((
+                ('no column x; there are: ', ('host', 'list', '-c', 'x')),
+                ('--mix goes with neither ',
+                 ('capacity', 'list', '--mix', 'x=1', '--by', 'host'))),
+                missing=snapshots.missing(*self.LEFT_OUT)):
+            self.assertEqual(2, code)
+            self.assertIn(text, err)
+            self.assertEqual(1, len(err.splitlines()))
+
+
+class ConfigurationTest(cmd_base.CommandTestCase):
+    """What cannot be read of a live cloud is told in a line by all."""
+
+    COMMANDS = (
+        ('audit',), ('capacity', 'list'), ('drain', 'plan', 'x'),
+        ('explain', 'server', 'x'), ('explain', 'server', 'x', '--then'),
+        ('journal', 'list'), ('ledger', 'probe'), ('limits', 'show'),
+        ('metrics', '--textfile', '/x/y'), ('rebalance', 'plan'),
+        ('snapshot', 'save', '/x/y'))
+
+    def setUp(self):
+        super().setUp()
+        for name in ('read_configuration', 'parse_configuration'):
+            self.useFixture(fixtures.MockPatchObject(
+                database, name, self.configure))
+        self.folder = self.useFixture(fixtures.TempDir()).path
+
+    @staticmethod
+    def configure(arguments, prog, _description):
+        """As it is read, but not for the whole process."""
+        database.parse(cfg.ConfigOpts(), arguments, prog)
+
+    def run_all(self, path):
+        for command in self.COMMANDS:
+            yield self.run_command(*command, '--config-file', path)
+
+    def test_files(self):
+        good = self.file('good', b'[DEFAULT]\nx = 1\n')
+        for path, why in (
+                (os.path.join(self.folder, 'x'), 'No such file or directory'),
+                (self.folder, 'Is a directory'),
+                (self.file('latin', b'[DEFAULT]\nx = \xff\n'),
+                 'not UTF-8 text'),
+                (self.file('ini', b'foo\nbar\n'), "line 1, No ':' or '=' "
+                 "found in assignment: 'foo'")):
+            for found in self.run_all(path):
+                self.assertEqual(
+                    (1, '', f'error: --config-file {path}: {why}\n'), found)
+            # Whichever of several it is.
+            self.assertEqual(
+                (1, '', f'error: --config-file {path}: {why}\n'),
+                self.run_command('audit', '--config-file', good,
+                                 '--config-file', path))
+
+    def file(self, name, content):
+        path = os.path.join(self.folder, name)
+        with open(path, 'wb') as stream:
+            stream.write(content)
+        return path
+
+    def test_default_file(self):
+        """One that was not named on the command line."""
+        self.useFixture(fixtures.MockPatchObject(
+            database, 'read_configuration',
+            side_effect=cfg.ConfigFileParseError(
+                '/etc/nova/nova.conf', 'at /etc/nova/nova.conf:3, odd')))
+        self.assertEqual(
+            (1, '', 'error: /etc/nova/nova.conf: line 3, odd\n'),
+            self.run_command('capacity', 'list'))
+
+    def test_values(self):
+        for function in ((database, 'read_configuration'), (snapshot_database, 'read')):
+            with fixtures.MockPatchObject(
+                    *function, side_effect=cfg.ConfigFileValueError('odd')):
+                self.assertEqual(
+                    (1, '', 'error: the configuration cannot be used: odd\n'),
+                    self.run_command('capacity', 'list'))
+
+    def test_transport(self):
+        self.useFixture(fixtures.MockPatchObject(
+            database, 'read_configuration',
+            lambda *_args: database.prepare_database()))
+        self.useFixture(conffixture.ConfFixture(database.CONF))
+        self.config.config(
+            transport_url='rabbit://nova:s3cret/x@host:5672/')
+        for command in ('capacity', 'limits'):
+            code, out, err = self.run_command(
+                command, 'show' if command == 'limits' else 'list')
+            self.assertEqual((1, ''), (code, out))
+            self.assertIn('error: the configuration cannot be used: [DEFAULT] '
+                          'transport_url ', err)
+            self.assertNotIn('s3cret', err)
+
+    def test_password_in_url(self):
+        """Of whatever raises it."""
+        for error in (
+            ValueError('GET https://nova:s3cret@host:5000/v3: refused'),
+            source.CloudUnreadError('auth_url http://nova:s3/cr@et@host is odd'),
+            cfg.ConfigFileValueError('mysql+pymysql://nova:s3cret@db/nova'),
+        ):
+            with fixtures.MockPatchObject(
+                    database, 'read_configuration', side_effect=error):
+                for command in (('capacity', 'list'), ('limits', 'show'),
+                                ('snapshot', 'save', 'x'), ('audit',)):
+                    code, out, err = self.run_command(*command)
+                    self.assertEqual((1, ''), (code, out))
+                    self.assertIn('://***@', err)
+                    self.assertNotIn('s3', err)
+
+    def test_database(self):
+        """Neither several lines nor a whole query."""
+        exc = self.assertRaises(
+            sa.exc.OperationalError, self.query, 'SELECT *\nFROM aggregates')
+        self.useFixture(fixtures.MockPatchObject(
+            snapshot_database, 'read', side_effect=exc))
+        self.useFixture(fixtures.MockPatchObject(
+            database, 'compute_nodes', side_effect=exc))
+        for command in (('capacity', 'list'), ('limits', 'show')):
+            self.assertEqual(
+                (1, "error: Nova's database cannot be read, see "
+                 '[api_database] connection: (sqlite3.OperationalError) no '
+                 'such table: aggregates\n'),
+                self.run_command(*command, '-f', 'value')[::2])
+
+    @staticmethod
+    def query(text):
+        with sa.create_engine('sqlite://').connect() as connection:
+            connection.execute(sa.text(text))

@@ -1,0 +1,92 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+import dataclasses
+
+import testtools
+
+from nfv_sched.ops.explain import relaxation
+from nfv_sched.ops.requests import request
+from nfv_sched.ops.snapshot import snapshot
+from nfv_sched.tests.unit.ops.simulator import base
+
+
+def asked(vcpus=8, memory=4096, **specs):
+    """A request; extra specs with ``__`` for a colon."""
+    return request.ExplainedRequest(flavor=snapshot.Flavor(
+        name='f', vcpus=vcpus, memory=memory, extra_specs={
+            name.replace('__', ':'): value
+            for name, value in specs.items()}))
+
+
+class SearchesTest(testtools.TestCase):
+
+    def texts(self, wanted):
+        return [[change.text for change in search.changes]
+                for search in relaxation.searches(wanted)]
+
+    def test_vcpus(self):
+        self.assertEqual(['1 vCPU', '2 vCPUs'], self.texts(asked(3))[0])
+        self.assertEqual(['2 vCPUs', '4 vCPUs', '6 vCPUs'],
+                         self.texts(asked(hw__numa_nodes='2'))[0])
+        self.assertEqual(['2 vCPUs'], self.texts(asked(
+            4, hw__cpu_thread_policy='require'))[0])
+
+    def test_memory(self):
+        """In whole pages on each NUMA node, and not too many steps."""
+        self.assertEqual(['1 GiB', '2 GiB', '3 GiB'], self.texts(asked(
+            hw__mem_page_size='1GB'))[1])
+        self.assertEqual(['2 GiB'], self.texts(asked(
+            hw__mem_page_size='1GB', hw__numa_nodes='2'))[1])
+        self.assertEqual([], self.texts(asked(
+            memory=1024, hw__mem_page_size='1048576'))[1])
+        many = self.texts(asked(memory=1024 * 1024))[1]
+        self.assertEqual('32 GiB', many[0])
+        self.assertEqual(31, len(many))
+
+
+class ChangesTest(base.SimulatorTestCase):
+    """A change is all that its text says, and no more."""
+
+    def changes(self, wanted):
+        head = """\
+hosts:
+- {name: one, cores: 8, memory: 16 GiB}
+flavors:
+  f: {vcpus: 1, memory: 64}
+"""
+        with self.simulation(self.cloud('- {boot: a, flavor: f}', head)) as (
+                simulation):
+            return {change.text: change.asked for change
+                    in relaxation.changes(simulation.state, wanted)}
+
+    def test_numa_nodes(self):
+        wanted = asked(4)
+        specs = {'hw:cpu_policy': 'dedicated', 'nfv:numa_node.0': '1'}
+        changes = self.changes(wanted.with_specs(specs))
+        self.assertEqual(
+            {'hw:cpu_policy': 'dedicated', 'hw:numa_nodes': '2'}, changes[
+                'hw:numa_nodes=2, without nfv:numa_node.0'
+            ].flavor.extra_specs)
+        del specs['nfv:numa_node.0']
+        self.assertIn('hw:numa_nodes=2', self.changes(
+            wanted.with_specs(specs)))
+
+    def test_ports(self):
+        data, mgmt = (snapshot.Network(id=name, name=name)
+                      for name in ('data', 'mgmt'))
+        changes = self.changes(dataclasses.replace(asked(), ports=(
+            (data, ()), (mgmt, ()), (data, ()))))
+        self.assertEqual([mgmt], [network for network, _groups in changes[
+            'without the 2 ports on data'].ports])
+        self.assertEqual([data, data], [network for network, _groups in (
+            changes['without a port on mgmt'].ports)])

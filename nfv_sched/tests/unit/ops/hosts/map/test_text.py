@@ -1,0 +1,66 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The map for terminals."""
+
+import unicodedata
+
+from nfv_sched.ops.hosts.map import text
+from nfv_sched.tests import base
+from nfv_sched.tests import snapshots
+from nfv_sched.tests.unit.ops.hosts.map import maps
+
+
+def drawn(cloud):
+    return ''.join(text.render(cloud, maps.views(cloud)))
+
+
+class TextTest(base.TestCase):
+
+    def test_odd(self):
+        """A letter for each thread; each state has its own."""
+        lines = drawn(maps.odd()).splitlines()
+        self.assertIn('    ss A- Be !. ?. C. .. ..', lines)
+        self.assertIn('    ss ss ss ss ss ss ss ss', lines)
+        self.assertIn('   C* far: 1 vCPU, node 0; device 0000:01:00.0 is '
+                      'near node 1', lines)
+        self.assertIn('  node 0: 7/14 pCPUs, fits 7, virtual switch', lines)
+        self.assertIn('  node 1: no pCPUs', lines)
+        self.assertIn('plain: down', lines)
+        self.assertIn('  ! node 0: CPU 3 taken by several guests', lines)
+        self.assertIn('      floats: 1 vCPU, floating', lines)
+
+    def test_facts(self):
+        """What is not Nova's has a letter, on hosts with facts."""
+        cloud, views = maps.with_facts()
+        lines = ''.join(text.render(cloud, views)).splitlines()
+        self.assertIn('    nn A. An .n', lines)
+        self.assertIn('    .. . .', lines)
+        self.assertIn("n  not Nova's: in none of its sets of CPUs", lines)
+        self.assertIn('4 CPUs not for guests', lines[0])
+
+    def test_no_facts(self):
+        """The key has no letter that the map does not need."""
+        self.assertNotIn("not Nova's", drawn(maps.odd()))
+
+    def test_wide(self):
+        """No more cores stand in a line than a terminal has room for."""
+        cloud = snapshots.cloud([snapshots.host(
+            nodes=[snapshots.node(0, 128, 2, 1)])])
+        self.assertLessEqual(max(map(len, drawn(cloud).splitlines())), 80)
+
+    def test_names_on_a_terminal(self):
+        chars = set(drawn(maps.hostile())) - {'\n'}
+        self.assertEqual([], [char for char in chars if (
+            unicodedata.category(char) in ('Cc', 'Cs') or char == '\u202e')])
+
+    def test_no_hosts(self):
+        self.assertTrue(drawn(snapshots.cloud()))

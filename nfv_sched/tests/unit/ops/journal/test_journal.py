@@ -1,0 +1,152 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Reading a journal that others write, and damage."""
+
+import dataclasses
+import os
+
+import fixtures
+
+from nfv_sched.journal import entry
+from nfv_sched.ops.journal import journal
+from nfv_sched.tests import base
+from nfv_sched.tests.unit.journal import test_entry
+
+
+class ReadTest(base.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.directory = self.useFixture(fixtures.TempDir()).path
+
+    def write(self, *values, name='20260102T030405Z-1-0123abcd', end=b''):
+        with open(f'{self.directory}/refusals-{name}.jsonl', 'wb') as file:
+            for value in values:
+                file.write(value if isinstance(value, bytes)
+                           else entry.line(value))
+            file.write(end)
+
+    def test_by_time(self):
+        early, late = [test_entry.refusal(time=time, server=time)
+                       for time in ('2026-01-02', '2026-01-03')]
+        self.write(late)
+        self.write(early, name='20260102T030405Z-2-0123abcd')
+        found = journal.read(self.directory)
+        self.assertEqual((early, late), found.refusals)
+        self.assertEqual((0, ()), (found.lost, found.unread))
+
+    def test_of_a_server(self):
+        """Also if it failed with another server of its request."""
+        mine, others = [test_entry.refusal(server=name, before=())
+                        for name in ('mine', 'other')]
+        together = test_entry.refusal(server='other', before=('mine',))
+        self.write(mine, others, together)
+        self.assertEqual([mine, together],
+                         list(journal.read(self.directory, 'mine').refusals))
+        self.assertEqual((), journal.read(self.directory, 'none').refusals)
+
+    def test_joined(self):
+        """Refusals that were joined are apart, by time."""
+        values = [test_entry.numbered(number) for number in range(4)]
+        joined = entry.joined(entry.joined(values[0], values[1]), values[3])
+        self.write(joined, values[2])
+        self.assertEqual(tuple(values), journal.read(self.directory).refusals)
+        for uuid in ('server-1', 'before-1'):
+            self.assertEqual((values[1],), journal.read(
+                self.directory, uuid).refusals)
+
+    def test_copied(self):
+        """What is there twice while it is copied is one refusal."""
+        values = [test_entry.numbered(number) for number in range(3)]
+        joined = entry.joined(values[0], values[1])
+        self.write(joined, name='20260102T030405Z-1-0123abcd')
+        self.write(entry.copy(entry.line(joined)),
+                   entry.copy(entry.line(values[2])),
+                   name='20260102T030405Z-2-0123abcd')
+        self.write(entry.copy(entry.line(values[2])),
+                   name='20260102T030405Z-3-0123abcd')
+        self.assertEqual(
+            ['server-0', 'server-1', 'server-2'],
+            [refusal.server for refusal in
+             journal.read(self.directory).refusals])
+
+    def test_missing(self):
+        self.write(entry.Lost(time='t', count=2),
+                   entry.Lost(time='t', count=1, removed=5))
+        self.write(entry.Lost(time='t', removed=3),
+                   name='20260102T030405Z-2-0123abcd')
+        content = journal.read(self.directory)
+        self.assertEqual((3, 8), (content.lost, content.removed))
+
+    def test_damage(self):
+        value = test_entry.refusal()
+        cut = entry.line(value)[:-20]
+        self.write(cut + b'\n', value, b'\0\0\n',
+                   entry.Lost(time='t', count=2), end=cut)
+        self.write(value, b'\xff\n', name='20260102T030405Z-2-0123abcd')
+        self.write(b'not ours', name='notes')
+        found = journal.read(self.directory)
+        self.assertEqual((value, value), found.refusals)
+        self.assertEqual(2, found.lost)
+        self.assertEqual(
+            ['3 lines are', '1 line is'],
+            [text.partition(': ')[2][:len('3 lines are')].removesuffix(' c')
+             for text in found.unread])
+
+    def test_nothing(self):
+        self.assertEqual(journal.JournalContent(()), journal.read(self.directory))
+        missing = os.path.join(self.directory, 'missing')
+        exc = self.assertRaises(
+            journal.JournalError, journal.read, missing)
+        self.assertEqual(f'{missing}: No such file or directory', str(exc))
+
+
+class TallyTest(base.TestCase):
+
+    @staticmethod
+    def refusal(time, *policies):
+        return test_entry.refusal(time=str(time), reasons=tuple(
+            entry.RefusalReason(filter='F', policy=policy, need='n', hosts=('h',))
+            for policy in policies))
+
+    def test_counts(self):
+        tally = journal.Tally()
+        tally.add([
+            self.refusal(1, 'nfv:a=strict', 'nfv:a=prefer', 'vSwitch ports'),
+            self.refusal(2, 'nfv:numa_node.1=0', 'nfv:numa_node.0=0')])
+        self.assertEqual(
+            {'nfv:a': 1, 'vSwitch ports': 1, 'nfv:numa_node': 1},
+            tally.counts)
+        self.assertEqual('2', tally.latest)
+
+    def test_the_journal_forgets(self):
+        tally = journal.Tally({'a': 7}, '2')
+        tally.add([self.refusal(2, 'a'), self.refusal(3, 'a', 'b')])
+        tally.add([self.refusal(3, 'a', 'b')])
+        self.assertEqual({'a': 8, 'b': 1}, tally.counts)
+
+    def test_joined(self):
+        """Each counts, though later ones were written and counted before."""
+        joined = entry.joined(self.refusal(3, 'a'), dataclasses.replace(
+            self.refusal(5, 'a'), written='9'))
+        tally = journal.Tally({'a': 1}, '7')
+        for _ in range(2):
+            tally.add(entry.single(joined))
+        self.assertEqual({'a': 3}, tally.counts)
+        self.assertEqual('9', tally.latest)
+
+    def test_no_end_of_policies(self):
+        tally = journal.Tally()
+        tally.add([self.refusal(n, f'policy {n}') for n in range(1, 10)])
+        tally.add([self.refusal(f'a{n}', f'more {n}') for n in range(100)])
+        self.assertEqual(journal.MAX_POLICIES + 1, len(tally.counts))
+        self.assertEqual(109, sum(tally.counts.values()))

@@ -1,0 +1,61 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Refusals as text."""
+
+import textwrap
+
+import testtools
+
+from nfv_sched.journal import entry
+from nfv_sched.ops.journal import rendering
+from nfv_sched.tests.unit.journal import test_entry
+
+FLAVOR = entry.RefusedFlavor(
+    name='fw', vcpus=4, memory=4096,
+    extra_specs={'nfv:b': '1', 'hw:cpu_policy': 'mixed'})
+
+
+class TextTest(testtools.TestCase):
+
+    def test_text(self):
+        self.assertEqual(textwrap.dedent("""\
+            2026-01-02T03:04:05.678Z Second refused the last host
+            Server    uuid-1
+            With it   uuid-0
+            Request   req-1
+            Project   unknown
+            Flavor    fw: 4 vCPUs, 4096 MiB, hw:cpu_policy=mixed, nfv:b=1
+            Filters   First: 4 hosts, 2 left
+                      Second: 2 hosts, 0 left
+            First
+              nfv:key=strict: 2 CPUs needed, 1 free
+                on First-0, First-1
+            Second
+              nfv:key=strict: 2 CPUs needed, 1 free
+                on Second-0, Second-1
+            """), rendering.text(test_entry.refusal(flavor=FLAVOR)))
+
+    def test_many_hosts(self):
+        text = rendering.text(test_entry.refusal(hosts=100, unnamed=1))
+        self.assertLess(max(map(len, text.splitlines())), 80)
+        self.assertIn('Second-99\n', text)
+        self.assertIn('and 1 host that had no room', text)
+
+    def test_summary(self):
+        reason = 'nfv:key=strict: 2 CPUs needed, 1 free'
+        value = test_entry.refusal()
+        self.assertEqual(f'{reason} (2 hosts); +1 more',
+                         rendering.summary(value))
+        few = entry.RefusalReason(filter='F', policy='p', need='n', hosts=('h',))
+        self.assertEqual('p: n (1 host)', rendering.summary(
+            test_entry.refusal(reasons=(few,))))
+        self.assertEqual('', rendering.summary(test_entry.refusal(reasons=())))

@@ -1,0 +1,332 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Machines are read from files of lscpu, Ironic and Ansible."""
+
+import json
+import os
+
+import fixtures
+import hypothesis
+from hypothesis import strategies as st
+
+from nfv_sched.ops.machine import facts
+from nfv_sched.ops.machine import read
+from nfv_sched.ops.machine import values
+from nfv_sched.tests import base
+from nfv_sched.tests.unit.ops.machine import trees
+
+#: As util-linux 2.38 prints it, and with texts as older releases do.
+LIST = {'cpus': [
+    {'cpu': 0, 'node': 0, 'socket': 0, 'core': 0, 'online': True},
+    {'cpu': 1, 'node': 1, 'socket': 1, 'core': 1, 'online': True},
+    {'cpu': 2, 'node': 0, 'socket': 0, 'core': 0, 'online': True},
+    {'cpu': 3, 'node': None, 'socket': None, 'core': None, 'online': False}]}
+OLD_LIST = {'cpus': [
+    {'cpu': '0', 'node': '0', 'socket': '0', 'core': '0', 'online': 'yes'},
+    {'cpu': '1', 'node': '1', 'socket': '1', 'core': '1', 'online': 'yes'},
+    {'cpu': '2', 'node': '0', 'socket': '0', 'core': '0', 'online': 'yes'},
+    {'cpu': '3', 'node': '-', 'socket': '-', 'core': '-', 'online': 'no'}]}
+PARSABLE = """\
+# The following is the parsable format, which can be fed to other
+# programs. Each different item in every column has an unique ID
+# starting usually from zero.
+# CPU,Node,Socket,Core,Online
+0,0,0,0,Y
+1,1,1,1,Y
+2,0,0,0,Y
+3,,,,N
+"""
+#: What a release before has without options: other columns, caches.
+PARSABLE_DEFAULT = """\
+# CPU,Core,Socket,Node,,L1d,L1i,L2,L3
+0,0,0,0,,0,0,0,0
+1,1,1,1,,1,1,1,0
+2,0,0,0,,0,0,0,0
+"""
+SUMMARY = {'lscpu': [
+    {'field': 'Architecture:', 'data': 'x86_64', 'children': [
+        {'field': 'Address sizes:', 'data': '46 bits physical'}]},
+    {'field': 'CPU(s):', 'data': '3', 'children': [
+        {'field': 'On-line CPU(s) list:', 'data': '0,1'},
+        {'field': 'Off-line CPU(s) list:', 'data': '2'}]},
+    {'field': 'Vendor ID:', 'data': 'GenuineIntel', 'children': [
+        {'field': 'Thread(s) per core:', 'data': '1'},
+        {'field': 'Flags:', 'data': 'fpu vme pse pdpe1gb'}]},
+    {'field': 'NUMA:', 'data': None, 'children': [
+        {'field': 'NUMA node0 CPU(s):', 'data': '0'},
+        {'field': 'NUMA node1 CPU(s):', 'data': '1'}]}]}
+IRONIC = {
+    'inventory': {'cpu': {
+        'model_name': 'Intel(R) Xeon(R) CPU E5-2680 v4 @ 2.40GHz',
+        'flags': ['fpu', 'pse', 'vmx']}},
+    'numa_topology': {
+        'ram': [{'numa_node': 0, 'size_kb': 99289532},
+                {'numa_node': 1, 'size_kb': 100663296}],
+        # The number of a core is that within its socket.
+        'cpus': [{'cpu': 0, 'numa_node': 0, 'thread_siblings': [2, 0]},
+                 {'cpu': 0, 'numa_node': 1, 'thread_siblings': [1, 3]}],
+        'nics': [{'name': 'p2p1', 'numa_node': 0},
+                 {'name': 'p2p2', 'numa_node': 1},
+                 {'name': 'em1', 'numa_node': -1}]}}
+ANSIBLE = {'ansible_facts': {
+    'ansible_memtotal_mb': 257401, 'ansible_processor': [
+        '0', 'AuthenticAMD', 'AMD EPYC 7302P 16-Core Processor'],
+    'ansible_interfaces': ['lo', 'ens1f0', 'br-ex'],
+    'ansible_lo': {'device': 'lo', 'type': 'loopback'},
+    'ansible_br_ex': {'device': 'br-ex', 'type': 'bridge'},
+    'ansible_ens1f0': {'device': 'ens1f0', 'pciid': '0000:3b:00.0'}},
+    'changed': False}
+
+
+class ReadTestCase(base.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.folder = self.useFixture(fixtures.TempDir()).path
+
+    def path(self, content, name='facts'):
+        path = os.path.join(self.folder, name)
+        with open(path, 'w', encoding='utf-8') as file:
+            file.write(content if isinstance(content, str)
+                       else json.dumps(content))
+        return path
+
+    def refused(self, *contents, **kwargs):
+        return str(self.assertRaises(
+            values.MachineError, read.machine, [
+                self.path(content, f'f{number}')
+                for number, content in enumerate(contents)], **kwargs))
+
+
+class LscpuTest(ReadTestCase):
+
+    def cores(self, machine):
+        return {node.number: [core.cpus for core in node.cores]
+                for node in machine.nodes}
+
+    def test_lists(self):
+        for content, offline in ((LIST, {3}), (OLD_LIST, {3}),
+                                 (PARSABLE, {3}), (PARSABLE_DEFAULT, set())):
+            found = read.machine([self.path(content)], memory=[1024, 2048])
+            self.assertEqual({0: [(0, 2)], 1: [(1,)]}, self.cores(found))
+            self.assertEqual(offline, found.offline)
+            self.assertEqual({0: 1, 1: 1}, found.sockets())
+            self.assertEqual([1024, 2048],
+                             [node.memory for node in found.nodes])
+            self.assertIsNone(found.page_sizes)
+
+    def test_no_memory(self):
+        self.assertIn('add --node-memory', self.refused(LIST))
+        self.assertIn('memory of 1 NUMA nodes is given, but it has 2',
+                      self.refused(LIST, memory=[1024]))
+
+    def test_cores_of_sockets_with_the_same_number(self):
+        """Some releases number the cores of each socket from 0 on."""
+        rows = [dict(row, core=0) for row in LIST['cpus'][:3]]
+        found = read.machine([self.path({'cpus': rows})], memory=[1, 1])
+        self.assertEqual({0: [(0, 2)], 1: [(1,)]}, self.cores(found))
+
+    def test_summary(self):
+        found = read.machine([self.path(SUMMARY)], memory=[1024, 1024])
+        self.assertEqual({0: [(0,)], 1: [(1,)]}, self.cores(found))
+        self.assertEqual(({2}, 'intel', {2048, 1048576}), (
+            found.offline, found.vendor, found.page_sizes))
+
+    def test_flat_summary(self):
+        """As from util-linux 2.38; and without siblings it is not enough."""
+        content = {'lscpu': [
+            {'field': 'On-line CPU(s) list:', 'data': '0,1'},
+            {'field': 'Vendor ID:', 'data': 'AuthenticAMD'},
+            {'field': 'Thread(s) per core:', 'data': '1'},
+            {'field': 'Flags:', 'data': 'pse'},
+            {'field': 'NUMA node0 CPU(s):', 'data': '0,1'}]}
+        found = read.machine([self.path(content)], memory=[1024])
+        self.assertEqual({0: [(0,), (1,)]}, self.cores(found))
+        self.assertEqual(({2048}, 'amd'), (found.page_sizes, found.vendor))
+        content['lscpu'][2]['data'] = '2'
+        self.assertIn('sibling threads of the CPUs are not known; give what '
+                      f'"{facts.LSCPU}"', self.refused(content))
+
+    def test_together(self):
+        found = read.machine([self.path(SUMMARY, 'summary'),
+                              self.path(LIST, 'list')], memory=[1, 1])
+        # The first that knows something counts.
+        self.assertEqual({0: [(0,)], 1: [(1,)]}, self.cores(found))
+        found = read.machine([self.path(LIST, 'list'),
+                              self.path(SUMMARY, 'summary')], memory=[1, 1])
+        self.assertEqual({0: [(0, 2)], 1: [(1,)]}, self.cores(found))
+        self.assertEqual('intel', found.vendor)
+
+    def test_wrong(self):
+        for content, told in (
+            ({'cpus': []}, 'there is no CPU'),
+            ({'cpus': [1]}, '"cpus" is no list of CPUs'),
+            ({'cpus': [{'cpu': 0, 'node': 0}]}, 'CPU and CORE are needed'),
+            *(({'cpus': [{'cpu': cpu, 'core': cpu, 'socket': cpu % sockets}
+                         for cpu in (0, 1)]}, 'the column NODE is needed')
+              for sockets in (1, 2)),
+            ({'cpus': [{'cpu': 'x', 'core': 0, 'node': 0}]},
+             "'x' is no number"),
+            ({'cpus': [{'cpu': None, 'core': 0, 'node': 0}]},
+             'None is no CPU'),
+            ({'cpus': [{'cpu': -1, 'core': 0, 'node': 0}]},
+             'CPU -1 is out of range'),
+            ({'cpus': [{'cpu': 1, 'core': 0, 'node': 0}] * 2},
+             'CPU 1 is there twice'),
+            ('# CPU,Core,Socket\n0,0\n', "'0,0' has not the columns"),
+            ({'lscpu': [{'field': 'Thread(s) per core:', 'data': '1'},
+                        {'field': 'On-line CPU(s) list:', 'data': 'a'}]},
+             "'a' is no list of CPUs"),
+            ({'lscpu': [{'field': f'NUMA node{"9" * 5000} CPU(s):',
+                         'data': '0'}]}, 'it has 0'),
+        ):
+            self.assertIn(told, self.refused(content, memory=[1]))
+
+    def test_core_on_two_nodes(self):
+        rows = [{'cpu': cpu, 'core': 0, 'node': cpu} for cpu in (0, 1)]
+        self.assertIn('the sibling threads 0, 1 are on several NUMA nodes',
+                      self.refused({'cpus': rows}, memory=[1, 1]))
+
+
+class IronicTest(ReadTestCase):
+
+    def test_data(self):
+        """Of introspection, and of the inventory of newer releases."""
+        newer = {'inventory': IRONIC['inventory'], 'plugin_data': {
+            'numa_topology': IRONIC['numa_topology'], 'valid_macs': []}}
+        for content in (IRONIC, newer, {'data': IRONIC}):
+            found = read.machine([self.path(content)])
+            self.assertEqual([[(0, 2)], [(1, 3)]], [
+                [core.cpus for core in node.cores] for node in found.nodes])
+            self.assertEqual([96962, 98304],
+                             [node.memory for node in found.nodes])
+            # The kernel does not know where the first is.
+            self.assertEqual((values.NIC(name='em1'),
+                              values.NIC(name='p2p1', node=0),
+                              values.NIC(name='p2p2', node=1)), found.nics)
+            self.assertEqual({0: 1, 1: 1}, found.sockets())
+        found = read.machine([self.path(newer)])
+        self.assertEqual(('intel', {2048}), (found.vendor, found.page_sizes))
+
+    def test_wrong(self):
+        topology = IRONIC['numa_topology']
+        for content, told in (
+            ({'inventory': {}}, 'collector numa-topology'),
+            ({'numa_topology': 1}, 'numa_topology is malformed'),
+            ({'numa_topology': {**topology, 'ram': {}}}, 'is malformed'),
+            ({'numa_topology': {**topology, 'ram': [{'numa_node': 0}]}},
+             'an entry without size_kb'),
+            ({'numa_topology': {**topology, 'ram': [
+                {'numa_node': 0, 'size_kb': -1}]}}, 'cannot have -1 MiB'),
+            ({'numa_topology': {**topology, 'cpus': [{'numa_node': 0}]}},
+             'a core without thread_siblings'),
+            ({'numa_topology': {**topology, 'cpus': [
+                {'numa_node': 0, 'thread_siblings': [True]}]}},
+             'a core without thread_siblings'),
+            ({'numa_topology': {**topology, 'cpus': [
+                {'numa_node': 0, 'thread_siblings': list(range(65))}]}},
+             'cannot have 65 sibling threads'),
+            ({'numa_topology': {**topology, 'cpus': [
+                {'numa_node': 1024, 'thread_siblings': [0]}]}},
+             'NUMA node 1024 is out of range'),
+            ({'numa_topology': {**topology, 'cpus': []}},
+             'sibling threads of the CPUs are not known'),
+        ):
+            self.assertIn(told, self.refused(content))
+
+
+class AnsibleTest(ReadTestCase):
+
+    def test_facts_alone(self):
+        """They lack what matters, and it is said."""
+        self.assertIn('NUMA nodes and sibling threads of the CPUs are not '
+                      'known', self.refused(ANSIBLE))
+
+    def test_with_lscpu(self):
+        for content in (
+            ANSIBLE, f'compute-1 | SUCCESS => {json.dumps(ANSIBLE)}',
+            ANSIBLE['ansible_facts'], {'ansible_facts': {
+                name.removeprefix('ansible_'): value for name, value
+                in ANSIBLE['ansible_facts'].items()}},
+        ):
+            found = read.machine([self.path(LIST, 'list'),
+                                  self.path(content)])
+            self.assertEqual([128700, 128700],
+                             [node.memory for node in found.nodes])
+            self.assertTrue(found.even_memory)
+            self.assertEqual('amd', found.vendor)
+            self.assertEqual((values.NIC(
+                name='ens1f0', address='0000:3b:00.0'),), found.nics)
+
+    def test_wrong(self):
+        self.assertIn("ansible_memtotal_mb is 'much', not a number",
+                      self.refused({'ansible_memtotal_mb': 'much'}))
+        self.assertIn('it cannot have -1 MiB', self.refused(
+            LIST, {'ansible_memtotal_mb': -1}))
+
+
+class FileTest(ReadTestCase):
+
+    def test_unknown(self):
+        for content, told in (
+            ('', 'is neither JSON nor what'), ('{"cpus": [', 'is neither'),
+            ('[]', 'is not of lscpu, of Ansible'), ({}, 'is not of lscpu'),
+            ('#\n', 'is neither JSON'), ('null', 'is not of lscpu'),
+            ('[' * 100000, 'is neither JSON'),
+        ):
+            text = self.refused(content)
+            self.assertIn(told, text)
+            self.assertIn(f'{self.folder}/f0: ', text)
+
+    def test_unreadable(self):
+        self.assertIn('No such file', str(self.assertRaises(
+            values.MachineError, read.load, f'{self.folder}/none')))
+        self.assertIn('by --sys', str(self.assertRaises(
+            values.MachineError, read.load, self.folder)))
+        path = os.path.join(self.folder, 'raw')
+        with open(path, 'wb') as file:
+            file.write(b'\xff\xfe')
+        self.assertIn('is no text', str(self.assertRaises(
+            values.MachineError, read.load, path)))
+
+    def test_files_before_sys(self):
+        root = os.path.join(self.folder, 'sys')
+        trees.machine(root, {0: (4096, [(0, 1)]), 1: (4096, [(2, 3)])},
+                      nics=[('0000:3b:00.0', ['net/ens1f0'], 1)])
+        found = read.machine([self.path(ANSIBLE)], root)
+        # Ansible knows the NIC, but not where it is.
+        self.assertEqual(1, found.nics[0].node)
+        self.assertEqual([4096, 4096],
+                         [node.memory for node in found.nodes])
+        found = read.machine([], root, [1, 2])
+        self.assertEqual([1, 2], [node.memory for node in found.nodes])
+
+    @hypothesis.settings(max_examples=80, deadline=None)
+    @hypothesis.given(st.data())
+    def test_cut_off_and_edited(self, data):
+        """One error, or a sound machine, whatever has become of a file."""
+        content = data.draw(st.sampled_from((
+            LIST, SUMMARY, IRONIC, ANSIBLE, OLD_LIST, PARSABLE)))
+        text = content if isinstance(content, str) else json.dumps(content)
+        start = data.draw(st.integers(0, len(text)))
+        end = data.draw(st.integers(start, min(len(text), start + 8)))
+        text = text[:start] + data.draw(st.sampled_from((
+            '', '-1', 'null', '[]', '{}', '"x"', '9' * 30, '1.5', 'true',
+            ','))) + (text[end:] if data.draw(st.booleans()) else '')
+        try:
+            found = read.machine([self.path(text)], memory=None)
+        except values.MachineError as exc:
+            self.assertNotIn('\n', str(exc))
+            return
+        cpus = [cpu for node in found.nodes for core in node.cores
+                for cpu in core.cpus]
+        self.assertEqual(len(cpus), len(set(cpus)))

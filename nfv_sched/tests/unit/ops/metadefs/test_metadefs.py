@@ -1,0 +1,270 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Metadata definitions: that they are of what Nova and the filters know."""
+
+import inspect
+import json
+import math
+import pathlib
+import re
+
+import fixtures
+from nova.api.validation.extra_specs import validators
+from nova import exception
+from nova import objects
+
+import nfv_sched
+from nfv_sched import conf
+from nfv_sched import extra_specs
+from nfv_sched.network import limits
+from nfv_sched.ops.metadefs import metadefs
+from nfv_sched.tests import base
+from nfv_sched import validators as nfv_validators
+from nfv_sched.weights import all_weighers
+
+_ROOT = pathlib.Path(nfv_sched.__file__).parents[1]
+_COMMITTED = _ROOT / 'etc' / 'nfv_sched' / 'metadefs'
+
+
+def accepts(key, value):
+    """Whether the Nova API takes this value of an extra spec."""
+    try:
+        validators.validate(key, str(value))
+    except exception.ValidationError:
+        return False
+    return True
+
+
+class TestFiles(base.TestCase):
+
+    def test_committed(self):
+        """Save them again if this fails: nfv-sched metadefs save."""
+        self.assertEqual(
+            {each.file: each.text() for each in metadefs.namespaces()},
+            {path.name: path.read_text()
+             for path in _COMMITTED.iterdir()})
+
+    def test_lengths(self):
+        """What Glance's database and API take."""
+        for namespace in metadefs.namespaces():
+            self.assertLessEqual(len(namespace.name), 80)
+            self.assertLessEqual(len(namespace.title), 80)
+            self.assertLessEqual(len(namespace.description), 500)
+            for name in namespace.properties:
+                self.assertLessEqual(len(name), 80)
+
+    def test_plain(self):
+        """Horizon shows texts as they are."""
+        for namespace in metadefs.namespaces():
+            for name, schema in namespace.properties.items():
+                for text in schema['title'], schema['description']:
+                    self.assertEqual([], re.findall(
+                        r'[`{}\n]|\*\*|  |^ | $|:doc:', text), name)
+                self.assertTrue(schema['description'].endswith('.'), name)
+
+    def test_titles_are_unique(self):
+        for namespace in metadefs.namespaces():
+            titles = [schema['title']
+                      for schema in namespace.properties.values()]
+            self.assertEqual(len(titles), len(set(titles)))
+
+    def test_resource_types(self):
+        self.assertEqual(
+            {'nfv-placement.json': [('OS::Nova::Flavor', 'nfv:')],
+             'nfv-guest.json': [('OS::Nova::Flavor', 'hw:'),
+                                ('OS::Glance::Image', 'hw_')],
+             'nfv-guest-flavor.json': [('OS::Nova::Flavor', 'hw:')],
+             'nfv-aggregate.json': [('OS::Nova::Aggregate', None)]},
+            {path.name: [
+                (each['name'], each.get('prefix')) for each in json.loads(
+                    path.read_text())['resource_type_associations']]
+             for path in _COMMITTED.iterdir()})
+
+
+class TestFlavors(base.TestCase):
+    """Through Nova's own registry of validators."""
+
+    def setUp(self):
+        super().setUp()
+        self.keys = {
+            association.prefix + name: schema
+            for namespace in metadefs.namespaces({'place': ['osd']})
+            for association in namespace.associations
+            if association.resource == metadefs.FLAVOR
+            for name, schema in namespace.properties.items()}
+
+    def test_every_key_of_ours(self):
+        """None is missing, and none is there that Nova would refuse."""
+        all_ends = {'': [''], 'N': ['0', '1', '2', '3'],
+                    'PLACE': ['vswitch', 'osd']}
+        for known in extra_specs.keys():
+            dot = known.find('.') + 1
+            key, ends = known, all_ends['']
+            if dot:
+                key, ends = known[:dot], all_ends[known[dot:]]
+            found = [name for name in self.keys if name.startswith(key)]
+            self.assertEqual([key + end for end in ends], found)
+        self.assertEqual([], [
+            key for key in self.keys if not key.startswith(
+                (extra_specs.NAMESPACE, 'hw:'))])
+
+    def test_another_parameter(self):
+        """Its examples are those that its validator names, and more."""
+        self.useFixture(fixtures.MockPatchObject(
+            nfv_validators, 'register', lambda: [
+                nfv_validators.ExtraSpecValidator(
+                    name='nfv:rack.{row}', description='In the row {row}.',
+                    parameters=[{
+                        'name': 'row', 'pattern': '[a-z]',
+                        'examples': {'a': 'first row', 'b': 'second row'}}],
+                    value={'type': str})]))
+        found, = [each for each in metadefs.namespaces(
+            {'row': ['b', 'c'], 'place': ['osd']})
+            if each.file == 'nfv-placement.json']
+        self.assertEqual(
+            {'rack.a': ('Rack, first row', 'In the row a.'),
+             'rack.b': ('Rack, second row', 'In the row b.'),
+             'rack.c': ('Rack, c', 'In the row c.')},
+            {name: (schema['title'], schema['description'])
+             for name, schema in found.properties.items()})
+
+    def test_nova_keys(self):
+        for key in ('hw:numa_nodes', 'hw:cpu_policy', 'hw:cpu_dedicated_mask',
+                    'hw:pci_numa_affinity_policy', 'hw:cpu_realtime',
+                    'hw:emulator_threads_policy', 'hw:cpu_realtime_mask',
+                    'hw:locked_memory', 'hw:numa_cpus.3', 'hw:numa_mem.0'):
+            self.assertIn(key, self.keys)
+        self.assertIn('mixed', self.keys['hw:cpu_policy']['enum'])
+
+    def test_values(self):
+        """What is offered Nova accepts, and nothing beyond it."""
+        for key, schema in self.keys.items():
+            if 'enum' in schema:
+                self.assertEqual('string', schema['type'], key)
+                good, bad = schema['enum'], ['nonsense', '']
+            elif schema['type'] == 'integer':
+                good = [schema['minimum'], schema.get('maximum', 99)]
+                bad = [schema['minimum'] - 1, 'x']
+                if 'maximum' in schema:
+                    bad.append(schema['maximum'] + 1)
+            else:
+                good, bad = ['0', '0-3,8', '^0'], ['x', '', '^']
+                for value in good + bad:
+                    self.assertEqual(
+                        value in good,
+                        bool(re.search(schema['pattern'], value)))
+            for value in good:
+                self.assertTrue(accepts(key, value), (key, value))
+            for value in bad:
+                self.assertFalse(accepts(key, value), (key, value))
+
+    def test_all_values(self):
+        """Nothing that Nova accepts is left out."""
+        for key, schema in self.keys.items():
+            validator = validators.VALIDATORS.get(key)
+            if validator is not None and 'enum' in validator.value:
+                self.assertEqual(validator.value['enum'], schema['enum'])
+
+    def test_descriptions(self):
+        """They are those of the validators, without markup."""
+        for validator in nfv_validators.register():
+            schema = self.keys.get(validator.name)
+            if schema is not None:
+                self.assertEqual(validator.description.replace('`', ''),
+                                 schema['description'])
+        self.assertIn('label nfv_osd.',
+                      self.keys['nfv:numa_anti_affinity.osd']['description'])
+
+
+class TestImages(base.TestCase):
+
+    def test_properties(self):
+        """Those that Nova reads, and no others."""
+        known = objects.ImageMetaProps.fields
+        for namespace in metadefs.namespaces():
+            for name in namespace.properties:
+                image_property = 'hw_' + name.partition('.')[0]
+                of_images = any(
+                    association == (metadefs.IMAGE, 'hw_')
+                    for association in namespace.associations)
+                self.assertEqual(of_images, image_property in known, name)
+
+
+class TestAggregates(base.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.metadata, = [
+            namespace.properties for namespace in metadefs.namespaces()
+            if namespace.associations == ((metadefs.AGGREGATE, ''),)]
+
+    def test_all(self):
+        """What the code looks up in aggregates."""
+        self.assertEqual(
+            {*inspect.signature(limits.Limits).parameters,
+             'shared_vcpus_per_core',
+             *(weigher.multiplier for weigher in all_weighers())},
+            set(self.metadata))
+
+    def test_several_aggregates(self):
+        for name, schema in self.metadata.items():
+            text = schema['description']
+            if 'weight_multiplier' in name:
+                self.assertNotIn('several', text)
+            elif name == 'vswitch_physical_ports':
+                self.assertIn('Of several aggregates the highest', text)
+            else:
+                self.assertIn('Of several aggregates the lowest', text)
+
+    def test_defaults(self):
+        (_group, options), = conf.list_opts()
+        for option in options:
+            if option.dest in self.metadata:
+                schema = self.metadata[option.dest]
+                self.assertIn(f'nova.conf: {option.default:g}.',
+                              schema['description'])
+                self.assertNotIn('Related', schema['description'])
+                self.assertTrue(math.isfinite(option.default))
+
+    def test_types(self):
+        self.assertEqual(
+            {'type': 'integer', 'minimum': 0},
+            {name: self.metadata['vswitch_physical_ports'][name]
+             for name in ('type', 'minimum')})
+        self.assertEqual(
+            'integer', self.metadata['vswitch_ports_per_node']['type'])
+        # 0 or less means no limit.
+        self.assertNotIn('minimum', self.metadata['vswitch_ports_per_node'])
+        self.assertEqual(
+            'number', self.metadata['router_weight_multiplier']['type'])
+
+
+class TestDocumentation(base.TestCase):
+    """What people read of the keys, and what the API checks."""
+
+    def check(self, path, row):
+        """Compare a table of keys and values with the validators."""
+        wanted = {}
+        for validator in nfv_validators.register():
+            if validator.name.startswith(extra_specs.NAMESPACE):
+                name = validator.name.replace('{id}', '{n}')
+                wanted[name] = list(validator.value.get('enum', ()))
+        self.assertEqual(wanted, {
+            key: re.findall(r'`+(\w+)`+', values) for key, values in
+            re.findall(row, (_ROOT / path).read_text(), re.MULTILINE)})
+
+    def test_extra_specs(self):
+        self.check('doc/source/user/extra-specs.rst',
+                   r'^   \* - ``(nfv:[^`]+)``\n     - (.*)$')
+
+    def test_readme(self):
+        self.check('README.md', r'^\| `(nfv:[^`=]+)` \| ([^|]*) \|')

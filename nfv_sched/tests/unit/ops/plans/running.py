@@ -1,0 +1,95 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Clouds with servers where they are wanted, by the simulator."""
+
+import textwrap
+
+from nfv_sched.ops.plans import movable
+from nfv_sched.ops.plans import refusals
+from nfv_sched.ops.simulator import record
+from nfv_sched.ops.snapshot import snapshot
+from nfv_sched.tests.unit.ops.simulator import base
+
+#: Three hosts, each with four CPUs for pinned guests on each of two NUMA
+#: nodes; the switch is on node 0.
+HEAD = """\
+options:
+  filter_scheduler:
+    enabled_filters: >-
+      ComputeFilter,ServerGroupAntiAffinityFilter,ServerGroupAffinityFilter,
+      SameHostFilter,DifferentHostFilter,PciPassthroughFilter,NFVTopologyFilter,
+      VSwitchNUMAAffinityFilter
+hosts:
+  - {name: one, cores: 4, memory: 8 GiB, <<: &all {
+     platform_cores: 0, vswitch_cores: 0, shared_cores_per_node: 0,
+     pci_devices: [{type: VF, node: 0, count: 1}]}}
+  - {name: two, cores: 4, memory: 8 GiB, <<: *all}
+  - {name: three, cores: 4, memory: 8 GiB, <<: *all}
+pci_aliases:
+  nic: {type: VF}
+server_groups:
+  apart: {policy: anti-affinity}
+  together: {policy: affinity}
+  soft: {policy: soft-anti-affinity}
+flavors:
+  p1:
+    <<: &p {memory: 256 MiB, extra_specs: {hw:cpu_policy: dedicated}}
+    vcpus: 1
+  p2: {<<: *p, vcpus: 2}
+  p3: {<<: *p, vcpus: 3}
+  p4: {<<: *p, vcpus: 4}
+  fat3: {<<: *p, vcpus: 3, memory: 512 MiB}
+  vf:
+    vcpus: 1
+    memory: 256 MiB
+    extra_specs: {hw:cpu_policy: dedicated, pci_passthrough:alias: 'nic:1'}
+  strict:
+    vcpus: 2
+    memory: 256 MiB
+    extra_specs:
+      hw:cpu_policy: dedicated
+      nfv:vswitch_numa_affinity: strict
+  prefer:
+    vcpus: 2
+    memory: 256 MiB
+    extra_specs:
+      hw:cpu_policy: dedicated
+      nfv:vswitch_numa_affinity: prefer
+"""
+
+
+def causes(guest) -> movable.Obstacle | dict[refusals.LackKind, int]:
+    """Why a guest stays: an obstacle, or kinds with numbers of hosts."""
+    return guest.reason or {
+        each.kind: each.hosts for each in guest.lacking}
+
+
+class RunningTestCase(base.SimulatorTestCase):
+
+    def running(self, *servers: str, steps: str = '',
+                head: str = HEAD) -> snapshot.Cloud:
+        """A cloud in which servers run.
+
+        :param servers: ``name flavor host``, each, and the server group
+        :param steps: more steps
+        :param head: all but the steps
+        """
+        lines = []
+        for text in servers:
+            name, flavor, host, *groups = text.split()
+            group = f', group: {groups[0]}' if groups else ''
+            lines.append(f'- {{boot: {name}, flavor: {flavor}, '
+                         f'host: {host}{group}, expect: {{placed: 1}}}}')
+        text = '\n'.join(lines) + '\n' + textwrap.dedent(steps)
+        with self.simulation(self.cloud(text, head)) as simulation:
+            self.assertEqual([], simulation.run().failures)
+            return record.cloud(simulation.state)

@@ -1,0 +1,119 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Servers that Nova moves, and those that stay."""
+
+import dataclasses
+
+from nfv_sched.ops.plans import movable
+from nfv_sched.ops.snapshot import snapshot
+from nfv_sched.tests import base
+from nfv_sched.tests import snapshots
+
+Kind = movable.ObstacleKind
+
+
+def server(specs=None, **fields):
+    return snapshots.server(
+        pins={0: [0]}, flavor=snapshots.flavor(**(specs or {})), **fields)
+
+
+class MovableTest(base.TestCase):
+
+    def assertStays(self, found, live, cold=None, evacuate=None, host=None,
+                    name=''):
+        """Assert why a server cannot be moved.
+
+        :param name: what the obstacles name
+        """
+        self.assertEqual(
+            [kind and (kind, name) for kind in (live, cold, evacuate)],
+            [movable.why_not(kind, found, host or snapshots.host())
+             for kind in movable.MoveKind])
+
+    def test_texts(self):
+        """Clauses to be read after the name of the server."""
+        self.assertEqual(
+            ['its host is not known',
+             'the compute service on x{} is down: evacuate it',
+             'Nova is busy with it (x{})', 'it is x{}',
+             'it has an accelerator of Cyborg', 'it has a share of Manila',
+             'its disk is a local volume of LVM',
+             'only its owner can read the secret of its TPM',
+             'Nova evacuates no server with a TPM',
+             'its memory is encrypted',
+             'it has PCI devices of an alias that is not live_migratable',
+             'as --avoid says', 'x{}', 'live to x{}'],
+            [str(movable.Obstacle(kind, 'x{}')) for kind in Kind])
+
+    def test_moves(self):
+        self.assertStays(server(), None)
+
+    def test_states(self):
+        for state, *kinds in (
+                ('stopped', Kind.STATE), ('paused', None, *[Kind.STATE] * 2),
+                ('resized', *[Kind.STATE] * 3), ('error', *[Kind.STATE] * 2)):
+            self.assertStays(server(state=state), *kinds, name=state)
+
+    def test_busy(self):
+        self.assertStays(server(task='rebooting'),
+                         *[Kind.BUSY] * 2, name='rebooting')
+
+    def test_host_down(self):
+        self.assertStays(server(), *[Kind.SERVICE_DOWN] * 2,
+                         host=snapshots.host(up=False), name='compute-1')
+
+    def test_host_unknown(self):
+        self.assertEqual((Kind.HOST_UNKNOWN, ''),
+                         movable.why_not(movable.COLD, server(), None))
+
+    def test_shares(self):
+        found = server(shares=True)
+        share = movable.Obstacle(Kind.SHARE)
+        self.assertStays(found, *[Kind.SHARE] * 3)
+        for nova, expected in (('34.0.0', None), ('33.0.1', share)):
+            self.assertEqual(expected, movable.why_not(
+                movable.COLD, found, snapshots.host(), nova))
+            self.assertEqual(share, movable.why_not(
+                movable.LIVE, found, snapshots.host(), nova))
+
+    def test_tpm(self):
+        live, evacuate = Kind.TPM_SECRET, Kind.TPM
+        self.assertStays(server({'hw:tpm_version': '2.0'}), live, None,
+                         evacuate)
+        self.assertStays(server(image={'hw_tpm_version': '2.0'}), live, None,
+                         evacuate)
+        self.assertStays(
+            server({'hw:tpm_version': '2.0',
+                    'hw:tpm_secret_security': 'host'}), None, None, evacuate)
+
+    def test_memory_encryption(self):
+        self.assertStays(server({'hw:mem_encryption': 'True'}),
+                         Kind.ENCRYPTED)
+        self.assertStays(server(image={'hw_mem_encryption': 'no'}), None)
+
+    def test_local_volume(self):
+        """Nova migrates none, unless the disk is on a volume of Cinder."""
+        specs = {'aggregate_instance_extra_specs:storage': 'local_lvm'}
+        self.assertStays(
+            server(specs), *[Kind.LOCAL_DISK] * 2)
+        self.assertStays(dataclasses.replace(
+            server(specs, allocations={'rp': {'VCPU': 1}}),
+            flavor=dataclasses.replace(
+                server(specs).flavor, disk=10)), None)
+
+    def test_accelerators(self):
+        self.assertStays(server({'accel:device_profile': 'fpga'}),
+                         *[Kind.ACCELERATOR] * 2)
+        self.assertStays(
+            server(ports=(snapshot.Port(
+                id='port', vnic_type='accelerator-direct'),)),
+            *[Kind.ACCELERATOR] * 3)

@@ -1,0 +1,286 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+import argparse
+from collections.abc import Iterable
+import dataclasses
+import json
+import os
+import shlex
+import subprocess
+import sys
+from unittest import mock
+
+from cliff import commandmanager
+import fixtures
+from openstackclient import shell
+
+from nfv_sched.ops.plans import movable
+from nfv_sched.ops.plans import refusals
+from nfv_sched.ops.plans import rendering
+from nfv_sched.ops.plans import trial
+from nfv_sched.tests import base
+
+LIVE = trial.ServerMove(
+    uuid='11111111-1111-1111-1111-111111111111', name='fw 1', flavor='fw.8',
+    memory=8192, source='one', destination='two')
+
+
+def parsed(lines: Iterable[str]) -> list[tuple[str, argparse.Namespace]]:
+    """What python-openstackclient understands of lines.
+
+    :returns: of each line without comment, the version of the compute API,
+        and the arguments of the command
+    """
+    manager = commandmanager.CommandManager('openstack.cli')
+    manager.add_command_group('openstack.compute.v2')
+    found = []
+    for line in lines:
+        if not line.startswith('openstack '):
+            continue
+        words = shlex.split(line)[1:]
+        options, words = shell.OpenStackShell().parser.parse_known_args(words)
+        factory, name, rest = manager.find_command(words)
+        parser = factory(mock.Mock(), None).get_parser(name)
+        with mock.patch.object(parser, 'error', side_effect=AssertionError):
+            arguments = parser.parse_args(rest)
+        arguments.command = name
+        found.append((options.os_compute_api_version, arguments))
+    return found
+
+
+#: An openstack client, and a Nova in a file, with a server named on each line:
+#: UUID, host, status, task, and what becomes of its next move.
+CLIENT = """\
+import json, sys, time
+words = sys.argv[1:]
+with open(PATH) as file:
+    cloud = json.load(file)
+cloud['calls'].append(' '.join(words))
+uuid = words[-1]
+server = cloud['servers'].get(uuid)
+end = server and server['end']
+code = 0
+if 'show' in words:
+    if server['polls'] == 0:
+        server.update(server.pop('then', {}))
+    server['polls'] -= 1
+    print(server[words[words.index('-c') + 1]])
+elif 'migrate' in words:
+    host = words[words.index('--host') + 1]
+    live = '--live-migration' in words
+    if end == 'refused':
+        print('No valid host was found.', file=sys.stderr)
+        code = 1
+    else:
+        server['polls'] = 2
+        server['then'] = {
+            'OS-EXT-STS:task_state': None,
+            'status': ('ERROR' if end == 'error' else
+                       server['status'] if live or end == 'late'
+                       else 'VERIFY_RESIZE')}
+        if end != 'late':
+            server['then']['OS-EXT-SRV-ATTR:host'] = host
+        server['OS-EXT-STS:task_state'] = 'migrating'
+        if live:
+            server['status'] = 'MIGRATING'
+elif 'confirm' in words:
+    server['polls'] = 2
+    server['then'] = {'status': 'ERROR' if end == 'confirm' else 'SHUTOFF'}
+with open(PATH, 'w') as file:
+    json.dump(cloud, file)
+sys.exit(code)
+"""
+
+
+class ScriptTest(base.TestCase):
+    """The script in a shell, with a client that behaves like the real one.
+
+    That is: what it is told to migrate is not over when it ends.
+    """
+
+    def run_script(self, moves, **ends):
+        """Run the script of moves.
+
+        :param ends: UUID of a server -> what becomes of its move
+        :returns: exit code, hosts of the servers, and the commands
+        """
+        directory = self.useFixture(fixtures.TempDir()).path
+        path = os.path.join(directory, 'cloud.json')
+        with open(path, 'w') as file:
+            json.dump({'calls': [], 'servers': {
+                move.uuid: {
+                    'OS-EXT-SRV-ATTR:host': move.source, 'polls': -1,
+                    'status': 'PAUSED' if move.paused else 'ACTIVE',
+                    'OS-EXT-STS:task_state': None,
+                    'end': ends.get(move.uuid)}
+                for move in moves}}, file)
+        head = f'#!{sys.executable}\nPATH = {path!r}\n'
+        for name, text in (('openstack', head + CLIENT),
+                           ('sleep', '#!/bin/sh\n')):
+            with open(os.path.join(directory, name), 'w') as file:
+                file.write(text)
+            os.chmod(file.name, 0o700)
+        done = subprocess.run(
+            ['sh'], input='\n'.join(rendering.commands(moves, (
+                rendering.disable('one', 'broken'),))), text=True,
+            capture_output=True, timeout=60,
+            env={'PATH': f'{directory}:{os.environ["PATH"]}'})
+        with open(path) as file:
+            cloud = json.load(file)
+        self.errors = done.stderr
+        return done.returncode, {
+            uuid: (server['OS-EXT-SRV-ATTR:host'], server['status'])
+            for uuid, server in cloud['servers'].items()}, [
+                call for call in cloud['calls'] if 'server show' not in call]
+
+    def moves(self, *kinds):
+        return [dataclasses.replace(
+            LIVE, uuid=f'u{number}', kind=kind.removeprefix('paused '),
+            paused=kind.startswith('paused'))
+            for number, kind in enumerate(kinds)]
+
+    def test_all_moves(self):
+        code, servers, calls = self.run_script(self.moves(
+            'live', 'cold', 'paused live'))
+        self.assertEqual((0, ''), (code, self.errors))
+        self.assertEqual({
+            'u0': ('two', 'ACTIVE'), 'u1': ('two', 'SHUTOFF'),
+            'u2': ('two', 'PAUSED')}, servers)
+        self.assertEqual(5, len(calls))
+
+    def test_failures(self):
+        """Nothing is begun after one, whenever it fails."""
+        for kind, end, count in (
+                ('live', 'refused', 2), ('live', 'late', 2),
+                ('paused live', 'late', 2), ('live', 'error', 2),
+                ('cold', 'refused', 2), ('cold', 'late', 2),
+                ('cold', 'error', 2), ('cold', 'confirm', 3)):
+            code, servers, calls = self.run_script(
+                self.moves(kind, 'live'), u0=end)
+            self.assertEqual((1, count), (code, len(calls)), (kind, end))
+            self.assertEqual(('one', 'ACTIVE'), servers['u1'])
+            if end != 'refused':
+                self.assertIn('stopped: server u0 is', self.errors)
+
+
+class CommandsTest(base.TestCase):
+
+    def test_live(self):
+        (version, args), = parsed(rendering.commands([LIVE]))
+        self.assertEqual(
+            ('2.30', 'server migrate', True, 'two', LIVE.uuid),
+            (version, args.command, args.live_migration, args.host,
+             args.server))
+
+    def test_cold(self):
+        move = trial.move_of(mock.Mock(
+            uuid='u', flavor=mock.Mock(memory=1)), 'one', 'two',
+            movable.COLD)
+        (version, args), (_version, confirm) = parsed(rendering.commands([move]))
+        self.assertEqual(
+            ('2.56', 'server migrate', False, 'two'),
+            (version, args.command, args.live_migration, args.host))
+        self.assertEqual(('server migration confirm', 'u'),
+                         (confirm.command, confirm.server))
+
+    def test_room_that_was_left(self):
+        """Nova gives it back a moment after a move has ended."""
+        def moves(*hosts):
+            return [trial.ServerMove(uuid=source, name=source, flavor='f', memory=1,
+                                     source=source, destination=destination)
+                    for source, destination in hosts]
+
+        for hosts, pauses in (
+                ((('one', 'two'), ('three', 'two')), []),
+                ((('one', 'two'), ('two', 'three')), []),
+                ((('one', 'two'), ('three', 'one')), [1]),
+                ((('one', 'two'), ('three', 'four'), ('four', 'one'),
+                  ('five', 'one'), ('six', 'four')), [2, 4])):
+            lines = list(rendering.commands(moves(*hosts)))
+            begun = 0
+            before = []
+            for line in lines:
+                begun += line.startswith('openstack ')
+                if line == 'sleep 5':
+                    before.append(begun)
+            self.assertEqual(pauses, before, lines)
+            self.assertEqual(len(hosts), len(parsed(lines)))
+
+    def test_servers_that_belong_together(self):
+        """Nova does not know at once where live migrations have ended."""
+        def move(name, *related, kind='live'):
+            return trial.ServerMove(
+                uuid=name, name=name, flavor='f', memory=1, kind=kind,
+                source='one', destination='two', related=related)
+
+        for moves, pauses in (
+                ((move('a'), move('b', 'c')), []),
+                ((move('a', 'b'), move('b', 'a')), [1]),
+                ((move('a'), move('b'), move('c', 'x', 'a')), [2]),
+                ((move('a'), move('b', 'a'), move('c', 'a')), [1]),
+                ((move('a'), move('b', 'a'), move('c', 'b')), [1, 2]),
+                ((move('a', kind='cold'), move('b', 'a')), [])):
+            begun = 0
+            before = []
+            for line in rendering.commands(moves):
+                begun += ' --host ' in line
+                if line == 'sleep 130':
+                    before.append(begun)
+            self.assertEqual(pauses, before, moves)
+
+    def test_disable(self):
+        (_version, args), = parsed([rendering.disable('one', "it's broken")])
+        self.assertEqual(
+            ('compute service set', 'one', 'nova-compute', True,
+             "it's broken"),
+            (args.command, args.host, args.service, args.disable,
+             args.disable_reason))
+
+    def test_odd_names(self):
+        """Names end neither a comment nor a word."""
+        odd = 'a b; rm -rf $(x) `y`'
+        lines = list(rendering.commands([trial.ServerMove(
+            uuid='u', name=f'{odd}\nc', flavor='f', memory=1, source=odd,
+            destination=odd)]))
+        self.assertFalse([line for line in lines if '\n' in line])
+        (_version, args), = parsed(lines)
+        self.assertEqual(odd, args.host)
+
+
+class LackingTest(base.TestCase):
+
+    def test_text(self):
+        """Figures of several hosts are those of one that is named."""
+        policy = 'nfv:vswitch_numa_affinity=strict'
+        filters = refusals.Lack(
+            kind=refusals.LackKind.FILTERS, host='two', hosts=2,
+            names=('NFVTopologyFilter', 'VSwitchNUMAAffinityFilter'),
+            text=f'{policy}: 8 needed, 2 free')
+        placement = refusals.Lack(kind=refusals.LackKind.PLACEMENT, names=('PCPU=8',),
+                                  text='PCPU 8 needed, 6 free', host='one')
+        group = refusals.Lack(kind=refusals.LackKind.GROUP, host='four', hosts=3,
+                              names=('anti-affinity',))
+        hint = refusals.Lack(kind=refusals.LackKind.HINT, host='five',
+                             names=('same_host',))
+        self.assertEqual(
+            'no host has room: the server group (anti-affinity) on 3 hosts; '
+            f'NFVTopology, VSwitchNUMAAffinity: {policy}: 8 needed, 2 free on '
+            'two, the nearest of 2 hosts; Placement: PCPU 8 needed, 6 free on '
+            'one; other causes on 1 host',
+            rendering.lacking_text((group, filters, placement, hint)))
+        self.assertEqual('there is no other host', rendering.lacking_text(()))
+
+    def test_all_kinds(self):
+        for kind in refusals.LackKind:
+            self.assertNotEqual('', rendering.lacking_text(
+                [refusals.Lack(kind=kind, host='one')]))

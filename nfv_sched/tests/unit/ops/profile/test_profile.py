@@ -1,0 +1,389 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Profiles of generated machines are sound, and Nova takes them."""
+
+import os
+
+import fixtures
+import hypothesis
+from hypothesis import strategies as st
+from nova.virt import hardware
+
+from nfv_sched.nova import compute_conf
+from nfv_sched.ops.machine import values
+from nfv_sched.ops.profile import check
+from nfv_sched.ops.profile import choices
+from nfv_sched.ops.profile import configuration
+from nfv_sched.ops.profile import cpus
+from nfv_sched.ops.profile import profile as profiles
+from nfv_sched.ops.profile import tables
+from nfv_sched.tests import base
+from nfv_sched.tests.unit.ops.profile import machines
+
+CONF = base.CONF
+
+
+class GeneratedTest(base.TestCase):
+
+    def profile(self, data):
+        """A machine, and its profile if it is not refused."""
+        machine = data.draw(machines.machines())
+        chosen = data.draw(machines.chosen(machine))
+        try:
+            return machine, chosen, profiles.derive(machine, chosen)
+        except choices.ProfileError as exc:
+            self.assertNotIn('\n', str(exc))
+            hypothesis.reject()
+
+    @hypothesis.settings(max_examples=60, suppress_health_check=list(
+        hypothesis.HealthCheck))
+    @hypothesis.given(st.data())
+    def test_each_cpu_has_one_function(self, data):
+        machine, chosen, found = self.profile(data)
+        given = {}
+        for node in found.nodes:
+            for function, numbers in node.cpus.items():
+                for cpu in numbers:
+                    # None has two.
+                    self.assertNotIn(cpu, given)
+                    given[cpu] = function
+        self.assertEqual(machine.cpus, set(given))
+        for node in machine.nodes:
+            for core in node.cores:
+                self.assertEqual(1, len({given[cpu] for cpu in core.cpus}))
+        # Guests are nowhere else, and only where they have memory.
+        settings = found.settings
+        self.assertEqual(frozenset(), settings.shared & settings.dedicated)
+        self.assertTrue(settings.shared | settings.dedicated)
+        for cpu in settings.dedicated:
+            self.assertEqual(cpus.GUESTS, given[cpu])
+        for node in machine.nodes:
+            if not node.usable:
+                self.assertEqual(frozenset(), node.cpus & settings.dedicated)
+        self.assertEqual(
+            {cpu for cpu, function in given.items()
+             if function == cpus.SWITCH},
+            {bit for bit in range(max(given) + 1) if int(
+                configuration.ovs_options(found).get(
+                    'pmd-cpu-mask', '0'), 16) >> bit & 1})
+
+    @hypothesis.settings(max_examples=60, suppress_health_check=list(
+        hypothesis.HealthCheck))
+    @hypothesis.given(st.data())
+    def test_memory_adds_up(self, data):
+        machine, chosen, found = self.profile(data)
+        for node, own in zip(machine.nodes, found.nodes):
+            pages = sum(size * count for size, count
+                        in own.memory.pages.items()) // 1024
+            self.assertLessEqual(own.memory.kept + pages, node.memory)
+            self.assertEqual(own.memory.switch, sum(
+                size * count for size, count
+                in own.memory.reserved.items()) // 1024)
+            for size in own.memory.pages:
+                self.assertGreaterEqual(own.memory.guest_pages(size), 0)
+        self.assertEqual(
+            sum(node.memory.kept + node.memory.switch
+                for node in found.nodes), found.settings.reserved_memory)
+        self.assertEqual(found.settings.reserved_memory - sum(
+            node.memory.switch for node in found.nodes),
+            found.platform_memory)
+
+    @hypothesis.settings(max_examples=15, suppress_health_check=list(
+        hypothesis.HealthCheck))
+    @hypothesis.given(st.data())
+    def test_nova_reads_it(self, data):
+        """Its configuration is what the profile says."""
+        machine, chosen, found = self.profile(data)
+        path = os.path.join(
+            self.useFixture(fixtures.TempDir()).path, 'nova.conf')
+        with open(path, 'w', encoding='utf-8') as file:
+            file.write(configuration.nova_conf(found))
+        has = compute_conf.read([path])
+        self.assertEqual([], list(check.differences(
+            has, found.settings, chosen.vswitch_label,
+            chosen.node_label_prefix)))
+        # What Nova's own functions make of it.
+        CONF([], project='nova', default_config_files=[path])
+        self.assertEqual(found.settings.shared or None,
+                         hardware.get_cpu_shared_set())
+        self.assertEqual(found.settings.dedicated or None,
+                         hardware.get_cpu_dedicated_set())
+        pages = hardware.numa_get_reserved_huge_pages()
+        self.assertEqual(dict(found.settings.reserved_pages), {
+            (node, size): count for node, sizes in pages.items()
+            for size, count in sizes.items()})
+        self.assertEqual(found.settings.reserved_memory,
+                         CONF.reserved_host_memory_mb)
+        # Each text can be made.
+        for render in (configuration.kernel, configuration.tuned,
+                       configuration.ovs, configuration.variables,
+                       tables.text, tables.rows, tables.document):
+            self.assertTrue(render(found))
+
+
+class RefusalTest(base.TestCase):
+
+    def refused(self, of=None, **chosen):
+        return str(self.assertRaises(
+            choices.ProfileError, machines.derive, of, **chosen))
+
+    def test_no_cpu_left(self):
+        of = machines.machine(cores=2, nodes=1)
+        self.assertEqual(
+            'NUMA node 0 has 1 core left, but 2 wanted for: switch',
+            self.refused(of))
+        self.assertEqual('no CPU is left for guests',
+                         self.refused(of, switch_cores=1))
+        self.assertIn('wanted for: shared', self.refused(
+            of, switch_cores=1, shared=True))
+
+    def test_no_cpu_left_for_osds(self):
+        """All that they want is told, and what others have left."""
+        def refused(left, wanted, nodes=1, node=None, threads=2, count=1,
+                    **chosen):
+            self.assertEqual(
+                f'NUMA node {node or 0} has {left} left, but {wanted} '
+                'wanted for: ceph', self.refused(
+                    machines.machine(cores=2, nodes=nodes, threads=threads),
+                    ceph=choices.Ceph(osds={'ssd': count}, node=node),
+                    **chosen))
+
+        refused('1 core', 2, switch_cores=0)
+        refused('0 cores', 2, switch_cores=1)
+        refused('1 core', 16, switch_cores=0, count=8)
+        refused('1 core', 4, switch_cores=0, threads=1)
+        # Of these on each of two nodes, two on the first.
+        refused('1 core', 4, switch_cores=0, nodes=2, count=3)
+        refused('2 cores', 6, switch_cores=0, nodes=2, count=3, node=1)
+
+    def test_node_that_cannot_be_used(self):
+        for chosen, told in (
+            ({'switch_cores': {7: 1}}, 'the switch cannot be on NUMA node 7'),
+            ({'ceph': choices.Ceph(osds={'hdd': 1}, node=7)},
+             'the OSDs cannot be on NUMA node 7'),
+            ({'switch_nics': (choices.SwitchNIC(name='ens9'),)},
+             'there is no NIC ens9; there are: ens1f0, ens6f0, eth0'),
+            ({'switch_nics': (choices.SwitchNIC(
+                name='ens1f0', physnet='nfv_node0'),)},
+             'nfv_node0 is the name of a label'),
+        ):
+            self.assertIn(told, self.refused(**chosen))
+
+    def test_little_memory(self):
+        self.assertEqual(
+            'NUMA node 0 has 8192 MiB of memory, but 8192 MiB are kept and '
+            '1024 MiB are for the switch',
+            self.refused(machines.machine(memory=8192)))
+
+    def test_little_memory_without_osds(self):
+        for chosen in ({}, {'guest_gb': 2.0}):
+            self.assertIn('NUMA node 0 has 2048 MiB of memory', self.refused(
+                machines.machine(memory=2048), layout=choices.FLOATING,
+                network_node=True, **chosen))
+
+    def test_nothing_usable(self):
+        self.assertIn('no NUMA node has both', self.refused(
+            machines.machine(memory=0)))
+
+    def test_much_for_osds(self):
+        """Also what is kept besides counts."""
+        osds = choices.Ceph(osds={'hdd': 20})
+        machines.derive(machines.machine(memory=70 * machines.GIB), ceph=osds)
+        self.assertIn('more than 80 %', self.refused(
+            machines.machine(memory=69 * machines.GIB), ceph=osds))
+
+
+class WarningTest(base.TestCase):
+    """What the guides want, and what to do about it."""
+
+    def warned(self, of=None, **chosen):
+        found = machines.derive(of, **chosen)
+        for warning in found.warnings:
+            self.assertTrue(warning.do)
+        return machines.texts(found)
+
+    def test_fine(self):
+        self.assertEqual([], self.warned(machines.machine(
+            threads=1), switch_nics=(choices.SwitchNIC(name='ens1f0'),)))
+
+    def only(self, expected, of=None, **chosen):
+        of = of or machines.machine(threads=1)
+        warned = self.warned(of, **chosen)
+        self.assertEqual(1, len(warned), warned)
+        self.assertIn(expected, warned[0])
+
+    def test_threads(self):
+        self.only('hw:cpu_thread_policy=isolate', machines.machine())
+
+    def test_small(self):
+        self.assertEqual(
+            ['1 socket, fewer than 2',
+             'fewer than 8 cores on socket 0 (7)',
+             '16384 MiB of memory, less than 32768'],
+            self.warned(machines.machine(
+                cores=7, nodes=1, threads=1, memory=16384)))
+
+    def test_several_nodes_of_a_socket(self):
+        node = values.MachineNode(number=0, memory=65536, cores=tuple(
+            values.Core(cpus=(cpu,), socket=0) for cpu in range(8)))
+        self.assertEqual(['1 socket, fewer than 2'], self.warned(
+            machines.machine(nodes=(node, values.MachineNode(
+                number=1, memory=65536, cores=tuple(
+                    values.Core(cpus=(cpu,), socket=0)
+                    for cpu in range(8, 16)))))))
+
+    def test_offline(self):
+        self.only('offline CPUs: 90, 91', machines.machine(
+            threads=1, offline=frozenset((90, 91))))
+
+    def test_memory(self):
+        of = machines.machine(threads=1)
+        first, second = of.nodes
+        self.only('NUMA nodes differ in memory: node 0 131072 MiB, node 1 '
+                  '65536 MiB', machines.machine(nodes=(
+                      first, values.MachineNode(number=1, cores=second.cores,
+                                                memory=65536))))
+        # Firmware keeps some of it.
+        self.assertEqual([], self.warned(machines.machine(nodes=(
+            first, values.MachineNode(number=1, cores=second.cores,
+                                      memory=130500)))))
+        self.only('only the sum of the memory is known',
+                  machines.machine(threads=1, even_memory=True))
+        self.only('NUMA node 2 has memory, but no CPUs', machines.machine(
+            nodes=(first, second, values.MachineNode(number=2, memory=1024))))
+        self.only('NUMA node 2 has CPUs, but no memory', machines.machine(
+            nodes=(first, second, values.MachineNode(number=2, cores=tuple(
+                values.Core(cpus=(cpu,), socket=2)
+                for cpu in range(100, 108))))))
+
+    def test_pages(self):
+        of = machines.machine(threads=1, page_sizes=frozenset((2048,)))
+        self.only('so pages of 2 MiB are used', of)
+        self.only('the CPUs have no pages of 1 GiB (flag pdpe1gb)', of,
+                  pages=((1048576, 0.5),))
+        self.assertEqual([], self.warned(of, pages=((2048, 1.0),)))
+        self.assertEqual([], self.warned(
+            machines.machine(threads=1, page_sizes=None)))
+
+    def test_switch(self):
+        self.only('no core for the virtual switch', switch_cores=0)
+        self.only('9 cores for the virtual switch, more than 8',
+                  switch_cores={0: 5, 1: 4})
+        self.assertEqual([], self.warned(
+            machines.machine(threads=1), switch_cores={0: 4, 1: 4}))
+        self.only('NIC ens6f0 of the switch is on NUMA node 1',
+                  switch_cores={0: 2},
+                  switch_nics=(choices.SwitchNIC(name='ens6f0'),))
+        self.only('the NUMA node of NIC eth0 is not known',
+                  switch_nics=(choices.SwitchNIC(name='eth0'),))
+
+    def test_node_without_guests(self):
+        self.only('no CPU is left for pinned guests on NUMA node 1',
+                  machines.machine(cores=8, threads=1),
+                  switch_cores={1: 8})
+
+    def test_ceph(self):
+        workload = {'guest_gb': 2.0, 'layout': choices.FLOATING}
+        self.only('OSDs on disks of several types: hdd, ssd',
+                  ceph=choices.Ceph(osds={'hdd': 1, 'ssd': 1}), **workload)
+        self.only('NVMe devices with 1 OSD each',
+                  ceph=choices.Ceph(osds={'nvme': 1}), **workload)
+        self.assertEqual([], self.warned(
+            machines.machine(threads=1), ceph=choices.Ceph(
+                osds={'nvme': 4}, per_device=4), **workload))
+        self.only('what guests need is not known',
+                  ceph=choices.Ceph(osds={'hdd': 1}))
+        self.only('a CPU allocation ratio of 20, more than 16',
+                  utilisation=0.05, **workload)
+        self.assertEqual([], self.warned(
+            machines.machine(threads=1), utilisation=0.0625, **workload))
+
+
+class CheckTest(base.TestCase):
+
+    def differences(self, text, of=None, **chosen):
+        path = os.path.join(
+            self.useFixture(fixtures.TempDir()).path, 'nova.conf')
+        with open(path, 'w', encoding='utf-8') as file:
+            file.write(text)
+        return [(each.option, each.has, each.wants)
+                for each in check.differences(
+                    compute_conf.read([path]),
+                    machines.derive(of, **chosen).settings,
+                    'nfv_vswitch', 'nfv_node')]
+
+    def test_each_option(self):
+        good = configuration.nova_conf(machines.derive(
+            shared=True, guest_gb=2.0, utilisation=0.5,
+            layout=choices.EVERY_NODE))
+        for old, new, expected in (
+            ('cpu_shared_set = 3,16,31,44', 'cpu_shared_set = 3',
+             ('[compute] cpu_shared_set', '3', '3,16,31,44')),
+            ('cpu_shared_set = 3,16,31,44', '',
+             ('[compute] cpu_shared_set', 'not set', '3,16,31,44')),
+            ('cpu_shared_set = 3,16,31,44',
+             'cpu_shared_set = 3,16,30-31,^30,44', None),
+            ('reserved_host_memory_mb = ', 'reserved_host_memory_mb = 1',
+             ('reserved_host_memory_mb', None, None)),
+            ('reserved_huge_pages = node:1,size:1GB,count:1', '',
+             ('reserved_huge_pages', 'node:0,size:1GB,count:1',
+              'node:0,size:1GB,count:1; node:1,size:1GB,count:1')),
+            ('node:1,size:1GB', 'node:1,size:1048576', None),
+            ('node:1,size:1GB,count:1', 'node:1,size:2048,count:512',
+             ('reserved_huge_pages',
+              'node:0,size:1GB,count:1; node:1,size:2MB,count:512',
+              'node:0,size:1GB,count:1; node:1,size:1GB,count:1')),
+            ('cpu_allocation_ratio = 2', '',
+             ('cpu_allocation_ratio', 'not set', '2')),
+            ('cpu_allocation_ratio = 2', 'cpu_allocation_ratio = 4',
+             ('cpu_allocation_ratio', '4', '2')),
+            ('[compute]', 'vcpu_pin_set = 4-5\n[compute]',
+             ('vcpu_pin_set', '4-5', 'not set')),
+            (',nfv_node1', '',
+             ('[neutron_physnet_nfv_node1] numa_nodes',
+              'not in [neutron] physnets', '1')),
+            (',nfv_node1', ',nfv_node1,nfv_node2',
+             ('[neutron_physnet_nfv_node2] numa_nodes', 'not set',
+              'not in [neutron] physnets')),
+            (',nfv_node1', ',nfv_node1,physnet0', None),
+            # Of an operator's own place, and of one that is not here any more.
+            (',nfv_node1', ',nfv_node1,nfv_node_backup', None),
+            (',nfv_node1', ',nfv_node1,nfv_osd',
+             ('[neutron_physnet_nfv_osd] numa_nodes', 'not set',
+              'not in [neutron] physnets')),
+            ('[neutron_physnet_nfv_vswitch]\nnuma_nodes = 0,1',
+             '[neutron_physnet_nfv_vswitch]\nnuma_nodes = 1',
+             ('[neutron_physnet_nfv_vswitch] numa_nodes', '1', '0,1')),
+        ):
+            self.assertIn(old, good)
+            found = self.differences(
+                good.replace(old, new), shared=True, guest_gb=2.0,
+                utilisation=0.5, layout=choices.EVERY_NODE)
+            if expected is None:
+                self.assertEqual([], found, new)
+                continue
+            self.assertEqual(1, len(found), found)
+            for one, other in zip(expected, found[0]):
+                self.assertIn(one, (None, other))
+
+    def test_ratio_that_is_not_the_profiles(self):
+        good = configuration.nova_conf(machines.derive())
+        self.assertEqual([], self.differences(
+            good.replace('[DEFAULT]', '[DEFAULT]\ncpu_allocation_ratio = 1')))
+
+    def test_empty(self):
+        self.assertEqual(
+            ['[compute] cpu_dedicated_set', 'reserved_host_memory_mb',
+             'reserved_huge_pages', '[neutron_physnet_nfv_node0] numa_nodes',
+             '[neutron_physnet_nfv_node1] numa_nodes',
+             '[neutron_physnet_nfv_vswitch] numa_nodes'],
+            [option for option, _has, _wants in self.differences('')])

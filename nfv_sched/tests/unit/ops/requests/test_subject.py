@@ -1,0 +1,99 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+import logging
+
+from nfv_sched.ops.explain import explanation
+from nfv_sched.ops.requests import request
+from nfv_sched.ops.requests import subject
+from nfv_sched.ops.simulator import record
+from nfv_sched.ops.simulator import start
+from nfv_sched.tests.unit.ops.simulator import base
+
+STEPS = """
+- {boot: full, flavor: pinned, count: 20, networks: [flat]}
+- {boot: last, flavor: strict, networks: [flat]}
+"""
+
+
+class SubjectTest(base.SimulatorTestCase):
+
+    def setUp(self):
+        super().setUp()
+        logging.disable(logging.CRITICAL)
+        self.addCleanup(logging.disable, logging.NOTSET)
+        with self.simulation(self.cloud(STEPS)) as simulation:
+            simulation.run()
+            self.found = record.cloud(simulation.state)
+
+    def explain(self, about, relax_seconds=0):
+        """Explain what a function of snapshot and cloud says."""
+        with start.started(self.found) as state:
+            what = about(self.found, state)
+            return what, explanation.explain(
+                state, what.text, what.asked, assumed=what.assumed,
+                present=what.present, relax_seconds=relax_seconds)
+
+    def test_one_that_runs(self):
+        """It fits where it is: what it has was given back."""
+        server = self.found.servers[0]
+        for name in (server.uuid, server.name):
+            what, found = self.explain(
+                lambda cloud, state, name=name: subject.server(
+                    cloud, state, name))
+            self.assertEqual(server.host, what.present)
+            self.assertEqual(['flat'], [
+                network.physnet and 'flat'
+                for network, _groups in what.asked.ports])
+            there = [host for host in found.hosts if host.present]
+            self.assertEqual([server.host], [host.name for host in there])
+            self.assertTrue(there[0].passed)
+        # While a new one like it finds no room.
+        _what, found = self.explain(
+            lambda cloud, state: subject.flavor(
+                cloud, state, 'pinned', networks=['flat']))
+        self.assertFalse(found.fits)
+
+    def test_refused(self):
+        what, found = self.explain(
+            lambda cloud, state: subject.server(cloud, state, 'last'))
+        self.assertIsNone(what.present)
+        self.assertIn('without a host', what.text)
+        self.assertFalse(found.fits)
+
+    def test_networks(self):
+        with start.started(self.found) as state:
+            what = subject.flavor(
+                self.found, state, 'plain', networks=[
+                    'far,physnet=', 'near,physnet=p1,vnic-type=direct'])
+        far, near = (network for network, _groups in what.asked.ports)
+        self.assertIsNone(far.physnet)
+        self.assertEqual(('p1', 'direct'),
+                         (near.physnet, near.vnic_type))
+
+    def test_errors(self):
+        with start.started(self.found) as state:
+            for name, about in (
+                    ("no server 'x'", lambda: subject.server(
+                        self.found, state, 'x')),
+                    ("no flavor 'x'", lambda: subject.flavor(
+                        self.found, state, 'x')),
+                    ("no server group 'x'", lambda: subject.flavor(
+                        self.found, state, 'plain', group='x')),
+                    ('--network far: the cloud has no such', lambda:
+                        subject.flavor(
+                            self.found, state, 'plain', networks=['far'])),
+                    ("'kind=x' is not", lambda: subject.flavor(
+                        self.found, state, 'plain', networks=['n,kind=x'])),
+                    ('no image property', lambda: subject.flavor(
+                        self.found, state, 'plain', image={'x': 'y'}))):
+                self.assertRaisesRegex(request.ExplainError, name, about)

@@ -1,0 +1,135 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""What the tests of the simulator share."""
+
+import contextlib
+import copy
+import textwrap
+
+import fixtures
+
+from nfv_sched.ops.cloud_file import loader
+from nfv_sched.ops.simulator import configuration
+from nfv_sched.ops.simulator import engine
+from nfv_sched.ops.simulator import nova_internals
+from nfv_sched.ops.simulator import outcome
+from nfv_sched.ops.simulator import state
+from nfv_sched.tests import base
+
+# Two hosts with the switch on different nodes; node 0 has five dedicated
+# CPUs on east and seven on west, node 1 eight and six.
+CLOUD = """\
+hosts:
+  - name: east
+    cores: 8
+    memory: 32 GiB
+    pages: {2M: 4096, 1G: 8}
+    switch_nodes: [0]
+    physical_networks: {physnet0: [0]}
+    tunnel_nodes: [0]
+  - name: west
+    cores: 8
+    memory: 32 GiB
+    pages: {2M: 4096, 1G: 8}
+    switch_nodes: [1]
+    physical_networks: {physnet0: [1]}
+    tunnel_nodes: [1]
+networks:
+  flat: {physical_network: physnet0}
+  tun: {tunneled: true}
+flavors:
+  plain:
+    vcpus: 2
+    memory: 1 GiB
+    disk: 10
+  pinned:
+    vcpus: 2
+    memory: 1 GiB
+    disk: 10
+    extra_specs: {hw:cpu_policy: dedicated}
+  huge:
+    vcpus: 3
+    memory: 2 GiB
+    extra_specs: {hw:cpu_policy: dedicated, hw:mem_page_size: 2MB}
+  two:
+    vcpus: 4
+    memory: 2 GiB
+    extra_specs: {hw:cpu_policy: dedicated, hw:numa_nodes: 2}
+  strict:
+    vcpus: 2
+    memory: 1 GiB
+    extra_specs:
+      hw:cpu_policy: dedicated
+      nfv:vswitch_numa_affinity: strict
+  prefer:
+    vcpus: 2
+    memory: 1 GiB
+    extra_specs:
+      hw:cpu_policy: dedicated
+      nfv:vswitch_numa_affinity: prefer
+"""
+
+
+def facts(topology):
+    """The values of a NUMA topology; its JSON has sets in any order."""
+    return [
+        (cell.id, cell.socket, sorted(cell.cpuset), sorted(cell.pcpuset),
+         cell.memory, cell.cpu_usage, cell.memory_usage,
+         sorted(cell.pinned_cpus), sorted(map(sorted, cell.siblings)),
+         [(page.size_kb, page.total, page.used, page.reserved)
+          for page in cell.mempages],
+         sorted(cell.network_metadata.physnets),
+         cell.network_metadata.tunneled)
+        for cell in topology.cells]
+
+
+class SimulatorTestCase(base.TestCase):
+    """Runs clouds given as text."""
+
+    def setUp(self):
+        super().setUp()
+        self.useFixture(fixtures.FakeLogger('nova', level=None))
+
+    def cloud(self, steps: str, head: str = CLOUD) -> str:
+        """The text of a cloud with these steps."""
+        steps = textwrap.dedent(steps)
+        return head + 'steps:\n' + textwrap.indent(steps, '  ')
+
+    @contextlib.contextmanager
+    def simulation(self, text: str, seed: int = 0, progress=None):
+        """A simulation, with Nova's configuration set up for it."""
+        with configuration.defaults() as defaults:
+            scenario = loader.loads(text, 'cloud.yaml', defaults,
+                                    nova_internals.extra_spec_problem)
+            with configuration.overrides(scenario, seed=seed):
+                yield engine.Simulation(state.State(scenario), progress)
+
+    def run_cloud(self, text: str, seed: int = 0) -> outcome.SimulationResult:
+        """Run the text of a cloud."""
+        with self.simulation(text, seed) as simulation:
+            return simulation.run()
+
+    @staticmethod
+    def books(simulation: engine.Simulation):
+        """All that is counted anywhere: compute nodes and Placement."""
+        return {
+            host.name: (
+                facts(host.topology()),
+                [getattr(host.node, name) for name in (
+                    'memory_mb_used', 'local_gb_used', 'vcpus_used',
+                    'free_ram_mb', 'free_disk_gb', 'running_vms')],
+                dict(host.node.stats), sorted(host.instances),
+                dict(simulation.state.placement.providers[host.uuid].used))
+            for host in simulation.state.hosts.values()
+        }, copy.deepcopy(
+            dict(simulation.state.placement.allocations))

@@ -1,0 +1,224 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+import contextlib
+import dataclasses
+import random
+
+import fixtures
+from nova import exception
+
+from nfv_sched.ops.cloud_file import problems
+from nfv_sched.ops.cloud_file import scenario
+from nfv_sched.ops.simulator import configuration
+from nfv_sched.ops.simulator import nova_internals
+from nfv_sched.ops.simulator import start
+from nfv_sched.tests import base
+from nfv_sched.tests import snapshots
+from nfv_sched.tests.unit import test_example_rule
+
+DOCUMENTED = [
+    'NFVTopologyFilter', 'VSwitchNUMAAffinityFilter', 'PCINUMAAffinityFilter',
+    'PlaceNUMAAffinityFilter', 'SharedVCPUFilter', 'CPUThreadPolicyFilter']
+LIMITS = ['VSwitchPortLimitFilter', 'SecurityRuleLimitFilter']
+
+
+class OurFiltersTest(base.TestCase):
+
+    def test_as_documented(self):
+        self.assertEqual(DOCUMENTED + LIMITS, configuration.our_filters())
+
+    def test_filters_without_rules(self):
+        """In the order of their names, wherever they come from."""
+        nova = 'nova.scheduler.filters'
+        self.useFixture(test_example_rule.Installed({'nfv_sched.filters': {
+            'one': f'{nova}.num_instances_filter:NumInstancesFilter',
+            'two': f'{nova}.all_hosts_filter:AllHostsFilter'}}))
+        self.assertEqual(
+            [*DOCUMENTED, test_example_rule.EVEN, 'AllHostsFilter',
+             'NumInstancesFilter', *LIMITS], configuration.our_filters())
+
+    def test_rule_without_filter(self):
+        """What cannot be loaded is not enabled."""
+        self.useFixture(test_example_rule.Installed({'nfv_sched.filters': {
+            test_example_rule.EVEN: 'nfv_sched.no:Filter'}}))
+        self.assertEqual(DOCUMENTED + LIMITS, configuration.our_filters())
+
+    def test_other_packages_before_limits(self):
+        self.useFixture(test_example_rule.Installed())
+        self.assertEqual([*DOCUMENTED, test_example_rule.EVEN, *LIMITS],
+                         configuration.our_filters())
+
+
+class OptionsWithoutValueTest(base.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.scenario = scenario.of_snapshot(
+            snapshots.cloud([snapshots.host()]))
+
+    def test_snapshot(self):
+        """Nova would take null for the name of a filter."""
+        for value in (None, [None]):
+            changed = dataclasses.replace(self.scenario, settings=(
+                scenario.Setting(group='filter_scheduler', value=value,
+                                 name='enabled_filters'),))
+            with configuration.defaults(), configuration.overrides(changed):
+                self.assertIn(
+                    'ComputeFilter',
+                    configuration.CONF.filter_scheduler.enabled_filters)
+
+    def test_cloud_file(self):
+        changed = dataclasses.replace(self.scenario, settings=(
+            scenario.Setting(group='filter_scheduler', value=None, line=3,
+                             name='enabled_filters'),))
+        with configuration.defaults():
+            error = self.assertRaises(
+                problems.InputError,
+                configuration.overrides(changed).__enter__)
+        self.assertIn('must have a value', str(error))
+
+
+class RestoreTest(base.TestCase):
+    """Afterwards, all is as before."""
+
+    #: Options that the cloud and the file of these tests set.
+    OPTIONS = (
+        ('DEFAULT', 'service_down_time'),
+        ('DEFAULT', 'default_availability_zone'),
+        ('filter_scheduler', 'available_filters'),
+        ('filter_scheduler', 'enabled_filters'),
+        ('filter_scheduler', 'weight_classes'),
+        ('filter_scheduler', 'ram_weight_multiplier'),
+        ('filter_scheduler', 'host_subset_size'),
+        ('nfv_sched', 'expose_reasons'))
+    CLOUD = snapshots.cloud([snapshots.host()], options={
+        'filter_scheduler': {
+            'enabled_filters': ['ComputeFilter'],
+            'ram_weight_multiplier': 5.0}})
+
+    def setUp(self):
+        super().setUp()
+        self.conf = configuration.CONF
+        with configuration.defaults():
+            pass  # registers the options
+        for group, name, value in (
+                ('filter_scheduler', 'enabled_filters', ['ComputeFilter']),
+                ('filter_scheduler', 'host_subset_size', 7)):
+            self.conf.set_override(name, value, group=group)
+            self.addCleanup(self.conf.clear_override, name, group=group)
+        self.conf.set_default('expose_reasons', 'summary', group='nfv_sched')
+        self.addCleanup(
+            self.conf.clear_default, 'expose_reasons', group='nfv_sched')
+        self.before = self.all()
+
+    def all(self):
+        """All that a simulation may change for the process."""
+        options = {}
+        for group, name in self.OPTIONS:
+            section = self.conf if group == 'DEFAULT' else self.conf[group]
+            options[group, name] = section[name]
+        with contextlib.suppress(AttributeError):
+            options['files'] = self.conf.config_file
+        return (options, hash(random.getstate()),
+                list(nova_internals.request_filter.ALL_REQUEST_FILTERS))
+
+    def file(self, text):
+        path = f'{self.useFixture(fixtures.TempDir()).path}/nova.conf'
+        with open(path, 'w') as target:
+            target.write(text)
+        return path
+
+    @contextlib.contextmanager
+    def loaded(self, text, *config_files):
+        """A cloud file whose options are set."""
+        with start.loaded(
+                self.file(text), config_files=config_files) as state:
+            yield state
+
+    def test_snapshot(self):
+        with start.started(self.CLOUD, seed=3):
+            self.assertNotEqual(self.before, self.all())
+            self.assertEqual(
+                5.0, self.conf.filter_scheduler.ram_weight_multiplier)
+        self.assertEqual(self.before, self.all())
+
+    def test_error_within(self):
+        for error in (exception.NovaException, KeyboardInterrupt):
+            with (contextlib.suppress(error),
+                  start.started(self.CLOUD)):
+                raise error()
+            self.assertEqual(self.before, self.all())
+
+    def test_error_at_the_beginning(self):
+        """As of an option in the middle, or of a host."""
+        host = snapshots.host(stats={'num_instances': 'many'})
+        for found in (
+            snapshots.cloud([snapshots.host()], options={
+                'DEFAULT': {'default_availability_zone': 'here'},
+                'filter_scheduler': {'host_subset_size': 'few'}}),
+            snapshots.cloud([snapshots.host()], options={
+                'filter_scheduler': {'enabled_filters': ['NoFilter']}}),
+            snapshots.cloud([host]),
+        ):
+            self.assertRaises(
+                problems.InputError, start.started(found).__enter__)
+            self.assertEqual(self.before, self.all())
+
+    def test_configuration_files(self):
+        """What was read before is there again."""
+        cloud = 'hosts: [{name: a, cores: 8, memory: 8 GiB}]\n' \
+                'flavors: {f: {vcpus: 1, memory: 512}}\nsteps: []\n'
+        first = self.file('[DEFAULT]\ndefault_availability_zone = first\n')
+        self.addCleanup(self.conf.clear)
+        self.conf([], default_config_files=[first], default_config_dirs=[])
+        self.before = self.all()
+        second = self.file('[filter_scheduler]\nram_weight_multiplier = 9\n')
+        with self.loaded(cloud, second):
+            self.assertEqual(
+                (9.0, 'nova'),
+                (self.conf.filter_scheduler.ram_weight_multiplier,
+                 self.conf.default_availability_zone))
+        self.assertEqual(self.before, self.all())
+        self.assertEqual('first', self.conf.default_availability_zone)
+        for text, path in (('no cloud', second), (cloud, '/no/such/file'),
+                           (cloud, self.file('not a section'))):
+            self.assertRaises(
+                problems.InputError, self.loaded(text, path).__enter__)
+            self.assertEqual(self.before, self.all())
+
+
+class OneCloudTest(base.TestCase):
+    """A process has one configuration of Nova."""
+
+    def test_second(self):
+        cloud = RestoreTest.CLOUD
+        with start.started(cloud) as state:
+            error = self.assertRaises(
+                configuration.CloudOpenError, start.started(cloud).__enter__)
+            self.assertIn('close it', str(error))
+            # The first goes on.
+            self.assertEqual(['ComputeFilter'], [
+                type(each).__name__ for each in state.manager.enabled_filters])
+            self.assertEqual(
+                5.0, configuration.CONF.filter_scheduler.ram_weight_multiplier)
+        with start.started(cloud):
+            pass
+
+    def test_after_an_error(self):
+        """Another can be opened."""
+        self.assertRaises(problems.InputError, start.started(
+            snapshots.cloud([snapshots.host()], options={
+                'filter_scheduler': {'enabled_filters': ['NoFilter']}})
+        ).__enter__)
+        with start.started(RestoreTest.CLOUD):
+            pass

@@ -1,0 +1,626 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Servers are placed, moved and deleted as Nova would, and books balance."""
+
+import dataclasses
+
+import fixtures
+from nova import objects
+from oslo_serialization import jsonutils
+
+from nfv_sched.ops.cloud_file import problems
+from nfv_sched.ops.simulator import nova_internals
+from nfv_sched.ops.simulator import report
+from nfv_sched.ops.simulator import request
+from nfv_sched.ops.simulator import servers
+from nfv_sched.ops.simulator.steps import lifecycle
+from nfv_sched.tests.unit.ops.simulator import base
+
+ONE_HOST = """\
+hosts:
+  - {name: only, cores: 8, memory: 32 GiB, switch_nodes: [1]}
+flavors:
+  pinned:
+    vcpus: 2
+    memory: 1 GiB
+    extra_specs: {hw:cpu_policy: dedicated}
+  bigger:
+    vcpus: 3
+    memory: 2 GiB
+    extra_specs: {hw:cpu_policy: dedicated}
+"""
+
+
+class RefusalTest(base.SimulatorTestCase):
+
+    def test_without_a_word(self):
+        """An error may have no message."""
+        self.useFixture(fixtures.MockPatch(
+            'nfv_sched.ops.simulator.conductor.claim',
+            side_effect=servers.Refused()))
+        result = self.run_cloud(
+            ONE_HOST + 'steps: [{boot: a, flavor: pinned, count: 2}]')
+        self.assertEqual([False, False],
+                         [each.ok for each in result.outcomes])
+
+
+class PlacementTestCase(base.SimulatorTestCase):
+
+    def outcomes(self, steps, **kwargs):
+        result = self.run_cloud(self.cloud(steps, **kwargs))
+        self.assertEqual([], list(result.failures))
+        return result
+
+    def test_strict_and_prefer(self):
+        result = self.outcomes("""\
+            - boot: s
+              flavor: strict
+              count: 6
+              expect: {placed: 5, refused: 1, vswitch: local, reason: vswitch}
+            - boot: p
+              flavor: prefer
+              count: 2
+              expect: {placed: 2, vswitch: remote}
+            """)
+        self.assertEqual(4, result.checks - 2)
+        pinned = [cpu for server in result.servers if server.host
+                  for cpu in ((server.host.name, cpu)
+                              for cpu in server.pinned_cpus)]
+        self.assertEqual(14, len(set(pinned)))
+
+    def test_unknown_keys(self):
+        """Past the API, they are refused as in a cloud."""
+        head = base.CLOUD + """\
+  misspelt:
+    vcpus: 1
+    memory: 1 GiB
+    validate: false
+    extra_specs: {hw:cpu_policy: dedicated, nfv:vswitch_affinity: strict}
+"""
+        self.outcomes("""\
+            - boot: a
+              flavor: misspelt
+              expect:
+                refused: 1
+                reason: >-
+                  unknown key nfv:vswitch_affinity, did you mean
+                  nfv:vswitch_numa_affinity
+            - boot: b
+              flavor: pinned
+              expect: {placed: 1}
+            """, head=head)
+
+    def test_multi_create_is_all_or_nothing(self):
+        with self.simulation(self.cloud("""\
+                - boot: s
+                  flavor: strict
+                  count: 6
+                  multi_create: true
+                  expect: {refused: true}
+                """)) as simulation:
+            before = self.books(simulation)
+            result = simulation.run()
+            self.assertEqual(before, self.books(simulation))
+        self.assertEqual([], result.failures)
+
+    def test_multi_create(self):
+        result = self.outcomes("""\
+            - boot: s
+              flavor: strict
+              count: 5
+              multi_create: true
+              expect: {placed: 5, vswitch: local}
+            """)
+        self.assertEqual({'east': 2, 'west': 3}, {
+            name: sum(s.host.name == name for s in result.servers)
+            for name in ('east', 'west')})
+
+    def test_host_choice(self):
+        self.outcomes("""\
+            - boot: a
+              flavor: pinned
+              host: west
+              expect: {host: west}
+            - boot: b
+              flavor: pinned
+              ignore_hosts: [west]
+              expect: {host: east}
+            - boot: c
+              flavor: pinned
+              force: west
+              expect: {host: west}
+            - boot: d
+              flavor: strict
+              host: east
+              count: 3
+              expect: {placed: 2, refused: 1, host: east}
+            """)
+
+    def test_networks(self):
+        # The physical network is on node 0 of east, on node 1 of west.
+        self.outcomes("""\
+            - boot: a
+              flavor: pinned
+              host: east
+              networks: [flat]
+              expect: {nodes: [0]}
+            - boot: b
+              flavor: pinned
+              host: west
+              networks: [flat]
+              expect: {nodes: [1]}
+            - boot: c
+              flavor: pinned
+              host: east
+              networks: [tun]
+              expect: {nodes: [0]}
+            - boot: d
+              flavor: two
+              networks: [tun, flat]
+              expect: {placed: 1, nodes_in: [0, 1]}
+            """)
+
+    def test_server_groups(self):
+        head = base.CLOUD + """\
+server_groups:
+  apart: {policy: anti-affinity}
+  pairs: {policy: anti-affinity, max_server_per_host: 2}
+  together: {policy: affinity}
+"""
+        self.outcomes("""\
+            - boot: a
+              flavor: pinned
+              group: apart
+              count: 3
+              expect:
+                placed: 2
+                refused: 1
+                reason: ServerGroupAntiAffinityFilter removed
+            - boot: b
+              flavor: pinned
+              group: pairs
+              count: 5
+              multi_create: true
+              expect: {refused: true, reason: server 5 of 5}
+            - boot: c
+              flavor: pinned
+              group: together
+              host: west
+            - boot: d
+              flavor: plain
+              group: together
+              expect: {refused: true}
+            - boot: e
+              flavor: pinned
+              group: together
+              expect: {host: west}
+            - cold_migrate: e
+              expect: {refused: true}
+            """, head=head)
+
+    def test_aggregates_and_zones(self):
+        head = base.CLOUD + """\
+aggregates:
+  - {name: one, hosts: 'w*', metadata: {availability_zone: z}}
+"""
+        self.outcomes("""\
+            - boot: a
+              flavor: pinned
+              availability_zone: z
+              expect: {host: west}
+            - cold_migrate: a
+              expect: {refused: true, reason: zone}
+            - boot: b
+              flavor: pinned
+              availability_zone: y
+              expect: {refused: true, reason: there is no availability zone}
+            """, head=head)
+
+    def test_api_refusal(self):
+        head = base.CLOUD + """\
+  uneven:
+    vcpus: 3
+    memory: 1 GiB
+    extra_specs: {hw:numa_nodes: 2}
+images:
+  large: {hw_mem_page_size: large}
+"""
+        self.outcomes("""\
+            - boot: a
+              flavor: uneven
+              expect: {refused: true, reason: the Nova API refuses}
+            - boot: b
+              flavor: plain
+              image: large
+              expect: {refused: true}
+            """, head=head)
+
+    def test_stock_filters_say_who_removed_what(self):
+        head = base.CLOUD + """\
+filters: [ComputeFilter, NUMATopologyFilter]
+"""
+        result = self.outcomes("""\
+            - boot: a
+              flavor: huge
+              count: 8
+              expect: {placed: 7}
+            - boot: b
+              flavor: pinned
+            - host_down: [east, west]
+            - delete: a-*
+            - boot: c
+              flavor: pinned
+              expect:
+                refused: true
+                reason: ComputeFilter removed the last 2 hosts
+            """, head=head)
+        # East has four CPUs left, two on each node.
+        self.assertIn('NUMATopologyFilter removed the last',
+                      result.outcomes[7].reason)
+
+    def test_same_seed_same_run(self):
+        text = self.cloud('- {boot: s, flavor: plain, count: 6}\n',
+                          head=base.CLOUD.replace(
+                              'cores: 8', 'cores: 8\n    '
+                              'shared_cores_per_node: 2'))
+
+        def hosts(seed):
+            return [s.host.name for s in self.run_cloud(text, seed).servers]
+
+        self.assertEqual(hosts(1), hosts(1))
+
+    def test_cached_topologies_stay_true(self):
+        with self.simulation(self.cloud("""\
+                - {boot: s, flavor: strict, count: 3, multi_create: true}
+                - {boot: h, flavor: huge, count: 2}
+                - {boot: t, flavor: two, count: 5}
+                - {live_migrate: s-1}
+                """)) as simulation:
+            simulation.run()
+            cache = simulation.state.manager.cache
+            checked = 0
+            for host in simulation.state.hosts.values():
+                version, parsed = cache[host.uuid]
+                if version == host.version:
+                    checked += 1
+                    self.assertEqual(base.facts(host.topology()),
+                                     base.facts(parsed['numa_topology']))
+            self.assertGreater(checked, 0)
+
+    def test_unknown_filter(self):
+        error = self.assertRaises(
+            problems.InputError, self.run_cloud,
+            self.cloud('[]', head=base.CLOUD + 'filters: [NoSuchFilter]\n'))
+        self.assertIn('NoSuchFilter', str(error))
+
+    def test_options(self):
+        for options, message in (
+                ('{nosuch: {a: 1}}', 'nosuch'),
+                ('{nfv_sched: {nosuch: 1}}', 'nosuch'),
+                ('{DEFAULT: {state_path: /odd}}', 'may not set'),
+                ('{neutron: {endpoint_override: odd}}', 'may not set'),
+                ('{nfv_sched: {decision_journal: /odd}}', 'may not set'),
+                ('{nfv_sched: {expose_reasons: loud}}', 'loud')):
+            error = self.assertRaises(
+                problems.InputError, self.run_cloud,
+                self.cloud('[]', head=base.CLOUD + f'options: {options}\n'))
+            self.assertIn(message, str(error))
+            self.assertIn('cloud.yaml:', str(error))
+        before = nova_internals.CONF.filter_scheduler.host_subset_size
+        self.run_cloud(self.cloud(
+            '[]', head=base.CLOUD +
+            'options: {filter_scheduler: {host_subset_size: 2}}\n'))
+        self.assertEqual(before,
+                         nova_internals.CONF.filter_scheduler.host_subset_size)
+
+    def test_bad_image(self):
+        for image, message in (('hw_nosuch: 1', 'hw_nosuch'),
+                               ('hw_cpu_policy: maybe', 'maybe')):
+            error = self.assertRaises(
+                problems.InputError, self.run_cloud,
+                self.cloud('[]', head=base.CLOUD +
+                           f'images: {{i: {{{image}}}}}\n'))
+            self.assertIn(message, str(error))
+
+
+class BooksTestCase(base.SimulatorTestCase):
+    """Whatever is taken is given back, to the last page."""
+
+    BOOT = """\
+- {boot: s, flavor: strict, networks: [flat]}
+- {boot: h, flavor: huge}
+- {boot: t, flavor: two}
+- {boot: p, flavor: plain}
+"""
+
+    def check(self, steps, head=base.CLOUD):
+        with self.simulation(self.cloud(steps, head)) as simulation:
+            before = self.books(simulation)
+            result = simulation.run()
+            self.assertEqual([], list(result.failures))
+            self.assertEqual(before, self.books(simulation))
+            return result
+
+    HEAD = base.CLOUD.replace('cores: 8',
+                              'cores: 8\n    shared_cores_per_node: 1')
+
+    def test_delete(self):
+        self.check(self.BOOT + '- delete: [s, h, t, p]\n', self.HEAD)
+
+    def test_cold_migrate(self):
+        for end in ('', ', revert: true', ', confirm: false'):
+            with self.subTest(end=end):
+                result = self.check(
+                    self.BOOT + f"- {{cold_migrate: '*'{end}, expect: "
+                    "{placed: true}}\n"
+                    "- delete: '*'\n", self.HEAD)
+                moved = [o for o in result.outcomes
+                         if o.action == 'cold_migrate']
+                for outcome in moved:
+                    self.assertEqual('revert' in end,
+                                     outcome.source == outcome.host)
+
+    def test_confirm_and_revert_later(self):
+        result = self.check(
+            self.BOOT + "- {cold_migrate: [s, h], confirm: false}\n"
+            '- {cold_migrate: s, expect: {refused: 1, reason: VERIFY}}\n'
+            '- confirm: s\n- revert: h\n'
+            '- {confirm: h, expect: {refused: 1}}\n'
+            "- delete: '*'\n", self.HEAD)
+        by_step = {o.step: o for o in result.outcomes}
+        self.assertEqual('ACTIVE', by_step[7].status)
+
+    def test_live_migrate(self):
+        result = self.check(
+            self.BOOT + "- {live_migrate: '*', expect: {placed: true}}\n"
+            "- delete: '*'\n", self.HEAD)
+        for outcome in result.outcomes:
+            if outcome.action == 'live_migrate':
+                self.assertNotEqual(outcome.source, outcome.host)
+
+    def test_shelve(self):
+        self.check(
+            self.BOOT + "- shelve: '*'\n"
+            "- {unshelve: '*', expect: {placed: true}}\n"
+            '- shelve: s\n'
+            '- {live_migrate: s, expect: {refused: 1, reason: SHELVED}}\n'
+            "- delete: '*'\n", self.HEAD)
+
+    def test_evacuate(self):
+        self.check(
+            '- {boot: s, flavor: strict, count: 2, host: east}\n'
+            "- {evacuate: 's*', expect: {host: west, vswitch: local}}\n"
+            '- {boot: x, flavor: pinned, expect: {host: west}}\n'
+            "- delete: '*'\n"
+            '- host_up: east\n')
+
+    def test_evacuated_host_keeps_its_books_until_it_is_back(self):
+        with self.simulation(self.cloud(
+                '- {boot: s, flavor: pinned, host: east}\n'
+                '- evacuate: s\n')) as simulation:
+            simulation.run()
+            used = [p.used.get('PCPU') for p in
+                    simulation.state.placement.providers.values()]
+            self.assertEqual([2, 2], used)
+            self.assertEqual(
+                1, simulation.state.hosts['east'].node.running_vms)
+
+    def test_resize(self):
+        for end in ('', ', revert: true'):
+            for same in ('', ', same_host: true'):
+                with self.subTest(end=end, same=same):
+                    self.check(
+                        self.BOOT + f'- {{resize: s, flavor: huge{end}{same},'
+                        ' expect: {placed: 1}}\n'
+                        "- delete: '*'\n", self.HEAD)
+
+    def test_nowhere_else(self):
+        self.check(
+            '- {boot: s, flavor: pinned}\n'
+            '- {live_migrate: s, expect: {refused: 1, '
+            'reason: the source of the move}}\n'
+            '- delete: s\n', ONE_HOST)
+
+    def test_resize_on_the_same_host(self):
+        self.check(
+            '- {boot: s, flavor: pinned, expect: {host: only}}\n'
+            '- {resize: s, flavor: bigger, expect: {refused: 1}}\n'
+            '- {resize: s, flavor: bigger, same_host: true, '
+            'expect: {host: only, placed: 1}}\n'
+            '- {resize: s, flavor: bigger, same_host: true, expect: '
+            '{refused: 1, reason: already}}\n'
+            '- {resize: s, flavor: pinned, same_host: true, revert: true}\n'
+            '- delete: s\n', ONE_HOST)
+
+    def test_resize_holds_both_until_confirmed(self):
+        with self.simulation(self.cloud(
+                '- {boot: s, flavor: pinned}\n'
+                '- {resize: s, flavor: bigger, same_host: true, '
+                'confirm: false}\n', ONE_HOST)) as simulation:
+            result = simulation.run()
+            (provider, *_) = simulation.state.placement.providers.values()
+            self.assertEqual(5, provider.used['PCPU'])
+            self.assertEqual('bigger', result.servers[0].flavor_name)
+
+    def test_refused_move_changes_nothing(self):
+        text = ('- {boot: s, flavor: strict, host: east}\n'
+                '- {boot: x, flavor: pinned, force: west, count: 6}\n')
+        moves = ('- {cold_migrate: s, expect: {refused: 1, host: east}}\n',
+                 '- {live_migrate: s, expect: {refused: 1}}\n',
+                 '- {resize: s, flavor: two, host: west, '
+                 'expect: {refused: 1}}\n')
+        with self.simulation(self.cloud(text)) as simulation:
+            simulation.run()
+            before = self.books(simulation)
+        for move in moves:
+            move = move.replace(', host: east}', '}')
+            with self.subTest(move=move):
+                with self.simulation(self.cloud(text + move)) as simulation:
+                    result = simulation.run()
+                    self.assertEqual([], result.failures)
+                    self.assertEqual(before, self.books(simulation))
+                    self.assertEqual('strict',
+                                     result.servers[0].flavor_name)
+
+    def test_moves_find_their_networks_tunnelled(self):
+        # Nova takes every moved guest for one with a tunnelled network.
+        steps = '- {boot: s, flavor: pinned, networks: [flat]}\n'
+        with self.simulation(self.cloud(steps)) as simulation:
+            simulation.run()
+            server = simulation.state.servers['s']
+            self.assertFalse(server.spec.network_metadata.tunneled)
+            spec = request.of_move(simulation.state, server, None, ())
+            self.assertTrue(spec.network_metadata.tunneled)
+            self.assertEqual({'physnet0'}, spec.network_metadata.physnets)
+            port = spec.requested_networks[0]
+            self.assertTrue(port.port_id and port.network_id)
+
+    def test_failed_claim_goes_on_to_an_alternate(self):
+        # Something the scheduler does not know of takes the CPUs of the
+        # first choice between its decision and the claim.
+        with self.simulation(self.cloud(
+                '- {boot: s, flavor: pinned}\n')) as simulation:
+            select = simulation.state.scheduler.select
+
+            def select_late(*args, **kwargs):
+                lists = select(*args, **kwargs)
+                host = simulation.state.hosts[lists[0][0].service_host]
+                topology = host.topology()
+                for cell in topology.cells:
+                    cell.pinned_cpus = set(cell.pcpuset)
+                host.node.numa_topology = jsonutils.dumps(
+                    topology.obj_to_primitive())
+                self.full = host.name
+                return lists
+
+            simulation.state.scheduler.select = select_late
+            result = simulation.run()
+            outcome = result.outcomes[0]
+            self.assertTrue(outcome.ok)
+            self.assertNotEqual(self.full, outcome.host)
+            self.assertIn(f'claim failed on {self.full}', outcome.notes[0])
+            provider = simulation.state.placement.providers[
+                simulation.state.hosts[self.full].uuid]
+            self.assertEqual({}, provider.used)
+
+    def test_remarks(self):
+        """The reason of a live migration has the claims that failed."""
+        result = self.run_cloud(self.cloud('- {boot: s, flavor: pinned}\n'))
+        for action, ok, reason, remark in (
+                ('boot', True, '', 'claim failed'),
+                ('boot', False, 'every claim failed',
+                 'every claim failed; claim failed'),
+                ('live_migrate', False, 'claim failed; then: no',
+                 'claim failed; then: no'),
+                ('live_migrate', True, '', 'claim failed')):
+            table = report.steps(dataclasses.replace(result, outcomes=[
+                dataclasses.replace(
+                    result.outcomes[0], action=action, ok=ok, reason=reason,
+                    notes=('claim failed',))]))
+            self.assertEqual(remark, table.rows[0][-1], action)
+
+
+class MixedTestCase(base.SimulatorTestCase):
+    """Guests with shared and dedicated vCPUs."""
+
+    HEAD = base.CLOUD.replace(
+        'cores: 8', 'cores: 8\n    shared_cores_per_node: 1\n'
+        '    cpu_allocation_ratio: 2') + """\
+  mixed:
+    vcpus: 3
+    memory: 1 GiB
+    extra_specs: {hw:cpu_policy: mixed, hw:cpu_dedicated_mask: ^0}
+"""
+
+    def test_books(self):
+        with self.simulation(self.cloud("""\
+                - {boot: m, flavor: mixed, host: east}
+                - {boot: n, flavor: mixed, host: east}
+                - {boot: p, flavor: plain, host: east}
+                """, self.HEAD)) as simulation:
+            before = self.books(simulation)
+            result = simulation.run()
+            self.assertEqual([], [s.reason for s in result.servers
+                                  if s.reason])
+            used = simulation.state.placement.providers[
+                simulation.state.hosts['east'].uuid].used
+            self.assertEqual((4, 4), (used['PCPU'], used['VCPU']))
+            server = simulation.state.servers['m']
+            (node,) = server.nodes
+            shared = simulation.state.hosts['east'].record.nodes[node].shared
+            self.assertEqual((((0,), tuple(sorted(shared))),),
+                             server.floating)
+            self.assertEqual(2, len(server.pinned_cpus))
+            self.assertEqual(2, server.cores)
+            self.assertFalse(set(server.pinned_cpus) & shared)
+            cells = simulation.state.hosts['east'].topology().cells
+            self.assertEqual(2, sum(cell.cpu_usage for cell in cells))
+            for server in list(simulation.state.servers.values()):
+                lifecycle.delete(simulation.state, server, None)
+            self.assertEqual(before, self.books(simulation))
+
+
+class ExpectationTestCase(base.SimulatorTestCase):
+
+    def failures(self, expect, flavor='strict', count=1):
+        return self.run_cloud(self.cloud(
+            f'- {{boot: s, flavor: {flavor}, count: {count}, host: east, '
+            f'expect: {expect}}}\n')).failures
+
+    def test_met(self):
+        for expect in ('{placed: 1}', '{placed: true}', '{refused: 0}',
+                       '{host: east}', '{host: [east, west]}',
+                       '{not_host: west}', '{nodes: [0]}',
+                       '{nodes_in: [0, 1]}', '{vswitch: local}',
+                       '{servers: {s-1: {nodes: [0]}}}'):
+            with self.subTest(expect=expect):
+                self.assertEqual([], self.failures(expect))
+
+    def test_not_met(self):
+        for expect, message in (
+                ('{placed: 0}', 'expected 0 placed, got 1'),
+                ('{refused: true}', 'expected 1 refused, got 0 (s-1 on east'),
+                ('{host: west}', 'expected host west, got s-1 on east'),
+                ('{not_host: east}', 'expected not host east'),
+                ('{nodes: [1]}', 'expected host NUMA nodes [1], got s-1 on '
+                                 'east nodes [0]'),
+                ('{nodes_in: [1]}', 'among [1]'),
+                ('{vswitch: remote}', 'expected vSwitch remote'),
+                ('{reason: x}', "expected a refusal with 'x', got placed"),
+                ('{servers: {s-1: {nodes: [1]}}}',
+                 'step 1 (boot s-1): expected')):
+            with self.subTest(expect=expect):
+                failures = self.failures(expect)
+                self.assertEqual(1, len(failures))
+                self.assertIn(message, failures[0])
+                self.assertTrue(failures[0].startswith('cloud.yaml:'))
+
+    def test_refused_server_meets_nothing(self):
+        failures = self.failures('{servers: {s-3: {host: east}}}', count=3)
+        self.assertIn('expected host east, got refused: ', failures[0])
+
+
+class ContextTestCase(base.SimulatorTestCase):
+
+    def test_request_filters_are_back_afterwards(self):
+        before = list(nova_internals.request_filter.ALL_REQUEST_FILTERS)
+        self.run_cloud(self.cloud('- {boot: s, flavor: pinned}\n'))
+        self.assertEqual(before,
+                         nova_internals.request_filter.ALL_REQUEST_FILTERS)
+
+    def test_topology_is_one_nova_reads(self):
+        with self.simulation(self.cloud('[]')) as simulation:
+            for host in simulation.state.hosts.values():
+                topology = objects.NUMATopology.obj_from_db_obj(
+                    host.node.numa_topology)
+                self.assertEqual(2, len(topology.cells))

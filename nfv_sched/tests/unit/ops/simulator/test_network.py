@@ -1,0 +1,650 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+
+"""The simulated network loads the hosts as Neutron and Placement would say."""
+
+from nfv_sched.ledger import names
+from nfv_sched.network import usage
+from nfv_sched.network_limits import figures
+from nfv_sched.ops.cloud_file import loader
+from nfv_sched.ops.cloud_file import problems
+from nfv_sched.ops.simulator import network
+from nfv_sched.ops.simulator import report
+from nfv_sched.tests.unit.ops.simulator import base
+
+HEAD = """\
+hosts:
+  - name: east
+    cores: 8
+    memory: 32 GiB
+    shared_cores_per_node: 4
+  - name: west
+    cores: 8
+    memory: 32 GiB
+    shared_cores_per_node: 4
+networks:
+  lan: {tunneled: true}
+  wan: {tunneled: true}
+security_groups:
+  default: {ingress: 2, egress: 1}
+  web: {ingress: 10}
+flavors:
+  f: {vcpus: 1, memory: 1 GiB}
+  g: {vcpus: 2, memory: 1 GiB}
+"""
+OPTIONS = 'options: {nfv_sched: {%s}}\n'
+
+
+class NetworkTestCase(base.SimulatorTestCase):
+
+    def met(self, steps, head=HEAD, seed=0):
+        """Run steps whose expectations are all met."""
+        result = self.run_cloud(self.cloud(steps, head), seed)
+        self.assertEqual([], list(result.failures))
+        self.assertGreater(result.checks, 0)
+        return result
+
+
+class FiguresTest(NetworkTestCase):
+    """What hosts are said to carry."""
+
+    def test_ports_follow_their_server(self):
+        self.met("""\
+            - boot: s
+              flavor: f
+              networks: [lan, wan]
+              host: east
+              expect: {ports: {east: 6, west: 4}, rules: {east: 6, west: 0}}
+            - cold_migrate: s
+              confirm: false
+              expect: {ports: {east: 4, west: 6}, rules: {east: 0, west: 6}}
+            - revert: s
+              expect: {ports: {east: 6, west: 4}}
+            - live_migrate: s
+              expect: {ports: {east: 4, west: 6}}
+            - shelve: s
+              expect: {ports: {east: 4, west: 4}, rules: {west: 0}}
+            - unshelve: s
+              host: east
+              expect: {ports: {east: 6, west: 4}}
+            - evacuate: s
+              expect: {ports: {east: 4, west: 6}}
+            - delete: s
+              expect: {ports: {east: 4, west: 4}}
+            """)
+
+    def test_security_groups(self):
+        self.met("""\
+            - boot: a
+              flavor: f
+              networks: [lan]
+              host: east
+              security_groups: [web]
+              expect: {rules: {east: 10}}
+            - boot: b
+              flavor: f
+              networks: [lan]
+              host: east
+              security_groups: [web, default]
+              expect: {rules: {east: 23}}
+            - attach: b
+              network: lan
+              security_groups: [web]
+              expect: {rules: {east: 33}}
+            - attach: b
+              network: lan
+              expect: {rules: {east: 36}}
+            """)
+
+    def test_no_default_group(self):
+        self.met("""\
+            - {boot: a, flavor: f, networks: [lan], host: east,
+               expect: {rules: {east: 0}}}
+            """, HEAD.replace('default: {ingress: 2', 'other: {ingress: 2'))
+
+    def test_interfaces_of_a_running_server(self):
+        self.met("""\
+            - boot: s
+              flavor: f
+              networks: [lan, wan]
+              host: east
+            - attach: s
+              network: wan
+              count: 2
+              expect: {placed: 1, ports: {east: 8}}
+            - detach: s
+              network: lan
+              expect: {placed: 1, ports: {east: 7}}
+            - detach: s
+              network: lan
+              expect: {refused: 1, reason: 0 ports on lan, ports: {east: 7}}
+            - live_migrate: s
+              expect: {ports: {east: 4, west: 7}}
+            - detach: s
+              network: wan
+              count: 2
+              expect: {ports: {west: 5}}
+            - attach: s
+              network: lan
+              expect: {ports: {west: 6}}
+            - shelve: s
+            - attach: s
+              network: lan
+              expect: {refused: 1, reason: SHELVED}
+            - unshelve: s
+              host: west
+              expect: {ports: {west: 6}}
+            - host_down: west
+            - detach: s
+              network: lan
+              expect: {refused: 1, reason: is down, ports: {west: 6}}
+            """)
+
+    def test_ports_beside_the_switch(self):
+        head = HEAD.replace('networks:\n', """\
+networks:
+  fast: {physical_network: data, vnic_type: direct}
+""", 1).replace('shared_cores_per_node: 4\n', """\
+shared_cores_per_node: 4
+    physical_networks: {data: [0, 1]}
+    pci_devices: [{type: VF, node: 0, count: 4, physical_network: data}]
+""")
+        for option in ('ledger: none', 'ledger: placement'):
+            result = self.met("""\
+                - boot: s
+                  flavor: f
+                  networks: [fast, lan, fast]
+                  host: east
+                  expect: {ports: {east: 5}, rules: {east: 3}}
+                - live_migrate: s
+                  expect: {ports: {east: 4, west: 5}, rules: {west: 3}}
+                """, OPTIONS % option + head)
+            self.assertEqual(2, result.loads['west'].usage.sriov_ports)
+        self.assertEqual({names.PORTS: 1, names.RULES: 3},
+                         result.loads['west'].claimed)
+
+    def test_services(self):
+        hosts = """\
+hosts:
+  - {name: a, cores: 8, memory: 8 GiB, routers: {count: 3, ports: 2}%s}
+  - {name: b, cores: 8, memory: 8 GiB, routers: 2, other_ports: 5}
+flavors: {f: {vcpus: 1, memory: 1 GiB}}
+"""
+        steps = '- {boot: s, flavor: f, expect: {ports: {a: %d, b: 11}}}\n'
+        for service, known, source in (
+                ('', True, usage.OVS), ('ovs', True, usage.OVS),
+                ('none', True, usage.OVS), ('ovn', False, usage.OVN)):
+            dhcp = ', dhcp_servers: 4' if known else ''
+            head = hosts % dhcp
+            if service:
+                head += f'network_service: {service}\n'
+            with self.subTest(service=service), self.simulation(self.cloud(
+                    steps % (14 if known else 10), head)) as simulation:
+                result = simulation.run()
+                self.assertEqual([], result.failures)
+                self.assertEqual((3, 2), tuple(
+                    result.loads[name].usage.routers for name in 'ab'))
+                self.assertEqual(
+                    4 if known else None,
+                    network.dhcp_servers(result.scenario, result.loads['a']))
+                simulation.state.network.refresh(())
+                snapshot = simulation.state.network.sources.figures.get()
+                self.assertEqual((known, source),
+                                 (snapshot.dhcp_known, snapshot.source))
+
+    def test_expectations_that_are_not_met(self):
+        failures = self.run_cloud(self.cloud("""\
+            - boot: s
+              flavor: f
+              networks: [lan]
+              host: east
+              expect: {ports: {east: 6}, rules: {east: 5, west: 0}}
+            """, HEAD)).failures
+        self.assertEqual(2, len(failures))
+        self.assertIn('expected 6 vSwitch ports on east, got 5', failures[0])
+        self.assertIn('expected 5 security-group rules on east, got 3',
+                      failures[1])
+
+    def test_nothing_is_left_behind(self):
+        known = figures.process_sources()
+        before = known.figures, known.recent
+        self.met('- {boot: s, flavor: f, networks: [lan], count: 3, '
+                 'multi_create: true, expect: {placed: 3}}\n',
+                 OPTIONS % 'ledger: placement' + HEAD)
+        self.assertEqual(before, (known.figures, known.recent))
+        self.assertEqual([], list(known.recent.hosts()))
+        self.assertNotIn('Neutron cannot be read', self.log.output)
+
+
+class LimitsTest(NetworkTestCase):
+    """The filters see the figures, with the ledger and without."""
+
+    KINDS = ('ledger: none', 'ledger: placement')
+
+    def each(self, steps, options='', head=HEAD):
+        for kind in self.KINDS:
+            with self.subTest(kind):
+                self.met(steps, OPTIONS % f'{kind}{options}' + head)
+
+    def test_ports(self):
+        self.each("""\
+            - {boot: a, flavor: f, networks: [lan, lan], host: east,
+               expect: {placed: 1}}
+            - {boot: b, flavor: f, networks: [lan, lan], host: east,
+               expect: {refused: 1, reason: '2 needed, 1 of 7 free'}}
+            - {boot: c, flavor: f, host: east, expect: {placed: 1}}
+            - {boot: d, flavor: f, networks: [lan], host: east,
+               expect: {placed: 1, ports: {east: 7}}}
+            - {delete: a}
+            - {boot: e, flavor: f, networks: [lan, lan], host: east,
+               expect: {placed: 1, ports: {east: 7}}}
+            """, ', vswitch_ports_per_node: 7')
+
+    def test_rules_of_an_aggregate(self):
+        self.each("""\
+            - {boot: a, flavor: f, networks: [lan], host: east, count: 2,
+               expect: {placed: 2, rules: {east: 6}}}
+            - {boot: b, flavor: f, networks: [lan], host: east,
+               expect: {refused: 1, reason: '3 needed, 2 of 8 free'}}
+            - {boot: c, flavor: f, networks: [lan], host: west, count: 4,
+               expect: {placed: 4}}
+            """, head=HEAD + """\
+aggregates:
+  - {name: x, hosts: east, metadata: {security_rules_per_node: 8}}
+""")
+
+    def test_rules_of_security_groups(self):
+        self.each("""\
+            - {boot: a, flavor: f, networks: [lan], host: east,
+               expect: {rules: {east: 3}}}
+            - {boot: b, flavor: f, networks: [lan], host: east,
+               security_groups: [web],
+               expect: {refused: 1, reason: '10 needed, 5 of 8 free'}}
+            - {boot: c, flavor: f, networks: [lan], host: west,
+               security_groups: [web], expect: {placed: 1}}
+            - {cold_migrate: c,
+               expect: {refused: 1, reason: '10 needed, 5 of 8 free'}}
+            - {shelve: c}
+            - {unshelve: c, host: east,
+               expect: {refused: 1, reason: '10 needed, 5 of 8 free'}}
+            - {unshelve: c, expect: {host: west}}
+            """, head=HEAD + """\
+aggregates:
+  - {name: x, hosts: east, metadata: {security_rules_per_node: 8}}
+""")
+
+    def test_several_in_one_request(self):
+        self.each("""\
+            - {boot: a, flavor: f, networks: [lan], count: 7,
+               multi_create: true, expect: {refused: true}}
+            - {boot: b, flavor: f, networks: [lan], count: 6,
+               multi_create: true,
+               expect: {placed: 6, ports: {east: 7, west: 7}}}
+            - {boot: c, flavor: f, networks: [lan], expect: {refused: 1}}
+            """, ', vswitch_ports_per_node: 7')
+
+    def test_moves_on_full_hosts(self):
+        self.each("""\
+            - {boot: a, flavor: f, networks: [lan, lan], host: east,
+               expect: {placed: 1}}
+            - {boot: b, flavor: f, networks: [lan], host: west, count: 2,
+               expect: {placed: 2}}
+            - {resize: a, flavor: g, same_host: true,
+               expect: {host: east, ports: {east: 6}}}
+            - {cold_migrate: a, expect: {refused: 1, reason: '0 of 6 free'}}
+            - {delete: b-1}
+            - {cold_migrate: a, expect: {refused: 1, reason: '1 of 6 free'}}
+            - {delete: b-2}
+            - {cold_migrate: a, expect: {host: west, ports: {west: 6}}}
+            - {live_migrate: a, expect: {host: east, ports: {west: 4}}}
+            """, ', vswitch_ports_per_node: 6')
+
+    def test_resize_that_claims_on_its_own_host(self):
+        """What the migration holds there covers the ports there."""
+        self.each("""\
+            - {boot: a, flavor: f, networks: [lan, lan], host: east}
+            - {resize: a, flavor: g, same_host: true, host: east,
+               expect: {placed: 1, host: east, ports: {east: 6}}}
+            - {boot: b, flavor: f, networks: [lan, lan], host: east,
+               expect: {placed: 1}}
+            """, ', vswitch_ports_per_node: 8')
+
+    def test_room_is_kept_until_a_move_is_confirmed(self):
+        """Only claims know of a server that may come back."""
+        steps = """\
+            - {boot: a, flavor: f, networks: [lan, lan], host: east}
+            - {cold_migrate: a, confirm: false, expect: {host: west}}
+            - {boot: b, flavor: f, networks: [lan], host: east,
+               expect: {%s}}
+            - {confirm: a}
+            - {boot: c, flavor: f, networks: [lan], host: east,
+               expect: {placed: 1}}
+            """
+        head = OPTIONS % 'vswitch_ports_per_node: 6, ledger: %s' + HEAD
+        self.met(steps % 'placed: 1', head % 'none')
+        self.met(steps % 'refused: 1, reason: 0 of 6 free',
+                 head % 'placement')
+
+    def test_weighers(self):
+        # Routers without ports: that is none to the weigher of ports.
+        head = HEAD.replace('name: east\n', 'name: east\n    %s\n')
+        for name, key in (('dhcp_server', 'dhcp_servers: 1'),
+                          ('router', 'routers: {count: 1, ports: 0}'),
+                          ('vswitch_port', 'other_ports: 1')):
+            for multiplier, host in (('1.0', 'west'), ('-9.0', 'east')):
+                option = f'{name}_weight_multiplier: {multiplier}'
+                self.met('- {boot: a, flavor: f, expect: {host: %s}}\n' %
+                         host, OPTIONS % option + head % key)
+
+
+class LedgerTest(NetworkTestCase):
+    """What is claimed is what is there."""
+
+    HEAD = OPTIONS % 'ledger: placement, vswitch_ports_per_node: 20' + HEAD
+
+    def exact(self, simulation):
+        """Compare what is claimed and what is there."""
+        for load in simulation.state.loads().values():
+            if load.claimed is not None:
+                self.assertEqual(
+                    (load.usage.guest_ports, load.usage.rules),
+                    tuple(load.claimed.get(name, 0)
+                          for name in (names.PORTS, names.RULES)))
+
+    def test_after_each_step(self):
+        steps = """\
+            - {boot: a, flavor: f, networks: [lan, wan], count: 2}
+            - {boot: m, flavor: f, networks: [lan], count: 3,
+               multi_create: true}
+            - {boot: n, flavor: f}
+            - {cold_migrate: 'a-*'}
+            - {cold_migrate: 'm-*', revert: true}
+            - {resize: a-1, flavor: g, same_host: true}
+            - {resize: m-1, flavor: g}
+            - {live_migrate: 'm-*'}
+            - {shelve: a-2}
+            - {unshelve: a-2}
+            - {boot: x, flavor: f, networks: [lan, lan, lan, lan, lan, lan,
+               lan, lan], count: 5}
+            - {delete: 'x-*'}
+            - {evacuate: a-1}
+            - {host_up: '*'}
+            - {delete: '*'}
+            """
+
+        def after(done, total):
+            if simulation.outcomes[-1].action not in ('evacuate', 'host_up'):
+                self.exact(simulation)
+
+        with self.simulation(self.cloud(steps, self.HEAD),
+                             progress=after) as simulation:
+            result = simulation.run()
+            self.exact(simulation)
+        self.assertEqual({}, simulation.state.placement.allocations)
+        refused = {o.server for o in result.outcomes if not o.ok}
+        self.assertTrue(refused)
+        self.assertTrue(all(name.startswith('x-') or name == 'x'
+                            for name in refused), refused)
+
+    def test_what_nobody_claimed_is_reserved(self):
+        head = self.HEAD.replace(
+            'name: east\n', 'name: east\n    dhcp_servers: 3\n')
+        with self.simulation(self.cloud("""\
+                - {boot: past-the-filters, flavor: f, networks: [lan, lan],
+                   force: east}
+                - {boot: a, flavor: f, networks: [lan, lan], host: east}
+                - {attach: a, network: lan}
+                - {boot: b, flavor: f, networks: [lan], host: west}
+                - {detach: b, network: lan}
+                - {boot: c, flavor: f}
+                """, head)) as simulation:
+            simulation.run()
+            providers = [
+                simulation.state.placement.providers[
+                    names.provider_uuid(host.uuid)]
+                for host in simulation.state.hosts.values()]
+        for provider, reserved, used in zip(providers, (10, 4), (2, 1)):
+            inventory = provider.inventories[names.PORTS]
+            self.assertEqual(
+                (20, reserved, used),
+                (inventory.total, inventory.reserved,
+                 provider.used[names.PORTS]))
+            self.assertEqual({names.TRAIT}, provider.traits)
+            self.assertEqual('QEMU', next(
+                host.node.hypervisor_type
+                for host in simulation.state.hosts.values()
+                if host.uuid == provider.parent))
+
+    def test_a_move_back_and_forth_claims_what_was_attached(self):
+        self.met("""\
+            - {boot: a, flavor: f, networks: [lan], host: east}
+            - {attach: a, network: lan, count: 2}
+            - {cold_migrate: a, expect: {host: west, ports: {west: 7}}}
+            """, self.HEAD)
+        result = self.run_cloud(self.cloud("""\
+            - {boot: a, flavor: f, networks: [lan], host: east}
+            - {attach: a, network: lan, count: 2}
+            - {cold_migrate: a}
+            """, self.HEAD))
+        self.assertEqual(3, result.loads['west'].claimed[names.PORTS])
+        self.assertEqual({}, result.loads['east'].claimed)
+
+    def test_more_than_the_limit(self):
+        """A total is not lowered below what is used; it is reserved."""
+        with self.simulation(self.cloud("""\
+                - {boot: a, flavor: f, networks: [lan, lan], host: east}
+                - {attach: a, network: lan, count: 30}
+                - {boot: b, flavor: f, networks: [lan], host: east,
+                   expect: {refused: 1, reason: '0 of 20 free'}}
+                """, self.HEAD)) as simulation:
+            self.assertEqual([], simulation.run().failures)
+            inventory = self.published(simulation).inventories[names.PORTS]
+        self.assertEqual((20, 20), (inventory.total, inventory.reserved))
+
+    @staticmethod
+    def published(simulation):
+        """What the ledger of a host is."""
+        uuid = names.provider_uuid(simulation.state.hosts['east'].uuid)
+        return simulation.state.placement.providers[uuid]
+
+    def test_no_limit(self):
+        with self.simulation(self.cloud(
+                '- {boot: a, flavor: f, networks: [lan], host: east}\n',
+                OPTIONS % 'ledger: placement, vswitch_ports_per_node: 0' +
+                HEAD)) as simulation:
+            simulation.run()
+            provider = self.published(simulation)
+        self.assertEqual(names.UNLIMITED - 1, provider.free(names.PORTS))
+
+
+class OutageTest(NetworkTestCase):
+    """Neutron comes and goes."""
+
+    STEPS = """\
+        - {boot: a, flavor: f, networks: [lan, lan], host: east}
+        - neutron: %s
+        - {boot: b, flavor: f, networks: [lan, lan], host: east,
+           expect: {%s}}
+        - {boot: c, flavor: f, host: east, expect: {placed: 1}}
+        - neutron: up
+        - {boot: d, flavor: f, networks: [lan, lan], host: east,
+           expect: {refused: 1, reason: 'of 7 free'}}
+        - {boot: e, flavor: f, networks: [lan, lan], host: west,
+           expect: {placed: 1}}
+        """
+    HEAD = OPTIONS % 'vswitch_ports_per_node: 7%s' + HEAD
+
+    def test_allow(self):
+        for state in ('stale', 'down'):
+            self.met(self.STEPS % (state, 'placed: 1'), self.HEAD % '')
+
+    def test_deny(self):
+        deny = self.HEAD % ', stale_snapshot_policy: deny'
+        for state, reason in (('stale', 'from Neutron are 360 s old'),
+                              ('down', 'no figures from Neutron')):
+            self.met(self.STEPS % (
+                state, f'refused: 1, reason: {reason}'), deny)
+
+    def test_the_ledger_goes_on_without(self):
+        placement = self.HEAD % ', ledger: placement'
+        for state in ('stale', 'down'):
+            self.met(self.STEPS % (
+                state, 'refused: 1, reason: 1 of 7 free'), placement)
+
+    def test_the_ledger_stays_as_it_is_without(self):
+        self.met("""\
+            - {boot: a, flavor: f, networks: [lan, lan], host: east}
+            - neutron: stale
+            - {boot: b, flavor: f, networks: [lan, lan], host: east,
+               expect: {refused: 1}}
+            - {delete: a}
+            - {boot: c, flavor: f, networks: [lan, lan], host: east,
+               expect: {placed: 1}}
+            """, self.HEAD % ', ledger: placement')
+
+    def test_moves_without_figures(self):
+        """Nova itself knows the interfaces of a server."""
+        for state in ('stale', 'down'):
+            result = self.met("""\
+                - {boot: a, flavor: f, networks: [lan], host: east,
+                   security_groups: [web]}
+                - {attach: a, network: wan, security_groups: [web]}
+                - neutron: %s
+                - {live_migrate: a, expect: {placed: 1}}
+                """ % state, self.HEAD % ', ledger: placement')
+            # Neutron alone knows their rules.
+            self.assertEqual(
+                {names.PORTS: 2, **(
+                    {names.RULES: 20} if state == 'stale' else {})},
+                result.loads['west'].claimed)
+
+    def test_hosts_that_have_no_ledger_yet(self):
+        result = self.met("""\
+            - neutron: down
+            - {boot: a, flavor: f, networks: [lan, lan], host: east,
+               expect: {placed: 1}}
+            """, self.HEAD % ', ledger: placement')
+        self.assertIsNone(result.loads['east'].claimed)
+        self.assertEqual(2, result.loads['east'].usage.guest_ports)
+
+
+class ReportTest(NetworkTestCase):
+
+    STEPS = '- {boot: s, flavor: f, networks: [lan], host: east%s}\n'
+    BARE = HEAD.replace(HEAD[HEAD.index('security_groups'):
+                             HEAD.index('flavors')], '')
+
+    def result(self, head, more='', host='east'):
+        return self.run_cloud(self.cloud(
+            (self.STEPS % more).replace('east', host), head))
+
+    def test_only_where_it_is_told(self):
+        self.assertFalse(report.has_network(self.result(self.BARE)))
+        for head, more in (
+                (HEAD, ''), (self.BARE, ', expect: {ports: {east: 5}}'),
+                (OPTIONS % 'ledger: placement' + self.BARE, ''),
+                (OPTIONS % 'vnics_per_guest: 3' + self.BARE, ''),
+                (self.BARE.replace('name: east',
+                                   'name: east\n    other_ports: 1'), ''),
+                (self.BARE + 'aggregates: [{name: x, hosts: east, '
+                 'metadata: {vswitch_ports_per_node: 9}}]\n', '')):
+            self.assertTrue(report.has_network(self.result(head, more)))
+
+    def test_table(self):
+        table = report.network_loads(self.result(HEAD))
+        self.assertEqual(
+            [('east', '5 of 254', '1', '3 of 16384', '0', '0'),
+             ('west', '4 of 254', '0', '0 of 16384', '0', '0')], table.rows)
+        self.assertEqual(len(table.columns), len(table.rows[0]))
+        table = report.network_loads(self.result(
+            OPTIONS % 'ledger: placement, security_rules_per_node: -1' +
+            HEAD))
+        self.assertEqual(
+            [('east', '5 of 254', '1', '3 of unlimited', '0', '0', '1', '3'),
+             ('west', '4 of 254', '0', '0 of unlimited', '0', '0', '0',
+              '0')], table.rows)
+        self.assertEqual(len(table.columns), len(table.rows[0]))
+
+    def test_many_hosts(self):
+        many = HEAD.replace('name: east', 'name: h\n    count: 30')
+        result = self.result(many, host='h-7')
+        table = report.network_loads(result)
+        self.assertEqual(
+            [('h-1 ... h-30', '4-5 of 254', '0-1', '0-3 of 16384', '0', '0'),
+             ('west', '4 of 254', '0', '0 of 16384', '0', '0')], table.rows)
+        self.assertEqual(31, len(report.network_loads(result, True).rows))
+
+    def test_document(self):
+        result = self.result(
+            OPTIONS % 'vswitch_ports_per_node: 0' + HEAD +
+            'network_service: ovn\n')
+        east = report.document(result, ['network'])['network'][0]
+        self.assertEqual(
+            ('east', 5, None, 16384, None, None), tuple(
+                east[key] for key in (
+                    'host', 'vswitch_ports', 'vswitch_ports_limit',
+                    'security_rules_limit', 'dhcp_servers',
+                    'claimed_ports')))
+
+
+class FileTest(NetworkTestCase):
+    """What is wrong with a file is said."""
+
+    def test_problems(self):
+        for old, new, message in (
+                ('name: east\n', 'name: east\n    dhcp_servers: -1\n',
+                 'must be at least 0'),
+                ('name: east\n', 'name: east\n    dhcp_servers: 999999\n',
+                 'must be at most 100000'),
+                ('name: east\n', 'name: east\n    routers: {ports: 2}\n',
+                 "'count' is missing"),
+                ('name: east\n', 'name: east\n    routers: many\n',
+                 'must be a whole number or a mapping'),
+                ('name: east\n', 'name: east\n    routers: {count: 1.0}\n',
+                 'must be a whole number'),
+                ('hosts:\n  - name: east\n', 'network_service: ovn\nhosts:\n'
+                 '  - name: east\n    dhcp_servers: 1\n',
+                 'with OVN the switch of each host answers DHCP'),
+                ('hosts:\n', 'network_service: linuxbridge\nhosts:\n',
+                 'is not one of ovs, ovn, none'),
+                ('web: {ingress', 'web: {ingres',
+                 "did you mean 'ingress'?"),
+                ('steps:\n', 'steps:\n  - {boot: b, flavor: f, '
+                 'security_groups: [wbe]}\n', "did you mean 'web'?"),
+                ('steps:\n', 'steps:\n  - {boot: b, flavor: f, '
+                 'security_groups: []}\n', 'must not be empty'),
+                ('steps:\n', 'steps:\n  - {attach: a, network: lan}\n',
+                 "there is no server 'a'"),
+                ('steps:\n', 'steps:\n  - {boot: b, flavor: f}\n'
+                 '  - {detach: b}\n', "'network' is missing"),
+                ('steps:\n', 'steps:\n  - {boot: b, flavor: f}\n'
+                 '  - {attach: b, network: lna}\n', "did you mean 'lan'?"),
+                ('lan: {tunneled: true}', 'lan: {physical_network: p, '
+                 'vnic_type: direct}', 'steps[1].network: ports of SR-IOV'),
+                ('steps:\n', 'steps:\n  - neutron: gone\n',
+                 'is not one of up, stale, down'),
+                ('steps:\n', 'steps:\n  - {boot: b, flavor: f, '
+                 'expect: {ports: {eastt: 4}}}\n', "did you mean 'east'?"),
+                ('steps:\n', 'steps:\n  - {boot: b, flavor: f, '
+                 'expect: {servers: {b: {rules: {east: 4}}}}}\n',
+                 'unknown key')):
+            text = self.cloud("""\
+                - {boot: a, flavor: f}
+                - {attach: a, network: lan}
+                """, HEAD)
+            with self.subTest(new=new):
+                self.assertIn(old, text)
+                error = self.assertRaises(
+                    problems.InputError, loader.loads,
+                    text.replace(old, new, 1), 'cloud.yaml')
+                self.assertIn(message, str(error))

@@ -1,0 +1,123 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Small clouds, as snapshots."""
+
+import dataclasses
+
+from nfv_sched.ops.snapshot import snapshot
+
+FILTERS = ('ComputeFilter', 'PciPassthroughFilter', 'NFVTopologyFilter',
+           'VSwitchNUMAAffinityFilter', 'PCINUMAAffinityFilter',
+           'SharedVCPUFilter', 'CPUThreadPolicyFilter',
+           'VSwitchPortLimitFilter', 'SecurityRuleLimitFilter')
+MEMORY = 32768
+
+
+def kinds_of(bindings):
+    """The kind of each binding; with its name, if it has one."""
+    return [(each.kind, each.name) if each.name else each.kind
+            for each in bindings]
+
+
+def node(number, pinned=(), cpus=8, memory_used=0, huge=0, threads=2):
+    """A NUMA node for pinned guests.
+
+    :param pinned: those of its CPUs that guests have, numbered from 0
+    :param huge: used pages of 1 GiB, of 16
+    """
+    first = number * cpus
+    own = range(first, first + cpus)
+    return snapshot.Node(
+        number=number, socket=number, dedicated=frozenset(own),
+        pinned=frozenset(first + cpu for cpu in pinned),
+        siblings=tuple(frozenset(own[at:at + threads])
+                       for at in range(0, cpus, threads)),
+        memory=MEMORY, memory_used=memory_used + 1024 * huge,
+        physnets=frozenset({f'nfv_node{number}'} | (
+            set() if number else {'nfv_vswitch'})),
+        pages=(snapshot.Pages(size=4, total=16384 * 256),
+               snapshot.Pages(size=1048576, total=16, used=huge)))
+
+
+def host(name='one', *nodes, devices=(), network=None, traits=(), **fields):
+    """A host whose Placement knows what its nodes have."""
+    nodes = nodes or (node(0), node(1))
+    uuid = f'{sum(name.encode()):08d}-0000-4000-8000-000000000000'
+    pcpus = sum(len(each.dedicated) for each in nodes)
+    memory = sum(each.memory for each in nodes)
+    return snapshot.Host(
+        name=name, hypervisor=name, uuid=uuid, cell='cell1', nodes=nodes,
+        vcpus=pcpus, memory=memory, cpu_ratio=4.0, memory_ratio=1.0,
+        disk_ratio=1.0, devices=devices, network=network,
+        stats={'num_instances': '0'},
+        memory_used=sum(each.memory_used for each in nodes),
+        providers=(snapshot.Provider(
+            uuid=uuid, name=name, traits=frozenset(traits), inventories={
+                'PCPU': snapshot.Inventory(
+                    total=pcpus, max_unit=pcpus,
+                    used=sum(len(each.pinned) for each in nodes)),
+                'MEMORY_MB': snapshot.Inventory(
+                    total=memory, max_unit=memory,
+                    used=sum(each.memory_used for each in nodes))}),),
+        **fields)
+
+
+def device(number, node, **fields):
+    """A VF."""
+    return snapshot.Device(
+        address=f'0000:{number:02x}:02.0', vendor='8086', product='154d',
+        kind='type-VF', node=node,
+        tags={'address': f'0000:{number:02x}:02.0'}, **fields)
+
+
+def cloud(*hosts, filters=FILTERS, aggregates=(), servers=(), flavors=(),
+          **options):
+    """A cloud.
+
+    :param options: section -> options
+    """
+    return snapshot.Cloud(
+        taken='2026-01-02T03:04:05Z', hosts=hosts, aggregates=aggregates,
+        servers=servers, flavors=flavors, options={
+            'filter_scheduler': {'enabled_filters': list(filters)},
+            'pci': {'alias': [
+                '{"name": "nic", "vendor_id": "8086", "product_id": "154d", '
+                '"device_type": "type-VF"}']}, **options})
+
+
+def flavor(vcpus=4, name='pinned', memory=None, **specs):
+    """A flavor of pinned guests.
+
+    :param specs: further extra specs, with ``__`` for a colon
+    """
+    return snapshot.Flavor(
+        name=name, vcpus=vcpus, memory=memory or 512 * vcpus,
+        extra_specs={'hw:cpu_policy': 'dedicated', **{
+            key.replace('__', ':'): value for key, value in specs.items()}})
+
+
+def by_api(found):
+    """A cloud as far as its API and Placement show it.
+
+    :param found: all of it
+    """
+    return dataclasses.replace(
+        found, source='the API', options={}, moves=None, hosts=tuple(
+            dataclasses.replace(
+                host, nodes=None, devices=(), cpu_info='', supported=(),
+                network=None, stats={}, cpu_ratio=None, memory_ratio=None,
+                disk_ratio=None, vcpus=0, vcpus_used=0, memory=0,
+                memory_used=0, disk=0, disk_used=0,
+                disk_available_least=None) for host in found.hosts),
+        servers=tuple(dataclasses.replace(
+            server, nodes=None, devices=(), ports=None,
+            emulator_threads=None) for server in found.servers))
