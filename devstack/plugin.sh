@@ -525,7 +525,7 @@ case "${1:-}/${2:-}" in
     stack/install)
         if is_service_enabled n-sch n-api; then
             echo_summary "Installing nfv-sched"
-            setup_develop "$NFV_SCHED_DIR"
+            setup_develop "$NFV_SCHED_DIR" ops
             link_nfv_sched_commands
         elif _nfv_sched_is_fake; then
             # The driver is a part of it.

@@ -60,7 +60,7 @@ class TestInstall(base.TestCase):
             self.given('controller.conf', services)
             (self.directory / 'installed').unlink(missing_ok=True)
             self.run_phases('stack/install')
-            self.assertEqual([str(base.REPOSITORY)], self.installed())
+            self.assertEqual([f'{base.REPOSITORY}[ops]'], self.installed())
 
     def test_not_elsewhere(self):
         self.given('compute.conf', 'n-cpu,tempest')

@@ -18,6 +18,7 @@ import ast
 from collections.abc import Iterator
 import configparser
 import functools
+import graphlib
 from importlib import metadata
 import pathlib
 import re
@@ -26,6 +27,7 @@ import sys
 
 import fixtures
 
+from nfv_sched.ops.cli import main
 from nfv_sched.tests import base
 
 ROOT = pathlib.Path(base.__file__).parent.parent
@@ -35,24 +37,24 @@ TESTED = ('filters', 'host', 'numa', 'rules', 'weights')
 #: What is in these has one in folder of tests, if it is more than a base.
 OPTIONAL = ('__init__', 'base')
 
-#: Folders that know nothing of those who use them.
-LOWER = ('host', 'ledger', 'machine', 'network', 'numa', 'rules')
-UPPER = ('advice', 'cmd', 'filters', 'render', 'simulator', 'weights')
+#: The tools: what is outside is loaded by Nova, and knows nothing of them.
+TOOLS = 'ops/'
 
 #: What is imported of Nova elsewhere than in the modules that are for that.
 NOVA = ('nova.conf', 'nova.exception', 'nova.objects',
         'nova.scheduler.filters', 'nova.scheduler.weights')
-ADAPTERS = ('nova/', 'simulator/nova', 'tests/')
+ADAPTERS = ('nova/', 'ops/simulator/nova', 'tests/')
 
 #: The model of Placement: its folder, what it consists of, and how
-#: dictionaries and sets are changed.  Who uses it is in these folders.
-MODEL = 'simulator/placement/'
+#: dictionaries and sets are changed.
+MODEL = 'ops/placement/'
+#: Has providers of its own, which it reads.
+SNAPSHOT = 'ops/snapshot/'
 MODEL_PARTS = ('used', 'inventories', 'traits', 'aggregates', 'providers',
                'allocations')
 CHANGES = ('add', 'clear', 'difference_update', 'discard',
            'intersection_update', 'pop', 'popitem', 'remove', 'setdefault',
            'symmetric_difference_update', 'update')
-MODEL_USERS = ('advice', 'cmd', 'render', 'simulator')
 
 #: Figures of hosts that servers change, in Nova, snapshots and our own views.
 USAGE = {
@@ -62,25 +64,25 @@ USAGE = {
     'shared_used', 'vcpus_used'}
 #: Modules that may work them out.
 OCCUPANCY = [
-    'cloud/occupied.py', 'host/occupancy.py',
-    'simulator/compute.py',  # of new compute nodes
+    'host/occupancy.py',
+    'ops/simulator/compute.py',  # of new compute nodes
+    'ops/snapshot/occupied.py',
 ]
 #: Modules that read the thread policy of servers, which decides what CPUs they
 #: block: the occupancy, and the way from a snapshot to Nova's objects.
-THREAD_POLICY = ['cloud/occupied.py', 'simulator/restore_servers.py']
+THREAD_POLICY = [
+    'ops/simulator/restore_servers.py', 'ops/snapshot/occupied.py']
 #: What is free -> what it is worked out from.
 FREE = {('total', 'used'), ('dedicated', 'pinned'), ('pcpuset', 'pinned_cpus')}
 
 #: The package that reads cloud files, and what others may use of it: whose
 #: contents are a snapshot and steps by then.
-CLOUD_FILE = 'simulator/cloud_file/'
+CLOUD_FILE = 'ops/cloud_file/'
 CLOUD_FILE_USES = {
-    # Opens files, and reports what is wrong with them.
-    '': {'loader', 'problems', 'text'},
-    # The types of steps are those of the file.
-    'simulator/actions.py': {'schema', 'values'},
+    # Opens files, and reports what is wrong with them; a snapshot with steps.
+    '': {'actions', 'examples', 'loader', 'problems', 'scenario', 'text'},
     # Sizes are written as in a cloud file.
-    'cmd/flavor_file.py': {'values'},
+    'ops/flavors/file.py': {'values'},
 }
 #: Parts of texts and names that are the package's own.
 CLOUD_FILE_WORDS = re.compile(r'HostGroup|\brules\)')
@@ -145,12 +147,52 @@ def untested(root: pathlib.Path) -> list[str]:
             root / 'tests' / 'unit' / folder / f'test_{path.name}').exists()]
 
 
-def upward(root: pathlib.Path) -> list[str]:
-    """Imports of what is above."""
-    above = [f'nfv_sched.{folder}' for folder in UPPER]
-    return [f'{path}: {name}' for folder in LOWER
-            for path, source in modules(root, folder)
-            for name in imported(source) if is_below(name, above)]
+def imports_of_tools(root: pathlib.Path) -> list[str]:
+    """Imports of the tools by what is outside of them."""
+    return [f'{path}: {name}' for path, source in modules(root)
+            if not path.startswith((TOOLS, 'tests/'))
+            for name in imported(source)
+            if is_below(name, ['nfv_sched.ops'])]
+
+
+def room(path: str) -> str:
+    """The room of a module: its folder; of the tools the folder in theirs.
+
+    A module that is in no folder is a room of its own.
+    """
+    parts = path.removesuffix('.py').split('/')
+    return '/'.join(parts[:2 if parts[0] == 'ops' else 1])
+
+
+def used_rooms(root: pathlib.Path) -> dict[str, set[str]]:
+    """Room -> the rooms that its modules import, wherever they do."""
+    found = [(path, source) for path, source in modules(root)
+             if not path.startswith('tests/') and path != '__init__.py']
+    known = {str(each) for path, _source in found for each in (
+        pathlib.PurePath(path).with_suffix(''), *pathlib.PurePath(path).parents)}
+    rooms: dict[str, set[str]] = {}
+    for path, source in found:
+        used = rooms.setdefault(room(path), set())
+        for name in imported(source):
+            if not is_below(name, ['nfv_sched']):
+                continue
+            parts = name.split('.')[1:]
+            # The module, or the folder, that a name is of.
+            while parts and '/'.join(parts) not in known:
+                parts.pop()
+            if parts:
+                used.add(room('/'.join(parts)))
+        used.discard(room(path))
+    return rooms
+
+
+def circle(root: pathlib.Path) -> list[str]:
+    """Rooms that import each other, each the one before it; or none."""
+    try:
+        graphlib.TopologicalSorter(used_rooms(root)).prepare()
+    except graphlib.CycleError as exc:
+        return exc.args[1]
+    return []
 
 
 def deciding(root: pathlib.Path) -> set[str]:
@@ -233,9 +275,8 @@ def beyond_adapters(root: pathlib.Path) -> list[str]:
 
 def model_changes(root: pathlib.Path) -> list[str]:
     """Where others than the model of Placement change what it consists of."""
-    return [f'{path}:{line}' for folder in MODEL_USERS
-            for path, source in modules(root, folder)
-            if not path.startswith(MODEL)
+    return [f'{path}:{line}' for path, source in modules(root, TOOLS)
+            if not path.startswith((MODEL, SNAPSHOT))
             for function in ast.walk(source)
             if isinstance(function, (ast.FunctionDef, ast.Module))
             for line in changes(function)]
@@ -331,18 +372,36 @@ def single(root: pathlib.Path) -> list[str]:
     return sorted(own ^ plugin)
 
 
-def declared(root: pathlib.Path) -> set[str]:
-    """Return the names of requirements.txt, normalized."""
+def names_of(requirements: str) -> set[str]:
+    """Return the names of requirements, one a line, normalized."""
     return {re.sub(r'[-_.]+', '-', match[0]).lower() for match in (
-        re.match(r'[\w.-]+', line) for line
-        in (root / 'requirements.txt').read_text().splitlines()) if match}
+        re.match(r'[\w.-]+', line) for line in requirements.splitlines())
+        if match}
 
 
-def libraries(root: pathlib.Path) -> set[str]:
-    """Return the distributions that the product imports, normalized."""
-    names = {name.partition('.')[0] for module, source in modules(root)
-             if not module.startswith('tests/') for name in imported(source)}
-    names -= {*sys.stdlib_module_names, 'nfv_sched'}
+def declared(root: pathlib.Path, extra: str = '') -> set[str]:
+    """Return the names of requirements.txt, or of an extra of setup.cfg."""
+    if not extra:
+        return names_of((root / 'requirements.txt').read_text())
+    config = configparser.ConfigParser()
+    config.read(root / 'setup.cfg')
+    return names_of(config['extras'][extra].strip())
+
+
+def foreign(root: pathlib.Path, folder: str = '') -> set[str]:
+    """Return the packages of others that the product imports.
+
+    :param folder: of the importing modules; without it, those outside of the
+        tools
+    """
+    names = {name.partition('.')[0] for path, source in modules(root, folder)
+             if folder or not path.startswith((TOOLS, 'tests/'))
+             for name in imported(source)}
+    return names - {*sys.stdlib_module_names, 'nfv_sched'}
+
+
+def libraries(names: set[str]) -> set[str]:
+    """Return the distributions that packages are of, normalized."""
     providers = metadata.packages_distributions()
     return {re.sub(r'[-_.]+', '-', providers[name][0]).lower()
             for name in names}
@@ -399,6 +458,17 @@ def used(source: ast.AST) -> Iterator[tuple[int, str]]:
                         yield node.lineno, argument.value
 
 
+def doubled_classes(root: pathlib.Path) -> dict[str, list[str]]:
+    """Names that more than one class of the product has, and their modules."""
+    found: dict[str, list[str]] = {}
+    for path, source in modules(root):
+        if not path.startswith('tests/'):
+            for node in ast.walk(source):
+                if isinstance(node, ast.ClassDef):
+                    found.setdefault(node.name, []).append(path)
+    return {name: paths for name, paths in found.items() if len(paths) > 1}
+
+
 def private_uses(root: pathlib.Path) -> dict[str, dict[str, int]]:
     """Private names of other modules that the tests use.
 
@@ -421,8 +491,12 @@ class HouseTest(base.TestCase):
     def test_each_module_has_its_tests(self):
         self.assertEqual([], untested(ROOT))
 
-    def test_nothing_calls_upwards(self):
-        self.assertEqual([], upward(ROOT))
+    def test_rooms_do_not_import_each_other(self):
+        """They are floors: none imports what is above, in no function."""
+        self.assertEqual([], circle(ROOT))
+
+    def test_the_plugin_does_without_the_tools(self):
+        self.assertEqual([], imports_of_tools(ROOT))
 
     def test_only_the_model_of_placement_changes_it(self):
         """Others have ``take`` and ``give``."""
@@ -437,15 +511,9 @@ class HouseTest(base.TestCase):
     def test_occupancy_is_worked_out_once(self):
         """What servers take of a host, and what is free of a record."""
         self.assertEqual(OCCUPANCY, usage_changes(ROOT))
-        self.assertEqual(['cloud/snapshot.py'], free_figures(ROOT))
+        self.assertEqual(['ops/snapshot/snapshot.py'], free_figures(ROOT))
         self.assertEqual(THREAD_POLICY,
                          attribute_readers(ROOT, 'thread_policy'))
-
-    def test_the_host_package_does_not_know_snapshots(self):
-        self.assertEqual([], [
-            name for _path, source in modules(ROOT, 'host')
-            for name in imported(source) if is_below(
-                name, ['nfv_sched.cloud'])])
 
     def test_what_is_imported_of_nova(self):
         """What Nova may change is behind an adapter."""
@@ -459,7 +527,7 @@ class HouseTest(base.TestCase):
         """They work without Neutron's client and libraries of the tools."""
         code = ('import sys; import nfv_sched.filters.nfv_topology, '
                 'nfv_sched.weights.shared_vcpu; '
-                'print({"openstack", "pydantic", "nfv_sched.cloud"}'
+                'print({"openstack", "pydantic", "nfv_sched.ops"}'
                 '.intersection(sys.modules))')
         self.assertEqual('set()', subprocess.run(
             [sys.executable, '-W', 'ignore', '-c', code], check=True,
@@ -471,7 +539,16 @@ class HouseTest(base.TestCase):
 
     def test_requirements(self):
         """Each library that the product imports is declared, and no other."""
-        self.assertEqual(declared(ROOT.parent), libraries(ROOT) | UNIMPORTED)
+        plugin = declared(ROOT.parent)
+        self.assertEqual(plugin, libraries(foreign(ROOT)) | UNIMPORTED)
+        tools = libraries(foreign(ROOT, TOOLS)) - plugin
+        self.assertEqual(declared(ROOT.parent, 'ops'), tools)
+        # What the command looks for before it imports them.
+        self.assertEqual(tools, libraries(set(main.MODULES)))
+
+    def test_class_names(self):
+        """A name stands for one thing."""
+        self.assertEqual({}, doubled_classes(ROOT))
 
     def test_private_names(self):
         """Tests use what everybody may use."""
@@ -500,13 +577,18 @@ class ChecksTest(base.TestCase):
 
     def test_requirements(self):
         root = self.root(
-            cmd__one='import re\nfrom nfv_sched import text\n'
+            cmd__one='import re\nfrom nfv_sched import strings\n'
                      'def run():\n    import yaml\n',
+            ops__three='import rich.table\n',
             tests__two='import fixtures\n')
         (root / 'requirements.txt').write_text(
             '# Comment\nPyYAML>=6.0 # MIT\noslo.service[threading]>=4.5\n')
-        self.assertEqual({'pyyaml'}, libraries(root))
+        (root / 'setup.cfg').write_text('[extras]\nops =\n  rich>=13 # MIT\n')
+        self.assertEqual({'yaml'}, foreign(root))
+        self.assertEqual({'rich'}, foreign(root, TOOLS))
+        self.assertEqual({'pyyaml', 'rich'}, libraries({'yaml', 'rich'}))
         self.assertEqual({'pyyaml', 'oslo-service'}, declared(root))
+        self.assertEqual({'rich'}, declared(root, 'ops'))
 
     def test_untested(self):
         for folder in TESTED:
@@ -519,18 +601,40 @@ class ChecksTest(base.TestCase):
             self.assertEqual(
                 [], untested(self.root(**{f'{folder}__odd': ''}, **tests)))
 
-    def test_upward(self):
-        for folder in LOWER:
-            for above in UPPER:
-                for text in (f'from nfv_sched.{above} import base',
-                             f'from nfv_sched import {above}',
-                             f'import nfv_sched.{above}.base',
-                             'def late():\n'
-                             f'    from nfv_sched.{above} import base'):
-                    self.assertEqual(1, len(upward(self.root(
-                        **{f'{folder}__odd': text}))), text)
-            self.assertEqual([], upward(self.root(**{
-                f'{folder}__odd': 'from nfv_sched.rules import filters'})))
+    def test_imports_of_tools(self):
+        for text in ('from nfv_sched.ops.audit import command',
+                     'from nfv_sched import ops',
+                     'import nfv_sched.ops.cli.base',
+                     'def late():\n'
+                     '    from nfv_sched.ops import atomic_file'):
+            self.assertEqual(1, len(imports_of_tools(self.root(
+                host__odd=text))), text)
+            self.assertEqual([], imports_of_tools(self.root(
+                ops__odd=text, tests__odd=text)), text)
+        self.assertEqual([], imports_of_tools(self.root(
+            host__odd='from nfv_sched import opsworks')))
+
+    def test_circle(self):
+        for one, two, three in (
+                ('from nfv_sched.numa import fit',
+                 'from nfv_sched.host import decide', ''),
+                ('from nfv_sched import numa',
+                 'def late():\n    import nfv_sched.host.decide', ''),
+                ('from nfv_sched.numa.fit import check',
+                 'from nfv_sched.ops.audit import hosts',
+                 'from nfv_sched.host import decide'),
+                ('from nfv_sched import request', '', ''),
+        ):
+            root = self.root(
+                host__decide=one, numa__fit=two,
+                ops__audit__hosts=three,
+                request='from nfv_sched.host.decide import Decision')
+            self.assertNotEqual([], circle(root), (one, two, three))
+        self.assertEqual([], circle(self.root(
+            host__decide='from nfv_sched.numa import fit\nimport os',
+            numa__fit='from nfv_sched.numa import pci\n'
+                      'from nfv_sched import numbers',
+            numa__pci='from nfv_sched.numa import fit')))
 
     def test_model_changes(self):
         for text in ('provider.used[name] = 1', 'provider.used[name] += 1',
@@ -544,11 +648,10 @@ class ChecksTest(base.TestCase):
                      '    used = provider.used\n'
                      '    used[name] = 1',
                      'traits = provider.traits\ntraits.add(name)'):
-            for folder in MODEL_USERS:
-                self.assertEqual(1, len(model_changes(self.root(
-                    **{f'{folder}__odd': text}))), text)
+            self.assertEqual(1, len(model_changes(self.root(
+                ops__audit__odd=text))), text)
             self.assertEqual([], model_changes(self.root(
-                network__odd=text, simulator__placement__odd=text)), text)
+                network__odd=text, ops__placement__odd=text)), text)
         for text in ('used = dict(provider.used)\nused[name] = 1',
                      'amounts[provider.used] = 1', 'self.used = {}',
                      'page.used == 1', 'provider.used.get(name)',
@@ -556,7 +659,7 @@ class ChecksTest(base.TestCase):
                      'def one():\n    used = provider.used\n'
                      'def two():\n    used = {}\n    used[name] = 1'):
             self.assertEqual(
-                [], model_changes(self.root(advice__odd=text)), text)
+                [], model_changes(self.root(ops__audit__odd=text)), text)
 
     def test_beyond_adapters(self):
         for text in ('from nova import context', 'import nova',
@@ -566,7 +669,8 @@ class ChecksTest(base.TestCase):
             self.assertEqual(1, len(beyond_adapters(self.root(
                 filters__odd=text))), text)
             self.assertEqual([], beyond_adapters(self.root(
-                nova__odd=text, simulator__nova_api=text, tests__odd=text)))
+                nova__odd=text, ops__simulator__nova_internals=text,
+                tests__odd=text)))
         for text in ('from nova import objects', 'import nova.conf',
                      'from nova.scheduler import filters', 'import novaclient',
                      'from nova.objects import fields'):
@@ -582,15 +686,15 @@ class ChecksTest(base.TestCase):
                 'host: model.HostGroup', "name = f'({count} rules)'",
                 "name = '(5 rules)'"):
             self.assertTrue(cloud_file_words(self.root(
-                advice__odd=text)), text)
+                ops__audit__odd=text)), text)
             self.assertEqual([], cloud_file_words(self.root(
-                simulator__cloud_file__odd=text, tests__odd=text)), text)
+                ops__cloud_file__odd=text, tests__odd=text)), text)
         for text in (f'from {package} import loader',
                      f'from {package} import problems',
-                     'from nfv_sched.ops.simulator import scenario',
+                     f'from {package} import scenario',
                      "text = '5 rules'"):
             self.assertEqual(
-                [], cloud_file_words(self.root(advice__odd=text)), text)
+                [], cloud_file_words(self.root(ops__audit__odd=text)), text)
 
     def test_single(self):
         for own, plugin, found in (
@@ -637,6 +741,12 @@ class ChecksTest(base.TestCase):
                 ("thread_policy = node.policy", [])):
             self.assertEqual(readers, attribute_readers(
                 self.root(one=text), 'thread_policy'), text)
+
+    def test_doubled_classes(self):
+        self.assertEqual({'Plan': ['one.py', 'ops/two.py']}, doubled_classes(
+            self.root(one='class Plan: pass\nclass Step: pass',
+                      ops__two='def late():\n    class Plan: pass',
+                      tests__three='class Step: pass')))
 
     def test_private_uses(self):
         ours = ('_size = 1\n'
