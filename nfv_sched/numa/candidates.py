@@ -45,6 +45,12 @@ class Condition(ty.NamedTuple):
     test: Callable[[int], bool]
     relevant: int
 
+    def __and__(self, other: 'Condition') -> 'Condition':
+        """What is asked by both."""
+        return Condition(lambda chosen: self.test(chosen)
+                         and other.test(chosen),
+                         self.relevant | other.relevant)
+
 
 def bits(mask: int) -> list[int]:
     """Positions of the bits that are set, ascending.

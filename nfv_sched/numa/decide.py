@@ -294,9 +294,14 @@ class _Decider:
     def _with(self, goal: numa_rule.Goal, rule: numa_rule.Rule,
               facts: numa_rule.Facts) -> numa_rule.Goal:
         """The goal narrowed by one more rule."""
-        return numa_rule.Goal(
-            rule.narrow(facts, goal), (*goal.rules, (rule, facts)),
-            rule.condition(facts, self.ground) or goal.condition)
+        condition = rule.condition(facts, self.ground)
+        if condition is None:
+            condition = goal.condition
+        elif goal.condition not in (None, self.ground.stock):
+            # Of a rule before it; Nova's own is in that of each rule.
+            condition = goal.condition & condition
+        return numa_rule.Goal(rule.narrow(facts, goal),
+                              (*goal.rules, (rule, facts)), condition)
 
     # -- which labels make the claim keep the rules
 

@@ -363,8 +363,7 @@ class Rule(abc.ABC):
     ) -> candidates.Condition | None:
         """What is asked of the chosen host cells together; None: nothing.
 
-        Only one rule of a request may have a condition, which must include
-        Nova's own, ``ground.stock``.
+        It must include Nova's own, ``ground.stock``.
         """
         return None
 

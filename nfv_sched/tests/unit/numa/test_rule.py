@@ -14,6 +14,7 @@
 import dataclasses
 
 from nfv_sched import extra_specs as nfv_extra_specs
+from nfv_sched.numa import candidates
 from nfv_sched.numa import decide
 from nfv_sched.numa import rule as numa_rule
 from nfv_sched import reasons
@@ -94,6 +95,27 @@ def asked(extra_specs, guest=None):
     return numa_rule.Asked(
         nfv_extra_specs.parse(extra_specs), extra_specs, {}, guest, None, (),
         frozenset(), False, False)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class UnlikeRule(BareRule):
+    """Guest cells that are not on exactly these host cells."""
+
+    name = 'unlike'
+    cells: int = 0
+
+    def condition(self, facts, ground):
+        """Other host cells."""
+        return candidates.Condition(self.cells.__ne__, 0b11)
+
+    def kept(self, facts, ground, chosen):
+        """Whether they are on others."""
+        return candidates.mask_of(chosen) != self.cells
+
+    def always(self, facts, ground, groups):
+        """Where labels leave one host cell, and not this."""
+        return any(group.bit_count() == 1 and group != self.cells
+                   for group in groups)
 
 
 class TestFound(tests_base.TestCase):
@@ -189,6 +211,20 @@ class TestBareRule(test_decide.DecideTestCase):
                 f'{said}: a guest NUMA topology needed, set hw:numa_nodes',
                 str(reason))
             self.assertTrue(reason.own)
+
+
+class TestConditions(test_decide.DecideTestCase):
+    """Two rules with a condition each."""
+
+    def test_both_are_kept(self):
+        for cells, node in ((0b1, 1), (0b10, 0)):
+            self.assertAccepted([f'nfv_node{node}'], self.decide(
+                UnlikeRule('unlike', cells=cells)), [f'nfv_node{node}'])
+        # There is no room; no labels need be tried.
+        self.assertRefused(
+            ('BareFilter',), 'two: room needed, none',
+            self.decide(UnlikeRule('one', cells=0b1),
+                        UnlikeRule('two', cells=0b10)))
 
 
 class TestCellsRule(test_decide.DecideTestCase):
