@@ -270,8 +270,9 @@ def _body(response: requests.Response) -> bytes:
             raise _too_long()
     # urllib3 before 2.0 does not check it.
     if response.raw.length_remaining:
-        raise HTTPLimitError('the answer is incomplete: '
-                             f'{response.raw.length_remaining} bytes are missing')
+        raise HTTPLimitError(
+            'the answer is incomplete: '
+            f'{response.raw.length_remaining} bytes are missing')
     if decompress is not None and received and not decompress.eof:
         raise HTTPLimitError('the answer is incomplete: its end is missing')
     return b''.join(chunks)

@@ -118,8 +118,9 @@ def _note(name: str, request_note: RequestNote,
                 request_note.instance, request_note.before,
                 request_note.request, request_note.flavor, name, passes,
                 rejected),
-            writer.JournalLocation(CONF.nfv_sched.decision_journal,
-                                   CONF.nfv_sched.decision_journal_size * 2 ** 20),
+            writer.JournalLocation(
+                CONF.nfv_sched.decision_journal,
+                CONF.nfv_sched.decision_journal_size * 2 ** 20),
             request_note.request.project or '')
     except Exception:
         LOG.exception('A refusal is not in the decision journal')
@@ -143,7 +144,8 @@ def _entry(seconds, request_id, server, before, request, flavor, name, passes,
         passes=tuple(entry.Pass(filter=each, hosts=hosts, left=left)
                      for each, hosts, left, _end in passes),
         reasons=tuple(
-            entry.RefusalReason(filter=each, policy=reason.policy, need=reason.need,
+            entry.RefusalReason(filter=each, policy=reason.policy,
+                                need=reason.need,
                                 have=reason.have, hosts=tuple(hosts))
             for (each, reason), hosts in found.items()))
 

@@ -161,7 +161,8 @@ class RequestNote:
         self.settings: DecisionOptions | None = None
         self.ran: tuple[str, ...] = ()
         self.terms: dict[tuple[str, ...], decide.Terms] = {}
-        self.decisions: dict[Hashable, decide.Decision | pci.CandidateDevices] = {}
+        self.decisions: dict[Hashable,
+                             decide.Decision | pci.CandidateDevices] = {}
         self.instance: str | None = None
         self.before: tuple[str, ...] = ()
         self.asked: float | None = None
@@ -324,7 +325,8 @@ class _Properties:
         return default if value is None else value
 
 
-def _nics(networks: list, is_move: bool) -> tuple[network_demand.RequestedNIC, ...]:
+def _nics(networks: list, is_move: bool) -> tuple[network_demand.RequestedNIC,
+                                                  ...]:
     """The network interfaces of a request.
 
     For a new server whose request names no networks Nova picks one of the

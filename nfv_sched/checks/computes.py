@@ -49,7 +49,8 @@ class Computes:
         """
         nodes, failures = self._all()
         if failures and not nodes:
-            raise ComputesUnreadError(f'{"; ".join(map(strings.brief, failures))}.')
+            raise ComputesUnreadError(
+                f'{"; ".join(map(strings.brief, failures))}.')
         return sorted(
             (node for node in nodes
              if node.hypervisor_type.lower() != _BARE_METAL),
@@ -293,8 +294,8 @@ def pinning(conf, computes: Computes) -> upgradecheck.Result:
     return findings.conclude(
         found, f'{option} is {str(disabled).lower()}, as the '
         f'{len(views)} compute nodes want it.' + (
-            f' No pinned servers go to {strings.some(legacy)} without [compute] '
-            'cpu_dedicated_set.' if disabled and legacy else ''))
+            f' No pinned servers go to {strings.some(legacy)} without '
+            '[compute] cpu_dedicated_set.' if disabled and legacy else ''))
 
 
 def _dedicates(view: topology.HostTopology) -> bool:

@@ -126,9 +126,9 @@ def ledger(conf) -> upgradecheck.Result:
                  for report in done.hosts if report.overdrawn]
     if overdrawn:
         found.append(findings.warning(
-            f'More is allocated than there is: {strings.some(overdrawn)}. That '
-            'is usual after a limit was lowered. Otherwise Placement grants '
-            'too much: run "nfv-sched ledger probe".'))
+            f'More is allocated than there is: {strings.some(overdrawn)}. '
+            'That is usual after a limit was lowered. Otherwise Placement '
+            'grants too much: run "nfv-sched ledger probe".'))
     return findings.conclude(
         found, f'{len(hosts.get(Action.UNCHANGED, ()))} hosts are published '
         f'and up to date. {_PROBE}')

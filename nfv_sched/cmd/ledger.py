@@ -69,8 +69,9 @@ def table(done, dry_run: bool = False) -> str:
             figures += ['unlimited' if unlimited else str(inventory.total),
                         str(inventory.reserved), str(account.allocated)]
         rows.append(
-            tuple(map(strings.line, (report.host, report.action.value, *figures,
-                                     report.note))))
+            tuple(map(strings.line,
+                      (report.host, report.action.value, *figures,
+                       report.note))))
     widths = [max(map(len, column)) for column in zip(*rows)]
     lines = []
     for row in rows:

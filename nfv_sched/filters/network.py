@@ -67,7 +67,8 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
         super().__init__()
         figures.process_sources()
         scheduler.watch_requests(
-            figures.placement_asked, figures.placement_answered, explain_lost_host)
+            figures.placement_asked, figures.placement_answered,
+            explain_lost_host)
 
     @abc.abstractmethod
     def room(self, limits: network_limits.Limits) -> tuple[float, float]:

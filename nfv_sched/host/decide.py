@@ -351,8 +351,10 @@ def expected_cells(
 
 
 def broken_rules(
-    rules: Iterable[numa_rule.Rule], host: HostTopology | None, names: numa_rule.Names,
-    guest: GuestTopology | None = None, pinning: numa_rule.Pinning | None = None,
+    rules: Iterable[numa_rule.Rule], host: HostTopology | None,
+    names: numa_rule.Names,
+    guest: GuestTopology | None = None,
+    pinning: numa_rule.Pinning | None = None,
     devices: pci.CandidateDevices | None = None, networks_known: bool = True,
 ) -> Iterator[reasons.Reason]:
     """Yield why a server does not keep rules on the host where it runs.

@@ -248,7 +248,8 @@ def copy(text: bytes) -> bytes:
     return line(dataclasses.replace(parse(text), copied=True))
 
 
-def _first(reasons: Iterable[RefusalReason], count: int) -> Iterable[RefusalReason]:
+def _first(reasons: Iterable[RefusalReason],
+           count: int) -> Iterable[RefusalReason]:
     """The reasons of the first hosts.
 
     :param count: how many hosts

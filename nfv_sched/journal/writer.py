@@ -177,7 +177,8 @@ class _Thread:
                 self._count_lost(1)
                 LOG.exception('A refusal is not in the decision journal')
 
-    def _write_or_join(self, refusal: entry.Refusal, place: JournalLocation) -> None:
+    def _write_or_join(self, refusal: entry.Refusal,
+                       place: JournalLocation) -> None:
         """Write a refusal, or keep it if an equal one was just written."""
         if self._files is None or place != (
                 self._files.directory, self._files.size):
@@ -282,7 +283,8 @@ class JournalWriter:
     def __init__(self) -> None:
         self._threads = periodic.PerProcess(_Thread)
 
-    def put(self, make: Make, place: JournalLocation, project: str = '') -> None:
+    def put(self, make: Make, place: JournalLocation,
+            project: str = '') -> None:
         """Have a refusal written soon.  Never waits for the disk.
 
         :param make: makes the entry; called in the thread

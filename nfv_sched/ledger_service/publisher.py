@@ -14,9 +14,9 @@
 A round reads the providers of the ledger, the compute nodes, Neutron, the
 servers for which Nova has plugged ports, and the allocations from each
 provider, in this order, and writes the inventories that have to change
-(:mod:`nfv_sched.ledger_service.inventory`).  The providers come first: otherwise one
-that is created after the compute nodes were read would look as if its compute
-node were gone.
+(:mod:`nfv_sched.ledger_service.inventory`).  The providers come first:
+otherwise one that is created after the compute nodes were read would look as
+if its compute node were gone.
 
 Several processes may do rounds at once.  They come to the same results from
 the same figures, every write is guarded by the generation of the provider, and
@@ -30,7 +30,8 @@ Otherwise the host waits for the next round.  Less room is always published.
 noticed; the next round corrects what follows.)
 
 What a guest has allocated and does not use is given back
-(:mod:`nfv_sched.ledger_service.unused`), guarded by the generation of the consumer.
+(:mod:`nfv_sched.ledger_service.unused`), guarded by the generation of the
+consumer.
 
 No provider is deleted: nova-compute caches the providers below its own, and
 cannot report to Placement while one of them is missing.  Nova deletes them
@@ -171,7 +172,8 @@ class _LastResult(ty.NamedTuple):
     wasteful: bool  # whether guests have allocated what they do not use
 
     def holds(
-        self, provider: ledger_client.LedgerProvider | None, host: usage.HostUsage,
+        self, provider: ledger_client.LedgerProvider | None,
+        host: usage.HostUsage,
         guests: dict[str, usage.GuestUsage], host_limits: nfv_limits.Limits,
     ) -> bool:
         """Whether nothing has changed, as far as is known without a query.
@@ -434,7 +436,8 @@ class Publisher:
                           'the compute node is gone')
 
     def _leave_out(
-        self, host: str, note: str, published: list[ledger_client.LedgerProvider],
+        self, host: str, note: str,
+        published: list[ledger_client.LedgerProvider],
         dry_run: bool,
     ) -> HostReport:
         """Take the providers of a host that is left out out of the ledger.
@@ -495,7 +498,8 @@ class Publisher:
 
     def _attempt(
         self, node: database.ComputeNode,
-        provider: ledger_client.LedgerProvider | None, known: _LastResult | None,
+        provider: ledger_client.LedgerProvider | None,
+        known: _LastResult | None,
         host_limits: nfv_limits.Limits, returned: collections.Counter[str],
         dry_run: bool,
     ) -> HostReport:
@@ -553,7 +557,8 @@ class Publisher:
 
     def _read(
         self, node: database.ComputeNode,
-        provider: ledger_client.LedgerProvider | None, known: _LastResult | None,
+        provider: ledger_client.LedgerProvider | None,
+        known: _LastResult | None,
         dry_run: bool,
     ) -> _State:
         """Read, or create, the provider of a compute node.
@@ -824,8 +829,9 @@ class Keeper(periodic.Repeated):
             LOG.error(
                 'More is allocated than there is: %s. Unless a limit was '
                 'lowered, Placement grants too much: try "nfv-sched ledger '
-                'probe"', strings.some(f'host {host} ({what})' for host, what in
-                                       overdrawn.items()))
+                'probe"',
+                strings.some(f'host {host} ({what})' for host, what in
+                             overdrawn.items()))
         failed = {report.host: report.note for report in done.hosts
                   if report.action is Action.FAILED}
         for host in sorted(failed.keys() - self._failed)[:_NAMED]:

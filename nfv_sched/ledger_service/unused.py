@@ -57,7 +57,8 @@ class Sight(ty.NamedTuple):
 
 
 def look(
-    before: Sight | None, held: names.Held, guest: usage.GuestUsage, number: int,
+    before: Sight | None, held: names.Held, guest: usage.GuestUsage,
+    number: int,
 ) -> Sight:
     """What has been seen of a guest, this round included.
 

@@ -99,7 +99,8 @@ class Interfaces:
     """
 
     def __init__(
-        self, interfaces: Iterable[RequestedNIC], security_groups: Sequence[str],
+        self, interfaces: Iterable[RequestedNIC],
+        security_groups: Sequence[str],
         project: str | None, snapshot: usage.Snapshot | None,
         instance: str | None = None,
     ):
@@ -116,7 +117,8 @@ class Interfaces:
                 self.nics = [nic for nic in self.nics if nic.port]
                 named = {nic.port for nic in self.nics}
                 self.nics += [
-                    RequestedNIC(port=port) for port in own if port not in named]
+                    RequestedNIC(port=port) for port in own
+                    if port not in named]
 
     def lacking(self) -> Lacking | None:
         """What Neutron has to be asked for; None if nothing is lacking."""

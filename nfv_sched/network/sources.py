@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sources of the network load of hosts, without the client of Neutron.
 
-A process has one :class:`Sources`; see :mod:`nfv_sched.network_limits.figures`.  The
-simulator, which has figures of its own, gives the note of each request another
-object before the first filter runs.
+A process has one :class:`Sources`; see
+:mod:`nfv_sched.network_limits.figures`.  The simulator, which has figures of
+its own, gives the note of each request another object before the first filter
+runs.
 """
 
 import typing as ty
@@ -37,6 +38,7 @@ class Sources:
 
     __slots__ = ('figures', 'recent')
 
-    def __init__(self, figures: UsageSource, memory: reservations.Memory | None = None):
+    def __init__(self, figures: UsageSource,
+                 memory: reservations.Memory | None = None):
         self.figures = figures
         self.recent = memory or reservations.Memory()

@@ -191,7 +191,8 @@ def unreadable(extra_specs: Mapping[str, ty.Any]) -> str | None:
     """
     if len(extra_specs) > nfv_extra_specs.MOST_SPECS:
         return (f'{len(extra_specs)} extra specs are more than '
-                f'{nfv_extra_specs.MOST_SPECS}, which nfv-sched does not look at')
+                f'{nfv_extra_specs.MOST_SPECS}, which nfv-sched does not '
+                'look at')
     for key, value in extra_specs.items():
         if len(str(value)) > MOST_VALUE or len(str(key)) > MOST_VALUE:
             return (f'{key[:40]} has more than {MOST_VALUE} characters, which '
@@ -296,7 +297,8 @@ class FlavorRefusal(ty.NamedTuple):
     keys: tuple[str, ...] = ()
 
 
-def refusals(of: objects.Flavor, meta: objects.ImageMeta) -> list[FlavorRefusal]:
+def refusals(of: objects.Flavor,
+             meta: objects.ImageMeta) -> list[FlavorRefusal]:
     """Why Nova takes no server of a flavor with an image.
 
     Each of Nova's checks is made, so that all that is wrong is found at once.

@@ -12,9 +12,9 @@
 """Decide whether a host can take a guest, and with which labels.
 
 The rules of the request narrow the host cells that Nova would accept.  Sets of
-labels are tried, in the order of ``numa_rule.Ground.label_sets``.  The decision has
-the first with which the claim keeps the rules *enforced*: no state of the host
-lets it end otherwise.  Preferred rules, and strict ones with
+labels are tried, in the order of ``numa_rule.Ground.label_sets``.  The
+decision has the first with which the claim keeps the rules *enforced*: no
+state of the host lets it end otherwise.  Preferred rules, and strict ones with
 ``strict_enforcement = predicted``, are content with *predicted*: the claim
 would keep them on the host as it is known now.
 

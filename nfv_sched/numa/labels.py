@@ -15,8 +15,9 @@ The scheduler chooses the host, nova-compute the host NUMA nodes.  The
 scheduler can only influence that by labels: physical networks in the limits
 that at least one chosen NUMA node must be near.
 
-:class:`GuestOnHost` answers, for a guest on a host, what the claim would choose now
-and what it could choose in any state of the host.  No I/O, no Nova objects.
+:class:`GuestOnHost` answers, for a guest on a host, what the claim would
+choose now and what it could choose in any state of the host.  No I/O, no Nova
+objects.
 """
 
 from collections.abc import Iterator

@@ -279,7 +279,8 @@ class Rule(abc.ABC):
         """Return the mistakes in the keys of this rule in a flavor.
 
         For commands that check flavors; for a request :meth:`of` raises them.
-        The keys that :func:`nfv_sched.extra_specs.parse` reads are checked there.
+        The keys that :func:`nfv_sched.extra_specs.parse` reads are checked
+        there.
 
         :param extra_specs: all extra specs of a flavor
         """

@@ -84,8 +84,8 @@ def capacity_reason(
     if count < cells:
         return reasons.Reason(
             order, policy,
-            f'room for the guest on {strings.count(cells, "NUMA node")}{where} '
-            f'needed', f'{count} have room', count)
+            f'room for the guest on {strings.count(cells, "NUMA node")}{where}'
+            ' needed', f'{count} have room', count)
     for group in groups:
         if not any(mask & group for mask in masks):
             # No guest cell fits a host cell near this network.
@@ -109,7 +109,8 @@ def capacity_reason(
 
 
 def devices_reason(
-    devices: pci.CandidateDevices, masks: Sequence[int], policy: str, order: int,
+    devices: pci.CandidateDevices, masks: Sequence[int], policy: str,
+    order: int,
     where: str = '', local: bool = False,
 ) -> reasons.Reason | None:
     """The first PCI request that finds too few devices.

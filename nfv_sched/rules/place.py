@@ -113,7 +113,8 @@ class PlaceRule(rule.CellsRule):
         for key, place, _away, value in _asked(extra_specs):
             if not NAME.fullmatch(place):
                 errors.append(nfv_extra_specs.Fault(
-                    key, f'{nfv_extra_specs.shown(key)} does not name a place'))
+                    key,
+                    f'{nfv_extra_specs.shown(key)} does not name a place'))
                 continue
             if value not in nfv_extra_specs.AFFINITIES:
                 errors.append(nfv_extra_specs.Fault(

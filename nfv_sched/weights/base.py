@@ -80,7 +80,8 @@ class NFVHostWeigher(multiplier.MultipliedWeigher):
             rules = self.weighed(request)
             if request.error is not None or not rules:
                 return [0.0] * len(weighed_obj_list)
-            terms = active_rules.of(request_note, request, self.rule.filters[0])
+            terms = active_rules.of(request_note, request,
+                                    self.rule.filters[0])
         except Exception:
             LOG.exception('The request for server %s cannot be read',
                           getattr(request_spec, 'instance_uuid', None))

@@ -27,7 +27,8 @@ from nfv_sched.ops.audit import values
 from nfv_sched.ops.snapshot import snapshot
 
 #: Each looks at one host.
-CHECKS: tuple[Callable[[audit_hosts.Site], Iterator[values.AuditFinding]], ...] = (
+CHECKS: tuple[Callable[[audit_hosts.Site], Iterator[values.AuditFinding]],
+              ...] = (
     policies.check, records.check, records.mapping, guests.floating,
     guests.pages, guests.reserve, devices.check, placement.check,
     ledger.check, moves.check)

@@ -205,6 +205,5 @@ def _devices(host: topology.HostTopology, devices: list[snapshot.Device],
     """The devices of a server as if they were all that the host has."""
     pools = [{'count': 1, 'numa_node': device.node, 'dev_type': device.kind,
               'address': device.address} for device in devices]
-    return pci.CandidateDevices(pci.HostDevices(
-        pools, tuple(_demand(device, native) for device in devices), host),
-                 None)
+    demands = tuple(_demand(device, native) for device in devices)
+    return pci.CandidateDevices(pci.HostDevices(pools, demands, host), None)

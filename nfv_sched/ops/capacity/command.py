@@ -164,16 +164,18 @@ class _Capacity(source.Looking, base.Lister):
 
         :param ports: name of each flavor -> ``advice.ports.Ports``
         """
-        from nfv_sched.ops.requests import assumed_ports as requests_assumed_ports
+        from nfv_sched.ops.requests import assumed_ports
         for note in dict.fromkeys(
                 note for each in ports.values() for note in each.notes):
             self.app.stderr.write(f'note: {note}\n')
         if parsed_args.formatter != _TABLE:
             return  # there are columns for it
         for basis, why in (
-                (requests_assumed_ports.Basis.UNREAD, 'the ports of servers were not '
+                (assumed_ports.Basis.UNREAD,
+                 'the ports of servers were not '
                  'read'),
-                (requests_assumed_ports.Basis.NO_SERVERS, 'no server shows what ports '
+                (assumed_ports.Basis.NO_SERVERS,
+                 'no server shows what ports '
                  'guests have')):
             names = [name for name, each in ports.items()
                      if each.basis is basis]

@@ -23,7 +23,7 @@ from collections.abc import Sequence
 from nfv_sched.ops.counting import capacity
 from nfv_sched.ops.counting import host_changes
 from nfv_sched.ops.counting import placement_count
-from nfv_sched.ops.requests import assumed_ports as requests_assumed_ports
+from nfv_sched.ops.requests import assumed_ports
 from nfv_sched.ops.simulator import servers
 from nfv_sched.ops.snapshot import snapshot
 
@@ -31,7 +31,7 @@ from nfv_sched.ops.snapshot import snapshot
 def times(
     cloud: snapshot.Cloud, mix: Sequence[tuple[snapshot.Flavor, int]], *,
     hosts: Collection[str] | None = None, empty: bool = False,
-    ports: requests_assumed_ports.Choice = None,
+    ports: assumed_ports.Choice = None,
     image: Mapping[str, str] = capacity.NO_IMAGE,
     project: str | None = None,
 ) -> int:
@@ -53,7 +53,8 @@ def times(
     with capacity.counting_on(cloud, empty, ports, project) as counting:
         # Large ones first: small ones fit into what they leave.
         kinds = sorted(
-            [(host_changes.MovableGuest(_guest(counting, flavor, image)), count)
+            [(host_changes.MovableGuest(_guest(counting, flavor, image)),
+              count)
              for flavor, count in mix],
             key=lambda kind: -kind[0].counted.spec.vcpus)
         filling = _Filling(

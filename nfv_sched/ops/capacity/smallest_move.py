@@ -20,7 +20,7 @@ from collections.abc import Mapping
 
 from nfv_sched.ops.counting import capacity
 from nfv_sched.ops.plans import arrangements
-from nfv_sched.ops.requests import assumed_ports as requests_assumed_ports
+from nfv_sched.ops.requests import assumed_ports
 from nfv_sched.ops.simulator import servers
 from nfv_sched.ops.simulator import start
 from nfv_sched.ops.snapshot import snapshot
@@ -28,7 +28,7 @@ from nfv_sched.ops.snapshot import snapshot
 
 def smallest(
     cloud: snapshot.Cloud, flavor: snapshot.Flavor,
-    fits: Mapping[str, int], *, ports: requests_assumed_ports.Choice = None,
+    fits: Mapping[str, int], *, ports: assumed_ports.Choice = None,
     image: Mapping[str, str] = capacity.NO_IMAGE,
     project: str | None = None,
     update: Callable[[int, int], None] = lambda done, total: None,

@@ -11,9 +11,9 @@
 #    under the License.
 """How many more guests of each flavor fit a cloud at most.
 
-What Placement alone has room for, as :mod:`nfv_sched.ops.counting.capacity` counts
-it: all that can be counted where only the API of a cloud is known.  Pinning,
-pages, NUMA nodes, devices and filters are not looked at.
+What Placement alone has room for, as :mod:`nfv_sched.ops.counting.capacity`
+counts it: all that can be counted where only the API of a cloud is known.
+Pinning, pages, NUMA nodes, devices and filters are not looked at.
 """
 
 from collections.abc import Callable

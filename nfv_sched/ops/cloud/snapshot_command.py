@@ -79,9 +79,10 @@ class SaveSnapshot(source.Telling, base.Command):
             f'{strings.count(len(cloud.servers), "server")}, {_shown(size)}\n')
         if parsed_args.anonymize and replaced:
             self.app.stdout.write(
-                f'{strings.count(sum(replaced.values()), "free text")} replaced: '
-                + strings.some(f'{field} ({count})'
-                               for field, count in replaced.items()) + '\n')
+                f'{strings.count(sum(replaced.values()), "free text")} '
+                'replaced: ' + strings.some(
+                    f'{field} ({count})'
+                    for field, count in replaced.items()) + '\n')
         self._missing += map(str, missing)
         return 0
 

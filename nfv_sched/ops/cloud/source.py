@@ -255,8 +255,9 @@ class Looking(Telling):
             return connection.Connection(config=self.app.cloud_config.get_one(
                 cloud=self.app.options.cloud, argparse=self.app.options))
         except Exception as exc:  # whatever is in the files of accounts
-            raise CloudUnreadError(f'no account for the API, see --os-cloud and '
-                                   f'the OS_* variables: {exc}') from exc
+            raise CloudUnreadError(
+                'no account for the API, see --os-cloud and '
+                f'the OS_* variables: {exc}') from exc
 
 
 def load(path: str, config_files: Sequence[str] = ()) -> snapshot.Cloud:
@@ -349,8 +350,9 @@ def database_error(exc: Exception) -> CloudUnreadError:
     if isinstance(exc, cfg.Error):
         # Nova looks at some values only when it needs them.
         return CloudUnreadError(f'the configuration cannot be used: {told}')
-    return CloudUnreadError(f"Nova's database cannot be read, see [api_database] "
-                            f'connection: {told}')
+    return CloudUnreadError(
+        "Nova's database cannot be read, see [api_database] "
+        f'connection: {told}')
 
 
 def reader(arguments: list[str]) -> Callable[[], snapshot.Cloud]:
@@ -508,13 +510,14 @@ def ports(cloud: snapshot.Cloud, parsed_args: argparse.Namespace) -> ty.Any:
     :returns: ``advice.ports.Choice``
     :raises NotThereError: if the cloud has no such network or server
     """
-    from nfv_sched.ops.requests import assumed_ports as requests_assumed_ports
+    from nfv_sched.ops.requests import assumed_ports
     try:
         if parsed_args.networks:
-            return requests_assumed_ports.of_networks(cloud, parsed_args.networks)
+            return assumed_ports.of_networks(cloud, parsed_args.networks)
         if parsed_args.like is not None:
-            return requests_assumed_ports.of_server(server(cloud, parsed_args.like))
-    except requests_assumed_ports.UnknownNetworkError as exc:
+            return assumed_ports.of_server(
+                server(cloud, parsed_args.like))
+    except assumed_ports.UnknownNetworkError as exc:
         raise NotThereError(str(exc)) from exc
     return parsed_args.ports
 

@@ -67,7 +67,8 @@ class _Loader:
                 'alias' in cloud.options.get('pci', {})):
             found.add(('options', 'pci', 'alias'),
                       'cannot be combined with pci_aliases')
-        groups = cloud_hosts.HostCompiler(cloud, found, self._defaults).groups()
+        groups = cloud_hosts.HostCompiler(cloud, found,
+                                          self._defaults).groups()
         # Without all hosts, references to them would look wrong.
         found.stop_if_wrong()
         names = dict.fromkeys(name for group in groups

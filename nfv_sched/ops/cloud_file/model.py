@@ -305,10 +305,12 @@ class WhatIf:
     options: Mapping[str, Mapping[str, ty.Any]] = dataclasses.field(
         default_factory=dict)
     filters: tuple[values.Name, ...] | None = None
-    flavors: Mapping[str, FlavorEntry] = dataclasses.field(default_factory=dict)
+    flavors: Mapping[str,
+                     FlavorEntry] = dataclasses.field(default_factory=dict)
     images: Mapping[str, Mapping[str, values.Scalar]] = dataclasses.field(
         default_factory=dict)
-    networks: Mapping[str, NetworkEntry] = dataclasses.field(default_factory=dict)
+    networks: Mapping[str,
+                      NetworkEntry] = dataclasses.field(default_factory=dict)
     security_groups: Mapping[str, SecurityGroupEntry] = dataclasses.field(
         default_factory=dict)
     server_groups: Mapping[str, ServerGroup] = dataclasses.field(

@@ -14,9 +14,9 @@
 
 The keys of a cloud file are defined once, by the types in
 :mod:`nfv_sched.ops.cloud_file.model` and
-:mod:`nfv_sched.ops.cloud_file.actions`.  They are frozen dataclasses.  The name of
-a field is the key, its type hint says which values are allowed, and its
-default is used if the key is missing:
+:mod:`nfv_sched.ops.cloud_file.actions`.  They are frozen dataclasses.  The
+name of a field is the key, its type hint says which values are allowed, and
+its default is used if the key is missing:
 
 * A key without a default is required.
 * The default None means that the key is missing; it cannot be written in the

@@ -263,7 +263,8 @@ class _Cells(ty.NamedTuple):
 
 
 def _of_cells(
-    guest: topology.GuestTopology, host: topology.HostTopology, ratios: fit.Ratios,
+    guest: topology.GuestTopology, host: topology.HostTopology,
+    ratios: fit.Ratios,
     enough: _Cells,
 ) -> Iterator[_BindingTrial]:
     """What the guest's NUMA nodes may lack."""
@@ -282,9 +283,9 @@ def _of_cells(
         kind, name = BindingKind.CPUS, ''
         if sum(free) >= sum(dedicated):
             kind, name = BindingKind.CPUS_ON_NODES, nodes
-        yield _BindingTrial(Binding(
-            kind, f'{need} on {nodes} needed, {_sum(free)} free', name),
-                   enough.cpus)
+        yield _BindingTrial(
+            Binding(kind, f'{need} on {nodes} needed, {_sum(free)} free',
+                    name), enough.cpus)
     size = cells[0].pagesize
     memory = Binding(BindingKind.MEMORY, '')
     if size:
@@ -303,7 +304,8 @@ def _of_cells(
             f'{nodes} needed, {_sum(have)} free'), enough.shared)
 
 
-def _of_devices(wanted: host_count.GuestRequest, room: host_count.FreeResources) -> _BindingTrial:
+def _of_devices(wanted: host_count.GuestRequest,
+                room: host_count.FreeResources) -> _BindingTrial:
     """The guest's PCI devices."""
     demands = wanted.request.demands
     devices = host_count.devices_of(wanted, room, None)
@@ -322,7 +324,8 @@ def _of_devices(wanted: host_count.GuestRequest, room: host_count.FreeResources)
         lambda case: case._replace(wanted=_without_devices(case.wanted)))
 
 
-def _without_devices(wanted: host_count.GuestRequest) -> host_count.GuestRequest:
+def _without_devices(
+        wanted: host_count.GuestRequest) -> host_count.GuestRequest:
     """The guest without PCI devices, and policies that concern them."""
     terms = wanted.terms
     if terms is not None:
@@ -335,7 +338,8 @@ def _sum(numbers: Sequence[int]) -> str:
     return ' + '.join(str(max(number, 0)) for number in numbers)
 
 
-def _asking(wanted: host_count.GuestRequest, **changes: ty.Any) -> host_count.GuestRequest:
+def _asking(wanted: host_count.GuestRequest,
+            **changes: ty.Any) -> host_count.GuestRequest:
     """A guest whose request differs."""
     return dataclasses.replace(wanted, request=dataclasses.replace(
         wanted.request, **changes))

@@ -13,10 +13,11 @@
 
 Counted host by host, with what each has left: by Placement, as the query of
 Nova's scheduler finds room there; by the enabled filters; and by the claim on
-the compute node, guest after guest (:mod:`nfv_sched.ops.counting.host_count`).  Counts
-add up over hosts.  Server groups, quotas and hints of the scheduler are not
-considered.  Guests have the ports that :mod:`nfv_sched.ops.requests.assumed_ports` assumes,
-and are of a project that no aggregate is for, unless one is named.
+the compute node, guest after guest (:mod:`nfv_sched.ops.counting.host_count`).
+Counts add up over hosts.  Server groups, quotas and hints of the scheduler are
+not considered.  Guests have the ports that
+:mod:`nfv_sched.ops.requests.assumed_ports` assumes, and are of a project that
+no aggregate is for, unless one is named.
 """
 
 import collections
@@ -56,7 +57,7 @@ from nfv_sched.ops.counting import binding as bindings
 from nfv_sched.ops.counting import host_count
 from nfv_sched.ops.counting import placement_count
 from nfv_sched.ops import placement
-from nfv_sched.ops.requests import assumed_ports as requests_assumed_ports
+from nfv_sched.ops.requests import assumed_ports
 from nfv_sched.ops.simulator import compute
 from nfv_sched.ops.simulator import nova_internals
 from nfv_sched.ops.simulator import request as sim_request
@@ -81,7 +82,8 @@ _NO_MORE: Mapping[str, int] = types.MappingProxyType({})
 _SEVERAL = Binding(
     BindingKind.SEVERAL, 'the PCI devices that Placement grants do not suit '
     'the NUMA nodes with room', alone=False)
-_NO_PORTS = requests_assumed_ports.Ports(basis=requests_assumed_ports.Basis.NUMBER)
+_NO_PORTS = assumed_ports.Ports(
+    basis=assumed_ports.Basis.NUMBER)
 #: Nova requires this trait for the thread policy require, and forbids it for
 #: isolate, unless it asks for VCPU in place of PCPU.
 _HYPERTHREADING = os_traits.HW_CPU_HYPERTHREADING
@@ -124,7 +126,7 @@ class FlavorCapacity:
     placement: int
     hosts: Mapping[str, HostCapacity]
     error: str | None = None
-    ports: requests_assumed_ports.Ports = _NO_PORTS
+    ports: assumed_ports.Ports = _NO_PORTS
     unknown: tuple[placement.Unknown, ...] = ()
     unknown_alias: str | None = None
     uncounted: tuple[str, ...] = ()
@@ -165,7 +167,7 @@ class FlavorCapacity:
 def capacities(
     cloud: snapshot.Cloud, flavors: Sequence[snapshot.Flavor], *,
     hosts: Collection[str] | None = None, empty: bool = False,
-    ports: requests_assumed_ports.Choice = None,
+    ports: assumed_ports.Choice = None,
     image: Mapping[str, str] = NO_IMAGE, project: str | None = None,
     update: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[FlavorCapacity]:
@@ -193,7 +195,7 @@ def capacities(
 
 @contextlib.contextmanager
 def counting_on(
-    cloud: snapshot.Cloud, empty: bool, ports: requests_assumed_ports.Choice,
+    cloud: snapshot.Cloud, empty: bool, ports: assumed_ports.Choice,
     project: str | None = None,
 ) -> Iterator['Counting']:
     """Within this context, guests can be counted on a cloud.
@@ -211,7 +213,8 @@ def counting_on(
         # read, only the servers show what they have allocated there.
         hosts = dataclasses.replace(hosts, servers=())
     with start.started(hosts) as state:
-        yield Counting(state, requests_assumed_ports.per_flavor(cloud, ports), any(
+        yield Counting(state, assumed_ports.per_flavor(cloud, ports),
+                       any(
             host.network is not None for host in cloud.hosts), project,
             keep_ledgers=not empty)
 
@@ -245,14 +248,15 @@ class Counting:
 
     def __init__(
         self, state: states.State,
-        ports: requests_assumed_ports.OfFlavor | requests_assumed_ports.Ports | int = 1,
+        ports: assumed_ports.OfFlavor | assumed_ports.Ports
+        | int = 1,
         figures: bool = True, project: str | None = None,
         keep_ledgers: bool = False,
     ):
         self._state = state
         self.placement = state.placement
         self._ports_of = (
-            ports if callable(ports) else requests_assumed_ports.always(ports))
+            ports if callable(ports) else assumed_ports.always(ports))
         self._project = project
         if figures:
             # NOTE: A ledger reserves ports that no server has allocated.
@@ -363,7 +367,8 @@ class Counting:
         :raises servers.Refused: if Nova's API does not take the flavor
         """
         server = servers.SimulatedServer(flavor.name, flavor.name,
-                                         project=self._project or nova_internals.PROJECT)
+                                         project=self._project
+                                         or nova_internals.PROJECT)
         server.image_meta = nova_internals.image_meta(image)
         ports = self._ports_of(flavor)
         server.ports = sim_request.requested_ports(
@@ -671,7 +676,8 @@ class CountedGuest:
         return None if provider is None else provider.free(resource_class)
 
 
-def ledger_of(host: CountedHost, resource_class: str, used: placement.Placement,
+def ledger_of(host: CountedHost, resource_class: str,
+              used: placement.Placement,
               ) -> placement.Provider | None:
     """The resource provider of a host with its ledger, if it counts.
 

@@ -43,7 +43,8 @@ class Footprint(ty.NamedTuple):
 class MovableGuest:
     """Servers that hosts treat alike, or new ones of a flavor.
 
-    :param counted: one of them as :mod:`nfv_sched.ops.counting.capacity` counts it
+    :param counted: one of them as :mod:`nfv_sched.ops.counting.capacity`
+        counts it
     :param fixed: whether live migration cannot move its PCI devices
     """
 
@@ -163,7 +164,8 @@ class Position:
                 devices and devices.give_back(footprint.devices)),
             came=came, left=left)
 
-    def _changed(self, footprint: Footprint, sign: int, room: host_count.FreeResources,
+    def _changed(self, footprint: Footprint, sign: int,
+                 room: host_count.FreeResources,
                  **changes: ty.Any) -> 'Position':
         used = self.used.copy(self.host.root)
         (used.take if sign > 0 else used.give)(footprint.allocations)
@@ -174,7 +176,8 @@ class Position:
             **changes)
 
 
-def of_host(host: capacity.CountedHost, found: placement.Placement) -> Position:
+def of_host(host: capacity.CountedHost,
+            found: placement.Placement) -> Position:
     """Return a host without changes."""
     return Position(host=host, room=host.room,
                     used=found.copy(host.root))

@@ -99,7 +99,8 @@ class GuestRequest:
                     self.terms.rules or self.terms.refusing)))
 
 
-def place(wanted: GuestRequest, room: FreeResources, ratios: fit.Ratios) -> FreeResources | None:
+def place(wanted: GuestRequest, room: FreeResources,
+          ratios: fit.Ratios) -> FreeResources | None:
     """Put a guest on a host, if Placement does not choose its devices.
 
     :param room: what the host has left; not changed
@@ -156,7 +157,8 @@ _ANY_DEVICES: Sequence[Mapping[str, ty.Any]] = ({},)
 
 
 def _decide(
-    wanted: GuestRequest, room: FreeResources, ratios: fit.Ratios, mapping: Mapping | None,
+    wanted: GuestRequest, room: FreeResources, ratios: fit.Ratios,
+    mapping: Mapping | None,
 ) -> tuple[numa_decide.Decision, numa_evaluation.Evaluation | None]:
     """Return what the filters decide, and where the guest fits.
 
@@ -194,7 +196,8 @@ def _decide(
     return decision, evaluation
 
 
-def _evaluation(wanted: GuestRequest, room: FreeResources, host: topology.HostTopology,
+def _evaluation(wanted: GuestRequest, room: FreeResources,
+                host: topology.HostTopology,
                 ratios: fit.Ratios) -> numa_evaluation.Evaluation:
     """Return where the guest, which has a NUMA topology, fits on a host."""
     request = wanted.request
@@ -240,7 +243,8 @@ def _claim(
         return None
     pools, numbers = served
     return Placed(
-        candidate, FreeResources(host, pools), decision.degrees, shares, numbers)
+        candidate, FreeResources(host, pools), decision.degrees, shares,
+        numbers)
 
 
 def devices_of(wanted: GuestRequest, room: FreeResources,
@@ -335,7 +339,8 @@ class Counter:
         return Count(chain.fits, False, chain.left)
 
     def _count_cells(
-        self, host: topology.HostTopology, room: FreeResources, ratios: fit.Ratios,
+        self, host: topology.HostTopology, room: FreeResources,
+        ratios: fit.Ratios,
         limit: int,
     ) -> Count:
         """Count a guest with one NUMA node: each host NUMA node for itself."""

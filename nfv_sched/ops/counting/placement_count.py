@@ -27,12 +27,13 @@ BindingKind = binding.BindingKind
 #: If a request asks for nothing.
 MANY = 10 ** 6
 
+_Kind = requirements.RequirementKind
 _KINDS = {
-    requirements.RequirementKind.TRAIT: BindingKind.TRAIT,
-    requirements.RequirementKind.FORBIDDEN_TRAIT: BindingKind.TRAIT,
-    requirements.RequirementKind.AGGREGATE: BindingKind.AGGREGATE,
-    requirements.RequirementKind.FORBIDDEN_AGGREGATE: BindingKind.ISOLATED_AGGREGATE,
-    requirements.RequirementKind.RESOURCE: BindingKind.RESOURCE_CLASS,
+    _Kind.TRAIT: BindingKind.TRAIT,
+    _Kind.FORBIDDEN_TRAIT: BindingKind.TRAIT,
+    _Kind.AGGREGATE: BindingKind.AGGREGATE,
+    _Kind.FORBIDDEN_AGGREGATE: BindingKind.ISOLATED_AGGREGATE,
+    _Kind.RESOURCE: BindingKind.RESOURCE_CLASS,
 }
 _NAMED = (BindingKind.TRAIT, BindingKind.RESOURCE_CLASS)
 
@@ -226,7 +227,8 @@ class Grants:
 
     @staticmethod
     def _missing(tree: requirements.Tree,
-                 query: placement.Query) -> list[requirements.UnmetRequirement]:
+                 query: placement.Query) -> list[
+                     requirements.UnmetRequirement]:
         """Return what a host misses, but devices of granular groups."""
         missing = [each for requirement in query.host_requirements
                    if (each := requirement.missing(tree))]

@@ -109,7 +109,8 @@ class _SingleFilter:
             note.begin(0, spec)
             for host in hosts:
                 if host.host in silent:
-                    text, rank = nova_filters.reason(self._name, host, spec, note)
+                    text, rank = nova_filters.reason(self._name, host, spec,
+                                                     note)
                     found[host.host] = values.FilterRefusal(
                         filter=self._name, text=text, rank=rank,
                         kind=self._kind(host))
@@ -122,7 +123,8 @@ class _SingleFilter:
 
     def _told(self, said: reasons.Lazy) -> values.FilterRefusal:
         reason = refusals.resolve(said)
-        return values.FilterRefusal(filter=self._name, text=nova_filters.text(reason),
+        return values.FilterRefusal(filter=self._name,
+                                    text=nova_filters.text(reason),
                                     policy=reason.policy, rank=reason.rank)
 
     def _one_by_one(self) -> dict[str, values.FilterRefusal]:

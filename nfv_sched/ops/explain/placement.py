@@ -15,11 +15,13 @@ from nfv_sched.ops.placement import sentences
 from nfv_sched.ops.simulator import state as states
 
 Query = placement.Query
-_Unmet = Sequence[tuple[requirements.Requirement, requirements.UnmetRequirement]]
+_Unmet = Sequence[tuple[requirements.Requirement,
+                        requirements.UnmetRequirement]]
 
 _CUT = 'left out of the answer, which is cut off'
 # A host that misses nothing else misses this.
-_NO_CHOICE = requirements.UnmetRequirement(requirements.RequirementKind.CHOICE, ())
+_NO_CHOICE = requirements.UnmetRequirement(
+    requirements.RequirementKind.CHOICE, ())
 
 
 class PlacementResult(ty.NamedTuple):

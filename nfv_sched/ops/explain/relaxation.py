@@ -141,7 +141,8 @@ def relax(state: states.State, asked: request.ExplainedRequest, seconds: float,
             found.append(result)
     progress(len(todo), len(todo))
     found.sort(key=lambda item: (-item[1].hosts, item[0]))
-    return RelaxationResult(tuple(each for _size, each in found), tried, untried)
+    return RelaxationResult(tuple(each for _size, each in found), tried,
+                            untried)
 
 
 _Trials = ty.Generator[Change, bool, None]
@@ -197,7 +198,8 @@ def _enabled(state: states.State, names: Sequence[str]) -> Iterator[None]:
             state.placement.set_traits(host.uuid, traits)
 
 
-def changes(state: states.State, asked: request.ExplainedRequest) -> Iterator[Change]:
+def changes(state: states.State,
+            asked: request.ExplainedRequest) -> Iterator[Change]:
     """The single changes of a request that are worth trying.
 
     :param asked: the request
@@ -223,7 +225,8 @@ def _lenient(asked: request.ExplainedRequest) -> Iterator[Change]:
                          asked.with_specs({**specs, key: lenient}))
 
 
-def _hosts(state: states.State, asked: request.ExplainedRequest) -> Iterator[Change]:
+def _hosts(state: states.State,
+           asked: request.ExplainedRequest) -> Iterator[Change]:
     names = [name for name, host in state.hosts.items()
              if host.down or not (host.record.enabled and host.record.mapped)]
     for name in names[:_DISABLED_HOSTS]:

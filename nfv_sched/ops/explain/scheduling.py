@@ -161,7 +161,8 @@ def _names(hosts: Iterable) -> tuple[str, ...]:
 
 
 @contextlib.contextmanager
-def _watched(state: states.State, rounds: list[SchedulingRound]) -> Iterator[None]:
+def _watched(state: states.State,
+             rounds: list[SchedulingRound]) -> Iterator[None]:
     """Within this context, what filters and weighers do is noted."""
     manager = state.manager
     filters, weighers = manager.enabled_filters, manager.weighers
@@ -187,7 +188,8 @@ def _watched(state: states.State, rounds: list[SchedulingRound]) -> Iterator[Non
 
 @contextlib.contextmanager
 def booting(state: states.State,
-            wanted: request.BootRequest) -> Iterator[list[servers.SimulatedServer]]:
+            wanted: request.BootRequest) -> Iterator[
+                list[servers.SimulatedServer]]:
     """Within this context, there are the servers of a request.
 
     :param state: the cloud; it is as before afterwards
@@ -252,7 +254,8 @@ def ask(state: states.State, wanted: request.BootRequest) -> Course:
     course = Course()
     model = state.placement
     with booting(state, wanted) as booted, _told(course):
-        queries = placement_count.queries(state, spec_of(state, wanted, booted))
+        queries = placement_count.queries(state,
+                                          spec_of(state, wanted, booted))
         course.queries = tuple([
             (query, len(model.answer(query))) for query in queries])
         if not any(found for _query, found in course.queries):

@@ -185,7 +185,8 @@ class LintFlavor(planning.Report):
                 update=lambda done, total: update(done, total, 'flavors'))
         self.found = any(each.severity == values.ERROR for each in found)
         return planning.Output(
-            text=lint_rendering.text(found, len(chosen)), columns=lint_rendering.COLUMNS,
+            text=lint_rendering.text(found, len(chosen)),
+            columns=lint_rendering.COLUMNS,
             rows=lint_rendering.rows(found),
             document=lint_rendering.document(found, len(chosen)))
 
@@ -225,7 +226,8 @@ class TranslateFlavor(planning.PlanCommand):
             line.lost for line in each.lines) for each in found)
         return planning.Output(
             text=lint_rendering.text(found), columns=lint_rendering.COLUMNS,
-            rows=lint_rendering.rows(found), document=lint_rendering.document(found),
+            rows=lint_rendering.rows(found),
+            document=lint_rendering.document(found),
             commands=list(lint_rendering.commands(
                 found, None if parsed_args.file is None else {
                     each.name: each for each in chosen})))

@@ -52,8 +52,8 @@ def flavors(path: str) -> list[snapshot.Flavor]:
     """The flavors in a file.
 
     :param path: the file
-    :raises nfv_sched.ops.cloud.source.CloudUnreadError: if it cannot be read, or is no
-        such file
+    :raises nfv_sched.ops.cloud.source.CloudUnreadError: if it cannot be read,
+        or is no such file
     """
     data = _read(path)
     found = []
@@ -87,8 +87,8 @@ def image(path: str) -> Image:
 
     :param path: the file: what ``openstack image show`` prints, or properties
         with their values
-    :raises nfv_sched.ops.cloud.source.CloudUnreadError: if it cannot be read, or is no
-        such file
+    :raises nfv_sched.ops.cloud.source.CloudUnreadError: if it cannot be read,
+        or is no such file
     """
     data = _read(path)
     where = f'{path}: properties'
@@ -241,6 +241,7 @@ def _texts(data: ty.Any, where: str, lenient: bool = False,
             if lenient:
                 continue
             raise source.CloudUnreadError(
-                f'{where}: {key} must be a text, not {extra_specs.shown(value)}')
+                f'{where}: {key} must be a text, not '
+                f'{extra_specs.shown(value)}')
         found[str(key)] = value
     return found

@@ -154,9 +154,10 @@ def _line(where: str, key: str, value: str,
         # What is wrong with a value, "flavor lint" says.
         return TranslatedKey(key=key, value=value, becomes={key: value},
                              kind=translations.SAME)
-    return TranslatedKey(key=key, value=value, becomes={}, kind=UNKNOWN, lost=True,
-                         do='Nova knows no such key; "nfv-sched flavor lint" says '
-                            'whether it is like another')
+    return TranslatedKey(key=key, value=value, becomes={}, kind=UNKNOWN,
+                         lost=True,
+                         do='Nova knows no such key; "nfv-sched flavor lint" '
+                            'says whether it is like another')
 
 
 def _contradicted(key: str, becomes: Mapping[str, str],
@@ -183,7 +184,8 @@ def _told_what_floats(line: TranslatedKey, found: snapshot.Flavor,
     :param found: the flavor as it was
     :param after: its keys and values then, without errors
     """
-    if line.key != nfv_extra_specs.SYNONYMS[nfv_extra_specs.SHARED_VCPU] or line.lost or (
+    if line.key != nfv_extra_specs.SYNONYMS[
+        nfv_extra_specs.SHARED_VCPU] or line.lost or (
             found.extra_specs.get('hw:cpu_policy') == 'mixed'):
         return line
     guest = flavors.numa_topology(
@@ -215,7 +217,8 @@ def _merged(lines: list[TranslatedKey]) -> dict[str, str]:
 
 def _needs_node(specs: Mapping[str, str]) -> bool:
     """Whether there are policies that need a guest NUMA node, and none."""
-    return any(key.startswith(nfv_extra_specs.NAMESPACE) for key in specs) and not (
+    return any(key.startswith(nfv_extra_specs.NAMESPACE)
+               for key in specs) and not (
         any(key in specs for key in _NODES) or
         specs.get('hw:cpu_policy') in _PINNED)
 

@@ -120,7 +120,8 @@ def is_true(value: str) -> bool:
 def _cpu_policy(value: str, specs: Specs) -> Specs:
     """With a shared vCPU it is ``mixed``."""
     shared = any(key in specs for key in (
-        extra_specs.SHARED_VCPU, extra_specs.SYNONYMS[extra_specs.SHARED_VCPU]))
+        extra_specs.SHARED_VCPU,
+        extra_specs.SYNONYMS[extra_specs.SHARED_VCPU]))
     if shared and value == 'dedicated':
         value = 'mixed'
     return {'hw:cpu_policy': value}

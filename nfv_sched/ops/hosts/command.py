@@ -365,7 +365,8 @@ def _facts(view: 'values.HostView') -> Iterator[tuple[str, ty.Any]]:
     small = view.small_pages
     if small is not None:
         yield 'Small pages MiB', _numbers(
-            rendering.small_pages(small), size_kib=small.size, total=small.total,
+            rendering.small_pages(small), size_kib=small.size,
+            total=small.total,
             reserved=small.reserved, used_on_nodes=small.on_nodes,
             used_without_nodes=small.floating, free=small.free)
     yield 'Ports', _numbers(_of(view.ports, view.port_limit),
@@ -418,7 +419,8 @@ def _node_lines(view: 'values.NodeView') -> Iterator[str]:
         yield (f'shared vCPUs: {node.shared_used} of {view.shared_limit} on '
                f'{strings.count(len(node.shared), "CPU")}')
     for pages in node.pages:
-        yield f'{rendering.page_size(pages.size)} pages: {rendering.pages(pages)}'
+        yield (f'{rendering.page_size(pages.size)} pages: '
+               f'{rendering.pages(pages)}')
     if not node.pages:
         yield f'memory: {node.memory_used} of {node.memory} MiB used'
     for group in view.devices:

@@ -133,7 +133,7 @@ def problems(node: snapshot.Node,
     found = []
     for state, text in (
             (values.CPUState.UNKNOWN, 'taken by a guest that is not known, '
-                                   'such as one that is being moved'),
+                                      'such as one that is being moved'),
             (values.CPUState.CONFLICT, 'taken by several guests')):
         cpus = [thread.cpu for thread in threads if thread.state is state]
         if cpus:

@@ -105,8 +105,8 @@ def _lines(refusal: entry.Refusal) -> Iterator[str]:
                 ', '.join(reason.hosts), _WIDTH, initial_indent='    on ',
                 subsequent_indent='       ', break_on_hyphens=False)
     if refusal.unnamed:
-        yield (f'and {strings.count(refusal.unnamed, "host")} that had no room '
-               'in the journal')
+        yield (f'and {strings.count(refusal.unnamed, "host")} that had no '
+               'room in the journal')
 
 
 def _field(name: str, value: str) -> list[str]:

@@ -40,8 +40,8 @@ def _place(text: str) -> str:
     """The name of a place, as an argument."""
     if not place.NAME.fullmatch(text):
         raise argparse.ArgumentTypeError(
-            f'{extra_specs.shown(text)} is no name of a place: 1 to 64 letters, '
-            'digits, "_" and "-"')
+            f'{extra_specs.shown(text)} is no name of a place: 1 to 64 '
+            'letters, digits, "_" and "-"')
     return text
 
 

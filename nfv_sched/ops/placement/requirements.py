@@ -263,7 +263,8 @@ class GroupRequirement:
     def missing(self, tree: Tree) -> UnmetRequirement | None:
         if any(map(self.met_by, tree)):
             return None
-        return UnmetRequirement(self.kind, tuple(sorted(self.traits)), self.amounts,
+        return UnmetRequirement(self.kind, tuple(sorted(self.traits)),
+                                self.amounts,
                                 tuple(sorted(self.forbidden)))
 
 

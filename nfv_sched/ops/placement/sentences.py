@@ -53,7 +53,8 @@ def title(requirement: requirements.Requirement,
     return _CHOICE
 
 
-def lack(missing: requirements.UnmetRequirement, names: Mapping[str, str]) -> str:
+def lack(missing: requirements.UnmetRequirement,
+         names: Mapping[str, str]) -> str:
     """Return what a host misses, as ``explain`` says it of the host.
 
     :param names: names of aggregates and hosts by UUID

@@ -11,9 +11,9 @@
 #    under the License.
 """Hypothetical states of a cloud after moves.
 
-Like a host (:mod:`nfv_sched.ops.counting.host_changes`), a cloud is a value here
-(:class:`Arrangement`), so that plans can be tried and dropped.  What hosts
-answer is checked in the simulator before anybody sees it.
+Like a host (:mod:`nfv_sched.ops.counting.host_changes`), a cloud is a value
+here (:class:`Arrangement`), so that plans can be tried and dropped.  What
+hosts answer is checked in the simulator before anybody sees it.
 """
 
 from collections.abc import Hashable
@@ -35,7 +35,7 @@ from nfv_sched.ops.counting import host_count
 from nfv_sched.ops.explain import filters as explain_filters
 from nfv_sched.ops.explain import placement as explain_placement
 from nfv_sched.ops.plans import movable
-from nfv_sched.ops.requests import assumed_ports as requests_assumed_ports
+from nfv_sched.ops.requests import assumed_ports
 from nfv_sched.ops.simulator import request
 from nfv_sched.ops.simulator import servers
 from nfv_sched.ops.simulator import state as states
@@ -111,11 +111,11 @@ class Positions:
     """
 
     def __init__(self, found: snapshot.Cloud, state: states.State,
-                 ports: requests_assumed_ports.Choice = None,
+                 ports: assumed_ports.Choice = None,
                  project: str | None = None):
         self._found = found
         self._state = state
-        self.ports_of = requests_assumed_ports.per_flavor(found, ports)
+        self.ports_of = assumed_ports.per_flavor(found, ports)
         self._counting = capacity.Counting(state, self.ports_of, any(
             host.network is not None for host in found.hosts), project)
         self.hosts = {host.name: host for host in self._counting.hosts()}
@@ -171,7 +171,8 @@ class Positions:
                 raise
         return self._guests[key]
 
-    def _guest(self, simulated: servers.SimulatedServer, limits_lost: bool) -> Guest:
+    def _guest(self, simulated: servers.SimulatedServer,
+               limits_lost: bool) -> Guest:
         spec = request.of_move(self._state, simulated, None, ())
         # Filters know only where servers are now; see together().
         spec.scheduler_hints = {
@@ -269,7 +270,8 @@ class Positions:
                 self.simulated[uuid])
         return known
 
-    def degrees_of(self, simulated: servers.SimulatedServer) -> Mapping[str, float]:
+    def degrees_of(self,
+                   simulated: servers.SimulatedServer) -> Mapping[str, float]:
         """How far each policy of a server is kept where the simulator has it.
 
         :param simulated: the server

@@ -32,7 +32,7 @@ from nfv_sched.ops.plans import arrangements as plans_arrangements
 from nfv_sched.ops.plans import gap
 from nfv_sched.ops.plans import movable
 from nfv_sched.ops.plans import trial
-from nfv_sched.ops.requests import assumed_ports as requests_assumed_ports
+from nfv_sched.ops.requests import assumed_ports
 from nfv_sched.ops.simulator import start
 from nfv_sched.ops.snapshot import snapshot
 
@@ -100,7 +100,7 @@ class DefragPlan:
 def plan(
     found: snapshot.Cloud, flavor: snapshot.Flavor, count: int, *,
     max_moves: int = 10, avoid: Collection[str] = (),
-    ports: requests_assumed_ports.Choice = None,
+    ports: assumed_ports.Choice = None,
     update: Callable[[int, int, str], None] = lambda done, total, what: None,
 ) -> DefragPlan:
     """The fewest live migrations after which more guests fit.
@@ -122,7 +122,8 @@ def plan(
     failed: list[str] = []
     with start.started(found) as state:
         known = plans_arrangements.Positions(found, state, ports)
-        search = _DefragSearch(known, flavor, count, max_moves, avoid, forbidden,
+        search = _DefragSearch(known, flavor, count, max_moves, avoid,
+                               forbidden,
                                gap.of_cloud(found), update)
         for _round in range(_ROUNDS):
             moves, exact = search.moves()
@@ -157,7 +158,8 @@ class _DefragSearch:
     :param update: see :func:`plan`
     """
 
-    def __init__(self, known: plans_arrangements.Positions, flavor: snapshot.Flavor,
+    def __init__(self, known: plans_arrangements.Positions,
+                 flavor: snapshot.Flavor,
                  count: int, max_moves: int, avoid: Collection[str],
                  forbidden: Collection[tuple[str, str]],
                  gaps: tuple[gap.Gap, ...],
@@ -329,7 +331,8 @@ class _DefragSearch:
             self._left[key] = self._fit(position) - fits
         return self._left[key]
 
-    def _all_moves(self, arrangement: plans_arrangements.Arrangement) -> Iterator[
+    def _all_moves(self,
+                   arrangement: plans_arrangements.Arrangement) -> Iterator[
             tuple[trial.ServerMove, plans_arrangements.Arrangement]]:
         for uuid, source in sorted(
                 ((uuid, source) for source in self._known.hosts
@@ -338,7 +341,8 @@ class _DefragSearch:
             yield from self._moves_of(arrangement, uuid, source)
 
     def _moves_of(
-        self, arrangement: plans_arrangements.Arrangement, uuid: str, source: str,
+        self, arrangement: plans_arrangements.Arrangement, uuid: str,
+        source: str,
         hosts: Collection[str] | None = None,
     ) -> Iterator[tuple[trial.ServerMove, plans_arrangements.Arrangement]]:
         """Each move of a server, and the cloud after it."""
@@ -371,7 +375,8 @@ class _DefragSearch:
 
     def _cheapest(
         self, arrangement: plans_arrangements.Arrangement, most: int,
-    ) -> tuple[tuple[trial.ServerMove, ...], plans_arrangements.Arrangement] | None:
+    ) -> tuple[tuple[trial.ServerMove, ...],
+               plans_arrangements.Arrangement] | None:
         """The fewest moves, then the least memory, for one more guest."""
         for size in range(1, most + 1):
             sets = sorted(
@@ -405,9 +410,11 @@ class _DefragSearch:
             for share in self._known.shares(position, uuid))
 
     def _away(
-        self, arrangement: plans_arrangements.Arrangement, uuids: Sequence[str],
+        self, arrangement: plans_arrangements.Arrangement,
+        uuids: Sequence[str],
         source: str,
-    ) -> tuple[tuple[trial.ServerMove, ...], plans_arrangements.Arrangement] | None:
+    ) -> tuple[tuple[trial.ServerMove, ...],
+               plans_arrangements.Arrangement] | None:
         """Move servers to hosts where they take no room of new guests."""
         before = self._total(arrangement)
         moves: tuple[trial.ServerMove, ...] = ()
@@ -422,14 +429,16 @@ class _DefragSearch:
         return (moves, after) if self._total(after) > before else None
 
     def _elsewhere(
-        self, arrangement: plans_arrangements.Arrangement, uuid: str, source: str,
+        self, arrangement: plans_arrangements.Arrangement, uuid: str,
+        source: str,
     ) -> tuple[trial.ServerMove, plans_arrangements.Arrangement] | None:
         """The move that costs least room; hosts without room come first."""
         hosts = sorted(
             (name for name in self._known.hosts if name != source),
             key=lambda name: (self._now[name] > 0,
                               self._known.free_cpus(name)))
-        best: tuple[int, trial.ServerMove, plans_arrangements.Arrangement] | None = None
+        best: tuple[int, trial.ServerMove,
+                    plans_arrangements.Arrangement] | None = None
         for move, after in self._moves_of(arrangement, uuid, source, hosts):
             name = move.destination
             lost = (self._fit(self._known.position(name, arrangement))

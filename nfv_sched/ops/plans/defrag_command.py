@@ -94,5 +94,6 @@ class PlanDefrag(planning.PlanCommand):
         self.found = not plan.enough
         return planning.Output(
             text=defrag_rendering.text(plan), columns=defrag_rendering.COLUMNS,
-            rows=defrag_rendering.rows(plan), document=defrag_rendering.document(plan),
+            rows=defrag_rendering.rows(plan),
+            document=defrag_rendering.document(plan),
             commands=list(defrag_rendering.commands(plan)))

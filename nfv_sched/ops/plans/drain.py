@@ -480,7 +480,8 @@ class _DrainSearch:
                          failed=tuple(failed),
                          exact=exact and not self._gaps, gaps=self._gaps)
 
-    def _guest(self, uuid: str, move: trial.ServerMove | None = None) -> DrainedServer:
+    def _guest(self, uuid: str,
+               move: trial.ServerMove | None = None) -> DrainedServer:
         server = self._known.servers[uuid]
         return DrainedServer(
             uuid=uuid, name=server.name, flavor=server.flavor.name,

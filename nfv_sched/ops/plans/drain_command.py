@@ -74,5 +74,6 @@ class PlanDrain(planning.PlanCommand):
         self.found = bool(plan.staying or plan.unfinished)
         return planning.Output(
             text=drain_rendering.text(plan), columns=drain_rendering.COLUMNS,
-            rows=drain_rendering.rows(plan), document=drain_rendering.document(plan),
+            rows=drain_rendering.rows(plan),
+            document=drain_rendering.document(plan),
             commands=list(drain_rendering.commands(plan)))

@@ -141,7 +141,8 @@ class _Takers:
     :param hosts: names of the hosts
     """
 
-    def __init__(self, known: arrangements.Positions, guest: arrangements.Guest,
+    def __init__(self, known: arrangements.Positions,
+                 guest: arrangements.Guest,
                  hosts: Sequence[str]):
         self._known = known
         self._guest = guest

@@ -79,5 +79,6 @@ class CheckFailover(planning.Report):
         self.found = any(loss.stranded for loss in losses)
         return planning.Output(
             text=failover_rendering.text(losses, parsed_args.together),
-            columns=failover_rendering.COLUMNS, rows=failover_rendering.rows(losses),
+            columns=failover_rendering.COLUMNS,
+            rows=failover_rendering.rows(losses),
             document=failover_rendering.document(losses))

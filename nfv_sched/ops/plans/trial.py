@@ -105,7 +105,8 @@ def part(found: snapshot.Cloud, hosts: Collection[str]) -> snapshot.Cloud:
 
 
 def failure(
-    state: states.State, known: arrangements.Positions, moves: Sequence[ServerMove], *,
+    state: states.State, known: arrangements.Positions,
+    moves: Sequence[ServerMove], *,
     flavor: snapshot.Flavor | None = None, count: int = 0,
     update: Callable[[int, int], None] = lambda done, total: None,
 ) -> Failure | None:
@@ -138,7 +139,8 @@ def failure(
                            'less', degrades=True)
     for number in range(count if flavor is not None else 0):
         update(len(moves) + number, total)
-        server = servers.SimulatedServer(f'new server {number + 1}', flavor.name)
+        server = servers.SimulatedServer(f'new server {number + 1}',
+                                         flavor.name)
         state.servers[server.name] = server
         try:
             boot.boot_as(state, server, request.BootRequest(

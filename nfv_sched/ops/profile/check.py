@@ -66,7 +66,8 @@ def reserved_pages(pages: Mapping[tuple[int, int], int]) -> list[str]:
             for (node, size), count in sorted(pages.items()) if count]
 
 
-def differences(has: compute_settings.Settings, wants: compute_settings.Settings,
+def differences(has: compute_settings.Settings,
+                wants: compute_settings.Settings,
                 vswitch_label: str,
                 node_label_prefix: str) -> Iterator[Difference]:
     """What of a nova.conf is not as the profile has it.

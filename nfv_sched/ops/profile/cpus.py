@@ -79,8 +79,9 @@ def nic_nodes(machine: values.Machine,
                 break
         else:
             known = ', '.join(nic.name for nic in machine.nics)
-            raise choices.ProfileError(f'there is no NIC {wanted.name}; there are: '
-                                       f'{known or "none that is known"}')
+            raise choices.ProfileError(
+                f'there is no NIC {wanted.name}; there are: '
+                f'{known or "none that is known"}')
     return found
 
 
@@ -136,8 +137,9 @@ def deal(machine: values.Machine, chosen: choices.Choices) -> Deal:
     def give(function: str, node: int, count: int) -> None:
         if count > len(left[node]):
             raise choices.ProfileError(
-                f'NUMA node {node} has {strings.count(len(left[node]), "core")} '
-                f'left, but {count} wanted for: {function}')
+                f'NUMA node {node} has '
+                f'{strings.count(len(left[node]), "core")} left, '
+                f'but {count} wanted for: {function}')
         if count:
             found[function][node] = (
                 found[function].get(node, ()) + tuple(left[node][:count]))

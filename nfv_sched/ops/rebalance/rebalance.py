@@ -288,7 +288,8 @@ class _Planner:
 
     def _loads(self) -> tuple[AgentLoad, ...]:
         return tuple(AgentLoad(agent, len(self._carried[agent.id]),
-                               self._ports[agent.id]) for agent in self._agents)
+                               self._ports[agent.id])
+                     for agent in self._agents)
 
     # Measures
 
@@ -460,7 +461,8 @@ class _Planner:
             hosts.setdefault(self._hindrance(name, target), []).append(
                 target.host)
         return '; '.join(
-            f'{strings.some(names)}: {reason}' for reason, names in hosts.items()
+            f'{strings.some(names)}: {reason}' for reason,
+            names in hosts.items()
         ) or 'no other agent is in use'
 
     def _hindrance(self, name: str, agent: snapshot.NetworkAgent) -> str:

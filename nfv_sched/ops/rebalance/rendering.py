@@ -200,7 +200,8 @@ def _plan(plan: rebalance.RebalancePlan) -> Mapping[str, ty.Any]:
             for each in plan.left_out]}
 
 
-def _ports(plan: rebalance.RebalancePlan, load: rebalance.AgentLoad) -> int | None:
+def _ports(plan: rebalance.RebalancePlan,
+           load: rebalance.AgentLoad) -> int | None:
     """Ports of what an agent carries; of routers of OVN, None: not known."""
     return None if plan.kind == snapshot.OVN else load.ports
 

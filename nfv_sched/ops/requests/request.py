@@ -82,7 +82,8 @@ class ExplainedRequest:
         return self.with_flavor(extra_specs=dict(extra_specs))
 
 
-def wanted(state: states.State, asked: ExplainedRequest) -> request.BootRequest:
+def wanted(state: states.State,
+           asked: ExplainedRequest) -> request.BootRequest:
     """The request as the simulator takes it.
 
     :param state: the cloud

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 import dataclasses
 
 from nfv_sched.ops.cloud_file import scenario
-from nfv_sched.ops.requests import assumed_ports as requests_assumed_ports
+from nfv_sched.ops.requests import assumed_ports
 from nfv_sched.ops.requests import request
 from nfv_sched.ops.simulator import nova_internals
 from nfv_sched.ops.simulator import restore_servers
@@ -72,7 +72,7 @@ def server(found: snapshot.Cloud, state: states.State, name: str,
                        '--network adds them')
     asked = request.ExplainedRequest(
         flavor=this.flavor, image=this.image,
-        ports=requests_assumed_ports.plugs(this) + more.plugs,
+        ports=assumed_ports.plugs(this) + more.plugs,
         zone=this.zone, stored=True,
         group=scenario.unique_names(found.groups).get(this.group or ''),
         hints=this.hints, project=simulated.project,
@@ -125,7 +125,8 @@ def flavor(
     :param state: the cloud that was started from it
     :param name: name of the flavor
     :param image: properties of the image
-    :param networks: see :func:`nfv_sched.ops.requests.assumed_ports.of_networks`
+    :param networks: see
+        :func:`nfv_sched.ops.requests.assumed_ports.of_networks`
     :param zone: availability zone
     :param group: UUID or name of the server group
     :param count: how many servers are made by one request
@@ -176,9 +177,9 @@ def _group(found: snapshot.Cloud, name: str | None) -> str | None:
 
 
 def _ports(cloud: snapshot.Cloud, state: states.State,
-           texts: Sequence[str]) -> requests_assumed_ports.Ports:
+           texts: Sequence[str]) -> assumed_ports.Ports:
     try:
-        return requests_assumed_ports.of_networks(
+        return assumed_ports.of_networks(
             cloud, texts, state.network.security_groups(()))
-    except requests_assumed_ports.UnknownNetworkError as exc:
+    except assumed_ports.UnknownNetworkError as exc:
         raise request.ExplainError(str(exc)) from exc

@@ -17,10 +17,11 @@ Defaults first, then the configuration files of the command line, then the
 as before.  Nova has one configuration in a process, so one cloud at a time can
 be simulated there; the attempt to open another raises :class:`CloudOpenError`.
 
-A file is data: of its options only those of :mod:`nfv_sched.ops.snapshot.options` are
-set.  Nova imports what ``available_filters`` and ``weight_classes`` name, and
-calls it if it is a function, so names in a file are compared with those of
-known classes and are never imported.
+A file is data: of its options only those of
+:mod:`nfv_sched.ops.snapshot.options` are set.  Nova imports what
+``available_filters`` and ``weight_classes`` name, and calls it if it is a
+function, so names in a file are compared with those of known classes and are
+never imported.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -314,6 +315,7 @@ def overrides(scenario: scenarios.Scenario, reasons: str | None = None,
                     f'{" ".join(str(e).split())}'])
         random.seed(seed)
         stack.enter_context(nova_internals.offline([
-            nova_internals.FilteredAggregate(aggregate.uuid, aggregate.metadata)
+            nova_internals.FilteredAggregate(aggregate.uuid,
+                                             aggregate.metadata)
             for aggregate in scenario.cloud.aggregates]))
         yield

@@ -132,7 +132,8 @@ class Simulation:
                 step.number, step.action, name, True, ''))
             return
         if step.action == 'boot':
-            self.state.servers[name] = servers.SimulatedServer(name, step.flavor)
+            self.state.servers[name] = servers.SimulatedServer(name,
+                                                               step.flavor)
         server = self.state.servers[name]
         source = server.host.name if server.host else None
         server.reason = None

@@ -33,7 +33,8 @@ class Expectations:
         self.failures: list[str] = []
         self._path = path
 
-    def check(self, step: actions.Step, outcomes: Sequence[outcome.StepOutcome],
+    def check(self, step: actions.Step,
+              outcomes: Sequence[outcome.StepOutcome],
               loads: Callable[[], Mapping[str, network.HostLoad]]) -> None:
         """Check the expectations of a step.
 

@@ -259,7 +259,8 @@ class SimulatedNetwork:
         return [groups[name].uuid if name != DEFAULT_GROUP else name
                 for name in names or (DEFAULT_GROUP,)]
 
-    def add_unbound(self, ports: Iterable[SimulatedPort], project: str) -> None:
+    def add_unbound(self, ports: Iterable[SimulatedPort],
+                    project: str) -> None:
         """Let Neutron show ports that a request names.
 
         :param project: UUID of their project

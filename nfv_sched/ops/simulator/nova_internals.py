@@ -166,7 +166,8 @@ class _Aggregates:
             name.startswith(key_prefix) and text == value
             and name not in ignored_keys))
 
-    def _with(self, wanted: Callable[[str, str], bool]) -> list[FilteredAggregate]:
+    def _with(self,
+              wanted: Callable[[str, str], bool]) -> list[FilteredAggregate]:
         found = ((aggregate, {
             name: text for name, text in aggregate.metadata.items()
             if wanted(name, text)}) for aggregate in self._aggregates)

@@ -203,7 +203,8 @@ def _notes(of: outcome.StepOutcome) -> tuple[str, ...]:
     return of.notes if of.ok or of.action != 'live_migrate' else ()
 
 
-def _by_server(result: outcome.SimulationResult) -> dict[str, list[outcome.StepOutcome]]:
+def _by_server(result: outcome.SimulationResult) -> dict[
+        str, list[outcome.StepOutcome]]:
     found: dict[str, list[outcome.StepOutcome]] = {}
     for o in result.outcomes:
         found.setdefault(o.server, []).append(o)
@@ -355,7 +356,8 @@ def has_network(result: outcome.SimulationResult) -> bool:
     return network.is_told(result.scenario)
 
 
-def network_loads(result: outcome.SimulationResult, full: bool = False) -> ReportTable:
+def network_loads(result: outcome.SimulationResult,
+                  full: bool = False) -> ReportTable:
     """The table of the network load, with a row for each host.
 
     :param result: the result

@@ -108,7 +108,8 @@ def wanted(state: states.State, step: actions.Boot) -> BootRequest:
         count=len(step.targets) if step.multi_create else 1)
 
 
-def create(state: states.State, server: servers.SimulatedServer, wanted: BootRequest,
+def create(state: states.State, server: servers.SimulatedServer,
+           wanted: BootRequest,
            first: servers.SimulatedServer | None = None) -> None:
     """Make instance and request of a server, as the API does for a boot.
 
@@ -177,7 +178,8 @@ def new_instance(state: states.State, server: servers.SimulatedServer,
         resources=None, migration_context=None,
         pci_devices=objects.PciDeviceList(objects=[]),
         info_cache=objects.InstanceInfoCache(
-            instance_uuid=server.uuid, network_info=nova_internals.network_info(
+            instance_uuid=server.uuid,
+            network_info=nova_internals.network_info(
                 port.to_nova() for port in server.ports)))
 
 
@@ -354,7 +356,8 @@ def set_destination(state: states.State, spec: objects.RequestSpec,
     spec.requested_destination = wanted
 
 
-def of_move(state: states.State, server: servers.SimulatedServer, host: str | None,
+def of_move(state: states.State, server: servers.SimulatedServer,
+            host: str | None,
             ignore: Sequence[str]) -> objects.RequestSpec:
     """The request of a move, made from the one that Nova has stored.
 

@@ -300,7 +300,8 @@ def _tracker(node: objects.ComputeNode, host: snapshot.Host,
             dev_id='pci_' + device.address.translate(_UNDERSCORES),
             extra_info=extra))
     return nova_internals.PCITracker(nova_internals.admin_context(), node,
-                                     nova_internals.KnownDevices(tags), devices,
+                                     nova_internals.KnownDevices(tags),
+                                     devices,
                                      {device.address for device in host.devices
                                       if device.tags})
 

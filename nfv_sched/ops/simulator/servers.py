@@ -127,7 +127,8 @@ class SimulatedServer:
     cell: str | None = None
     reason: str | None = None
     pending: Pending | None = None
-    ports: list[network.SimulatedPort] = dataclasses.field(default_factory=list)
+    ports: list[network.SimulatedPort] = dataclasses.field(
+        default_factory=list)
     image: Mapping[str, str] = dataclasses.field(default_factory=dict)
     unknown: str | None = None
     work_out: Callable[['SimulatedServer'], None] | None = None

@@ -181,7 +181,8 @@ class _Anonymizer:
         self._aggregate = _NewNames('aggregate', [
             *(aggregate.name for aggregate in cloud.aggregates),
             *(name for host in hosts for name in host.aggregates)])
-        self._group = _NewNames('group', (group.name for group in cloud.groups))
+        self._group = _NewNames('group',
+                                (group.name for group in cloud.groups))
         self._network = _NewNames('network', [
             *(network.name for network in cloud.networks or ()),
             *(port.network_name for server in servers

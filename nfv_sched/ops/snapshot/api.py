@@ -392,8 +392,8 @@ def _hosts(connection: sdk_connection.Connection,
             raise
         # Nova gives no hypervisors at all then, and does not say why.
         raise APIError(f'{exc}; cells do not answer, of '
-                       f'{strings.count(len(silent), "host")}, such as that of '
-                       f'{min(silent)}') from exc
+                       f'{strings.count(len(silent), "host")}, such as that '
+                       f'of {min(silent)}') from exc
     return [host for host in found if host is not None]
 
 
@@ -496,7 +496,8 @@ def _placed_server(row: Mapping, group: str | None) -> snapshot.Server:
 
 
 def _places(connection: sdk_connection.Connection, computes: list[str],
-            aggregates: list[str], progress: _Progress) -> snapshot_providers.Places:
+            aggregates: list[str],
+            progress: _Progress) -> snapshot_providers.Places:
     try:
         return snapshot_providers.read(
             placement_client.Client(adapter=connection.placement), _THREADS,

@@ -111,8 +111,8 @@ def load(path: str) -> snapshot.Cloud:
     version, content = data.get('version'), data.get('cloud')
     if version not in VERSIONS:
         raise FileError(
-            f'{path}: a snapshot of version {extra_specs.shown(version)}; this '
-            'release of nfv-sched reads versions '
+            f'{path}: a snapshot of version {extra_specs.shown(version)}; '
+            'this release of nfv-sched reads versions '
             f'{" and ".join(map(str, VERSIONS))}')
     if version == 1:
         _convert_sentences(content)

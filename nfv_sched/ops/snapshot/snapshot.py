@@ -16,8 +16,8 @@ and written to a file.  All tools work on them; nothing here does I/O or knows
 Nova.  CPUs and NUMA nodes have the numbers that the host gives them, amounts
 of memory are in MiB, page sizes in KiB.
 
-A file has the same fields (:mod:`nfv_sched.ops.snapshot.file`).  A change that older
-releases would read wrongly needs a new ``VERSION``.
+A file has the same fields (:mod:`nfv_sched.ops.snapshot.file`).  A change that
+older releases would read wrongly needs a new ``VERSION``.
 """
 
 from collections.abc import Mapping

@@ -12,7 +12,8 @@
 """Whether the parts of a snapshot go together.
 
 A file may have been edited.  What the types say is seen to by
-:mod:`nfv_sched.ops.snapshot.codec`; here is what the tools take for granted besides.
+:mod:`nfv_sched.ops.snapshot.codec`; here is what the tools take for granted
+besides.
 """
 
 from collections.abc import Callable
@@ -265,7 +266,8 @@ def _check_options(cloud: snapshot.Cloud) -> None:
             if not (value is None or isinstance(value, (int, float))
                     and 0 <= value <= codec.MAX_NUMBER):
                 raise codec.WrongError(
-                    f'options.DEFAULT.{key} cannot be {extra_specs.shown(value)}')
+                    f'options.DEFAULT.{key} cannot be '
+                    f'{extra_specs.shown(value)}')
 
 
 def _accepts(kind: ty.Any, value: ty.Any) -> bool:

@@ -58,7 +58,8 @@ def wanted(spec):
     request = note.read(spec)
     return host_count.GuestRequest(
         request, active_rules.deciding(note, request),
-        active_rules.limits_claim(note, request), active_rules.settings(note).sorting)
+        active_rules.limits_claim(note, request),
+        active_rules.settings(note).sorting)
 
 
 def record(host, claimed):
@@ -192,7 +193,8 @@ class TestStockCapacity(CapacityTestCase):
                 limits.network_metadata = network
             counter = host_count.Counter(wanted(
                 strategies.request_spec(guest, network)))
-            view = host_count.FreeResources(topology.host_topology(strategies.clone(host)))
+            view = host_count.FreeResources(
+                topology.host_topology(strategies.clone(host)))
             counted = counter.count(
                 view, fit.ratios(cpu_ratio, ram_ratio), LIMIT)
             self.assert_counts(
@@ -354,7 +356,8 @@ class TestPolicyCapacity(CapacityTestCase):
                     view, ratio, functools.partial(
                         self.limit, data['per_core']))
             counted = host_count.Counter(guest).count(
-                host_count.FreeResources(view, pci_pools.PCIPools.read(tracker.stats.pools)),
+                host_count.FreeResources(
+                    view, pci_pools.PCIPools.read(tracker.stats.pools)),
                 fit.ratios(ratio, 1.5), LIMIT)
             seen['contradictions'] += guest.request.error is not None
             if case.guest is None and counted.fits == LIMIT:

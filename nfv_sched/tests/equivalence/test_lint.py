@@ -191,7 +191,8 @@ class TestLint(base.TestCase):
         def check_one(flavor, alone, on_hosts, state):
             nova_flavor = states.nova_flavor(1, flavor)
             placed = not scheduling.run(state, request.BootRequest(
-                flavor=nova_flavor, image=nova_internals.image_meta({}))).reason
+                flavor=nova_flavor,
+                image=nova_internals.image_meta({}))).reason
             seen['flavors'] += 1
             seen['placed'] += placed
             for found in (alone, on_hosts):

@@ -289,7 +289,8 @@ class TestDevices(test_capacity.CapacityTestCase):
             nova, servers = first, []
             _pools, addresses = pools_of(tracker)
             host = host_count.FreeResources(topology.host_topology(first),
-                                            pci_pools.PCIPools.read(tracker.stats.pools))
+                                            pci_pools.PCIPools.read(
+                                                tracker.stats.pools))
             seen['hosts'] += 1
             seen['in Placement'] += bool(in_placement and devices)
             for step in range(data.draw(st.integers(2, STEPS))):

@@ -40,7 +40,8 @@ class ServiceTest(test_ledger_process.ProcessTestCase):
                      disk_allocation_ratio=1.0))
         engine.dispose()
         process = self.start('metrics', '--listen', '127.0.0.1:0',
-                             '--interval', '1', module='nfv_sched.ops.cli.base')
+                             '--interval', '1',
+                             module='nfv_sched.ops.cli.base')
         url = process.stdout.readline().strip()
         time_key = ('nfv_sched_snapshot_timestamp_seconds',)
         taken, end = set(), time.monotonic() + 120

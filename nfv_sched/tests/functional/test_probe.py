@@ -84,7 +84,8 @@ class ProbeTest(base.TestCase):
         out, err = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             app = cli_base.NFVSched()
-            app.command_manager.add_command('ledger probe', probe_command.ProbeLedger)
+            app.command_manager.add_command('ledger probe',
+                                            probe_command.ProbeLedger)
             code = app.run(['ledger', 'probe', '--config-file', self.conf,
                             *args])
         self.assertNotIn('Traceback', err.getvalue())

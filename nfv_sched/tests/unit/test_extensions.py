@@ -42,7 +42,8 @@ class TestClasses(base.TestCase):
 
     def test_in_order_of_names(self):
         self.install('b = nfv_sched.conf:list_opts',
-                     'a = nfv_sched.strings:brief', 'c = nfv_sched.strings:some')
+                     'a = nfv_sched.strings:brief',
+                     'c = nfv_sched.strings:some')
         self.assertEqual(
             ['brief', 'list_opts', 'some'],
             [cls.__name__ for cls in extensions.classes(GROUP)])
@@ -50,7 +51,8 @@ class TestClasses(base.TestCase):
     def test_one_that_cannot_be_loaded(self):
         """It is logged and left out."""
         self.install('a = nfv_sched.no_such:thing',
-                     'b = nfv_sched.strings:some', 'c = nfv_sched.strings:no_such')
+                     'b = nfv_sched.strings:some',
+                     'c = nfv_sched.strings:no_such')
         self.assertEqual(
             ['some'], [cls.__name__ for cls in extensions.classes(GROUP)])
         for name in 'ac':

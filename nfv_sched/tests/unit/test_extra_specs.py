@@ -25,7 +25,8 @@ class TestParse(base.TestCase):
         self.assertIs(extra_specs.NO_POLICY, extra_specs.parse({}))
         self.assertIs(extra_specs.NO_POLICY, extra_specs.parse(None, None))
         self.assertEqual(
-            extra_specs.NO_POLICY, extra_specs.parse({'hw:cpu_policy': 'dedicated'}))
+            extra_specs.NO_POLICY,
+            extra_specs.parse({'hw:cpu_policy': 'dedicated'}))
 
     def test_each_key(self):
         parsed = extra_specs.parse({
@@ -69,7 +70,8 @@ class TestParse(base.TestCase):
             'nfv:vswitch_numa_affinity': 'strict',
             'hw:wrs:vswitch_numa_affinity': 'prefer'})
         self.assertIn('contradicts', parsed.errors[0].text)
-        parsed = extra_specs.parse({'nfv:numa_node.0': '1', 'hw:numa_node.0': '0'})
+        parsed = extra_specs.parse({'nfv:numa_node.0': '1',
+                                    'hw:numa_node.0': '0'})
         self.assertIn('contradicts', parsed.errors[0].text)
 
     def test_native_pci_policy(self):
@@ -79,8 +81,9 @@ class TestParse(base.TestCase):
                 {'hw:pci_numa_affinity_policy': value}).pci)
             self.assertEqual(meant, extra_specs.parse(
                 {}, {'hw_pci_numa_affinity_policy': value}).pci)
-        parsed = extra_specs.parse({'nfv:pci_numa_affinity': 'strict',
-                                    'hw:pci_numa_affinity_policy': 'preferred'})
+        parsed = extra_specs.parse({
+            'nfv:pci_numa_affinity': 'strict',
+            'hw:pci_numa_affinity_policy': 'preferred'})
         self.assertIn('contradicts', parsed.errors[0].text)
 
     def test_bad_values(self):
@@ -132,7 +135,8 @@ class TestParse(base.TestCase):
     def test_keys_of_others(self):
         for key in ('hw:wrs:vcpus:min', 'nfv', 'nfvx:vswitch_affinity',
                     'aggregate_instance_extra_specs:nfv:x', 'vswitch'):
-            self.assertIs(extra_specs.NO_POLICY, extra_specs.parse({key: 'strict'}))
+            self.assertIs(extra_specs.NO_POLICY,
+                          extra_specs.parse({key: 'strict'}))
 
     def test_hostile_keys(self):
         for key in ('nfv:' + 'x' * 1000000, 'nfv:shared_vcpu ',
@@ -144,7 +148,8 @@ class TestParse(base.TestCase):
             self.assertTrue(error.isprintable())
             error.encode()
         self.assertIn("'nfv:shared_vcpu ', did you mean nfv:shared_vcpu",
-                      extra_specs.parse({'nfv:shared_vcpu ': '0'}).errors[0].text)
+                      extra_specs.parse({'nfv:shared_vcpu ': '0'}).errors[
+                          0].text)
         errors = extra_specs.parse(
             {f'nfv:vswitch_{number}': 'x' for number in range(50000)}).errors
         self.assertEqual(4, len(errors))

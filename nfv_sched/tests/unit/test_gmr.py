@@ -210,7 +210,8 @@ class PartsTest(MeditationTestCase):
         before = threading.active_count()
         self.parts()
         self.assertEqual(before, threading.active_count())
-        self.assertIsNone(network_limits_figures.process_sources().figures.peek())
+        self.assertIsNone(
+            network_limits_figures.process_sources().figures.peek())
 
     def test_claims(self):
         memory = network_limits_figures.process_sources().recent

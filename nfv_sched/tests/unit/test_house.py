@@ -169,7 +169,8 @@ def used_rooms(root: pathlib.Path) -> dict[str, set[str]]:
     found = [(path, source) for path, source in modules(root)
              if not path.startswith('tests/') and path != '__init__.py']
     known = {str(each) for path, _source in found for each in (
-        pathlib.PurePath(path).with_suffix(''), *pathlib.PurePath(path).parents)}
+        pathlib.PurePath(path).with_suffix(''),
+        *pathlib.PurePath(path).parents)}
     rooms: dict[str, set[str]] = {}
     for path, source in found:
         used = rooms.setdefault(room(path), set())

@@ -116,4 +116,5 @@ class TestVisible(base.TestCase):
     @hypothesis.given(st.text())
     def test_stays(self, given):
         """What was escaped once is not escaped again."""
-        self.assertEqual(strings.line(given), strings.visible(strings.line(given)))
+        self.assertEqual(strings.line(given),
+                         strings.visible(strings.line(given)))

@@ -128,7 +128,8 @@ class TroubleshootingTest(testtools.TestCase):
         files = {path for path, _parts in self.reasons}
         for path in ('extra_specs.py', 'request.py', 'host/decide.py',
                      'filters/base.py', 'filters/network.py',
-                     'filters/vswitch_port_limit.py', 'network_limits/allowance.py',
+                     'filters/vswitch_port_limit.py',
+                     'network_limits/allowance.py',
                      'numa/shortage.py', 'numa/decide.py', 'numa/rule.py',
                      'rules/pci.py'):
             self.assertIn(path, files)

@@ -129,7 +129,8 @@ def page_multiple(subject: values.LintSubject) -> Iterator[values.LintFinding]:
             return
 
 
-def absurd_devices(subject: values.LintSubject) -> Iterator[values.LintFinding]:
+def absurd_devices(subject: values.LintSubject) -> Iterator[
+        values.LintFinding]:
     """More PCI devices than any host has."""
     count = devices(subject)
     if count > ABSURD_DEVICES:
@@ -144,7 +145,8 @@ def no_topology(subject: values.LintSubject) -> Iterator[values.LintFinding]:
         return
     policy = subject.policy
     found = [(keys.of(rule.text, subject.flavor), rule.strict)
-             for rule in subject.rules if isinstance(rule, numa_rule.CellsRule)]
+             for rule in subject.rules if isinstance(rule,
+                                                     numa_rule.CellsRule)]
     # Its rule there is only for guests with devices.
     if policy.pci in extra_specs.AFFINITIES and (
             policy.pci_key in extra_specs.PCI_KEYS):

@@ -126,13 +126,14 @@ def threads(subject: values.LintSubject) -> Iterator[values.LintFinding]:
             values.ERROR, lint_flavor.threads_key(subject),
             'isolate: all hosts have hyperthreading, and Nova cannot keep '
             'the sibling threads of cpu_dedicated_set idle',
-            f'set {lint_flavor.threads_value(subject, "require")}, and twice the '
-            'vCPUs')
+            f'set {lint_flavor.threads_value(subject, "require")}, and twice '
+            'the vCPUs')
     if guest.requires_siblings and len(plain) == len(hosts.nodes):
         yield values.LintFinding(
             values.ERROR, lint_flavor.threads_key(subject),
             'require: no host has hyperthreading',
-            f'set {lint_flavor.threads_value(subject, "isolate")}, or remove it')
+            f'set {lint_flavor.threads_value(subject, "isolate")}, or remove '
+            'it')
 
 
 def labels(subject: values.LintSubject) -> Iterator[values.LintFinding]:

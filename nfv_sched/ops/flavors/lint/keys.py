@@ -65,7 +65,8 @@ def misshapen(subject: values.LintSubject) -> Iterator[values.LintFinding]:
                 values.ERROR, key, message, 'correct or remove it')
 
 
-def values_refused(subject: values.LintSubject) -> Iterator[values.LintFinding]:
+def values_refused(subject: values.LintSubject) -> Iterator[
+        values.LintFinding]:
     """Values that the API refuses, of keys that it knows."""
     for key, message in subject.refused.items():
         spec = _spec_of(subject, key)
@@ -96,7 +97,8 @@ def keys_refused(subject: values.LintSubject) -> Iterator[values.LintFinding]:
             'microversion 2.86)', do)
 
 
-def keys_unchecked(subject: values.LintSubject) -> Iterator[values.LintFinding]:
+def keys_unchecked(subject: values.LintSubject) -> Iterator[
+        values.LintFinding]:
     """Keys that nobody checks, and that are like one that does something."""
     for key in subject.flavor.extra_specs:
         if key in subject.refused or _spec_of(subject, key) is not None:
@@ -114,7 +116,8 @@ def keys_unchecked(subject: values.LintSubject) -> Iterator[values.LintFinding]:
                 f'did you mean {near}?')
 
 
-def contradictions(subject: values.LintSubject) -> Iterator[values.LintFinding]:
+def contradictions(subject: values.LintSubject) -> Iterator[
+        values.LintFinding]:
     """What the keys of nfv-sched say is wrong, or contradicts itself."""
     for fault in subject.faults:
         yield values.LintFinding(

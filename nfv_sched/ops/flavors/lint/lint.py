@@ -187,7 +187,8 @@ def read(flavor: snapshot.Flavor,
     :param image: properties of the image that servers are booted with
     """
     if len(flavor.extra_specs) > extra_specs.MOST_SPECS:
-        return values.LintSubject(flavor=flavor, image=dict(image), unread=True)
+        return values.LintSubject(flavor=flavor, image=dict(image),
+                                  unread=True)
     refused = {}
     for key, value in flavor.extra_specs.items():
         message = flavors.refusal(key, value)
@@ -329,7 +330,8 @@ def _on_hosts(
     found = []
     with capacity.counting_on(cloud, True, 0) as counting:
         options = nova_scheduler.CONF.nfv_sched
-        names = numa_rule.Names(options.vswitch_label, options.node_label_prefix)
+        names = numa_rule.Names(options.vswitch_label,
+                                options.node_label_prefix)
         for done, subject in enumerate(subjects):
             update(done, len(subjects))
             if not subject.unread and not hosts.too_many(subject):
@@ -341,7 +343,8 @@ def _on_hosts(
 
 
 def _hosts(subject: values.LintSubject, cloud: snapshot.Cloud,
-           counting: capacity.Counting, names: numa_rule.Names) -> values.FlavorHosts:
+           counting: capacity.Counting,
+           names: numa_rule.Names) -> values.FlavorHosts:
     """What the hosts make of a flavor."""
     image = {} if values.WHOLE in subject.image_errors else {
         key: value for key, value in subject.image.items()

@@ -168,7 +168,8 @@ def node(view: values.NodeView, letters: Mapping[str, str],
                        bool(view.switch), box, height, rows, near, bars, tabs)
 
 
-def _nics(found: Iterable[values.DeviceGroup]) -> list[list[values.DeviceGroup]]:
+def _nics(found: Iterable[values.DeviceGroup]) -> list[
+        list[values.DeviceGroup]]:
     """Devices of a name together: a PF and its VFs."""
     by_name: dict[str, list[values.DeviceGroup]] = {}
     for group in found:

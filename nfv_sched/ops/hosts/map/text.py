@@ -53,8 +53,9 @@ def _host(view: values.HostView) -> Iterator[str]:
         cells = [''.join(marks.sign(thread, letters, colours).text
                          for thread in core) for core in node.cores]
         yield from _wrapped(cells)
-        facts = [f'{rendering.page_column(pages.size)} {rendering.page_cell(pages)}'
-                 for pages in node.node.pages if pages.total]
+        facts = [
+            f'{rendering.page_column(pages.size)} {rendering.page_cell(pages)}'
+            for pages in node.node.pages if pages.total]
         facts += [f'{group.kind} {group.name} {group.used}/{group.total}'
                   for group in node.devices]
         if facts:

@@ -48,7 +48,8 @@ def boot_together(state: states.State,
     :param step: the boot
     :returns: generator of the servers, each when it is booted or refused
     """
-    booted = [servers.SimulatedServer(name, step.flavor) for name in step.targets]
+    booted = [servers.SimulatedServer(name, step.flavor)
+              for name in step.targets]
     state.servers.update((server.name, server) for server in booted)
     state.notes = []
     try:

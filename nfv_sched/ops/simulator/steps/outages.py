@@ -64,7 +64,8 @@ class ServerLocation:
         return cls(server.host, server.claimed, server.status)
 
 
-def undo(state: states.State, server: servers.SimulatedServer, before: ServerLocation) -> None:
+def undo(state: states.State, server: servers.SimulatedServer,
+         before: ServerLocation) -> None:
     """Put a server back as if it had not been evacuated.
 
     Its old host is not started.

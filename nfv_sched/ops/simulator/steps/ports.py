@@ -52,7 +52,8 @@ def _check(server: servers.SimulatedServer) -> None:
     conductor.needs(server, servers.ACTIVE, servers.STOPPED, servers.PAUSED)
 
 
-def _plug(server: servers.SimulatedServer, ports: list[network.SimulatedPort]) -> None:
+def _plug(server: servers.SimulatedServer,
+          ports: list[network.SimulatedPort]) -> None:
     """Set the ports of a server; Nova does not ask the scheduler for this."""
     _check(server)
     conductor.needs_service(server.host)

@@ -34,7 +34,8 @@ def host_limits(ports=20.0, physical=2, rules=100.0):
 def host_usage(guests=(), others=0, rules=0):
     """Usage by guests, (UUID, ports, rules) each, and others."""
     found = {
-        name: usage.GuestUsage(tuple(f'{name}-{n}' for n in range(ports)), count)
+        name: usage.GuestUsage(tuple(f'{name}-{n}' for n in range(ports)),
+                               count)
         for name, ports, count in guests}
     return usage.HostUsage(
         'h1', guest_ports=sum(len(guest.ports) for guest in found.values()),
@@ -235,7 +236,8 @@ class AccountsTest(base.TestCase):
         """What it is covered by does not depend on what it counts as."""
         host = host_usage([('vm1', 2, 20)], others=1, rules=10)
         accounts = ledger_inventory.accounts(
-            host, {'vm1': usage.GuestUsage(('a', 'b', 'c'), 30)}, host_limits(),
+            host, {'vm1': usage.GuestUsage(('a', 'b', 'c'), 30)},
+            host_limits(),
             {'vm1': allocation(3, 30)}, {})
         self.assertEqual([(20, 2), (100, 0)], [
             tuple(account.inventory()) for account in accounts.values()])

@@ -85,7 +85,8 @@ class ContestedTest(base.TestCase):
     def test_truth(self):
         for answer in True, False:
             self.assertIs(answer, bool(
-                contention.Contested([{}], mock.sentinel.network, lambda: answer)))
+                contention.Contested([{}], mock.sentinel.network,
+                                     lambda: answer)))
         self.assertFalse(
             contention.Contested([], mock.sentinel.network, lambda: True))
 

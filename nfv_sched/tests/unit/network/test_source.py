@@ -270,7 +270,8 @@ class SnapshotSourceTest(base.NeutronTestCase):
             'nfv_sched.network.neutron.NeutronRefresher.FIRST_PAUSE', 1.0))
         self.useFixture(fixtures.MonkeyPatch(
             'random.uniform', lambda low, high: 1.0))
-        refresher = neutron.NeutronRefresher(neutron.CONF, reservations.Memory())
+        refresher = neutron.NeutronRefresher(neutron.CONF,
+                                             reservations.Memory())
         pauses = []
         for refresher.failures in range(9):
             pauses.append(refresher.pause(2.0))

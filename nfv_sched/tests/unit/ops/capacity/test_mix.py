@@ -32,7 +32,8 @@ class TestMix(base.TestCase):
         self.assertEqual(0, self.times(cloud, (6, 3)))
 
     def test_several_hosts(self):
-        cloud = small_clouds.cloud(small_clouds.host('one'), small_clouds.host('two'))
+        cloud = small_clouds.cloud(small_clouds.host('one'),
+                                   small_clouds.host('two'))
         self.assertEqual(4, self.times(cloud, (6, 1), (2, 1)))
         self.assertEqual(2, self.times(
             cloud, (6, 1), (2, 1), hosts={'two'}))
@@ -45,7 +46,8 @@ class TestMix(base.TestCase):
 
     def test_empty(self):
         cloud = small_clouds.cloud(small_clouds.host(
-            'one', small_clouds.node(0, range(8)), small_clouds.node(1, range(8))))
+            'one', small_clouds.node(0, range(8)),
+            small_clouds.node(1, range(8))))
         self.assertEqual(0, self.times(cloud, (4, 1)))
         self.assertEqual(4, self.times(cloud, (4, 1), empty=True))
 
@@ -62,7 +64,8 @@ class TestMix(base.TestCase):
 
     def test_a_flavor_that_the_api_refuses(self):
         exc = self.assertRaises(
-            servers.Refused, mix.times, small_clouds.cloud(small_clouds.host()),
+            servers.Refused, mix.times,
+            small_clouds.cloud(small_clouds.host()),
             [(small_clouds.flavor(), 1),
              (small_clouds.flavor(hw__cpu_thread_policy='x', name='odd'), 1)])
         self.assertIn('odd: ', str(exc))

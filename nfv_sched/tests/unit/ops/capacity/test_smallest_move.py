@@ -65,7 +65,8 @@ class TestDeparture(running.RunningTestCase):
         """One that has as many ports as new guests have makes room."""
         server = snapshot.Server(
             uuid='x', name='x', host='one', cell='cell1', state='active',
-            flavor=small_clouds.flavor(1), ports=(snapshot.Port(id='p', rules=0),))
+            flavor=small_clouds.flavor(1),
+            ports=(snapshot.Port(id='p', rules=0),))
         cloud = small_clouds.cloud(
             small_clouds.host(network=snapshot.HostNetwork(
                 vswitch_ports=5, security_rules=0)),

@@ -28,7 +28,8 @@ class BoundsTest(base.TestCase):
         for name in ('all-policies', 'carrier-grade', 'hyper-converged',
                      'platform/aggregates', 'platform/evacuate'):
             cloud = source.load(str(examples.find()[name]))
-            found = upper_bound.bounds(small_clouds.by_api(cloud), cloud.flavors)
+            found = upper_bound.bounds(small_clouds.by_api(cloud),
+                                       cloud.flavors)
             wanted = capacity.capacities(cloud, cloud.flavors)
             for most, whole in zip(found, wanted, strict=True):
                 with self.subTest(example=name, flavor=whole.flavor.name):
@@ -40,7 +41,8 @@ class BoundsTest(base.TestCase):
 
     def test_hosts(self):
         cloud = small_clouds.by_api(small_clouds.cloud(
-            small_clouds.host('one'), small_clouds.host('two', small_clouds.node(0, range(6))),
+            small_clouds.host('one'),
+            small_clouds.host('two', small_clouds.node(0, range(6))),
             small_clouds.host('off', traits=('COMPUTE_STATUS_DISABLED',))))
         done = []
         found, = upper_bound.bounds(
@@ -50,12 +52,14 @@ class BoundsTest(base.TestCase):
         self.assertEqual((4, 1), (found.most, found.with_room))
         self.assertEqual(0, found.within(['two']).most)
         self.assertEqual([(0, 1), (1, 1)], done)
-        found, = upper_bound.bounds(cloud, [small_clouds.flavor(4)], hosts=['two'])
+        found, = upper_bound.bounds(cloud, [small_clouds.flavor(4)],
+                                    hosts=['two'])
         self.assertEqual({'two': 0}, found.hosts)
 
     def test_devices_are_left_out(self):
         """No alias is known; without that Nova would refuse the flavor."""
-        cloud = small_clouds.by_api(small_clouds.cloud(small_clouds.host('one')))
+        cloud = small_clouds.by_api(
+            small_clouds.cloud(small_clouds.host('one')))
         asking = small_clouds.flavor(4)
         asking = dataclasses.replace(asking, extra_specs={
             **asking.extra_specs, api_only.ALIAS: 'nic:1'})
@@ -63,7 +67,8 @@ class BoundsTest(base.TestCase):
         self.assertEqual((4, None), (found.most, found.error))
 
     def test_refused(self):
-        cloud = small_clouds.by_api(small_clouds.cloud(small_clouds.host('one')))
+        cloud = small_clouds.by_api(
+            small_clouds.cloud(small_clouds.host('one')))
         found, = upper_bound.bounds(cloud, [small_clouds.flavor(
             4, hw__cpu_policy='none')])
         self.assertEqual({'one': 0}, found.hosts)

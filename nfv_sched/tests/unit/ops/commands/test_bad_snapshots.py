@@ -43,7 +43,8 @@ SERVER = snapshot.Server(
         id='port', network='net', rules=3),),
     allocations={})
 CLOUD = small_clouds.cloud(
-    small_clouds.host('one', small_clouds.node(0, range(4), huge=1), small_clouds.node(1),
+    small_clouds.host('one', small_clouds.node(0, range(4), huge=1),
+                      small_clouds.node(1),
                       devices=(small_clouds.device(1, 0, status='allocated',
                                                    server=SERVER.uuid),
                                small_clouds.device(2, 1)),

@@ -24,9 +24,11 @@ from nfv_sched.tests.unit.ops.commands import base
 from nfv_sched.tests.unit.ops import small_clouds
 
 FLAVORS = (small_clouds.flavor(name='vrouter.4'),
-           small_clouds.flavor(6, name='fw.6', nfv__vswitch_numa_affinity='strict'))
+           small_clouds.flavor(6, name='fw.6',
+                               nfv__vswitch_numa_affinity='strict'))
 CLOUD = small_clouds.cloud(
-    small_clouds.host('one', small_clouds.node(0, range(5)), small_clouds.node(1, range(3))),
+    small_clouds.host('one', small_clouds.node(0, range(5)),
+                      small_clouds.node(1, range(3))),
     small_clouds.host('two', zone='east'), small_clouds.host('six'),
     aggregates=(snapshot.Aggregate(name='nfv', hosts=('one', 'two')),),
     flavors=FLAVORS)
@@ -353,7 +355,8 @@ class CapacityTest(base.CommandTestCase):
 
     def test_next_of_a_flavor_that_nova_refuses(self):
         file.save(dataclasses.replace(CLOUD, flavors=(
-            small_clouds.flavor(name='odd', hw__cpu_thread_policy='x'),)), self.file)
+            small_clouds.flavor(name='odd', hw__cpu_thread_policy='x'),)),
+            self.file)
         self.assertEqual({''}, {
             row['Next'] for row in self.table('show', 'odd', '--next')})
 
@@ -389,7 +392,8 @@ class CapacityTest(base.CommandTestCase):
     def test_odd_records(self):
         """One clear error, and no figures."""
         file.save(dataclasses.replace(CLOUD, hosts=(dataclasses.replace(
-            small_clouds.host('one'), stats={'num_instances': 'x'}),)), self.file)
+            small_clouds.host('one'), stats={'num_instances': 'x'}),)),
+            self.file)
         for args in (('list',), ('list', '--mix', 'fw.6=1'),
                      ('show', 'fw.6')):
             self.assertEqual(

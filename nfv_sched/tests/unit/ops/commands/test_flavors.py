@@ -123,7 +123,8 @@ class FlavorFileTest(tests_base.TestCase):
             ('[{"name": "f", "vcpus": 1, "ram": 1}, '
              '{"name": "f", "vcpus": 1, "ram": 1}]', 'several flavors'),
         ):
-            error = self.assertRaises(source.CloudUnreadError, self.read, content)
+            error = self.assertRaises(source.CloudUnreadError, self.read,
+                                      content)
             self.assertIn(said, str(error), content[:50])
             self.assertEqual(1, len(str(error).splitlines()))
 

@@ -124,7 +124,8 @@ class HostileFilesTest(base.TestCase):
         events = os.path.join(self.directory, 'events')
         done = subprocess.run(
             [sys.executable, '-W', 'ignore', '-m',
-             'nfv_sched.tests.unit.ops.commands.watched', events, MARKER, *arguments],
+             'nfv_sched.tests.unit.ops.commands.watched', events, MARKER,
+             *arguments],
             cwd=self.directory, capture_output=True, text=True, timeout=300,
             env={**os.environ, 'PYTHONPATH': os.pathsep.join(
                 [self.directory, *sys.path])})

@@ -164,7 +164,8 @@ def refusals():
                                        extra_specs={name: name}),
                 filter=name,
                 passes=(entry.Pass(filter=name, hosts=2, left=0),),
-                reasons=(entry.RefusalReason(filter=name, policy=name, need=name,
+                reasons=(entry.RefusalReason(filter=name, policy=name,
+                                             need=name,
                                              have=name, hosts=(name, 'x')),))
 
 

@@ -41,9 +41,11 @@ from nfv_sched.tests.unit.ops.rebalance import test_rebalance
 from nfv_sched.tests.unit.ops import small_clouds
 
 CLOUD = snapshots.with_uuids(dataclasses.replace(small_clouds.cloud(
-    small_clouds.host('one', small_clouds.node(0, range(5)), small_clouds.node(1, range(3))),
+    small_clouds.host('one', small_clouds.node(0, range(5)),
+                      small_clouds.node(1, range(3))),
     small_clouds.host('two'), flavors=(
-        small_clouds.flavor(name='vrouter.4'), small_clouds.flavor(6, name='fw.6'))),
+        small_clouds.flavor(name='vrouter.4'),
+        small_clouds.flavor(6, name='fw.6'))),
     taken='2026-01-02T03:04:05Z',
     missing=(snapshot.Missing(
         kind=snapshot.MissingKind.SILENT_CELL, cell='2'),),

@@ -236,7 +236,8 @@ class SimulateTest(SimulateTestCase):
             os.close(reader)
             try:
                 done = subprocess.run(
-                    [sys.executable, '-m', 'nfv_sched.ops.cli.base', 'simulate',
+                    [sys.executable, '-m', 'nfv_sched.ops.cli.base',
+                     'simulate',
                      path], stdout=writer, stderr=subprocess.PIPE, text=True,
                     check=False)
             finally:

@@ -295,7 +295,8 @@ class ConfigurationTest(cmd_base.CommandTestCase):
             self.run_command('capacity', 'list'))
 
     def test_values(self):
-        for function in ((database, 'read_configuration'), (snapshot_database, 'read')):
+        for function in ((database, 'read_configuration'),
+                         (snapshot_database, 'read')):
             with fixtures.MockPatchObject(
                     *function, side_effect=cfg.ConfigFileValueError('odd')):
                 self.assertEqual(
@@ -321,7 +322,8 @@ class ConfigurationTest(cmd_base.CommandTestCase):
         """Of whatever raises it."""
         for error in (
             ValueError('GET https://nova:s3cret@host:5000/v3: refused'),
-            source.CloudUnreadError('auth_url http://nova:s3/cr@et@host is odd'),
+            source.CloudUnreadError(
+                'auth_url http://nova:s3/cr@et@host is odd'),
             cfg.ConfigFileValueError('mysql+pymysql://nova:s3cret@db/nova'),
         ):
             with fixtures.MockPatchObject(

@@ -60,7 +60,8 @@ class TestCounts(CapacityTestCase):
     def test_node_fragmentation(self):
         """Six CPUs are free, but no four on a node."""
         found = self.count(small_clouds.cloud(small_clouds.host(
-            'one', small_clouds.node(0, range(5)), small_clouds.node(1, range(5)))))
+            'one', small_clouds.node(0, range(5)),
+            small_clouds.node(1, range(5)))))
         self.assertEqual((0, 1), (found.fits, found.placement))
         self.assertEqual({'pCPUs on one node': 1}, found.lost)
         self.assertEqual('4 pCPUs on one node needed, 3 + 3 free',
@@ -81,7 +82,8 @@ class TestCounts(CapacityTestCase):
 
     def test_hosts_add_up(self):
         found = self.count(small_clouds.cloud(
-            small_clouds.host('one'), small_clouds.host('two', small_clouds.node(0)),
+            small_clouds.host('one'),
+            small_clouds.host('two', small_clouds.node(0)),
             small_clouds.host('six', small_clouds.node(0, range(5)))))
         self.assertEqual((6, 2), (found.fits, found.with_room))
         self.assertEqual({'one': 4, 'two': 2, 'six': 0}, {
@@ -102,7 +104,8 @@ class TestCounts(CapacityTestCase):
         self.assertEqual(4, self.count(cloud).fits)
 
     def test_a_flavor_that_the_api_refuses(self):
-        found = self.count(small_clouds.cloud(small_clouds.host()), small_clouds.flavor(
+        found = self.count(small_clouds.cloud(small_clouds.host()),
+                           small_clouds.flavor(
             hw__cpu_thread_policy='sometimes'))
         self.assertEqual(0, found.fits)
         self.assertIn('sometimes', found.error)
@@ -111,7 +114,8 @@ class TestCounts(CapacityTestCase):
     def test_progress(self):
         seen = []
         capacity.capacities(
-            small_clouds.cloud(small_clouds.host()), [small_clouds.flavor()] * 2,
+            small_clouds.cloud(small_clouds.host()),
+            [small_clouds.flavor()] * 2,
             update=lambda done, total: seen.append((done, total)))
         self.assertEqual([(0, 2), (1, 2), (2, 2)], seen)
 
@@ -192,7 +196,8 @@ class TestBinding(CapacityTestCase):
 
     def test_pages(self):
         found = self.count(small_clouds.cloud(small_clouds.host(
-            'one', small_clouds.node(0, huge=15), small_clouds.node(1, huge=16))),
+            'one', small_clouds.node(0, huge=15),
+            small_clouds.node(1, huge=16))),
             small_clouds.flavor(hw__mem_page_size='1GB'))
         self.assertEqual({'pages of 1 GiB': 4}, found.lost)
         self.assertEqual('2048 MiB of pages of 1 GiB on one node needed, '
@@ -209,7 +214,8 @@ class TestBinding(CapacityTestCase):
         self.assertBinds([Kind.THREADS, ON_ONE_NODE], found)
 
     def test_strict_policy(self):
-        found = self.count(small_clouds.cloud(small_clouds.host()), small_clouds.flavor(
+        found = self.count(small_clouds.cloud(small_clouds.host()),
+                           small_clouds.flavor(
             nfv__vswitch_numa_affinity='strict'))
         self.assertEqual((2, 4), (found.fits, found.placement))
         self.assertBinds([(Kind.POLICY, 'nfv:vswitch_numa_affinity=strict'),
@@ -233,7 +239,8 @@ class TestBinding(CapacityTestCase):
         """A trait, and memory that is reserved."""
         flavor = small_clouds.flavor(trait__CUSTOM_FAST='required')
         found = self.count(small_clouds.cloud(
-            small_clouds.host(), small_clouds.host('two', traits=['CUSTOM_FAST'])),
+            small_clouds.host(),
+            small_clouds.host('two', traits=['CUSTOM_FAST'])),
             flavor)
         self.assertEqual((4, 4), (found.fits, found.placement))
         self.assertBinds([(Kind.TRAIT, 'CUSTOM_FAST')], found)
@@ -268,7 +275,8 @@ class TestBinding(CapacityTestCase):
 
     def test_filters(self):
         found = self.count(small_clouds.cloud(
-            small_clouds.host(enabled=False), small_clouds.host('two', up=False),
+            small_clouds.host(enabled=False),
+            small_clouds.host('two', up=False),
             small_clouds.host('six')))
         self.assertEqual(4, found.fits)
         self.assertBinds([Kind.SERVICE], found)
@@ -276,16 +284,19 @@ class TestBinding(CapacityTestCase):
 
     def test_host_without_mapping(self):
         """Empty or not, it takes nobody."""
-        cloud = small_clouds.cloud(small_clouds.host(mapped=False), small_clouds.host('six'))
+        cloud = small_clouds.cloud(small_clouds.host(mapped=False),
+                                   small_clouds.host('six'))
         found = self.count(cloud)
         self.assertEqual(4, found.fits)
         self.assertBinds([Kind.UNMAPPED], found)
 
     def test_filters_that_count_guests(self):
         found = self.count(small_clouds.cloud(
-            small_clouds.host(), filters=(*small_clouds.FILTERS, 'NumInstancesFilter'),
+            small_clouds.host(),
+            filters=(*small_clouds.FILTERS, 'NumInstancesFilter'),
             filter_scheduler={
-                'enabled_filters': [*small_clouds.FILTERS, 'NumInstancesFilter'],
+                'enabled_filters': [*small_clouds.FILTERS,
+                                    'NumInstancesFilter'],
                 'max_instances_per_host': 3}))
         self.assertEqual((3, 4), (found.fits, found.placement))
         self.assertEqual('NumInstancesFilter refuses the host with 3 more',
@@ -352,7 +363,8 @@ class TestBinding(CapacityTestCase):
 
     def test_several(self):
         found = self.count(small_clouds.cloud(small_clouds.host(
-            'one', small_clouds.node(0, range(8)), small_clouds.node(1, huge=16))),
+            'one', small_clouds.node(0, range(8)),
+            small_clouds.node(1, huge=16))),
             small_clouds.flavor(hw__mem_page_size='1GB',
                                 nfv__vswitch_numa_affinity='strict'))
         self.assertBinds([ON_ONE_NODE], found)
@@ -363,7 +375,8 @@ class TestBinding(CapacityTestCase):
             [PCPU, Kind.SEVERAL], found, alone=False)
 
     def test_too_small(self):
-        found = self.count(small_clouds.cloud(small_clouds.host()), small_clouds.flavor(9))
+        found = self.count(small_clouds.cloud(small_clouds.host()),
+                           small_clouds.flavor(9))
         self.assertEqual((0, 1), (found.fits, found.placement))
         self.assertBinds([Kind.TOO_SMALL], found, alone=False)
 
@@ -382,7 +395,8 @@ class TestBinding(CapacityTestCase):
                 [PCPU, Kind.SEVERAL], found, alone=False, at=1))
         found = self.count(
             small_clouds.cloud(small_clouds.host(
-                'one', small_clouds.node(0, range(4)), small_clouds.node(1, range(5)),
+                'one', small_clouds.node(0, range(4)),
+                small_clouds.node(1, range(5)),
                 devices=(small_clouds.device(1, 0),))),
             small_clouds.flavor(hw__mem_page_size='1GB',
                                 nfv__vswitch_numa_affinity='strict',
@@ -451,7 +465,8 @@ class TestBinding(CapacityTestCase):
             'on one node needed, 16384 free', self.assertBinds(
                 [Kind.TOO_SMALL], found, alone=False))
         found = self.count(
-            small_clouds.cloud(small_clouds.host('one', small_clouds.node(0, threads=1))),
+            small_clouds.cloud(
+                small_clouds.host('one', small_clouds.node(0, threads=1))),
             small_clouds.flavor(memory=17408, hw__mem_page_size='1GB',
                                 hw__cpu_thread_policy='isolate'))
         self.assertEqual(
@@ -499,14 +514,16 @@ class TestOddRecords(CapacityTestCase):
                 {'hw__tpm_version': '9'}, {'os__secure_boot': 'maybe'},
                 {'hw__maxphysaddr_mode': 'x'})]
         found = capacity.capacities(
-            small_clouds.cloud(small_clouds.host()), [*refused, small_clouds.flavor()])
+            small_clouds.cloud(small_clouds.host()),
+            [*refused, small_clouds.flavor()])
         self.assertEqual([0] * len(refused) + [4],
                          [each.fits for each in found])
         self.assertEqual([True] * len(refused) + [False],
                          [bool(each.error) for each in found])
 
     def test_flavors_that_contradict_themselves(self):
-        found = self.count(small_clouds.cloud(small_clouds.host()), small_clouds.flavor(
+        found = self.count(small_clouds.cloud(small_clouds.host()),
+                           small_clouds.flavor(
             nfv__shared_vcpu='77', hw__cpu_policy='mixed',
             hw__cpu_dedicated_mask='^0'))
         self.assertEqual(0, found.fits)
@@ -622,7 +639,8 @@ class TestUnknownNames(CapacityTestCase):
     def test_group(self):
         found = self.count(
             self.cloud(traits=frozenset()),
-            small_clouds.flavor(resources1__VGPU='1', trait1__CUSTOM_X='forbidden'))
+            small_clouds.flavor(resources1__VGPU='1',
+                                trait1__CUSTOM_X='forbidden'))
         self.assertEqual((('trait', 'CUSTOM_X'),), found.unknown)
 
     def test_resource_class(self):
@@ -677,12 +695,14 @@ class TestLimitingFilter(CapacityTestCase):
         plain = small_clouds.host('one', small_clouds.node(0, threads=1),
                                   small_clouds.node(1, threads=1))
         full = small_clouds.host('one', *(
-            small_clouds.node(number, range(8), threads=1) for number in (0, 1)))
+            small_clouds.node(number, range(8), threads=1)
+            for number in (0, 1)))
         for host, specs, kinds, alone in (
                 (plain, {'hw__cpu_thread_policy': 'require'},
                  [Kind.THREADS], True),
                 # It has threads, and Placement does not know.
-                (small_clouds.host('one'), {'hw__cpu_thread_policy': 'require'},
+                (small_clouds.host('one'),
+                 {'hw__cpu_thread_policy': 'require'},
                  [Kind.THREADS], True),
                 (full, {'hw__cpu_thread_policy': 'require'},
                  [PCPU, Kind.THREADS, Kind.TOO_SMALL],
@@ -702,7 +722,8 @@ class TestEmpty(CapacityTestCase):
 
     def test_as_if_no_server_were_there(self):
         host = small_clouds.host(
-            'one', small_clouds.node(0, range(8), huge=16), small_clouds.node(1, (0,)),
+            'one', small_clouds.node(0, range(8), huge=16),
+            small_clouds.node(1, (0,)),
             devices=(small_clouds.device(1, 1, status='allocated', server='x'),
                      small_clouds.device(2, 1, status='removed')),
             network=snapshot.HostNetwork(vswitch_ports=9, security_rules=9))
@@ -751,7 +772,8 @@ class TestProject(CapacityTestCase):
         """Host one is for alpha, two for alpha and beta, six for anybody."""
         return small_clouds.cloud(
             self.host('one', uuids.a), self.host('two', uuids.b),
-            small_clouds.host('six'), filters=filters, aggregates=self.AGGREGATES,
+            small_clouds.host('six'), filters=filters,
+            aggregates=self.AGGREGATES,
             scheduler=options)
 
     def host(self, name, aggregate):

@@ -29,7 +29,8 @@ class TestPosition(base.TestCase):
     def setUp(self):
         super().setUp()
         host = small_clouds.host(
-            'one', devices=(small_clouds.device(1, 0), small_clouds.device(2, 1)),
+            'one',
+            devices=(small_clouds.device(1, 0), small_clouds.device(2, 1)),
             network=snapshot.HostNetwork(vswitch_ports=1, security_rules=1))
         ledger = snapshot.Provider(
             uuid=names.provider_uuid(host.uuid), name='ledger',
@@ -43,9 +44,10 @@ class TestPosition(base.TestCase):
         counting = capacity.Counting(state, 1)
         host, = counting.hosts()
         self.position = host_changes.of_host(host, counting.placement)
-        self.guest = host_changes.MovableGuest(counting.guest(small_clouds.flavor(
-            hw__mem_page_size='1GB', memory=2048,
-            pci_passthrough__alias='nic:1')))
+        self.guest = host_changes.MovableGuest(
+            counting.guest(small_clouds.flavor(
+                hw__mem_page_size='1GB', memory=2048,
+                pci_passthrough__alias='nic:1')))
 
     def test_put(self):
         after = self.position.put(self.guest, 'a')

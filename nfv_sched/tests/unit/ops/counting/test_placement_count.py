@@ -48,8 +48,10 @@ class TestGrants(base.TestCase):
 
     def binding(self, name, needed, free):
         return binding.Binding(
-            Kind.RESOURCE_CLASS, sentences.shortage(requirements.UnmetRequirement(
-                requirements.RequirementKind.RESOURCE, (name,), ((name, needed),),
+            Kind.RESOURCE_CLASS,
+            sentences.shortage(requirements.UnmetRequirement(
+                requirements.RequirementKind.RESOURCE, (name,),
+                ((name, needed),),
                 free=free, total=free)), name)
 
     def lacks(self, found, guests, root='root'):
@@ -76,7 +78,8 @@ class TestGrants(base.TestCase):
                 ('member_of=x', Kind.AGGREGATE)):
             found = self.grants(f'resources=PCPU:2&{query}')
             self.assertEqual(0, found.of('root').believed)
-            self.assertEqual([kind], small_clouds.kinds_of(self.lacks(found, 0)))
+            self.assertEqual([kind],
+                             small_clouds.kinds_of(self.lacks(found, 0)))
 
     def test_the_second_query(self):
         """VCPU in place of PCPU, when there is no PCPU left."""

@@ -107,7 +107,8 @@ def flavor(rng: random.Random) -> dict:
             'extra_specs': specs, 'validate': False}
 
 
-def asked(rng: random.Random, found: scenario.Scenario) -> request.ExplainedRequest:
+def asked(rng: random.Random,
+          found: scenario.Scenario) -> request.ExplainedRequest:
     """What a server of one of the flavors of a cloud asks for."""
     flavors = {each.name: each for each in found.cloud.flavors}
     name = rng.choice(sorted(flavors))

@@ -78,7 +78,8 @@ class ExplanationTest(base.TestCase):
     def setUp(self):
         super().setUp()
         self.cloud = small_clouds.by_api(small_clouds.cloud(
-            small_clouds.host('one'), small_clouds.host('two', small_clouds.node(0, range(6))),
+            small_clouds.host('one'),
+            small_clouds.host('two', small_clouds.node(0, range(6))),
             flavors=(small_clouds.flavor(4, name='four'),
                      small_clouds.flavor(40, name='many'))))
 

@@ -23,7 +23,8 @@ from nfv_sched.ops.explain import values
 def host(name, *texts, misses=(), rank=None, present=False):
     return values.ExplainedHost(
         name=name, misses=misses, found=not misses, present=present,
-        refusals=tuple(values.FilterRefusal(filter=f'F{number}Filter', text=text)
+        refusals=tuple(values.FilterRefusal(filter=f'F{number}Filter',
+                                            text=text)
                        for number, text in enumerate(texts)),
         passed=rank is not None, rank=rank)
 
@@ -43,7 +44,8 @@ class TextTest(testtools.TestCase):
             assumed=('no networks',),
             placement=values.PlacementStage(
                 queries=('q',), hosts=3, left=2, requirements=(
-                    values.QueryRequirement(text='PCPU=4', without=3, missing=1),
+                    values.QueryRequirement(text='PCPU=4', without=3,
+                                            missing=1),
                     values.QueryRequirement(text='trait X', without=2,
                                             missing=0)),
                 removed={'VCPU=4': 1}, limit=2, cut=1),

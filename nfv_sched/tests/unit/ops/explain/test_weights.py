@@ -32,9 +32,10 @@ class WeightsTest(testtools.TestCase):
 
     def explain(self, *weighers):
         hosts = ('a', 'b', 'c')
-        return weights.explain(scheduling.SchedulingRound(passed=hosts, weighers=[
-            scheduling.Weighed(weigher, hosts, raw, [multiplier] * 3)
-            for weigher, raw, multiplier in weighers]))
+        return weights.explain(scheduling.SchedulingRound(
+            passed=hosts, weighers=[
+                scheduling.Weighed(weigher, hosts, raw, [multiplier] * 3)
+                for weigher, raw, multiplier in weighers]))
 
     def test_order_and_what_decides(self):
         found = self.explain((_RAM(), (10, 20, 30), 1.0),

@@ -192,12 +192,14 @@ class HostTest(base.TestCase):
         host = snapshots.host(nodes=[snapshots.node(
             0, 4, 1, 1, shared=1, dedicated=frozenset([2]))])
         found, = view.views(snapshots.cloud([host]), facts={
-            host.uuid: machine_values.Machine(nodes=(machine_values.MachineNode(
-                number=0, cores=tuple(machine_values.Core(cpus=(cpu,))
-                                      for cpu in range(4))),))})
+            host.uuid: machine_values.Machine(
+                nodes=(machine_values.MachineNode(
+                    number=0, cores=tuple(machine_values.Core(cpus=(cpu,))
+                                          for cpu in range(4))),))})
         self.assertEqual(2, found.hidden)
         self.assertEqual(
-            [values.CPUState.SHARED, values.CPUState.OTHER, values.CPUState.FREE,
+            [values.CPUState.SHARED, values.CPUState.OTHER,
+             values.CPUState.FREE,
              values.CPUState.OTHER],
             [thread.state for core in found.nodes[0].cores
              for thread in core])

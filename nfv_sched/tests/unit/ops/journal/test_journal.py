@@ -103,7 +103,8 @@ class ReadTest(base.TestCase):
              for text in found.unread])
 
     def test_nothing(self):
-        self.assertEqual(journal.JournalContent(()), journal.read(self.directory))
+        self.assertEqual(journal.JournalContent(()),
+                         journal.read(self.directory))
         missing = os.path.join(self.directory, 'missing')
         exc = self.assertRaises(
             journal.JournalError, journal.read, missing)
@@ -115,7 +116,8 @@ class TallyTest(base.TestCase):
     @staticmethod
     def refusal(time, *policies):
         return test_entry.refusal(time=str(time), reasons=tuple(
-            entry.RefusalReason(filter='F', policy=policy, need='n', hosts=('h',))
+            entry.RefusalReason(filter='F', policy=policy, need='n',
+                                hosts=('h',))
             for policy in policies))
 
     def test_counts(self):

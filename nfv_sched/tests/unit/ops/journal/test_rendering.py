@@ -55,7 +55,8 @@ class TextTest(testtools.TestCase):
         value = test_entry.refusal()
         self.assertEqual(f'{reason} (2 hosts); +1 more',
                          rendering.summary(value))
-        few = entry.RefusalReason(filter='F', policy='p', need='n', hosts=('h',))
+        few = entry.RefusalReason(filter='F', policy='p', need='n',
+                                  hosts=('h',))
         self.assertEqual('p: n (1 host)', rendering.summary(
             test_entry.refusal(reasons=(few,))))
         self.assertEqual('', rendering.summary(test_entry.refusal(reasons=())))

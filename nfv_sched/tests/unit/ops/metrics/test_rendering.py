@@ -277,7 +277,8 @@ class FamiliesTest(base.TestCase):
 #: All that is exported: name -> labels.
 EXPORTED = {
     metric.name: set(metric.labels) for metric in (
-        *rendering.GAUGES, rendering.SNAPSHOT_TIME, rendering.AGE, rendering.MISSING,
+        *rendering.GAUGES, rendering.SNAPSHOT_TIME, rendering.AGE,
+        rendering.MISSING,
         rendering.LATEST_REFUSAL, rendering.SECONDS)
 } | {f'{metric.name}_total': set(metric.labels)
      for metric in (rendering.REFUSALS, rendering.ERRORS)}

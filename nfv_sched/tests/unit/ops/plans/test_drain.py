@@ -191,7 +191,8 @@ class DrainTest(running.RunningTestCase):
         found = self.plan('a p3 one', 'b fat3 one', 'c p4 two', 'd p4 three')
         self.assertEqual('two', found['b'][1])
         self.assertEqual(
-            (None, {refusals.LackKind.GUESTS: 1, refusals.LackKind.SIMULATOR: 1}),
+            (None,
+             {refusals.LackKind.GUESTS: 1, refusals.LackKind.SIMULATOR: 1}),
             found['a'][::2])
 
     def test_cold_if_live_fails_everywhere(self):

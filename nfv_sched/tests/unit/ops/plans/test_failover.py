@@ -40,7 +40,8 @@ class FailoverTest(running.RunningTestCase):
                 dataclasses.replace(each, **changes.get(each.name, {}))
                 for each in cloud.servers]))
         tried = failover.FailoverAnalysis.tried
-        with mock.patch.object(failover.FailoverAnalysis, 'tried', autospec=True,
+        with mock.patch.object(failover.FailoverAnalysis, 'tried',
+                               autospec=True,
                                side_effect=tried) as tried:
             self.losses = failover.check(cloud, hosts, together=together)
         self.simulated = [

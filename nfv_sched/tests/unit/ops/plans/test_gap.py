@@ -141,5 +141,6 @@ class GapTest(running.RunningTestCase):
                 kind=kind, names=('x1',))).endswith('.'))
         self.assertEqual(
             'Resource providers in Placement of x1, x2 were not read: '
-            'inventories and traits are not known.', rendering.gap_text(gap.Gap(
+            'inventories and traits are not known.',
+            rendering.gap_text(gap.Gap(
                 kind=gap.GapKind.PLACEMENT, names=('x1', 'x2'))))

@@ -186,7 +186,8 @@ class CommandsTest(base.TestCase):
         move = trial.move_of(mock.Mock(
             uuid='u', flavor=mock.Mock(memory=1)), 'one', 'two',
             movable.COLD)
-        (version, args), (_version, confirm) = parsed(rendering.commands([move]))
+        (version, args), (_version,
+                          confirm) = parsed(rendering.commands([move]))
         self.assertEqual(
             ('2.56', 'server migrate', False, 'two'),
             (version, args.command, args.live_migration, args.host))
@@ -196,7 +197,8 @@ class CommandsTest(base.TestCase):
     def test_room_that_was_left(self):
         """Nova gives it back a moment after a move has ended."""
         def moves(*hosts):
-            return [trial.ServerMove(uuid=source, name=source, flavor='f', memory=1,
+            return [trial.ServerMove(uuid=source, name=source, flavor='f',
+                                     memory=1,
                                      source=source, destination=destination)
                     for source, destination in hosts]
 
@@ -266,9 +268,11 @@ class LackingTest(base.TestCase):
             kind=refusals.LackKind.FILTERS, host='two', hosts=2,
             names=('NFVTopologyFilter', 'VSwitchNUMAAffinityFilter'),
             text=f'{policy}: 8 needed, 2 free')
-        placement = refusals.Lack(kind=refusals.LackKind.PLACEMENT, names=('PCPU=8',),
+        placement = refusals.Lack(kind=refusals.LackKind.PLACEMENT,
+                                  names=('PCPU=8',),
                                   text='PCPU 8 needed, 6 free', host='one')
-        group = refusals.Lack(kind=refusals.LackKind.GROUP, host='four', hosts=3,
+        group = refusals.Lack(kind=refusals.LackKind.GROUP, host='four',
+                              hosts=3,
                               names=('anti-affinity',))
         hint = refusals.Lack(kind=refusals.LackKind.HINT, host='five',
                              names=('same_host',))

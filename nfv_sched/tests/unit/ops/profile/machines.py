@@ -30,10 +30,11 @@ def machine(cores=14, nodes=2, threads=2, memory=128 * GIB, **fields):
     """
     if isinstance(nodes, int):
         total = cores * nodes
-        nodes = tuple(values.MachineNode(number=node, memory=memory, cores=tuple(
-            values.Core(socket=node, cpus=tuple(
-                node * cores + core + thread * total
-                for thread in range(threads))) for core in range(cores)))
+        nodes = tuple(values.MachineNode(
+            number=node, memory=memory, cores=tuple(
+                values.Core(socket=node, cpus=tuple(
+                    node * cores + core + thread * total
+                    for thread in range(threads))) for core in range(cores)))
             for node in range(nodes))
     return values.Machine(**{**dict(
         nodes=nodes,

@@ -231,7 +231,8 @@ class HyperConvergedTest(base.TestCase):
             (30, 8, 1.0, 'the CPU allocation ratio would be 0.46, less'),
         ):
             self.assertIn(told, str(self.assertRaises(
-                choices.ProfileError, ceph.plan, choices.Ceph(osds={'hdd': osds}),
+                choices.ProfileError, ceph.plan,
+                choices.Ceph(osds={'hdd': osds}),
                 256 * GIB, 56, guest, part)))
 
     def test_vcpus(self):

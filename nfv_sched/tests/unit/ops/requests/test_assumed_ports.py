@@ -32,7 +32,8 @@ class ServersTest(base.TestCase):
 
     def assertPorts(self, label, alike, *servers):
         found = assumed_ports.of_servers(servers)
-        self.assertEqual((assumed_ports.Basis.SERVERS, label, alike, len(servers)), (
+        self.assertEqual((assumed_ports.Basis.SERVERS, label, alike,
+                          len(servers)), (
             found.basis, found.label, found.alike, found.servers))
         return found
 
@@ -79,7 +80,8 @@ class ServersTest(base.TestCase):
         of_flavor = assumed_ports.per_flavor(cloud, None)
         self.assertEqual(
             ['1 direct@data', '1 normal@data', '1 normal'],
-            [of_flavor(small_clouds.flavor(name=name)).label for name in 'abc'])
+            [of_flavor(small_clouds.flavor(name=name)).label
+             for name in 'abc'])
         for choice, label in ((3, '3 normal'), (0, 'none'), (
                 assumed_ports.of_server(server(VF)), '1 direct@data')):
             self.assertEqual(label, assumed_ports.per_flavor(cloud, choice)(
@@ -111,7 +113,8 @@ class NetworksTest(base.TestCase):
 
     def plug(self, text):
         """The network of a port."""
-        (network, _groups), = assumed_ports.of_networks(self.cloud, [text]).plugs
+        (network,
+         _groups), = assumed_ports.of_networks(self.cloud, [text]).plugs
         return (network.physnet, network.physnet is None,
                 network.vnic_type)
 
@@ -119,7 +122,8 @@ class NetworksTest(base.TestCase):
         """It is of the ports that the network has, and of no others."""
         for text, policy in (('sriov', 'required'), ('mgmt', None),
                              ('sriov,vnic-type=normal', None)):
-            (network, _groups), = assumed_ports.of_networks(self.cloud, [text]).plugs
+            (network,
+             _groups), = assumed_ports.of_networks(self.cloud, [text]).plugs
             self.assertEqual(policy, network.numa_policy)
 
     def test_names(self):
@@ -168,7 +172,8 @@ class NetworksTest(base.TestCase):
                 ('mgmt,phsnet=x', 'physnet=NAME'),
                 ('mgmt,physnet', 'physnet=NAME'), (',physnet=x', 'name')):
             error = self.assertRaises(
-                assumed_ports.UnknownNetworkError, assumed_ports.of_networks, self.cloud,
+                assumed_ports.UnknownNetworkError, assumed_ports.of_networks,
+                self.cloud,
                 [text])
             for word in words:
                 self.assertIn(word, str(error))
@@ -222,7 +227,8 @@ class CountTest(base.TestCase):
         device = dataclasses.replace(small_clouds.device(1, 1), tags={
             'remote_managed': 'false', 'physical_network': 'data'})
         cloud = small_clouds.cloud(
-            small_clouds.host('one', devices=(device,)), small_clouds.host('two'),
+            small_clouds.host('one', devices=(device,)),
+            small_clouds.host('two'),
             servers=(dataclasses.replace(
                 server(VF, flavor='fw', state='error'), host=None),))
         found = self.count(cloud, flavor)
@@ -259,11 +265,13 @@ class CountTest(base.TestCase):
         """The hosts are empty, and still take none."""
         flavor = small_clouds.flavor(
             2, name='fw', nfv__vswitch_numa_affinity='strict')
-        cloud = small_clouds.cloud(small_clouds.host('one', *self.nodes((), ('data',))))
+        cloud = small_clouds.cloud(
+            small_clouds.host('one', *self.nodes((), ('data',))))
         choice = assumed_ports.of_networks(cloud, ['x,physnet=data'])
         self.assertEqual(0, self.count(cloud, flavor, choice).fits)
         self.assertEqual(4, self.count(cloud, flavor).fits)
-        near = small_clouds.cloud(small_clouds.host('one', *self.nodes(('data',), ())))
+        near = small_clouds.cloud(
+            small_clouds.host('one', *self.nodes(('data',), ())))
         self.assertEqual(4, self.count(near, flavor, choice).fits)
 
     def test_free_where_policies_do_not_allow(self):

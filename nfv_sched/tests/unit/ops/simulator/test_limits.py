@@ -128,7 +128,8 @@ class CPUSetTest(base.TestCase):
             raise OverflowError('infinity')
 
         self.useFixture(fixtures.MonkeyPatch(
-            'nfv_sched.ops.simulator.nova_internals.numa_get_constraints', overflow))
+            'nfv_sched.ops.simulator.nova_internals.numa_get_constraints',
+            overflow))
         self.assertRaises(
             servers.Refused, request.constraints,
             flavors.flavor('f', 4, 1024, {}), nova_internals.image_meta({}))

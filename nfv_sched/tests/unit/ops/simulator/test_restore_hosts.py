@@ -53,8 +53,9 @@ class PoolsTest(base.TestCase):
             parent = dataclasses.replace(
                 small_clouds.device(1, 0, status=pf), kind='type-PF',
                 address='0000:01:00.0', tags={})
-            host = small_clouds.host('one', devices=(parent, small_clouds.device(
-                1, 0, status=vf, server=GONE, parent=parent.address)))
+            host = small_clouds.host('one', devices=(
+                parent, small_clouds.device(
+                    1, 0, status=vf, server=GONE, parent=parent.address)))
             host = dataclasses.replace(host, devices=tuple(
                 dataclasses.replace(device, tags={'address': device.address})
                 for device in host.devices))

@@ -314,9 +314,11 @@ class StartTest(base.SimulatorTestCase):
                 'DEFAULT': {'default_schedule_zone': text},
                 'filter_scheduler': {'isolated_hosts': [text]}})
             with start.started(found):
-                self.assertEqual(text, nova_internals.CONF.default_schedule_zone)
+                self.assertEqual(text,
+                                 nova_internals.CONF.default_schedule_zone)
                 self.assertEqual(
-                    [text], nova_internals.CONF.filter_scheduler.isolated_hosts)
+                    [text],
+                    nova_internals.CONF.filter_scheduler.isolated_hosts)
 
     def test_unknown_options(self):
         """Options of another release do not matter."""

@@ -198,5 +198,6 @@ class SoundTest(base.TestCase):
 
     def test_largest_ratio(self):
         for value in (1e39, 10 ** 40):
-            self.assertRaises(codec.WrongError, validation.check, snapshots.cloud(
-                options={'DEFAULT': {'cpu_allocation_ratio': value}}))
+            cloud = snapshots.cloud(
+                options={'DEFAULT': {'cpu_allocation_ratio': value}})
+            self.assertRaises(codec.WrongError, validation.check, cloud)

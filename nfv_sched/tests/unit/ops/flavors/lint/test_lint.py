@@ -32,7 +32,8 @@ from nfv_sched.tests.unit.ops import small_clouds
 from nfv_sched.tests.unit import test_example_rule
 
 CLOUD = small_clouds.cloud(
-    small_clouds.host('one', devices=(small_clouds.device(1, 0), small_clouds.device(2, 0))),
+    small_clouds.host('one', devices=(small_clouds.device(1, 0),
+                                      small_clouds.device(2, 0))),
     small_clouds.host('two'))
 #: Its hosts, whose small pages are all for the platform.
 HUGE = dataclasses.replace(CLOUD, hosts=tuple(
@@ -57,7 +58,8 @@ BOTH = dataclasses.replace(
 
 #: Hosts of CLOUD, and one with fewer CPUs, none of them siblings.
 MIXTURE = small_clouds.cloud(*CLOUD.hosts, small_clouds.host(
-    'three', *(small_clouds.node(number, cpus=7, threads=1) for number in (0, 1))))
+    'three',
+    *(small_clouds.node(number, cpus=7, threads=1) for number in (0, 1))))
 
 
 def without_labels(*physnets):
@@ -592,7 +594,8 @@ class RulesTest(base.TestCase):
                 (kind.RULES, '', '-'), (kind.UNSURE, 'Placement', '-')):
             counted = capacity.HostCapacity(
                 0, 0, (binding.Binding(each, 'not worked out', name),))
-            subject = lint.read(small_clouds.flavor(pci_passthrough__alias='nic:1'))
+            subject = lint.read(
+                small_clouds.flavor(pci_passthrough__alias='nic:1'))
             found, = hosts.no_host(dataclasses.replace(
                 subject, hosts=values.FlavorHosts(
                     cloud=CLOUD, names=None, capacity=capacity.FlavorCapacity(
