@@ -139,7 +139,9 @@ def _validator(kind: type) -> pydantic_core.SchemaValidator:
 
 @functools.cache
 def _serializer(kind: type) -> pydantic_core.SchemaSerializer:
-    return pydantic_core.SchemaSerializer(_schema(kind))
+    # As json does it; otherwise they would become null.
+    return pydantic_core.SchemaSerializer(
+        _schema(kind), {'ser_json_inf_nan': 'constants'})
 
 
 def _limited(schema: ty.Any) -> ty.Any:

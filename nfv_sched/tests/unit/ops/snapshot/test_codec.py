@@ -73,6 +73,11 @@ class CodecTest(base.TestCase):
     def test_defaults_are_left_out(self):
         self.assertEqual({'name': 'a'}, codec.encode(Outer('a')))
 
+    def test_infinite(self):
+        """No value silently becomes another; files cannot have this one."""
+        cloud = snapshot.Cloud(taken='x', options={'a': {'b': math.inf}})
+        self.assertEqual(cloud.options, codec.encode(cloud)['options'])
+
     def test_wrong(self):
         for data, said in (
                 ([], 'must be an object, not a list'),
