@@ -9,5 +9,4 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-
-"""The commands of nfv-sched."""
+"""The commands ``nfv-sched-ledger`` and ``nfv-sched-status``."""

@@ -9,4 +9,4 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""Find what is not as it was promised, or recorded in two ways."""
+"""Check placement guarantees and find inconsistent records."""

@@ -9,4 +9,4 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""What is on the hosts: each NUMA node, core, device, and whose it is."""
+"""Show what is on hosts: NUMA nodes, cores, devices, and whose they are."""

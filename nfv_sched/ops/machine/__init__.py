@@ -9,4 +9,4 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""A host machine: what it has, from facts of several kinds."""
+"""Read the CPUs, memory and NICs of a host machine from its facts."""

@@ -9,4 +9,4 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""A profile of a host as text, values, and configuration of services."""
+"""Work out the configuration of a host: ``nfv-sched host profile``."""

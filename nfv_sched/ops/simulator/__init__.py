@@ -9,13 +9,12 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
+"""A simulated cloud, scheduled and claimed by Nova's own code.
 
-"""A cloud from a YAML file, scheduled and claimed by Nova's own code.
-
-``loader`` turns a file into the values of ``model``; ``engine`` runs its
-steps, each with a function of ``steps``, on what ``state`` keeps;
-``expectations`` compares their outcomes with what the file expects; ``report``
-makes tables of the result.  No service, database or network is needed, and no
+``start`` makes the ``state`` of a cloud file or a snapshot, ``engine`` runs
+steps on it, each with a function of ``steps``; ``expectations`` compares their
+outcomes with what the file expects; ``report`` makes tables of the result.
+No service, database or network is needed, and no
 guest is started: the simulator answers where Nova would place a guest, which
 CPUs it would get there, and why it would be refused.
 """

@@ -9,4 +9,4 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""What is wrong with flavors, and what could be better."""
+"""Check flavors for mistakes, one rule at a time."""
