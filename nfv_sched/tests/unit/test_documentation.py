@@ -17,8 +17,10 @@ and nfv-sched know, with values that they take.
 """
 
 import pathlib
+import pkgutil
 import re
 import textwrap
+from xml.etree import ElementTree
 
 import fixtures
 from keystoneauth1 import loading
@@ -37,6 +39,7 @@ from nfv_sched import filters
 from nfv_sched.ops.simulator import configuration
 from nfv_sched.tests import base
 from nfv_sched.tests.tempest import config as tempest_config
+from nfv_sched.tests.unit import test_house
 
 _ROOT = pathlib.Path(nfv_sched.__file__).parents[1]
 _PLACES = ('*.md', '*.rst', 'devstack/*', 'doc/source/**/*.rst',
@@ -300,3 +303,55 @@ class ConfigurationTest(base.TestCase):
             '[neutron]\nphysnets = a\n[neutron_physnet_a]\nnuma_nodes = 0\n',
         ):
             self.assertEqual([], self.wrong(text), text)
+
+
+class ArchitectureTest(testtools.TestCase):
+    """What the contributor guide names is there."""
+
+    GUIDE = _ROOT / 'doc' / 'source' / 'contributor'
+    #: Pages whose paths are below ``nfv_sched/`` or the root of the source.
+    PAGES = ('architecture.rst', 'design-notes.rst', 'glossary.rst')
+
+    def test_files(self):
+        for page in self.PAGES:
+            names = re.findall(r':file:`([^`]+)`', (
+                self.GUIDE / page).read_text(encoding='utf-8'))
+            self.assertNotEqual([], names, page)
+            self.assertEqual([], [
+                name for name in names
+                if not (test_house.ROOT / name).exists()
+                and not (_ROOT / name).exists()], page)
+
+    def test_names(self):
+        names = 0
+        for path in self.GUIDE.glob('*.rst'):
+            for name in re.findall(
+                    r':(?:class|func|meth):`~?(?:nfv_sched\.)?([\w.]+)`',
+                    path.read_text(encoding='utf-8')):
+                try:
+                    pkgutil.resolve_name(f'nfv_sched.{name}')
+                except (AttributeError, ImportError) as exc:
+                    self.fail(f'{path.name}: {name}: {exc}')
+                names += 1
+        self.assertGreater(names, 50)
+
+    def test_picture(self):
+        """All packages are in it, and each imports what is below it."""
+        rooms = test_house.used_rooms(test_house.ROOT)
+        tag = '{http://www.w3.org/2000/svg}'
+        picture = ElementTree.parse(self.GUIDE / 'architecture.svg')
+        for wing, prefix in (('plugin', ''), ('tools', 'ops/')):
+            heights = {
+                prefix + text.text: int(text.get('y'))
+                for text in picture.findall(
+                    f".//{tag}g[@id='{wing}']/{tag}text[@class='room']")}
+            self.assertEqual(set(), heights.keys() - rooms.keys())
+            packages = {
+                room for room in rooms
+                if room.startswith('ops/') == (wing == 'tools')
+                and (test_house.ROOT / room).is_dir()}
+            self.assertEqual(set(), packages - heights.keys())
+            self.assertEqual([], [
+                f'{room} imports {used}' for room, height in heights.items()
+                for used in rooms[room] & heights.keys()
+                if heights[used] <= height])
