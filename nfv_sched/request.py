@@ -139,7 +139,7 @@ class RequestNote:
         of ``time.monotonic()``; None if not known
     :ivar ledgers: the ledgers in Placement's answer; None if not known
     :ivar taken: (host, UUID of the server) of each host on which room was
-        taken; see ``network.turn.Contested``
+        taken; see ``network_limits.contention.Contested``
     :ivar placed: UUIDs of the servers of the request that Nova has placed on a
         host that a filter of limits passed; empty if none of these has run
     :ivar sources: where the network load of hosts is read; None for those of

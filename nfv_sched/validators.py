@@ -14,7 +14,7 @@
 Loaded by ``nova-api`` through the entry-point group
 ``nova.api.extra_spec_validators``.  Nova hands over one key at a time, so
 contradictions between keys are found at scheduling, by
-:mod:`nfv_sched.extra_specs` and by the rules (``rules.base.Rule.of``).
+:mod:`nfv_sched.extra_specs` and by the rules (``numa.rule.Rule.of``).
 """
 
 from nfv_sched import extra_specs

@@ -233,7 +233,7 @@ def _order(enabled: list[str]) -> list[findings.Finding]:
     """Warn of filters after those of limits, which have to come last.
 
     These replace the list of allocation candidates by one that makes
-    concurrent requests take turns (``network.turn.Contested``).  A later
+    concurrent requests take turns (``network_limits.contention.Contested``).  A later
     filter may replace that list.
     """
     first = min((enabled.index(name) for name in LIMITS if name in enabled),

@@ -110,7 +110,7 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
         return None
 
     def prepare(self, request, request_note):
-        """What is left on the hosts: ``network.quantity.Room``."""
+        """What is left on the hosts: ``network_limits.allowance.FreeQuantity``."""
         network = figures.of(request_note, request)
         found = network_limits_allowance.FreeQuantity(
             network, self.counted, scheduler.PerAggregates(

@@ -212,7 +212,7 @@ class Visit(scheduler.Watcher):
             # Nova claims the first. Equal ones stay in Placement's order.
             kept.sort(key=lambda item: -item[0].value)
             decision = kept[0][0]
-            # In place: the list may be a network.turn.Contested.
+            # In place: the list may be a network_limits.contention.Contested.
             candidates[:] = [candidate for _made, candidate in kept]
         return decision
 
@@ -335,7 +335,7 @@ def first_mapping(host_state) -> ty.Mapping:
     :returns: request group -> resource provider UUIDs; empty if not known
     """
     candidates = host_state.allocation_candidates
-    # Not "if candidates": turn.Contested acts when Nova asks that.
+    # Not "if candidates": Contested acts when Nova asks that.
     if candidates is None or not len(candidates):
         return {}
     return candidates[0].get('mappings') or {}

@@ -142,7 +142,7 @@ class _Capacity(source.Looking, base.Lister):
     def _count(self, parsed_args: argparse.Namespace, cloud: snapshot.Cloud,
                flavors: Sequence[snapshot.Flavor], hosts: Sequence[str],
                empty: bool = False) -> list:
-        """``advice.capacity.FlavorCapacity`` of each flavor."""
+        """``ops.counting.capacity.FlavorCapacity`` of each flavor."""
         from nfv_sched.ops.counting import capacity
         with progress.shown() as update:
             return capacity.capacities(
@@ -162,7 +162,7 @@ class _Capacity(source.Looking, base.Lister):
                       ports: Mapping[str, ty.Any]) -> None:
         """Tell what is not certain about the ports of guests.
 
-        :param ports: name of each flavor -> ``advice.ports.Ports``
+        :param ports: name of each flavor -> ``assumed_ports.Ports``
         """
         from nfv_sched.ops.requests import assumed_ports
         for note in dict.fromkeys(

@@ -507,7 +507,7 @@ def add_ports(parser: argparse.ArgumentParser) -> None:
 def ports(cloud: snapshot.Cloud, parsed_args: argparse.Namespace) -> ty.Any:
     """Return the ports that the options of :func:`add_ports` say.
 
-    :returns: ``advice.ports.Choice``
+    :returns: ``ops.requests.assumed_ports.Choice``
     :raises NotThereError: if the cloud has no such network or server
     """
     from nfv_sched.ops.requests import assumed_ports

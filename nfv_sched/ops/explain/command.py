@@ -116,7 +116,7 @@ class _Explain(source.Looking, base.Lister, metaclass=abc.ABCMeta):
         :param found: the snapshot
         :param state: the cloud that was started from it
         :param parsed_args: those of the command line
-        :returns: ``advice.explain.subject.Subject``
+        :returns: ``ops.requests.subject.ExplainSubject``
         """
 
     def take_action(self, parsed_args: argparse.Namespace):

@@ -369,7 +369,7 @@ class _Collection:
             losses=self._losses(cloud))
 
     def _losses(self, cloud: snapshot.Cloud) -> ty.Sequence[ty.Any]:
-        """``advice.plans.failover.Loss`` of each host, if that is wanted."""
+        """``ops.plans.failover.Loss`` of each host, if that is wanted."""
         if not self._args.failover:
             return ()
         from nfv_sched.ops.plans import failover
