@@ -233,8 +233,9 @@ def _order(enabled: list[str]) -> list[findings.Finding]:
     """Warn of filters after those of limits, which have to come last.
 
     These replace the list of allocation candidates by one that makes
-    concurrent requests take turns (``network_limits.contention.Contested``).  A later
-    filter may replace that list.
+    concurrent requests take turns
+    (``network_limits.contention.Contested``).  A later filter may replace
+    that list.
     """
     first = min((enabled.index(name) for name in LIMITS if name in enabled),
                 default=len(enabled))

@@ -110,7 +110,7 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
         return None
 
     def prepare(self, request, request_note):
-        """What is left on the hosts: ``network_limits.allowance.FreeQuantity``."""
+        """The ``network_limits.allowance.FreeQuantity`` of the hosts."""
         network = figures.of(request_note, request)
         found = network_limits_allowance.FreeQuantity(
             network, self.counted, scheduler.PerAggregates(
