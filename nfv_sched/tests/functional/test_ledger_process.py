@@ -192,7 +192,7 @@ class ProcessTest(ProcessTestCase):
         process = self.start('limits', 'show', '-f', 'json', *args,
                              module='nfv_sched.ops.cli.base')
         out, err = process.communicate(timeout=60)
-        return process.returncode, json.loads(out), err
+        return process.returncode, json.loads(out), without_progress(err)
 
     def test_limits_show(self):
         self.neutron.rules.extend(neutron_api.rule('sg') for _ in range(7))
