@@ -32,6 +32,7 @@ Differences between the supported releases of Nova are kept here.
 
 import collections
 import contextlib
+import functools
 from importlib import metadata
 import inspect
 import json
@@ -65,6 +66,7 @@ from nfv_sched.tests.functional import economy
 
 CONF = nova.conf.CONF
 economy.share_statements()
+economy.repeat_no_answers()
 # Tests set options before the scheduler loads the filters.
 conf.register_opts(CONF)
 
@@ -97,6 +99,7 @@ LIVE_MIGRATION_IS_STEERED = 'self.limits = selection.limits' in (
     inspect.getsource(live_migrate.LiveMigrationTask))
 
 
+@functools.cache
 def api_paste_config() -> str:
     """Return the path of the api-paste.ini that the nova package installed.
 

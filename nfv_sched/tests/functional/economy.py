@@ -22,6 +22,8 @@ import functools
 import gc
 
 import fixtures
+import jsonschema
+from oslo_utils import versionutils
 from sqlalchemy.dialects import registry
 from sqlalchemy.dialects.sqlite import pysqlite
 from sqlalchemy import pool
@@ -78,6 +80,27 @@ def keep_what_is_there():
     gc.collect()
     gc.freeze()
     gc.set_threshold(20000, 10, 10)
+
+
+@functools.cache
+def repeat_no_answers():
+    """Work out once what Nova and Placement ask for again and again.
+
+    Placement checks the schema of a query with every request, and objects
+    take their version apart whenever they are serialized.
+    """
+    check = jsonschema.Draft202012Validator.check_schema
+    checked = {}
+
+    def check_once(schema, *args, **kwargs):
+        if id(schema) not in checked:
+            check(schema, *args, **kwargs)
+            # Kept, so that no other gets its identity.
+            checked[id(schema)] = schema
+
+    jsonschema.Draft202012Validator.check_schema = check_once
+    versionutils.convert_version_to_tuple = functools.cache(
+        versionutils.convert_version_to_tuple)
 
 
 class Connections(fixtures.Fixture):
