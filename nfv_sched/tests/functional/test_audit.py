@@ -191,91 +191,6 @@ class FaultsTest(AuditTestCase):
         self.settle()
         self.assertFound()
 
-    def test_policy(self):
-        """The switch has moved to the other node."""
-        def change(topology):
-            for cell in topology.cells:
-                cell.network_metadata.physnets ^= {'nfv_vswitch'}
-
-        self.change_host('host1', change)
-        self.assertFound((values.POLICY, 'host1', self.strict['id']))
-
-    def test_cpus(self):
-        """One that two have, and one that no server has."""
-        def steal(topology):
-            cell, = topology.cells
-            vcpu = min(cell.cpu_pinning)
-            self.old = cell.cpu_pinning[vcpu]
-            cell.cpu_pinning = {**cell.cpu_pinning, vcpu: self.stolen}
-
-        cell = objects.Instance.get_by_uuid(
-            self.ctxt, self.strict['id'],
-            expected_attrs=['numa_topology']).numa_topology.cells[0]
-        self.stolen = min(cell.cpu_pinning.values())
-        self.change_server(self.pinned, steal)
-        self.assertEqual(
-            {(values.PINNED_TWICE, 'host1'), (values.UNKNOWN_GUEST, 'host1')},
-            {(kind, host) for kind, host, _server in self.found()},
-            self.findings)
-        self.assertIn(str(self.old), ' '.join(
-            each.text for each in self.findings))
-
-    def test_record_of_the_host(self):
-        def change(topology):
-            for cell in topology.cells:
-                cell.pinned_cpus = set()
-
-        self.change_host('host1', change)
-        self.assertFound(
-            (values.NOT_IN_RECORD, 'host1', self.strict['id']),
-            (values.NOT_IN_RECORD, 'host1', self.pinned['id']))
-
-    def test_server_that_is_gone(self):
-        """Its row is lost; all that it had is still there."""
-        table = models.Instance.__table__
-        self.execute(sa.update(table).where(
-            table.c.uuid == self.pinned['id']).values(deleted=table.c.id))
-        found = self.found()
-        self.assertEqual({
-            (values.UNKNOWN_GUEST, 'host1', ''),
-            (values.DEVICE_GONE, 'host1', ''),
-            (values.ALLOCATION_ORPHAN, 'host1', '')}, found)
-
-    def test_devices(self):
-        table = models.PciDevice.__table__
-        self.execute(sa.update(table).where(
-            table.c.instance_uuid == self.pinned['id']).values(numa_node=0))
-        self.assertFound(
-            (values.REMOTE_DEVICE, 'host1', self.pinned['id']))
-        self.execute(sa.update(table).where(
-            table.c.instance_uuid == self.pinned['id']).values(
-                instance_uuid=uuids.nobody))
-        self.assertFound((values.DEVICE_GONE, 'host1', ''))
-
-    def test_pages(self):
-        table = models.InstanceExtra.__table__
-        with main_db.get_context_manager(
-                self.cell_context()).reader.using(
-                    self.cell_context()) as session:
-            text, = session.execute(sa.select(table.c.flavor).where(
-                table.c.instance_uuid == self.pinned['id'])).one()
-        flavor = json.loads(text)
-        flavor['cur']['nova_object.data']['extra_specs'][
-            'hw:mem_page_size'] = '1GB'
-        self.execute(sa.update(table).where(
-            table.c.instance_uuid == self.pinned['id']).values(
-                flavor=json.dumps(flavor)))
-        self.assertFound((values.PAGES, 'host1', self.pinned['id']))
-
-    def test_stale_move(self):
-        table = models.Migration.__table__
-        self.execute(sa.insert(table).values(
-            uuid=uuids.migration, instance_uuid=self.strict['id'],
-            migration_type='live-migration', status='running',
-            source_compute='host1', source_node='host1',
-            dest_compute='host2', dest_node='host2', deleted=0))
-        self.assertFound((values.STALE_MOVE, 'host1', self.strict['id']))
-
     def test_allocations(self):
         with self.row('more than it has'):
             before = self.allocations(self.pinned['id'])
@@ -300,23 +215,144 @@ class FaultsTest(AuditTestCase):
             self.assertFound((values.ALLOCATION_MISSING, 'host1',
                               self.pinned['id']))
 
-    def test_consumer_that_is_nobody(self):
+    def test_one_after_another(self):
+        """Each fault is undone before the next."""
+        for fault in (
+                self.switch_elsewhere, self.wrong_cpu, self.empty_record,
+                self.lost_server, self.wrong_device, self.other_pages,
+                self.stale_move, self.unknown_consumer, self.wrong_inventory,
+                self.old_ledger):
+            with self.row(fault.__name__):
+                fault()
+                self.assertFound()
+
+    def switch_elsewhere(self):
+        """The switch has moved to the other node, and back."""
+        def change(topology):
+            for cell in topology.cells:
+                cell.network_metadata.physnets ^= {'nfv_vswitch'}
+
+        self.change_host('host1', change)
+        self.assertFound((values.POLICY, 'host1', self.strict['id']))
+        self.change_host('host1', change)
+
+    def wrong_cpu(self):
+        """One that two have, and one that no server has."""
+        def pin(topology):
+            cell, = topology.cells
+            vcpu = min(cell.cpu_pinning)
+            self.old = cell.cpu_pinning[vcpu]
+            cell.cpu_pinning = {**cell.cpu_pinning, vcpu: self.new}
+
+        cell = objects.Instance.get_by_uuid(
+            self.ctxt, self.strict['id'],
+            expected_attrs=['numa_topology']).numa_topology.cells[0]
+        self.new = min(cell.cpu_pinning.values())
+        self.change_server(self.pinned, pin)
+        self.assertEqual(
+            {(values.PINNED_TWICE, 'host1'), (values.UNKNOWN_GUEST, 'host1')},
+            {(kind, host) for kind, host, _server in self.found()},
+            self.findings)
+        self.assertIn(str(self.old), ' '.join(
+            each.text for each in self.findings))
+        self.new = self.old
+        self.change_server(self.pinned, pin)
+
+    def empty_record(self):
+        pinned = {}
+
+        def forget(topology):
+            for cell in topology.cells:
+                pinned[cell.id] = cell.pinned_cpus
+                cell.pinned_cpus = set()
+
+        def restore(topology):
+            for cell in topology.cells:
+                cell.pinned_cpus = pinned[cell.id]
+
+        self.change_host('host1', forget)
+        self.assertFound(
+            (values.NOT_IN_RECORD, 'host1', self.strict['id']),
+            (values.NOT_IN_RECORD, 'host1', self.pinned['id']))
+        self.change_host('host1', restore)
+
+    def lost_server(self):
+        """Its row is lost; all that it had is still there."""
+        table = models.Instance.__table__
+        row = sa.update(table).where(table.c.uuid == self.pinned['id'])
+        self.execute(row.values(deleted=table.c.id))
+        found = self.found()
+        self.assertEqual({
+            (values.UNKNOWN_GUEST, 'host1', ''),
+            (values.DEVICE_GONE, 'host1', ''),
+            (values.ALLOCATION_ORPHAN, 'host1', '')}, found)
+        self.execute(row.values(deleted=0))
+
+    def wrong_device(self):
+        table = models.PciDevice.__table__
+        self.execute(sa.update(table).where(
+            table.c.instance_uuid == self.pinned['id']).values(numa_node=0))
+        self.assertFound(
+            (values.REMOTE_DEVICE, 'host1', self.pinned['id']))
+        self.execute(sa.update(table).where(
+            table.c.instance_uuid == self.pinned['id']).values(
+                instance_uuid=uuids.nobody))
+        self.assertFound((values.DEVICE_GONE, 'host1', ''))
+        self.execute(sa.update(table).where(
+            table.c.instance_uuid == uuids.nobody).values(
+                instance_uuid=self.pinned['id'], numa_node=1))
+
+    def other_pages(self):
+        table = models.InstanceExtra.__table__
+        with main_db.get_context_manager(
+                self.cell_context()).reader.using(
+                    self.cell_context()) as session:
+            text, = session.execute(sa.select(table.c.flavor).where(
+                table.c.instance_uuid == self.pinned['id'])).one()
+        flavor = json.loads(text)
+        flavor['cur']['nova_object.data']['extra_specs'][
+            'hw:mem_page_size'] = '1GB'
+        row = sa.update(table).where(
+            table.c.instance_uuid == self.pinned['id'])
+        self.execute(row.values(flavor=json.dumps(flavor)))
+        self.assertFound((values.PAGES, 'host1', self.pinned['id']))
+        self.execute(row.values(flavor=text))
+
+    def stale_move(self):
+        table = models.Migration.__table__
+        self.execute(sa.insert(table).values(
+            uuid=uuids.migration, instance_uuid=self.strict['id'],
+            migration_type='live-migration', status='running',
+            source_compute='host1', source_node='host1',
+            dest_compute='host2', dest_node='host2', deleted=0))
+        self.assertFound((values.STALE_MOVE, 'host1', self.strict['id']))
+        self.execute(sa.delete(table).where(
+            table.c.uuid == uuids.migration))
+
+    def unknown_consumer(self):
         self.put_allocations(uuids.nobody, {
             self.root('host2'): {'resources': {'MEMORY_MB': 64}}})
         self.assertFound((values.ALLOCATION_ORPHAN, 'host2', ''))
+        self.assertEqual(204, self.placement.delete(
+            f'/allocations/{uuids.nobody}').status)
 
-    def test_inventory(self):
+    def wrong_inventory(self):
         path = f'/resource_providers/{self.root("host2")}'
-        generation = self.placement.get(path).body['generation']
         found = self.placement.get(
             f'{path}/inventories').body['inventories']['PCPU']
-        answer = self.placement.put(f'{path}/inventories/PCPU', {
-            **found, 'total': found['total'] - 1,
-            'resource_provider_generation': generation})
-        self.assertEqual(200, answer.status, answer.body)
-        self.assertFound((values.INVENTORY, 'host2', ''))
 
-    def test_ledger(self):
+        def put(total):
+            generation = self.placement.get(path).body['generation']
+            answer = self.placement.put(f'{path}/inventories/PCPU', {
+                **found, 'total': total,
+                'resource_provider_generation': generation})
+            self.assertEqual(200, answer.status, answer.body)
+
+        put(found['total'] - 1)
+        self.assertFound((values.INVENTORY, 'host2', ''))
+        put(found['total'])
+
+    def old_ledger(self):
         """Neutron has bound more ports than the ledger knows of."""
         self.bind('host2', 3, owner='network:dhcp')
         self.assertFound((values.LEDGER, 'host2', ''))
@@ -324,4 +360,3 @@ class FaultsTest(AuditTestCase):
             f'{names.PORTS}: 18 for guests by the ledger, 15 by Neutron',
             self.findings[0].text)
         self.publish()
-        self.assertFound()
