@@ -88,7 +88,7 @@ def read(path: str, size: int | None = None) -> bytes:
     :param size: bytes at most, if less than for other files
     :raises OSError: if it cannot be read
     :raises EOFError, zlib.error: if it is damaged
-    :raises LimitError: if it is too large
+    :raises FileLimitError: if it is too large
     """
     most = _size if size is None else size
     if is_named_pipe(path):
@@ -122,7 +122,7 @@ def is_named_pipe(path: str) -> bool:
 def parse_json(content: bytes) -> ty.Any:
     """Parse JSON whose depth and texts the caller checks.
 
-    :raises LimitError: if it has too many items
+    :raises FileLimitError: if it has too many items
     :raises ValueError: if it is not JSON, or has what is not JSON: NaN, halves
         of characters
     :raises RecursionError: if it is nested too deeply
@@ -139,8 +139,8 @@ def parse_json(content: bytes) -> ty.Any:
 def check(data: ty.Any) -> None:
     """Check depth, texts and numbers of what was parsed.
 
-    :raises LimitError: if it is too deep, or has a text or number that is too
-        long
+    :raises FileLimitError: if it is too deep, or has a text or number that is
+        too long
     """
     level = [data]
     for _depth in range(MAX_DEPTH + 1):

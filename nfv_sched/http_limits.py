@@ -188,7 +188,7 @@ class _Adapter(ks_session.TCPKeepAliveAdapter):
 
         :param stream: has no effect
         :param timeout: seconds for the whole answer
-        :raises LimitError: if the answer breaks a limit
+        :raises HTTPLimitError: if the answer breaks a limit
         """
         request.headers['Accept-Encoding'] = 'identity'
         seconds = (timeout if isinstance(timeout, (int, float))
@@ -251,7 +251,7 @@ def _origin(url: str) -> tuple[str | None, str | None, int | None]:
 def _body(response: requests.Response) -> bytes:
     """Read the body of an answer.
 
-    :raises LimitError: if it is too long or incomplete
+    :raises HTTPLimitError: if it is too long or incomplete
     """
     length = response.headers.get('Content-Length', '')
     if length.isdecimal() and (
@@ -282,7 +282,7 @@ def _decompressor(encoding: str) -> ty.Any:
     """Return what decompresses a body; None if it is not compressed.
 
     :param encoding: header ``Content-Encoding``
-    :raises LimitError: if it is not supported
+    :raises HTTPLimitError: if it is not supported
     """
     encoding = encoding.strip().lower()
     if encoding in ('', 'identity'):

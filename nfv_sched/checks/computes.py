@@ -35,7 +35,7 @@ class Computes:
     def nodes(self) -> list[database.ComputeNode]:
         """The compute nodes, except bare metal, sorted by host.
 
-        :raises UnreadError: if none can be read
+        :raises ComputesUnreadError: if none can be read
         """
         nodes, failures = self._all()
         if failures and not nodes:
@@ -49,7 +49,7 @@ class Computes:
     def unread(self) -> list[findings.Finding]:
         """A warning for each cell that cannot be read.
 
-        :raises UnreadError: if the API database cannot be read
+        :raises ComputesUnreadError: if the API database cannot be read
         """
         return [findings.warning(
             f'Compute nodes were not looked at: {strings.brief(failure)}.')

@@ -196,7 +196,7 @@ class Looking(Telling):
         :param parsed_args: those of the command line
         :param parts: names of the fields that are enough, with ``--api``;
             None if what the API shows is not
-        :raises UnreadError: if there is nothing to look at
+        :raises CloudUnreadError: if there is nothing to look at
         :raises UsageError: if the API is not enough
         """
         if parsed_args.api:
@@ -258,7 +258,7 @@ def load(path: str, config_files: Sequence[str] = ()) -> snapshot.Cloud:
         of Nova and nfv-sched a file may name
     :returns: the cloud; what it names and this machine does not have is among
         what is missing
-    :raises UnreadError: if it cannot be read
+    :raises CloudUnreadError: if it cannot be read
     """
     if config_files:
         configure([f'--config-file={name}' for name in config_files],
@@ -294,7 +294,7 @@ def configure(arguments: Sequence[str], databases: bool = True) -> None:
 
     :param arguments: by which Nova reads it
     :param databases: whether to prepare to read Nova's databases
-    :raises UnreadError: if it cannot be used; names the file, in a line
+    :raises CloudUnreadError: if it cannot be used; names the file, in a line
     """
     from oslo_config import cfg
 
@@ -349,10 +349,10 @@ def reader(arguments: list[str]) -> Callable[[], snapshot.Cloud]:
     """A function that reads a live cloud, with progress on stderr.
 
     The configuration is read now, and the cloud at each call, which raises
-    UnreadError if Nova's database cannot be read.
+    CloudUnreadError if Nova's database cannot be read.
 
     :param arguments: by which Nova reads its configuration
-    :raises UnreadError: if the configuration cannot be used
+    :raises CloudUnreadError: if the configuration cannot be used
     """
     configure(arguments)
     from nfv_sched.nova import database
@@ -374,7 +374,7 @@ def read(arguments: list[str]) -> snapshot.Cloud:
     """Read a live cloud once; see :func:`reader`.
 
     :param arguments: by which Nova reads its configuration
-    :raises UnreadError: if that or Nova's database cannot be read
+    :raises CloudUnreadError: if that or Nova's database cannot be read
     """
     return reader(arguments)()
 

@@ -55,7 +55,7 @@ def explain(
     :param read_at: when the cloud was read
     :param relax_seconds: no change is tried after these; 0 for none
     :param progress: called with (done, in all, of what)
-    :raises RequestError: if there can be no such request
+    :raises ExplainError: if there can be no such request
     """
     seconds: dict[str, float] = {}
     wanted = request.wanted(state, asked)
@@ -105,7 +105,7 @@ def explain_placement(state: states.State,
 
     :param state: the cloud; it is as before afterwards
     :param subject: what is explained
-    :raises RequestError: if there can be no such request
+    :raises ExplainError: if there can be no such request
     """
     seconds: dict[str, float] = {}
     asked = subject.asked

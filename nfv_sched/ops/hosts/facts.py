@@ -47,7 +47,7 @@ def listed(folder: str | None) -> dict[str, str] | None:
     """The files of a folder: name -> path; None without one.
 
     :param folder: that of the command line
-    :raises UnreadError: if it cannot be read
+    :raises CloudUnreadError: if it cannot be read
     """
     if folder is None:
         return None
@@ -70,7 +70,7 @@ def machines(
     :param hosts: those of its hosts that are wanted
     :param warn: is called with what contradicts Nova, a line for each host;
         and if no file is of a host
-    :raises UnreadError: if a file cannot be read
+    :raises CloudUnreadError: if a file cannot be read
     """
     if files is None:
         return {}

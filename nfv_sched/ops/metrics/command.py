@@ -381,7 +381,7 @@ def _seconds(time_stamp: str) -> float:
 def tls_context(parsed_args: argparse.Namespace) -> ssl.SSLContext | None:
     """Return the TLS settings; None to serve HTTP.
 
-    :raises UnreadError: if a file cannot be used
+    :raises CloudUnreadError: if a file cannot be used
     """
     if parsed_args.tls_cert is None:
         if parsed_args.tls_key or parsed_args.tls_client_ca:

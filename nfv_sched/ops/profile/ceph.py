@@ -67,7 +67,7 @@ def plan(ceph: choices.Ceph, memory: int, cpus: int,
     :param utilisation: CPU utilisation of an average guest, up to 1
     :param osd_cpus: CPUs that OSDs take from these; None for what they need
     :param kept: memory of the host in MiB for neither OSDs nor guests
-    :raises Refusal: if it is not enough: more than 80 % of the memory is
+    :raises ProfileError: if it is not enough: more than 80 % of the memory is
         reserved, or the ratio is less than 0.5
     """
     # As fractions: 0.5 GB for each guest must not become 0.499.
@@ -107,7 +107,7 @@ def refuse_much(reserved: int, memory: int, mb_per_gb: int) -> None:
     :param reserved: memory that guests do not get, in MB
     :param memory: all memory in MiB
     :param mb_per_gb: MB in a GB
-    :raises Refusal: if that is more than 80 %
+    :raises ProfileError: if that is more than 80 %
     """
     most = MOST_RESERVED * Fraction(memory * mb_per_gb, 1024)
     if reserved > most:

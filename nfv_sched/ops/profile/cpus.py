@@ -59,7 +59,7 @@ def nic_nodes(machine: values.Machine,
 
     :param machine: the machine
     :param chosen: what is chosen
-    :raises Refusal: if the machine has no such NIC
+    :raises ProfileError: if the machine has no such NIC
     """
     found: dict[str, int | None] = {}
     for wanted in chosen.switch_nics:
@@ -85,7 +85,7 @@ def switch_cores(machine: values.Machine,
 
     :param machine: the machine
     :param chosen: what is chosen
-    :raises Refusal: if a node is named that cannot have guests
+    :raises ProfileError: if a node is named that cannot have guests
     """
     usable = [node.number for node in machine.usable]
     cores = chosen.switch_cores
@@ -113,7 +113,7 @@ def deal(machine: values.Machine, chosen: choices.Choices) -> Deal:
 
     :param machine: the machine
     :param chosen: what is chosen
-    :raises Refusal: if there are not enough cores, or none for guests
+    :raises ProfileError: if there are not enough cores, or none for guests
     """
     usable = [node.number for node in machine.usable]
     if not usable:
@@ -185,7 +185,7 @@ def osds(machine: values.Machine, ceph: choices.Ceph) -> dict[int, int]:
 
     :param machine: the machine
     :param ceph: the OSDs
-    :raises Refusal: if their node cannot have them
+    :raises ProfileError: if their node cannot have them
     """
     usable = [node.number for node in machine.usable]
     if ceph.node is not None and ceph.node not in usable:

@@ -131,7 +131,7 @@ def share(machine: values.Machine, chosen: choices.Choices,
     :param chosen: what is chosen
     :param kept_memory: NUMA node -> MiB that are kept
     :param switch: NUMA node -> MiB for the switch
-    :raises Refusal: if a NUMA node has not so much
+    :raises ProfileError: if a NUMA node has not so much
     """
     wanted = sizes(machine, chosen)
     # A page of 1 GiB for the switch is fixed, whatever guests have.

@@ -85,7 +85,7 @@ def derive(machine: values.Machine,
 
     :param machine: the machine
     :param chosen: what is chosen
-    :raises Refusal: if it cannot be set up so
+    :raises ProfileError: if it cannot be set up so
     """
     deal = cpus.deal(machine, chosen)
     near = cpus.nic_nodes(machine, chosen)

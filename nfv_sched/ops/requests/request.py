@@ -78,7 +78,7 @@ def wanted(state: states.State,
 
     :param state: the cloud
     :param asked: what is asked for
-    :raises RequestError: if Nova takes no such image, or there is no such
+    :raises ExplainError: if Nova takes no such image, or there is no such
         server group or availability zone
     """
     try:

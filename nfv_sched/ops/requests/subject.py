@@ -46,7 +46,7 @@ def server(found: snapshot.Cloud, state: states.State, name: str,
     :param state: the cloud that was started from it; changed
     :param name: UUID or name of the server
     :param networks: further networks, as :func:`flavor` has them
-    :raises RequestError: if there is no such server, or there are several
+    :raises ExplainError: if there is no such server, or there are several
     """
     this = find(found, name)
     simulated = next(each for each in state.servers.values()
@@ -80,7 +80,7 @@ def find(found: snapshot.Cloud, name: str) -> snapshot.Server:
 
     :param found: the snapshot
     :param name: its UUID, or its name if no other has it
-    :raises RequestError: if there is no such server, or several
+    :raises ExplainError: if there is no such server, or several
     """
     for each in found.servers:
         if each.uuid == name:
@@ -120,7 +120,7 @@ def flavor(
     :param zone: availability zone
     :param group: UUID or name of the server group
     :param count: how many servers are made by one request
-    :raises RequestError: if there is no such flavor or group, or a network
+    :raises ExplainError: if there is no such flavor or group, or a network
         cannot be read
     """
     flavors = [each for each in found.flavors if name in (each.name, each.id)]

@@ -192,7 +192,7 @@ def _check_load(what: str, number: int | None) -> None:
 def _check_loads(cloud: snapshot.Cloud) -> None:
     """Check the ports of all hosts, each of which the simulator makes.
 
-    :raises LimitError: if there are too many
+    :raises FileLimitError: if there are too many
     """
     most = files.max_items() // _ITEMS_PER_PORT
     if sum(getattr(host.network, field.name) or 0
