@@ -156,7 +156,7 @@ def main():
     publisher.records = types.SimpleNamespace(
         plugged_servers=lambda ports: (Reader.servers, {}))
     publisher.neutron = types.SimpleNamespace(
-        Reader=Reader, Doubts=publisher.neutron.ReadingCheck,
+        Reader=Reader, ReadingCheck=publisher.neutron.ReadingCheck,
         NeutronError=publisher.neutron.NeutronError)
     context = multiprocessing.get_context('spawn')
     ours, theirs = context.Pipe()
