@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What keeps one more guest off a host.
+"""Find the resources and policies that keep one more server off a host.
 
-A resource binds if one more guest fits as soon as there is enough of it alone.
-Each is tried by itself: on a view of the host where it is free, or with a
-guest that does not ask for it.  Where none does, as few as suffice together
-are named.
+A resource is limiting if one more server fits as soon as there is enough of it
+alone.  Each is tried by itself: on a view of the host where it is free, or
+with a server that does not ask for it.  If no single resource is limiting, a
+minimal set is named that has to grow together.
 """
 
 from collections.abc import Callable
@@ -29,27 +29,31 @@ _THREADS = {topology.THREADS_REQUIRE: 'require',
 
 
 class BindingKind(enum.Enum):
-    """Kind of a binding: how tables call it, with its name in place of {}."""
+    """Kind of a limit; the value is its label in tables.
+
+    {} in a value stands for the name of the :class:`Binding`.
+    """
 
     #: The flavor contradicts itself, or Nova refuses it.
     FLAVOR = 'flavor'
-    #: A policy; the name is its extra spec with the value.
+    #: A placement policy; the name is its extra spec with the value.
     POLICY = 'policy'
     #: The host reports no NUMA nodes.
     TOPOLOGY = 'NUMA topology'
-    #: Something that the host has too little of even without other guests.
+    #: The host does not suffice even without other servers.
     TOO_SMALL = 'host too small'
-    #: No single resource.
+    #: Several resources together, none of them alone.
     SEVERAL = 'several'
     CPUS = 'pCPUs'
-    #: There are enough on the host; the name says on how many nodes.
+    #: The host has enough, but its NUMA nodes do not; the name says on how
+    #: many of them the CPUs are needed.
     CPUS_ON_NODES = 'pCPUs on {}'
     THREADS = 'threads'
     MEMORY = 'memory'
     PAGES = 'pages of {}'
     SHARED_CPUS = 'shared vCPUs'
     DEVICES = '{}s'
-    #: There are enough on the host.
+    #: The host has enough, but not on NUMA nodes that suit the server.
     DEVICES_NEAR = '{}s near'
     NETWORKS_NEAR = 'networks near'
     PORTS = 'ports'
@@ -59,22 +63,22 @@ class BindingKind(enum.Enum):
     SERVICE = 'host disabled or down'
     UNMAPPED = 'no host mapping'
     PLACEMENT = 'Placement'
-    #: It is not known whether the one that is named has room.
+    #: The free capacity of what is named could not be determined.
     UNSURE = '{}'
     RESOURCE_CLASS = 'Placement {}'
     TRAIT = 'trait {}'
     AGGREGATE = 'aggregate'
     ISOLATED_AGGREGATE = 'isolated aggregate'
-    #: Placement does not know a ``trait`` or ``resource class``.
+    #: Placement does not know a name; ``trait`` or ``resource class``.
     UNKNOWN_NAME = 'unknown {}'
 
 
 class Binding(ty.NamedTuple):
-    """What keeps one more guest off a host.
+    """A resource or condition that keeps one more server off a host.
 
-    :ivar text: what is needed and what there is
-    :ivar name: what of its kind; see :class:`BindingKind`
-    :ivar alone: whether there is room for one more without it
+    :ivar text: the amount needed and the amount free
+    :ivar name: which one of its kind; see :class:`BindingKind`
+    :ivar alone: whether one more server fits once this limit alone is lifted
     """
 
     kind: BindingKind
@@ -91,14 +95,14 @@ class Binding(ty.NamedTuple):
 
 
 class _Case(ty.NamedTuple):
-    """One more guest, a host, and its allocation ratios."""
+    """One more server, a host, and its allocation ratios."""
 
     wanted: host_count.GuestRequest
     room: host_count.FreeResources
     ratios: fit.Ratios
 
     def fits(self, trials: 'Sequence[_BindingTrial]' = ()) -> bool:
-        """Whether the guest fits without some things in its way."""
+        """Return whether the server fits once the trials are lifted."""
         case = self
         for trial in trials:
             case = trial.without(case)
@@ -106,10 +110,10 @@ class _Case(ty.NamedTuple):
 
 
 class _BindingTrial(ty.NamedTuple):
-    """One thing that may be in the way of one more guest.
+    """A resource or policy to lift, to see if the server fits then.
 
-    :ivar without: the same guest and host without it
-    :ivar narrows: whether it says which of what is free the guest can have
+    :ivar without: returns the case with this limit lifted
+    :ivar narrows: whether it restricts which free resources the server may use
     """
 
     binding: Binding
@@ -119,12 +123,11 @@ class _BindingTrial(ty.NamedTuple):
 
 def of(wanted: host_count.GuestRequest, room: host_count.FreeResources,
        ratios: fit.Ratios) -> tuple[Binding, ...]:
-    """What of NUMA nodes, devices and policies keeps a guest off a host.
+    """Return the NUMA resources, devices and policies that limit a host.
 
-    :param wanted: the guest
-    :param room: what the host has left
+    :param room: free capacity of the host
     :param ratios: its allocation ratios, lowered by the rules
-    :returns: empty if the guest fits
+    :returns: empty if the server fits
     """
     request = wanted.request
     if request.error is not None:
@@ -157,7 +160,7 @@ def of(wanted: host_count.GuestRequest, room: host_count.FreeResources,
 
 def _too_small(case: _Case, guest: topology.GuestTopology,
                host: topology.HostTopology) -> str:
-    """What a host without other guests lacks."""
+    """Describe what a host without other servers lacks."""
     cells, host_cells = len(guest.cells), len(host.cells)
     if cells > host_cells:
         return f'{cells} NUMA nodes needed, has {host_cells}'
@@ -165,11 +168,11 @@ def _too_small(case: _Case, guest: topology.GuestTopology,
 
 
 def _confining(case: _Case, trials: list[_BindingTrial]) -> str:
-    """Return which things together keep a guest from what is free.
+    """Describe the limits that rule out the rest of what is free.
 
-    :returns: empty if it does not fit without them, either
+    :returns: empty if the server does not fit with them lifted, either
     """
-    # Not named, CPUs would seem to lack of which there are enough on a node.
+    # Without this, CPUs would seem to be lacking although a node has enough.
     if not case.fits(trials):
         return ''
     labels = ' and '.join(
@@ -178,15 +181,16 @@ def _confining(case: _Case, trials: list[_BindingTrial]) -> str:
 
 
 def _lacking(case: _Case, trials: list[_BindingTrial]) -> str:
-    """As few things as must be more for a guest to fit, as text."""
+    """Describe a minimal set of resources that would have to grow."""
     return '; '.join(trial.binding.text for trial in _fewest(case, trials))
 
 
 def _fewest(case: _Case, trials: list[_BindingTrial]) -> list[_BindingTrial]:
-    """Return as few things as must be more for a guest to fit.
+    """Return a minimal set of trials that together let the server fit.
 
-    Of things of which one is enough it is the first, but policies and networks
-    rather than CPUs that are free where these do not let the guest have them.
+    Trials are dropped from the last to the first, and policies and networks
+    only after all resources: CPUs that a policy rules out are free, not
+    lacking.
     """
     left = trials
     for trial in sorted(reversed(trials), key=lambda each: each.narrows):
@@ -197,15 +201,15 @@ def _fewest(case: _Case, trials: list[_BindingTrial]) -> list[_BindingTrial]:
 
 
 def _trials(case: _Case, empty: bool = False) -> Iterator[_BindingTrial]:
-    """Each thing that may be in the way of a guest.
+    """Yield each resource and policy that may keep the server off.
 
-    :param empty: whether the host has no other guests, so that what it has
-        too little of has to be left out of the guest
+    :param empty: whether the host has no other servers; resources are then
+        lifted by leaving them out of the request
     """
     wanted, room, _ratios = case
     request = wanted.request
     guest, host = request.guest, room.host
-    # Policies first: others can have what they keep from this guest.
+    # Policies first: other servers can use what they deny to this one.
     yield from _of_rules(wanted)
     if guest is not None and host is not None:
         yield from _of_cells(
@@ -222,7 +226,7 @@ def _trials(case: _Case, empty: bool = False) -> Iterator[_BindingTrial]:
 
 
 def _of_rules(wanted: host_count.GuestRequest) -> Iterator[_BindingTrial]:
-    """Each policy of the guest."""
+    """Yield a trial for each policy of the server."""
     terms = wanted.terms
     if terms is None:
         return
@@ -245,7 +249,7 @@ def _without_rule(rule: ty.Any, case: _Case) -> _Case:
 
 
 class _Cells(ty.NamedTuple):
-    """How there is enough of what NUMA nodes have."""
+    """Functions that lift one resource of the NUMA cells."""
 
     cpus: Callable[[_Case], _Case]
     memory: Callable[[_Case], _Case]
@@ -257,7 +261,7 @@ def _of_cells(
     ratios: fit.Ratios,
     enough: _Cells,
 ) -> Iterator[_BindingTrial]:
-    """What the guest's NUMA nodes may lack."""
+    """Yield a trial for each resource of the NUMA cells."""
     cells, host_cells = guest.cells, host.cells
     free = [len(cell.free_cpus) for cell in host_cells]
     dedicated = [cell.dedicated for cell in cells]
@@ -296,7 +300,7 @@ def _of_cells(
 
 def _of_devices(wanted: host_count.GuestRequest,
                 room: host_count.FreeResources) -> _BindingTrial:
-    """The guest's PCI devices."""
+    """Return the trial of the PCI devices."""
     demands = wanted.request.demands
     devices = host_count.devices_of(wanted, room, None)
     need = ' and '.join(f'{demand.count} {demand.noun}'
@@ -316,7 +320,7 @@ def _of_devices(wanted: host_count.GuestRequest,
 
 def _without_devices(
         wanted: host_count.GuestRequest) -> host_count.GuestRequest:
-    """The guest without PCI devices, and policies that concern them."""
+    """Drop the PCI devices, and policies that concern them."""
     terms = wanted.terms
     if terms is not None:
         terms = terms._replace(rules=tuple([
@@ -330,7 +334,7 @@ def _sum(numbers: Sequence[int]) -> str:
 
 def _asking(wanted: host_count.GuestRequest,
             **changes: ty.Any) -> host_count.GuestRequest:
-    """A guest whose request differs."""
+    """Return the guest with attributes of its request replaced."""
     return dataclasses.replace(wanted, request=dataclasses.replace(
         wanted.request, **changes))
 
@@ -340,7 +344,7 @@ def _without(rules: tuple, rule: ty.Any) -> tuple:
 
 
 def _any_threads(case: _Case) -> _Case:
-    """The guest on whatever threads."""
+    """Lift the CPU thread policy."""
     terms = case.wanted.terms
     if terms is not None:
         terms = terms._replace(refusing=tuple([
@@ -351,9 +355,9 @@ def _any_threads(case: _Case) -> _Case:
 
 
 def _with_cells(case: _Case, **changes: ty.Any) -> _Case:
-    """The guest with other NUMA nodes.
+    """Replace attributes of all guest NUMA cells.
 
-    :param changes: what each guest cell has in place of its own
+    :param changes: attribute of a guest cell -> value
     """
     def changed(guest):
         cells = tuple([cell._replace(**changes) for cell in guest.cells])
@@ -369,35 +373,33 @@ def _with_cells(case: _Case, **changes: ty.Any) -> _Case:
 
 
 def _freed(case: _Case, **resources: bool) -> _Case:
-    """Return the guest on a host with some resources free."""
+    """Return the case with some resources of the host all free."""
     room = case.room
     return case._replace(room=host_count.FreeResources(
         occupancy.freed(room.host, **resources), room.devices))
 
 
 def _no_cpus(case: _Case) -> _Case:
-    """The guest without CPUs of its own.
-
-    Under isolate it has one for each NUMA node: Nova fits none nowhere then.
-    """
+    """Return the case with as few pinned CPUs as Nova fits."""
+    # Under isolate, Nova fits a NUMA cell without pinned CPUs nowhere.
     isolates = case.wanted.request.guest.isolates
     return _with_cells(case, dedicated=int(isolates))
 
 
 def _no_memory(case: _Case) -> _Case:
-    """The guest without memory, and so without pages."""
+    """Return the case without memory, and so without a page size."""
     case = _with_cells(case, memory=0, pagesize=None)
     return case._replace(ratios=case.ratios._replace(ram=float('inf')))
 
 
-#: What other guests have of the host is free.
+#: Lift a resource by freeing what other servers use of it.
 _FREED = _Cells(
     cpus=functools.partial(_freed, cpus=True),
     memory=lambda case: _freed(case, memory=True)._replace(
         ratios=case.ratios._replace(ram=float('inf'))),
     shared=lambda case: _freed(case, shared=True)._replace(
         ratios=case.ratios._replace(cpu=float('inf'))))
-#: The guest does not ask for it.
+#: Lift a resource by leaving it out of the request.
 _UNASKED = _Cells(
     cpus=_no_cpus,
     memory=_no_memory,

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many more guests of each flavor fit a cloud, and what binds.
+"""Count how many more servers of each flavor fit, and what limits them.
 
-Counted host by host, with what each has left: by Placement, as the query of
-Nova's scheduler finds room there; by the enabled filters; and by the claim on
-the compute node, guest after guest (:mod:`nfv_sched.ops.counting.host_count`).
-Counts add up over hosts.  Server groups, quotas and hints of the scheduler are
-not considered.  Guests have the ports that
-:mod:`nfv_sched.ops.requests.assumed_ports` assumes, and are of a project that
-no aggregate is for, unless one is named.
+Each host is counted by itself with its free capacity: servers are added as
+long as Placement finds capacity with the query of Nova's scheduler, the
+enabled filters pass the host, and the claim on the compute node succeeds
+(:mod:`nfv_sched.ops.counting.host_count`).  The counts of hosts add up.
+Server groups, quotas and scheduler hints are ignored.  Servers have the ports
+that :mod:`nfv_sched.ops.requests.assumed_ports` assumes, and belong to a
+project that no aggregate is reserved for, unless one is named.
 """
 
 import collections
@@ -61,7 +61,7 @@ from nfv_sched import request as nfv_request
 Binding = bindings.Binding
 BindingKind = bindings.BindingKind
 
-#: Nova's filters whose answer the count itself gives.
+#: Nova's filters that the count itself replaces.
 _COUNTED = ('NUMATopologyFilter', 'PciPassthroughFilter')
 _COMPUTE = 'ComputeFilter'
 _KINDS = {'VSwitchPortLimitFilter': BindingKind.PORTS,
@@ -82,11 +82,11 @@ _ACCELERATOR = 'accel:device_profile'
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class HostCapacity:
-    """What one host takes of a flavor.
+    """The number of servers of a flavor that one host takes.
 
-    :ivar fits: number of guests that fit one after the other
-    :ivar placement: number of guests that Placement has room for
-    :ivar binding: what keeps the next one off
+    :ivar fits: number of servers that fit one after the other
+    :ivar placement: number of servers that Placement would grant
+    :ivar binding: limits that keep the next server off
     """
 
     fits: int
@@ -96,19 +96,20 @@ class HostCapacity:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FlavorCapacity:
-    """What a cloud takes of a flavor.
+    """The number of servers of a flavor that a cloud takes.
 
-    :ivar fits: number of guests that fit one after the other
-    :ivar placement: number of guests that Placement has room for
-    :ivar hosts: the same by name of the host
+    :ivar fits: number of servers that fit one after the other
+    :ivar placement: number of servers that Placement would grant
+    :ivar hosts: capacity of each host, by its name
     :ivar error: why Nova takes no server of this flavor; None if it does
-    :ivar ports: the ports that each guest has
+    :ivar ports: ports that each server is assumed to have
     :ivar unknown: names in the request that Placement does not know
-    :ivar unknown_alias: the PCI alias that Nova does not know, if there is one
-    :ivar uncounted: extra specs that may let fewer guests fit, and that could
+    :ivar unknown_alias: a PCI alias that Nova does not know; None if there is
+        none
+    :ivar uncounted: extra specs that may let fewer servers fit, and that could
         not be counted; see :func:`uncounted`
-    :ivar unverified: forbidden traits of which it was not read whether
-        Placement knows them; if not, Nova takes no server of this flavor
+    :ivar unverified: forbidden traits that Placement may not know, because its
+        traits were not read; if so, Nova takes no server of this flavor
     """
 
     flavor: snapshot.Flavor
@@ -124,15 +125,15 @@ class FlavorCapacity:
 
     @property
     def with_room(self) -> int:
-        """Number of hosts that take at least one."""
+        """Number of hosts that take at least one server."""
         return sum(host.fits > 0 for host in self.hosts.values())
 
     @property
     def lost(self) -> Mapping[str, int]:
-        """What guests that Placement has room for are lost to.
+        """Capacity that Placement reports and hosts lack, by cause.
 
-        Label of the first thing that binds on their host -> number of
-        guests, most first.
+        Label of the host's first limit -> number of servers, highest number
+        first.
         """
         found: collections.Counter[str] = collections.Counter()
         for host in self.hosts.values():
@@ -142,9 +143,9 @@ class FlavorCapacity:
         return dict(found.most_common())
 
     def within(self, hosts: Iterable[str]) -> 'FlavorCapacity':
-        """The same of some hosts.
+        """Return the capacity of some hosts only.
 
-        :param hosts: their names
+        :param hosts: names of hosts; others than those counted are ignored
         """
         kept = {name: self.hosts[name] for name in hosts
                 if name in self.hosts}
@@ -161,18 +162,18 @@ def capacities(
     image: Mapping[str, str] = NO_IMAGE, project: str | None = None,
     update: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[FlavorCapacity]:
-    """How many more guests of each flavor fit a cloud.
+    """Count how many more servers of each flavor fit a cloud.
 
-    :param flavors: the flavors; each is counted as if the others were not
+    :param flavors: each is counted as if no servers of the others were booted
     :param hosts: names of the hosts that count; None for all
-    :param empty: count as if no server were there
-    :param ports: the ports that each guest has
-    :param image: properties of the image of each guest, that Nova can read
-    :param project: ID of the project of the guests; None for one that no
-        aggregate is for
-    :param update: called with (flavors done, flavors in all)
-    :raises nfv_sched.ops.cloud_file.problems.InputError: if a filter of
-        the cloud is not installed, or an option is bad
+    :param empty: count as if there were no servers
+    :param ports: ports of each server; None for those of the flavor's servers
+    :param image: image properties of each server that Nova knows
+    :param project: ID of the servers' project; None for one that no aggregate
+        is reserved for
+    :param update: called with (flavors done, all flavors)
+    :raises nfv_sched.ops.cloud_file.problems.InputError: if a filter of the
+        cloud is not installed, or an option is bad
     """
     with counting_on(cloud, empty, ports, project) as counting:
         found = []
@@ -188,19 +189,19 @@ def counting_on(
     cloud: snapshot.Cloud, empty: bool, ports: assumed_ports.Choice,
     project: str | None = None,
 ) -> Iterator['Counting']:
-    """Within this context, guests can be counted on a cloud.
+    """Simulate a cloud and yield a :class:`Counting` on it.
 
-    :param empty: count as if no server were there
-    :param ports: the ports that each guest has
-    :param project: ID of the project of the guests; None for one that no
-        aggregate is for
-    :raises nfv_sched.ops.cloud_file.problems.InputError: if a filter of
-        the cloud is not installed, or an option is bad
+    :param empty: count as if there were no servers
+    :param ports: ports of each server; None for those of the flavor's servers
+    :param project: ID of the servers' project; None for one that no aggregate
+        is reserved for
+    :raises nfv_sched.ops.cloud_file.problems.InputError: if a filter of the
+        cloud is not installed, or an option is bad
     """
     hosts = occupied.without_servers(cloud) if empty else cloud
     if any(host.providers for host in cloud.hosts):
-        # What servers have is in the records of hosts. Where Placement was not
-        # read, only the servers show what they have allocated there.
+        # The records of hosts include what servers use. Where Placement was
+        # not read, only the servers show their allocations.
         hosts = dataclasses.replace(hosts, servers=())
     with start.started(hosts) as state:
         yield Counting(state, assumed_ports.per_flavor(cloud, ports),
@@ -210,11 +211,11 @@ def counting_on(
 
 
 class CountedHost(ty.NamedTuple):
-    """A host, as it is read once for all flavors.
+    """A host that is read once for all flavors.
 
     :ivar state: ``nova.scheduler.host_manager.HostState``
-    :ivar room: what it has left
-    :ivar root: UUID of its resource provider
+    :ivar room: its free NUMA resources and PCI devices
+    :ivar root: UUID of its root resource provider
     """
 
     name: str
@@ -224,16 +225,19 @@ class CountedHost(ty.NamedTuple):
 
 
 class Counting:
-    """Counts guests on the hosts of a simulated cloud; changes nothing.
+    """A count of servers on the hosts of a simulated cloud.
 
-    :param ports: the ports of new guests, or what gives them by the flavor
-    :param figures: whether ports and rules of hosts are known; otherwise
-        their limits do not count
-    :param project: ID of the project of new guests; None for one that no
-        aggregate is for
-    :param keep_ledgers: leave ledgers that were read as they are
+    Nothing is changed there.
 
-    :ivar placement: the resource providers of the cloud
+    :param ports: ports of new servers, or a function that returns them by
+        flavor
+    :param figures: whether used ports and rules of hosts are known; if not,
+        their limits are ignored
+    :param project: ID of the new servers' project; None for one that no
+        aggregate is reserved for
+    :param keep_ledgers: leave ledgers as they were read
+
+    :ivar placement: resource providers of the cloud
     """
 
     def __init__(
@@ -286,17 +290,17 @@ class Counting:
         try:
             room.key  # reads all of the record
         except topology.OddTopologyError:
-            # As filters do, no guest with NUMA nodes is put there.
+            # As in the filters, no server with a NUMA topology fits there.
             room = host_count.FreeResources(None, devices)
         return CountedHost(host.name, host_state, room, host_state.uuid)
 
     def of(self, flavor: snapshot.Flavor,
            hosts: Collection[str] | None = None,
            image: Mapping[str, str] = NO_IMAGE) -> FlavorCapacity:
-        """Count the guests of a flavor.
+        """Count the servers of a flavor.
 
         :param hosts: names of the hosts that count; None for all
-        :param image: properties of the image, that Nova can read
+        :param image: image properties that Nova knows
         """
         chosen = self.hosts(hosts)
         ports = self._ports_of(flavor)
@@ -318,25 +322,22 @@ class Counting:
             unverified=guest.grants.unverified)
 
     def hosts(self, names: Collection[str] | None = None) -> list[CountedHost]:
-        """The hosts.
-
-        :param names: of those that count; None for all
-        """
+        """Return the hosts with these names; all of them if None."""
         return [host for host in self._hosts
                 if names is None or host.name in names]
 
     def guest(self, flavor: snapshot.Flavor,
               image: Mapping[str, str] = NO_IMAGE) -> 'CountedGuest':
-        """A guest of a flavor.
+        """Return a new server of a flavor, to be counted.
 
-        :param image: properties of the image, that Nova can read
-        :raises servers.Refused: if Nova does not take the flavor, or has no
-            hosts for the project
+        :param image: image properties that Nova knows
+        :raises servers.Refused: if Nova refuses the flavor, or has no hosts
+            for the project
         """
         return self.guest_of(self._spec(flavor, image))
 
     def guest_of(self, spec: objects.RequestSpec) -> 'CountedGuest':
-        """A guest of a request.
+        """Return the server of a request, to be counted.
 
         :param spec: the request; changed
         :raises servers.Refused: if Nova's scheduler fails on it
@@ -347,14 +348,14 @@ class Counting:
 
     @functools.cached_property
     def _summaries(self) -> Mapping[str, Mapping]:
-        """The provider summaries of all hosts, which do not change here."""
+        """Provider summaries of all hosts; they do not change here."""
         return self._state.placement.summaries()
 
     def _spec(self, flavor: snapshot.Flavor,
               image: Mapping[str, str]) -> objects.RequestSpec:
-        """The request for a guest of a flavor.
+        """Return the request for a new server of a flavor.
 
-        :raises servers.Refused: if Nova's API does not take the flavor
+        :raises servers.Refused: if Nova's API refuses the flavor
         """
         server = servers.SimulatedServer(flavor.name, flavor.name,
                                          project=self._project
@@ -369,7 +370,7 @@ class Counting:
         spec = sim_request.describe(
             self._state, server, {}, None, ['default'], flavor.name)
         if ports.unplugged:
-            # No network is near to anything.
+            # Such networks have no affinity to NUMA nodes.
             spec.requested_networks = objects.NetworkRequestList(objects=[
                 objects.NetworkRequest(network_id='auto')
                 for _ in range(ports.unplugged)])
@@ -378,13 +379,13 @@ class Counting:
 
 
 def uncounted(flavor: snapshot.Flavor) -> tuple[str, ...]:
-    """Return the extra specs of a flavor that are left out of the count."""
+    """Return the extra specs of a flavor that the count ignores."""
     # Cyborg knows what a device profile needs; it is not read.
     return tuple([key for key in flavor.extra_specs if key == _ACCELERATOR])
 
 
 def _refusal(exc: servers.Refused) -> Binding:
-    """Return what binds if Nova takes no server at all."""
+    """Return the limit for a flavor of which Nova takes no server."""
     if isinstance(exc, placement_count.NoAggregateError):
         return Binding(BindingKind.AGGREGATE, str(exc))
     if isinstance(exc, placement_count.UnknownNameError):
@@ -394,7 +395,7 @@ def _refusal(exc: servers.Refused) -> Binding:
 
 
 def _of_filter(name: str, text: str, is_mapped: bool = True) -> Binding:
-    """Return what binds on a host that a filter refuses."""
+    """Return the limit for a host that a filter refuses."""
     kind = _KINDS.get(name, BindingKind.FILTER)
     if kind is BindingKind.SERVICE and not is_mapped:
         kind = BindingKind.UNMAPPED
@@ -403,15 +404,16 @@ def _of_filter(name: str, text: str, is_mapped: bool = True) -> Binding:
 
 
 class CountedGuest:
-    """One more guest of a flavor, and where it may go.
+    """A new server of a flavor, to be counted on hosts.
 
-    :param filters: the filters of Nova and others that are asked
-    :param limits: the filters of ports and rules
+    :param filters: enabled filters that have to be asked; see
+        :class:`Counting` for those that the count itself replaces
+    :param limits: filters that limit ports and security group rules
     :raises servers.Refused: if Nova's scheduler fails on the request
 
-    :ivar spec: its request
-    :ivar wanted: what it asks of NUMA nodes and devices
-    :ivar grants: what Placement grants
+    :ivar spec: its RequestSpec
+    :ivar wanted: what it asks of NUMA cells and PCI devices
+    :ivar grants: what Placement grants it
     """
 
     def __init__(self, state: states.State, spec: objects.RequestSpec,
@@ -436,7 +438,7 @@ class CountedGuest:
         self._known: dict[ty.Hashable, tuple[Binding, ...]] = {}
 
     def count(self, hosts: Sequence[CountedHost]) -> dict[str, HostCapacity]:
-        """How many guests fit each host, by name of the host."""
+        """Count the servers that fit on each host, by host name."""
         refusals = self.refusals([(host, occupancy.NOTHING) for host in hosts])
         found = {}
         for host in hosts:
@@ -446,7 +448,7 @@ class CountedGuest:
             (host, self._more(found[host.name].fits - 1)) for host in later])
         for host in later:
             if changed[host.name]:
-                # Some filter looks at how many guests there are.
+                # Some filter depends on the number of servers on the host.
                 found[host.name] = self._fewer(host, found[host.name])
         self._bind_filters(found, [
             host for host in hosts
@@ -455,7 +457,7 @@ class CountedGuest:
 
     def _bind_filters(self, counts: dict[str, HostCapacity],
                       hosts: Sequence[CountedHost]) -> None:
-        """Add the filters that refuse one more guest on full hosts."""
+        """Add the filters that refuse one more server on full hosts."""
         refusals = self.refusals([
             (host, self._more(counts[host.name].fits)) for host in hosts])
         for host in hosts:
@@ -467,7 +469,7 @@ class CountedGuest:
 
     def _count(self, host: CountedHost,
                refusals: Sequence[Binding]) -> HostCapacity:
-        """Count the guests on one host.
+        """Count the servers on one host.
 
         :param refusals: the filters that refuse it as it is
         """
@@ -491,8 +493,8 @@ class CountedGuest:
         if not counted.more:
             inside = self._binding(counted.left, ratios)
         for lack in filter(self._is_of_threads, lacks):
-            # The trait is not asked for without the policy, but more of other
-            # things does not do either.
+            # Without the thread policy the trait would not be required; more
+            # of any other resource would not help.
             policy = [each for each in inside
                       if each.kind is BindingKind.THREADS]
             if policy:
@@ -506,13 +508,13 @@ class CountedGuest:
         found = [*outside, *inside]
         if len(outside) + bool(inside) > 1:
             found = [each._replace(alone=False) for each in found]
-        # What fits is granted, too, if by another query.
+        # Placement grants all that fit, if only by a later query.
         return HostCapacity(
             fits, max(fits, allowed.believed), tuple(found))
 
     def _is_of_threads(self, lack: Binding) -> bool:
-        """Whether Nova asks for a trait because of the thread policy."""
-        # Nova takes the trait in a flavor for the policy of a pinned guest.
+        """Return whether the thread policy is why a trait is required."""
+        # Nova reads the trait in a flavor as the policy of a pinned guest.
         guest = self._request.guest
         return (lack.kind is BindingKind.TRAIT
                 and lack.name == _HYPERTHREADING and guest is not None
@@ -520,7 +522,7 @@ class CountedGuest:
 
     def _binding(self, room: host_count.FreeResources,
                  ratios: fit.Ratios) -> tuple[Binding, ...]:
-        """What of NUMA nodes and devices binds; once for like hosts."""
+        """Return the limits of NUMA cells and devices, cached by state."""
         key = (room.key, ratios)
         found = self._known.get(key)
         if found is None:
@@ -530,7 +532,7 @@ class CountedGuest:
 
     def _count_granted(self, host: CountedHost, ratios: fit.Ratios,
                        limit: float) -> host_count.Count:
-        """Count where Placement says which devices a guest gets."""
+        """Count where Placement chooses the devices of each server."""
         scratch = self.grants.start(host.root)
         fits, room = 0, host.room
         while True:
@@ -547,7 +549,7 @@ class CountedGuest:
         return host_count.Count(fits, False, room)
 
     def ratios(self, host: CountedHost) -> fit.Ratios:
-        """The allocation ratios of a host, lowered by the rules."""
+        """Return the allocation ratios of a host, lowered by the rules."""
         state = host.state
         cpu, ram = state.cpu_allocation_ratio, state.ram_allocation_ratio
         if cpu is None or ram is None:
@@ -563,9 +565,9 @@ class CountedGuest:
     def refusals(
         self, hosts: Sequence[tuple[CountedHost, occupancy.Amounts]],
     ) -> dict[str, list[Binding]]:
-        """The filters that refuse each host, by name of the host.
+        """Return the filters that refuse each host, by name of the host.
 
-        :param hosts: with what more guests have there
+        :param hosts: each with the amounts that added servers use there
         """
         found: dict[str, list[Binding]] = {
             host.name: [] for host, _load in hosts}
@@ -592,8 +594,8 @@ class CountedGuest:
         return occupancy.NOTHING.plus(occupancy.amounts(self.spec), guests)
 
     def _fewer(self, host: CountedHost, counted: HostCapacity) -> HostCapacity:
-        """The count on a host that a filter refuses before it is full."""
-        low, high = 1, counted.fits - 1  # number of guests it surely takes
+        """Bisect the count where a filter refuses a host that is not full."""
+        low, high = 1, counted.fits - 1  # it surely takes low servers
         refusals: list[Binding] = []
         while low <= high:
             guests = (low + high) // 2
@@ -609,7 +611,7 @@ class CountedGuest:
 
     @property
     def needs(self) -> dict[str, int]:
-        """What limits of ports and rules count: resource class -> amount."""
+        """Ports and rules that limits count: resource class -> amount."""
         note = network_limits_figures.of(self._note, self._request)
         return {each.counted.resource_class: each.counted.need(note.demand)
                 for each in self._limits if each.concerns(self._request)}
@@ -618,13 +620,14 @@ class CountedGuest:
         self, host: CountedHost, more: Mapping[str, int] = _NO_MORE,
         used: placement.Placement | None = None,
     ) -> list[tuple[int, Binding]]:
-        """How many guests each limit of ports and rules allows.
+        """Return how many servers each limit of ports and rules allows.
 
-        :param more: how much more it carries than it did, as :attr:`needs`
-            of the guests that came, less that of those that left
-        :param used: what of its resource providers is used then; None for
-            what is used now
-        :returns: (number of guests, what binds then) each
+        :param more: amounts by resource class, as in :attr:`needs`, of servers
+            added to the host, less those of removed ones
+        :param used: its resource providers after these changes; None for the
+            current ones
+        :returns: pairs of number of servers and the limit that keeps off the
+            next
         """
         found = []
         for each in self._limits:
@@ -661,7 +664,7 @@ class CountedGuest:
     @staticmethod
     def _in_ledger(host: CountedHost, resource_class: str,
                    used: placement.Placement) -> int | None:
-        """What the ledger of a host has left; None if it has none."""
+        """Return the free amount in a host's ledger; None without a ledger."""
         provider = ledger_of(host, resource_class, used)
         return None if provider is None else provider.free(resource_class)
 
@@ -669,10 +672,11 @@ class CountedGuest:
 def ledger_of(host: CountedHost, resource_class: str,
               used: placement.Placement,
               ) -> placement.Provider | None:
-    """The resource provider of a host with its ledger, if it counts.
+    """Return the resource provider of a host that keeps its ledger.
 
-    :param resource_class: one of the ledger
-    :param used: the resource providers
+    :param resource_class: a resource class of the ledger
+    :param used: resource providers, among them those of the host
+    :returns: None if ledgers are not kept in Placement, or the host has none
     """
     if nova_scheduler.CONF.nfv_sched.ledger != 'placement':
         return None
@@ -681,7 +685,7 @@ def ledger_of(host: CountedHost, resource_class: str,
 
 
 def _passed(each, host_states: list, spec) -> set[str]:
-    """Names of the hosts that a filter passes."""
+    """Return the names of the hosts that a filter passes."""
     try:
         return {state.host for state in each.filter_all(host_states, spec)}
     except exception.NoValidHost:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Put servers on a host and take them away, without touching the cloud.
+"""Put servers on a host and take them off, without changing the cloud.
 
 A host after such changes is a value, so that a plan can be tried and dropped.
-It is asked as the scheduler's filters, Placement and the claim on the compute
-node would answer.
+A server fits there if the scheduler's filters, Placement and the claim on the
+compute node would take it.
 """
 
 from collections.abc import Hashable
@@ -23,14 +23,15 @@ _NO_SERVERS: frozenset[str] = frozenset()
 
 
 class Footprint(ty.NamedTuple):
-    """What a server occupies of a host.
+    """The resources that a server occupies on a host.
 
-    :ivar shares: its parts of the host cells
-    :ivar devices: its PCI devices
-    :ivar amounts: amounts of the whole host
+    :ivar shares: its shares of the host's NUMA cells
+    :ivar devices: numbers of its PCI devices
+    :ivar amounts: amounts that Nova counts for the whole host
     :ivar network: ports and security group rules, by resource class of the
         ledger
-    :ivar allocations: provider in Placement -> resource class -> amount
+    :ivar allocations: UUID of the resource provider -> resource class ->
+        amount
     """
 
     shares: tuple[occupancy.Share, ...]
@@ -41,9 +42,9 @@ class Footprint(ty.NamedTuple):
 
 
 class MovableGuest:
-    """Servers that hosts treat alike, or new ones of a flavor.
+    """A set of servers that hosts treat alike, or of new ones of a flavor.
 
-    :param counted: one of them as :mod:`nfv_sched.ops.counting.capacity`
+    :param counted: one of them, as :mod:`nfv_sched.ops.counting.capacity`
         counts it
     :param fixed: whether live migration cannot move its PCI devices
     """
@@ -56,9 +57,9 @@ class MovableGuest:
 
     def refused(self, position: 'Position',
                 others: Iterable[capacity.CountedHost] = ()) -> bool:
-        """Whether a filter that is not counted refuses a host.
+        """Return whether one of the enabled filters refuses a host.
 
-        :param others: asked together with it, which is quicker
+        :param others: unchanged hosts to ask at the same time, which is faster
         """
         key = position.host.name, position.load
         if key not in self._refused:
@@ -76,13 +77,13 @@ class MovableGuest:
 class Position:
     """A host after some changes; immutable.
 
-    :ivar host: the host before them
-    :ivar room: what is free of its NUMA nodes and PCI devices
-    :ivar used: its resource providers; not to be changed
-    :ivar load: what has come, less what has left, for other filters
-    :ivar carried: the same for limits of ports and rules
-    :ivar came: UUID of each server that has come -> what it occupies
-    :ivar left: UUIDs of the servers that were here before and have left
+    :ivar host: the host before the changes
+    :ivar room: free capacity of its NUMA cells and PCI devices
+    :ivar used: its resource providers; must not be changed
+    :ivar load: amounts of added less those of removed servers, for filters
+    :ivar carried: likewise ports and rules, for their limits
+    :ivar came: UUID of each added server -> what it occupies
+    :ivar left: UUIDs of removed servers that were on the host before
     """
 
     host: capacity.CountedHost
@@ -97,7 +98,7 @@ class Position:
 
     @property
     def key(self) -> Hashable:
-        """Hosts of the same name and key are alike."""
+        """Key of a state; hosts of the same name and key are alike."""
         return (self.room.key, self.load, tuple(sorted(self.carried.items())),
                 frozenset(self.came), self.left)
 
@@ -107,9 +108,10 @@ class Position:
         """Return the host with one more server.
 
         :param uuid: UUID of the server; None for a new one
-        :param degrees: how far each policy must be kept at least
+        :param degrees: text of a policy -> degree to which it must be kept at
+            least, 0 to 1
         :param others: see :meth:`MovableGuest.refused`
-        :returns: None if the host does not take it
+        :returns: None if the host does not take the server
         """
         counted, host = guest.counted, self.host
         offers = list(counted.grants.offers(self.used, host.root))
@@ -136,7 +138,7 @@ class Position:
     def _allocations(
         self, guest: MovableGuest, candidate: Mapping[str, ty.Any],
     ) -> dict[str, dict[str, int]]:
-        """Return what a server allocates, with the ledger of the host."""
+        """Return the allocations of a server, with those in the ledger."""
         allocations = placement.allocations_of(candidate)
         for resource_class, amount in guest.needs.items():
             ledger = capacity.ledger_of(self.host, resource_class, self.used)
@@ -150,7 +152,8 @@ class Position:
                 footprint: Footprint | None = None) -> 'Position':
         """Return the host without a server.
 
-        :param footprint: what the server occupies; None if it has come
+        :param footprint: what the server occupies; None if :meth:`put` added
+            it
         """
         came, left = dict(self.came), self.left
         if footprint is None:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many guests of a kind the NUMA nodes and PCI devices of a host take.
+"""Count the servers that fit the NUMA cells and PCI devices of a host.
 
-Guest after guest is put on a view of the host, as the scheduler's filters
-decide and the claim on the compute node takes: no server is booted, no Nova
-object is made.  Hosts of the same state share one count.
+Servers are put on a view of the host one after the other, as the scheduler's
+filters and the claim on the compute node would: no server is booted, no Nova
+object is created.  Hosts in the same state share one count.
 
 Placement, and filters that look at anything else, are not asked here.
 """
@@ -34,9 +34,9 @@ NO_RATIOS = decide.UNLIMITED
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FreeResources:
-    """What a host has left.
+    """The free capacity of a host.
 
-    :ivar host: its NUMA nodes; None if it reports none
+    :ivar host: its NUMA topology; None if it reports none
     :ivar devices: its free PCI devices; None if it reports none
     """
 
@@ -45,20 +45,19 @@ class FreeResources:
 
     @property
     def key(self) -> Hashable:
-        """Guests fit hosts of the same key alike."""
+        """Key of a state; the same servers fit hosts of the same key."""
         return (self.host and self.host.state,
                 self.devices and self.devices.key)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class GuestRequest:
-    """A guest, and how the scheduler decides about it.
+    """A request for a server, and how the scheduler decides about it.
 
-    :ivar request: what it asks for
-    :ivar terms: the rules by which filters of nfv-sched decide; None if none
-        of them has a say
+    :ivar terms: rules by which filters of nfv-sched decide; None if none of
+        them has a say
     :ivar limited: whether a filter of NUMA topology sets limits for the claim
-    :ivar sorting: how Nova sorts the cells of a host
+    :ivar sorting: order in which Nova tries the NUMA cells of a host
     :ivar limits_lost: whether the limits do not reach the claim
     """
 
@@ -69,17 +68,18 @@ class GuestRequest:
     limits_lost: bool = False
 
     def is_near_networks(self, host: topology.HostTopology) -> bool:
-        """Whether networks of the guest say which NUMA nodes it may have."""
+        """Return whether networks restrict the NUMA cells of the server."""
         request = self.request
         return bool(request.tunneled and host.tunnel or
                     not request.physnets.isdisjoint(host.labels))
 
     @property
     def single(self) -> bool:
-        """Whether each host NUMA node can be counted by itself.
+        """Whether each host NUMA cell can be counted by itself.
 
-        Not if a claim may fail while another NUMA node has room: with isolated
-        vCPUs Nova cannot always record the CPU of isolated emulator threads.
+        Not if a claim may fail while another NUMA cell has enough: with
+        isolated vCPUs Nova cannot always record the CPU of isolated emulator
+        threads.
         """
         guest, request = self.request.guest, self.request
         return (guest is not None and len(guest.cells) == 1
@@ -91,24 +91,24 @@ class GuestRequest:
 
 def place(wanted: GuestRequest, room: FreeResources,
           ratios: fit.Ratios) -> FreeResources | None:
-    """Put a guest on a host, if Placement does not choose its devices.
+    """Put a server on a host, if Placement does not choose its devices.
 
-    :param room: what the host has left; not changed
+    :param room: free capacity of the host; not changed
     :param ratios: its allocation ratios, lowered by the rules
-    :returns: what is left then; None if a filter or the claim refuses
+    :returns: free capacity afterwards; None if a filter or the claim refuses
     """
     placed = place_first(wanted, room, ratios, _ANY_DEVICES)
     return None if placed is None else placed.room
 
 
 class Placed(ty.NamedTuple):
-    """A guest that was put on a host.
+    """A server that was put on a host.
 
-    :ivar candidate: the allocation candidate
-    :ivar room: what is left then
-    :ivar degrees: text of each policy -> how far it is kept, 0 to 1
-    :ivar shares: its parts of the NUMA nodes
-    :ivar devices: its PCI devices
+    :ivar candidate: the allocation candidate that was chosen
+    :ivar room: free capacity of the host afterwards
+    :ivar degrees: text of each policy -> degree to which it is kept, 0 to 1
+    :ivar shares: shares of the server in the host's NUMA cells
+    :ivar devices: numbers of its PCI devices
     """
 
     candidate: Mapping[str, ty.Any]
@@ -122,9 +122,9 @@ def place_first(
     wanted: GuestRequest, room: FreeResources, ratios: fit.Ratios,
     candidates: Sequence[Mapping[str, ty.Any]],
 ) -> Placed | None:
-    """Put a guest on a host by one of its allocation candidates.
+    """Put a server on a host by one of its allocation candidates.
 
-    As the filters do it: those that the host cannot serve are dropped, and
+    As in the filters, candidates that the host cannot serve are dropped, and
     the one that keeps the preferred rules best is claimed.
 
     :param candidates: allocation candidates of the host
@@ -150,7 +150,7 @@ def _decide(
     wanted: GuestRequest, room: FreeResources, ratios: fit.Ratios,
     mapping: Mapping | None,
 ) -> tuple[numa_decide.Decision, numa_evaluation.Evaluation | None]:
-    """Return what the filters decide, and where the guest fits.
+    """Return the decision of the filters, and where the guest fits.
 
     The latter is None if the host is refused, or the guest has no NUMA
     topology.
@@ -169,7 +169,7 @@ def _decide(
         decision = decide.decide(host, request, mapping, terms)
         if not decision.accepted:
             return decision, None
-    # Nova's own filters: of PCI devices, and of NUMA topology if enabled.
+    # Nova's own PciPassthroughFilter, and NUMATopologyFilter if enabled.
     devices = host.devices(request, mapping)
     if request.demands and (
             devices is None or devices.taken(None) is None):
@@ -189,7 +189,7 @@ def _decide(
 def _evaluation(wanted: GuestRequest, room: FreeResources,
                 host: topology.HostTopology,
                 ratios: fit.Ratios) -> numa_evaluation.Evaluation:
-    """Return where the guest, which has a NUMA topology, fits on a host."""
+    """Return where a guest, which has a NUMA topology, fits on a host."""
     request = wanted.request
     return numa_evaluation.Evaluation(
         host, request.guest, ratios,
@@ -202,7 +202,7 @@ def _claim(
     decision: numa_decide.Decision,
     evaluation: numa_evaluation.Evaluation | None,
 ) -> Placed | None:
-    """Claim a guest that the filters accept; None if that fails."""
+    """Claim a server that the filters accept; return None if that fails."""
     mapping, demands = candidate.get('mappings'), wanted.request.demands
     host, cells = room.host, None
     shares: tuple[occupancy.Share, ...] = ()
@@ -239,11 +239,11 @@ def _claim(
 
 def devices_of(wanted: GuestRequest, room: FreeResources,
                mapping: Mapping | None) -> pci.CandidateDevices | None:
-    """The free PCI devices of a host that a guest may have.
+    """Return the free PCI devices of a host that a server may use.
 
     :param mapping: mappings of the allocation candidate; None or empty without
         PCI in Placement
-    :returns: None if it asks for none, or the host reports none
+    :returns: None if the server needs none, or the host reports none
     """
     if not wanted.request.demands or room.devices is None:
         return None
@@ -253,12 +253,12 @@ def devices_of(wanted: GuestRequest, room: FreeResources,
 
 
 class Count(ty.NamedTuple):
-    """How many guests a host takes.
+    """The number of servers that a host takes.
 
-    :ivar fits: number of guests; no more than the limit
+    :ivar fits: number of servers; no more than the limit
     :ivar more: whether it would take one more than the limit
-    :ivar left: what is left then, of a host like this one; if there is
-        ``more``, that is not worked out
+    :ivar left: free capacity afterwards, of a host in the same state; not
+        computed if there is ``more``
     """
 
     fits: int
@@ -267,7 +267,7 @@ class Count(ty.NamedTuple):
 
 
 class _Chain:
-    """What a state of a host becomes with one guest after the other."""
+    """A state of a host to which one server after the other is added."""
 
     __slots__ = ('fits', 'left', 'full')
 
@@ -277,9 +277,9 @@ class _Chain:
         self.full = False
 
     def follow(self, put: Callable[[ty.Any], ty.Any], limit: int) -> None:
-        """Go on until there are more guests than a limit, or no room.
+        """Add servers until one more than a limit fits, or the host is full.
 
-        :param put: gives the state with one more guest; None if it is full
+        :param put: returns the state with one more server; None if it is full
         """
         while self.fits <= limit and not self.full:
             after = put(self.left)
@@ -291,12 +291,7 @@ class _Chain:
 
 
 class Counter:
-    """Counts guests of one kind, on one host after the other.
-
-    What was counted for a state is kept.
-
-    :param wanted: the guest
-    """
+    """A counter of servers of one kind; it caches counts by host state."""
 
     def __init__(self, wanted: GuestRequest):
         self.wanted = wanted
@@ -304,11 +299,11 @@ class Counter:
 
     def count(self, room: FreeResources, ratios: fit.Ratios,
               limit: int = NO_LIMIT) -> Count:
-        """How many guests a host takes.
+        """Count the servers that fit on a host.
 
-        :param room: what it has left
+        :param room: free capacity of the host
         :param ratios: its allocation ratios, lowered by the rules
-        :param limit: the count goes no further
+        :param limit: highest number to count to
         """
         wanted = self.wanted
         if wanted.request.error is not None:
@@ -333,7 +328,7 @@ class Counter:
         ratios: fit.Ratios,
         limit: int,
     ) -> Count:
-        """Count a guest with one NUMA node: each host NUMA node for itself."""
+        """Count a guest with one NUMA cell, each host NUMA cell by itself."""
         fits = 0
         left: list[topology.HostCell] = []
         for host_cell in host.cells:
@@ -349,7 +344,7 @@ class Counter:
 
     def _put(self, host: topology.HostTopology,
              ratios: fit.Ratios) -> topology.HostTopology | None:
-        """Put a guest with one NUMA node on a host with one."""
+        """Put a guest with one NUMA cell on a host with one."""
         guest = self.wanted.request.pristine
         cell = guest.cells[0]
         if fit.check(host.cells[0], cell, cell.pagesize, guest.reserved,

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Count the guests that Placement would still grant on each host.
+"""Count the servers that Placement would still grant on each host.
 
-With the query that Nova's scheduler makes of a request.  Placement counts
-amounts of the whole host; what of them is on one NUMA node it does not know.
+The queries are those that Nova's scheduler makes of a request.  Placement
+counts amounts of the whole host; it does not know how much of them is on which
+NUMA node.
 """
 
 from collections.abc import Iterator
@@ -24,7 +25,7 @@ from nfv_sched.ops.simulator import state as states
 Binding = binding.Binding
 BindingKind = binding.BindingKind
 
-#: If a request asks for nothing.
+#: Servers granted if a request asks for no resources.
 MANY = 10 ** 6
 
 _Kind = requirements.RequirementKind
@@ -39,7 +40,7 @@ _NAMED = (BindingKind.TRAIT, BindingKind.RESOURCE_CLASS)
 
 
 class NoAggregateError(servers.Refused):
-    """No aggregate is for the project, and Nova wants one."""
+    """No aggregate is reserved for the project, and Nova requires one."""
 
 
 class UnknownNameError(servers.Refused):
@@ -52,11 +53,11 @@ class UnknownNameError(servers.Refused):
 
 def queries(state: states.State,
             spec: objects.RequestSpec) -> list[placement.Query]:
-    """What Nova's scheduler asks Placement for a request.
+    """Return the queries that Nova's scheduler sends to Placement.
 
     :param spec: the request; Nova's request filters change it
-    :returns: the query, and for pinned guests the one for VCPU in place of
-        PCPU
+    :returns: the query, and for pinned servers the fallback with VCPU in place
+        of PCPU
     :raises Refused: if Nova's scheduler fails on the request, Placement does
         not know a name in it, or Nova has no hosts for the project
     """
@@ -77,12 +78,13 @@ def queries(state: states.State,
 
 
 class Granted(ty.NamedTuple):
-    """How many guests are granted on a host.
+    """The number of servers that Placement grants on a host.
 
-    :ivar believed: by the first of the scheduler's queries that asks for what
-        the host has at all
-    :ivar count: by the first query until it finds no room, then by the next
-    :ivar allocations: what they all take
+    :ivar believed: by the scheduler's first query whose resource classes the
+        host has
+    :ivar count: by the first query until it finds no capacity, then by the
+        next
+    :ivar allocations: allocations of all these servers together
     """
 
     believed: int
@@ -91,10 +93,10 @@ class Granted(ty.NamedTuple):
 
 
 class Grants:
-    """What Placement grants for one request, host by host.
+    """The servers that Placement grants to one request, host by host.
 
-    :param model: Placement; it is always as before afterwards
-    :param queries: those of the scheduler, in its order; guests are granted
+    :param model: resource providers; unchanged after each call
+    :param queries: queries of the scheduler, in its order; servers are granted
         by the first as long as it finds the host, then by the next
     """
 
@@ -110,14 +112,14 @@ class Grants:
 
     @property
     def simple(self) -> bool:
-        """Whether it matters only how many guests there are.
+        """Whether only the number of servers matters.
 
-        Not if Placement says which device a guest gets.
+        Not if Placement chooses the devices of a server.
         """
         return not any(query.groups for query in self.queries)
 
     def of(self, root: str) -> Granted:
-        """Return how many guests are granted one after the other on a host.
+        """Return how many servers are granted one after the other on a host.
 
         :param root: UUID of the compute node
         """
@@ -150,9 +152,9 @@ class Grants:
 
     def _granted(self, root: str, query: placement.Query) -> Iterator[
             tuple[int, placement.Allocations]]:
-        """Yield numbers of guests of one query, with what they take.
+        """Yield numbers of servers of one query, with their allocations.
 
-        It must be taken before the next one is asked for.
+        The caller must take these allocations before it asks for the next.
         """
         tree = self._model.tree(root)
         if query.unsupported or not tree:
@@ -173,7 +175,7 @@ class Grants:
                                  for name, amount in amounts.items()}}
 
     def start(self, root: str) -> placement.Placement:
-        """Return a copy of a host's resource providers, to take guests from.
+        """Return a copy of a host's resource providers, to allocate from.
 
         :param root: UUID of the compute node
         """
@@ -183,7 +185,7 @@ class Grants:
                root: str) -> Iterator[dict]:
         """Yield the allocation candidates of a host.
 
-        :param scratch: of :meth:`start`
+        :param scratch: resource providers, from :meth:`start`
         :param root: UUID of the compute node
         """
         for query in self.queries:
@@ -192,14 +194,13 @@ class Grants:
 
     def lacks(self, root: str, granted: Granted,
               guests: int) -> list[Binding]:
-        """Return why a host with some more guests gets no further one.
+        """Return why Placement grants no further server on a host.
 
         :param root: UUID of the compute node
-        :param granted: what is granted there
-        :param guests: number of guests that it has got
-        :returns: empty if Placement would grant one more, or devices are all
-            that it lacks; else what is lacking for the first of the queries
-            that asks for what the host has at all
+        :param guests: number of servers that were put there
+        :returns: empty if Placement would grant one more, or lacks only
+            devices; else what the first query lacks whose resource classes the
+            host has
         """
         if guests < granted.count:
             return []
@@ -213,7 +214,7 @@ class Grants:
             return [Binding(
                 BindingKind.UNSURE, 'not worked out: a query with ' +
                 ', '.join(best.unsupported), 'Placement')]
-        # Another choice of devices can have made room for more of them.
+        # Another choice of devices may have let more servers in than granted.
         more = {root: {name: (guests - granted.count) * amount for name, amount
                        in best.choice.shares(tree).own.items()}}
         self._model.take(granted.allocations)
@@ -229,7 +230,7 @@ class Grants:
     def _missing(tree: requirements.Tree,
                  query: placement.Query) -> list[
                      requirements.UnmetRequirement]:
-        """Return what a host misses, but devices of granular groups."""
+        """Return the unmet requirements, except devices of granular groups."""
         missing = [each for requirement in query.host_requirements
                    if (each := requirement.missing(tree))]
         if not missing and not query.groups and (
@@ -239,7 +240,7 @@ class Grants:
 
 
 def _binding(missing: requirements.UnmetRequirement) -> Binding:
-    """Return what binds if a host misses something of Placement."""
+    """Return the limit for a requirement that a host does not meet."""
     kind = _KINDS.get(missing.kind, BindingKind.PLACEMENT)
     return Binding(kind, sentences.shortage(missing),
                    missing.name if kind in _NAMED else '')
