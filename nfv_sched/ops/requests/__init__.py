@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Describe the requests of servers, of those to come with assumed ports."""
+"""Describe requests of existing servers, and of new ones with likely ports."""

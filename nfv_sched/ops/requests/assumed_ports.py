@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Decide which ports new servers of a flavor are assumed to have.
 
-A flavor does not say what networks its servers are on, but where they fit
-depends on that: on VFs, on NUMA nodes near physical networks, on limits of
-ports and security-group rules.
+A flavor does not name the networks of its servers, but they decide where the
+servers fit: by VFs, NUMA nodes near physical networks, and limits of ports and
+security group rules.
 """
 
 import collections
@@ -35,21 +35,21 @@ _UNBUILT = ('error', 'building')
 
 
 class UnknownNetworkError(Exception):
-    """A network on the command line that cannot be used; says why."""
+    """A network on the command line that cannot be used."""
 
 
 class Basis(enum.StrEnum):
     """Reason for an assumption about ports."""
 
-    #: As most servers of the flavor have them.
+    #: Most servers of the flavor have such ports.
     SERVERS = 'servers'
-    #: As one server has them that was named.
+    #: The server given by --like has such ports.
     SERVER = 'server'
-    #: The networks of the command line.
+    #: The networks given by --network.
     NETWORKS = 'networks'
-    #: The number of ports on the command line.
+    #: The number given by --ports.
     NUMBER = 'number'
-    #: No server of the flavor has ports that could be looked at.
+    #: The flavor has no servers to derive ports from.
     NO_SERVERS = 'no_servers'
     #: There are servers, but Neutron was not read.
     UNREAD = 'unread'
@@ -61,11 +61,11 @@ class Ports:
 
     :ivar plugs: ports on networks
     :ivar unplugged: number of further ports of the virtual switch, on networks
-        that are not near any NUMA node
+        without NUMA affinity
     :ivar alike: number of servers of the flavor with such ports
-    :ivar servers: number of servers of the flavor that were looked at
-    :ivar server: name of the server that was named
-    :ivar notes: what was assumed of the networks, a sentence each
+    :ivar servers: number of servers of the flavor with known ports
+    :ivar server: name of the server given by ``--like``
+    :ivar notes: assumptions about the networks, a sentence each
     """
 
     basis: Basis
@@ -80,7 +80,8 @@ class Ports:
     def label(self) -> str:
         """The number of ports of each kind: ``1 direct@physnet0, 2 normal``.
 
-        Networks are not named, so that servers of all projects share it.
+        Networks are not named, so that servers of all projects share the
+        label.
         """
         kinds = collections.Counter(
             f'{network.vnic_type}@{network.physnet}'
@@ -108,27 +109,26 @@ class Ports:
         return 'the flavor has no servers'
 
 
-#: What the callers of a count may say: the same ports for all flavors, a
-#: number of ports of the virtual switch, or None for the ports of the servers
-#: of each flavor.
+#: Ports that the callers of a count choose: the same for all flavors, a number
+#: of ports of the virtual switch, or None for those of each flavor's servers.
 Choice = Ports | int | None
 
 
-#: Gives the ports of new servers of a flavor.
+#: Returns the ports of new servers of a flavor.
 OfFlavor = Callable[[snapshot.Flavor], Ports]
 
 
 def always(choice: Ports | int) -> OfFlavor:
-    """Return a function that gives the same ports for all flavors."""
+    """Return a function that returns the same ports for all flavors."""
     ports = choice if isinstance(choice, Ports) else Ports(
         basis=Basis.NUMBER, unplugged=choice)
     return lambda flavor: ports
 
 
 def per_flavor(cloud: snapshot.Cloud, choice: Choice) -> OfFlavor:
-    """Return a function that gives the ports of new servers of a flavor.
+    """Return a function that returns the ports of new servers of a flavor.
 
-    :param cloud: the cloud with its servers
+    :param cloud: the cloud; its servers show the ports if there is no choice
     """
     if choice is not None:
         return always(choice)
@@ -141,10 +141,10 @@ def per_flavor(cloud: snapshot.Cloud, choice: Choice) -> OfFlavor:
 def of_servers(servers: Sequence[snapshot.Server]) -> Ports:
     """Return the ports that most of some servers have.
 
-    Of two kinds that as many servers have, it is the one with more ports
-    beside the virtual switch, then the one with more ports, then with more of
-    them on physical networks, so that rather too few servers are counted.
-    Servers that failed or are being built and have no port do not count.
+    Of kinds that equally many servers have, the most demanding is taken, so
+    that rather too few servers are counted: most ports that bypass the virtual
+    switch, then most ports, then most on physical networks.  Servers that
+    failed or are being built and have no port are ignored.
     """
     counted = [server for server in servers if server.ports or (
         server.ports is not None and server.state not in _UNBUILT)]
@@ -165,7 +165,7 @@ def of_servers(servers: Sequence[snapshot.Server]) -> Ports:
 
 
 def of_server(server: snapshot.Server) -> Ports:
-    """Return the ports of a server that was named.
+    """Return the ports of the server that ``--like`` names.
 
     :raises UnknownNetworkError: if its ports were not read
     """
@@ -178,10 +178,10 @@ def of_server(server: snapshot.Server) -> Ports:
 
 
 def plugs(server: snapshot.Server) -> tuple[scenario.Plug, ...]:
-    """Return the networks and security groups of the ports of a server.
+    """Return the networks and security groups of a server's ports.
 
-    The NUMA policies of its ports are among them. Those that PCI requests
-    have of the flavor or the image are not: they can be of another server.
+    NUMA policies of the ports are included, unless the flavor or the image has
+    the same one: it may come from there, and a new server may have other ones.
     """
     own = (server.flavor.extra_specs.get(extra_specs.NATIVE_PCI_KEY),
            server.image.get(extra_specs.NATIVE_PCI_PROPERTY))
@@ -216,10 +216,10 @@ def _rules(server: snapshot.Server) -> tuple[int, ...]:
 
 
 class _Networks:
-    """The networks that a snapshot knows.
+    """The networks of a snapshot, by name, with their usual ports.
 
-    :param cloud: the snapshot; networks that it does not list are those of
-        ports and of DHCP servers
+    :param cloud: the snapshot; networks that it does not list are taken from
+        ports and DHCP servers
     """
 
     def __init__(self, cloud: snapshot.Cloud):
@@ -265,7 +265,7 @@ class _Networks:
     def vnic_type(self, network: snapshot.Network) -> str | None:
         """Return the vNIC type that all ports of a network have.
 
-        None if they differ, or the network has no ports.
+        :returns: None if they differ, or the network has no ports
         """
         if network.vnic_type is not None:
             return network.vnic_type
@@ -273,9 +273,10 @@ class _Networks:
         return min(vnic_types) if len(vnic_types) == 1 else None
 
     def rules(self, network: snapshot.Network | None) -> int:
-        """Return the security-group rules that most ports have.
+        """Return the number of security group rules that most ports have.
 
-        :param network: whose ports count; those of all if it has none
+        :param network: network of the ports; those of all networks count if it
+            is None or has none
         """
         numbers = (network and self._rules.get(network.id)) or sum(
             self._rules.values(), collections.Counter())
@@ -283,7 +284,7 @@ class _Networks:
                    default=0)
 
     def near(self, name: str) -> list[str]:
-        """Return names and IDs that resemble one."""
+        """Return names and IDs that resemble a name."""
         names = dict.fromkeys(
             name for network in self._networks.values()
             for name in (network.name, network.id) if name)
@@ -297,9 +298,9 @@ def of_networks(cloud: snapshot.Cloud, texts: Sequence[str],
     :param texts: for each port name or ID of the network, then, separated by
         commas, ``physnet=NAME`` and ``vnic-type=TYPE`` where these are not
         known; ``physnet=`` for a network without physical network
-    :param groups: names of the security groups of each port; empty for as
-        many rules as most ports have
-    :raises UnknownNetworkError: if a text cannot be read, or the network is
+    :param groups: names of the security groups of each port; empty for as many
+        rules as most ports have
+    :raises UnknownNetworkError: if a text cannot be parsed, or the network is
         not known
     """
     networks = _Networks(cloud)
@@ -332,7 +333,7 @@ def of_networks(cloud: snapshot.Cloud, texts: Sequence[str],
                 f'ports on the network {name} have '
                 f'{strings.count(rules, "security-group rule")}, as most that '
                 'are there')
-        # In a cloud file it is of the ports that the network has there.
+        # It comes from a cloud file, for ports of that vNIC type.
         numa_policy = network.numa_policy if (
             network and network.vnic_type == vnic_type) else None
         plugs.append((
@@ -347,7 +348,7 @@ def of_networks(cloud: snapshot.Cloud, texts: Sequence[str],
 
 
 def _options(text: str) -> tuple[str, dict[str, str]]:
-    """Return the name of a network, and what is said of it."""
+    """Parse a network of the command line: its name, and its options."""
     name, *rest = text.split(',')
     options = {}
     for option in rest:

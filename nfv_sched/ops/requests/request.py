@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What a server asks for, as plain values, and as Nova's scheduler gets it."""
+"""Hold the request of a server as plain values, and convert it for Nova."""
 
 from collections.abc import Mapping
 import dataclasses
@@ -17,7 +17,7 @@ from nfv_sched.ops.snapshot import snapshot
 def network_label(network: snapshot.Network) -> str:
     """Return the name of a network for people, with the type of its ports.
 
-    :param network: with the vNIC type of ports that are asked for on it
+    :param network: network whose vNIC type is that of the requested ports
     """
     if network.vnic_type in (None, scenario.NORMAL):
         return network.name
@@ -25,23 +25,22 @@ def network_label(network: snapshot.Network) -> str:
 
 
 class ExplainError(Exception):
-    """Nothing can be explained about such a request; says why."""
+    """A request that cannot be explained."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainedRequest:
-    """What is asked for.
+    """A request for servers.
 
-    :ivar flavor: the flavor
-    :ivar image: properties of the image
+    :ivar image: image properties
     :ivar ports: the network of each port, and its security groups
     :ivar zone: availability zone
-    :ivar stored: whether Nova has stored the request of a server
+    :ivar stored: whether it is the stored request of an existing server
     :ivar group: name of the server group
     :ivar hints: scheduler hints other than that of the group
     :ivar project: UUID of the project
     :ivar on_volume: whether the root disk is on a volume
-    :ivar count: how many servers one request makes
+    :ivar count: number of servers in the request
     """
 
     flavor: snapshot.Flavor
@@ -57,29 +56,21 @@ class ExplainedRequest:
     count: int = 1
 
     def with_flavor(self, **changes) -> 'ExplainedRequest':
-        """The same with another flavor.
-
-        :param changes: what is other about it
-        """
+        """Return the request with attributes of its flavor replaced."""
         return dataclasses.replace(
             self, flavor=dataclasses.replace(self.flavor, **changes))
 
     def with_specs(self, extra_specs: Mapping[str, str]) -> 'ExplainedRequest':
-        """The same with other extra specs.
-
-        :param extra_specs: all of them
-        """
+        """Return the request with these extra specs only."""
         return self.with_flavor(extra_specs=dict(extra_specs))
 
 
 def wanted(state: states.State,
            asked: ExplainedRequest) -> request.BootRequest:
-    """The request as the simulator takes it.
+    """Convert the request for the simulator.
 
-    :param state: the cloud
-    :param asked: what is asked for
-    :raises ExplainError: if Nova takes no such image, or there is no such
-        server group or availability zone
+    :raises ExplainError: if Nova refuses the image, or there is no such server
+        group
     """
     try:
         image = nova_internals.image_meta({

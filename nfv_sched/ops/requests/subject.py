@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is to be explained: a server of a snapshot, or a flavor."""
+"""Resolve the subject of an explanation: a server, or new ones of a flavor."""
 
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -20,11 +20,11 @@ _NORMAL = 'normal'
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainSubject:
-    """What is to be explained.
+    """The subject of an explanation.
 
-    :ivar text: for people
-    :ivar asked: what it asks for
-    :ivar assumed: what was assumed of that, a sentence each
+    :ivar text: description for people
+    :ivar asked: its request
+    :ivar assumed: assumptions about the request, a sentence each
     :ivar present: host on which the server runs; None if it runs on none
     :ivar taken: when the cloud was read
     """
@@ -38,15 +38,16 @@ class ExplainSubject:
 
 def server(found: snapshot.Cloud, state: states.State, name: str,
            networks: Sequence[str] = ()) -> ExplainSubject:
-    """A server as if it were booted now.
+    """Return a server as if it were booted now.
 
-    What it has on its host is given back.
+    The resources that it has on its host are freed.
 
     :param found: the snapshot
     :param state: the cloud that was started from it; changed
     :param name: UUID or name of the server
-    :param networks: further networks, as :func:`flavor` has them
-    :raises ExplainError: if there is no such server, or there are several
+    :param networks: further networks, as for :func:`flavor`
+    :raises ExplainError: if there is no such server, or there are several, or
+        a network cannot be used
     """
     this = find(found, name)
     simulated = next(each for each in state.servers.values()
@@ -76,10 +77,9 @@ def server(found: snapshot.Cloud, state: states.State, name: str,
 
 
 def find(found: snapshot.Cloud, name: str) -> snapshot.Server:
-    """A server of a snapshot.
+    """Return a server of a snapshot.
 
-    :param found: the snapshot
-    :param name: its UUID, or its name if no other has it
+    :param name: its UUID, or its name if no other server has it
     :raises ExplainError: if there is no such server, or several
     """
     for each in found.servers:
@@ -96,7 +96,7 @@ def find(found: snapshot.Cloud, name: str) -> snapshot.Server:
 
 
 def _give_back(state: states.State, name: str) -> None:
-    """Take a server out of a cloud with all it has."""
+    """Remove a server from a cloud, with all its resources."""
     server = state.servers.pop(name)
     lifecycle.remove(state, server)
     for members in state.groups.values():
@@ -109,19 +109,19 @@ def flavor(
     image: Mapping[str, str] | None = None, networks: Sequence[str] = (),
     zone: str | None = None, group: str | None = None, count: int = 1,
 ) -> ExplainSubject:
-    """New servers of a flavor.
+    """Return new servers of a flavor.
 
     :param found: the snapshot
     :param state: the cloud that was started from it
-    :param name: name of the flavor
-    :param image: properties of the image
+    :param name: name or ID of the flavor
+    :param image: image properties
     :param networks: see
         :func:`nfv_sched.ops.requests.assumed_ports.of_networks`
     :param zone: availability zone
     :param group: UUID or name of the server group
-    :param count: how many servers are made by one request
-    :raises ExplainError: if there is no such flavor or group, or a network
-        cannot be read
+    :param count: number of servers in the request
+    :raises ExplainError: if there is no such flavor or group, Nova does not
+        know an image property, or the ports cannot be used
     """
     flavors = [each for each in found.flavors if name in (each.name, each.id)]
     if not flavors:
