@@ -64,10 +64,11 @@ class ListJournal(source.Telling, base.Lister):
 
 
 def configured(parsed_args: argparse.Namespace) -> str:
-    """The directory of the journal in the configuration.
+    """Return the directory of the journal in the configuration.
 
-    :param parsed_args: those of a parser with the option for it
-    :raises source.CloudUnreadError: if there is none, or it cannot be read
+    :param parsed_args: arguments of a parser with the configuration options
+    :raises source.CloudUnreadError: if none is set, or the configuration
+        cannot be read
     """
     source.configure(base.configuration(parsed_args), databases=False)
     found = directory()
@@ -78,7 +79,7 @@ def configured(parsed_args: argparse.Namespace) -> str:
 
 
 def directory() -> str | None:
-    """The directory of the journal in the configuration that was read.
+    """Return the journal's directory in the configuration that was read.
 
     :returns: None if there is no journal
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the decision journal says."""
+"""Read the decision journal, and count refusals by policy."""
 
 from collections.abc import Iterable
 from collections.abc import Iterator
@@ -10,29 +10,29 @@ import re
 from nfv_sched.journal import entry
 from nfv_sched.journal import files
 
-#: Policies that are told apart; further ones are "other".
+#: Number of policies that are counted apart; further ones are "other".
 MAX_POLICIES = 40
 
 _KEY = re.compile(r'(nfv|hw):[a-z_]+')
 
-#: A longer line is none of ours.
+#: Bytes; longer lines are not written by the journal.
 _MAX_LINE = 8 * 2 ** 20
 
 
 class JournalError(Exception):
-    """A journal that cannot be read; says which, and why."""
+    """A journal that cannot be read."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class JournalContent:
     """The content of a journal.
 
-    :ivar refusals: by time, the oldest first; those that are joined in the
-        journal are apart
+    :ivar refusals: refusals, the oldest first; those that are joined in the
+        journal are separate here
     :ivar lost: number of refusals that could not be written
-    :ivar removed: number of refusals that were removed to make room
-    :ivar unread: what could not be read, a sentence each; lines that are cut
-        off, as by a full disk, among them
+    :ivar removed: number of refusals that were removed to limit the size
+    :ivar unread: errors while reading, a sentence each; this includes
+        truncated lines, as a full disk causes them
     """
 
     refusals: tuple[entry.Refusal, ...]
@@ -42,10 +42,9 @@ class JournalContent:
 
 
 def read(directory: str, server: str | None = None) -> JournalContent:
-    """Read a journal, which others may be writing.
+    """Read a journal, which other processes may be writing.
 
-    :param directory: of the journal
-    :param server: only refusals of the server with this UUID
+    :param server: UUID of the only server of interest; None for all
     :raises JournalError: if the directory cannot be read
     """
     refusals: list[entry.Refusal] = []
@@ -86,7 +85,7 @@ def read(directory: str, server: str | None = None) -> JournalContent:
                 f'{file.path}: '
                 f'{"1 line is" if damaged == 1 else f"{damaged} lines are"} '
                 f'cut off, or of no version that is known')
-    # An entry is there twice while it is copied.
+    # An entry is in the journal twice while it is copied.
     for refusal in refusals:
         copies.pop(_identity(refusal), None)
     refusals += copies.values()
@@ -99,9 +98,8 @@ def _identity(refusal: entry.Refusal) -> tuple[str, str, str]:
 
 
 def policy_of(reason: entry.RefusalReason) -> str:
-    """What refused, without values, numbers and names of places.
+    """Return the policy that refused, without values and names of places.
 
-    :param reason: why hosts were refused
     :returns: such as ``nfv:numa_node`` or ``NUMA topology``
     """
     key = _KEY.match(reason.policy)
@@ -109,13 +107,13 @@ def policy_of(reason: entry.RefusalReason) -> str:
 
 
 class Tally:
-    """How many refusals each policy had a part in, since somebody counts.
+    """A count of refusals by policy.
 
-    A journal forgets the oldest; a tally does not.
+    A journal forgets the oldest refusals; a tally does not.
 
-    :ivar counts: policy -> number of refusals for which a host was refused
-        by it
-    :ivar latest: when the latest entry that is counted was written; ISO 8601
+    :ivar counts: policy -> number of refusals for which a host was refused by
+        it
+    :ivar latest: when the latest counted entry was written; ISO 8601
     """
 
     def __init__(self, counts: Mapping[str, int] | None = None,
@@ -124,9 +122,9 @@ class Tally:
         self.latest = latest
 
     def add(self, refusals: Iterable[entry.Refusal]) -> None:
-        """Count those that are later than the latest so far.
+        """Count the refusals that were written after :attr:`latest`.
 
-        :param refusals: of a journal, by time
+        :param refusals: refusals of a journal, the oldest first
         """
         known = self.latest
         for refusal in refusals:
@@ -142,7 +140,7 @@ class Tally:
 
 
 def _lines(path: str) -> Iterator[bytes]:
-    """The lines of a file; what is too long for one comes in pieces."""
+    """Yield the lines of a file; too long ones in pieces."""
     with open(path, 'rb') as file:
         while line := file.readline(_MAX_LINE):
             yield line

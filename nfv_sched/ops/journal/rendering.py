@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Refusals in the decision journal, as text."""
+"""Render refusals of the decision journal as text and rows."""
 
 from collections.abc import Iterator
 import itertools
@@ -13,18 +13,12 @@ _WIDTH = 79
 
 
 def text(refusal: entry.Refusal) -> str:
-    """A refusal with all reasons and hosts, in several lines.
-
-    :param refusal: the refusal
-    """
+    """Return a refusal with all reasons and hosts, in several lines."""
     return ''.join(f'{strings.line(line)}\n' for line in _lines(refusal))
 
 
 def summary(refusal: entry.Refusal) -> str:
-    """The reason that most hosts were refused for, and how many there are.
-
-    :param refusal: the refusal
-    """
+    """Return the reason that most hosts have, and the number of others."""
     if not refusal.reasons:
         return ''
     most = max(refusal.reasons, key=lambda reason: len(reason.hosts))
@@ -34,7 +28,7 @@ def summary(refusal: entry.Refusal) -> str:
 
 
 def missing(lost: int, removed: int) -> str:
-    """Return lines that say how many refusals are not in a journal."""
+    """Return lines that say how many refusals the journal lacks."""
     text = ''
     if lost:
         text += f'{lost} refusals could not be written\n'
@@ -48,9 +42,8 @@ COLUMNS = ('Time', 'Server', 'Flavor', 'Hosts', 'Filter', 'Reason')
 
 
 def row(refusal: entry.Refusal, full: bool = False) -> tuple:
-    """A refusal as a row of a table.
+    """Return a refusal as a row of a table.
 
-    :param refusal: the refusal
     :param full: whether to give all reasons, with the hosts of each
     """
     return (
