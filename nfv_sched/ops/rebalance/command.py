@@ -43,7 +43,7 @@ is named; 2 if the command line is wrong; 3 if there are moves to be made, or
 something ought to be moved and cannot be.
 """
 
-#: What agents are for, by --kind.
+#: Noun for the agents of a --kind, in the message if there are none.
 _AGENTS = {None: 'DHCP or routers', snapshot.DHCP: 'DHCP',
            snapshot.ROUTER: 'routers'}
 
@@ -75,7 +75,7 @@ class PlanRebalance(source.Looking, base.Lister):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace):
-        """Plan.
+        """Plan the moves.
 
         :returns: columns and rows of the moves
         """

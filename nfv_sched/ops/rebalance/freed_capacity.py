@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What moves of DHCP servers and routers leave for guests.
+"""Calculate the capacity for servers after moves of routers and DHCP servers.
 
-They give ports of the virtual switch of a host back, and take some elsewhere.
-Where ports are what limits guests, another number of them fits then.
+Such moves free ports of the virtual switch on some hosts and take some on
+others.  Where ports limit capacity, the number of servers that fit changes.
 """
 
 from collections.abc import Iterable
@@ -20,12 +20,12 @@ from nfv_sched.ops.snapshot import snapshot
 
 
 class Gain(ty.NamedTuple):
-    """What moves leave for guests.
+    """The change of capacity by moves.
 
-    :ivar ports: name of a host -> ports of its virtual switch that come free;
-        negative if some are taken
-    :ivar guests: name of a flavor -> how many more guests fit the cloud, or
-        with a minus how many fewer; flavors of which as many fit are missing
+    :ivar ports: name of a host -> ports of its virtual switch that are freed;
+        negative if more are taken
+    :ivar guests: name of a flavor -> how many more servers fit the cloud,
+        negative for fewer; flavors without a change are left out
     """
 
     ports: Mapping[str, int]
@@ -35,13 +35,12 @@ class Gain(ty.NamedTuple):
 def gain(cloud: snapshot.Cloud, plans: Sequence[rebalance.RebalancePlan],
          update: ty.Callable[[int, int], None] = lambda done, total: None,
          ) -> Gain:
-    """What the moves of plans leave for guests.
+    """Return the change of capacity by the moves of plans.
 
     :param cloud: the cloud that the plans are for
-    :param plans: the plans
-    :param update: called with (flavors done, flavors in all)
-    :raises nfv_sched.ops.cloud_file.problems.InputError: if a filter of
-        the cloud is not installed, or an option is bad
+    :param update: called with (flavors done, all flavors)
+    :raises nfv_sched.ops.cloud_file.problems.InputError: if a filter of the
+        cloud is not installed, or an option is bad
     """
     ports: dict[str, int] = {}
     for plan in plans:
@@ -65,11 +64,7 @@ def gain(cloud: snapshot.Cloud, plans: Sequence[rebalance.RebalancePlan],
 
 def after(cloud: snapshot.Cloud,
           plans: Iterable[rebalance.RebalancePlan]) -> snapshot.Cloud:
-    """A cloud as it is after the moves of plans.
-
-    :param cloud: the cloud that the plans are for
-    :param plans: the plans
-    """
+    """Return the cloud after the moves of the plans for it."""
     changes: dict[str, dict[str, int]] = {}
     serves = {agent.id: set(agent.serves)
               for agent in cloud.network_agents or ()}
@@ -95,9 +90,9 @@ def after(cloud: snapshot.Cloud,
 
 def _limited(cloud: snapshot.Cloud, ports: Mapping[str, int],
              flavors: Sequence[snapshot.Flavor]) -> set[str]:
-    """Names of the hosts where ports may be what limits guests.
+    """Return the names of hosts where ports may limit capacity.
 
-    :param ports: host -> ports that come free
+    :param ports: host -> ports that are freed
     """
     least = min((flavor.memory for flavor in flavors), default=0)
     if not flavors or not least:

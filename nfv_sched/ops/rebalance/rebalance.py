@@ -1,21 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which moves spread DHCP servers and routers evenly over agents of Neutron.
+"""Plan moves that spread DHCP servers and routers evenly over agents.
 
-An agent carries a number of networks or routers, and these take ports of the
-virtual switch of its host.  One of the two is levelled, by default the number:
-first agents that are down or disabled are emptied; then, as long as an agent
-carries more than a threshold more than another one that can take something of
-it, something is moved.  It goes from the agent that carries most to the one
-that carries fewest, equal numbers being told apart by ports, and is what
-brings the ports of the two closest together.  If nothing of that agent can go
-there, the next one is tried, and so on; this follows what the virtual
-infrastructure manager of StarlingX does.  Nothing is moved twice.
+An agent of Neutron serves networks or routers, here called services, and these
+take ports of the virtual switch of its host.  Either their number, which is
+the default, or their ports are levelled.  Agents that are down or disabled are
+emptied first.  Then, as long as the load of one agent exceeds that of another
+that can take one of its services by more than a threshold, a service is moved:
+from the agent with the highest load to the one with the lowest (the other of
+number and ports decides between equal loads), and of the possible services the
+one that brings the ports of the two closest together.  If none of that agent
+can go there, the next agent is tried, and so on; this follows the virtual
+infrastructure manager of StarlingX.  No service is moved twice.
 
-Each of these moves makes two agents more alike and neither as full as the
-fuller one was, so there is an end.  They are as few as possible if numbers are
-levelled and every agent can take everything.
+Each of these moves makes two loads more alike and neither as high as the
+higher one was, so the search ends.  If numbers are levelled and every agent
+can take every service, the number of moves is minimal.
 
-No I/O, and nothing of Nova.
+This module does no I/O and does not use Nova.
 """
 
 import bisect
@@ -29,7 +30,7 @@ import typing as ty
 from nfv_sched.ops.snapshot import snapshot
 from nfv_sched import strings
 
-#: How much more one agent may carry than another one.
+#: Default of the highest accepted difference between the loads of agents.
 THRESHOLD = 3
 
 #: Modes of agents that take only distributed routers.
@@ -37,15 +38,14 @@ _DISTRIBUTED_ONLY = ('dvr', 'dvr_no_external')
 
 
 class PlanError(Exception):
-    """A plan that would not work, which is a defect; says why."""
+    """A plan that would not work, which is a defect of the planner."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class AgentLoad:
-    """What an agent carries.
+    """The load of an agent.
 
-    :ivar agent: the agent
-    :ivar number: networks, or routers
+    :ivar number: number of networks or routers that it serves
     :ivar ports: ports of the virtual switch that these take
     """
 
@@ -56,14 +56,14 @@ class AgentLoad:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ServiceMove:
-    """A network or router that one agent gives to another.
+    """A move of a network or router from one agent to another.
 
     :ivar service: the network or router
-    :ivar source: the agent that has it before
-    :ivar target: the agent that has it then
-    :ivar most: what the agent carries that carries most after this move, of
-        those that are in use: a number, or ports, as the plan levels
-    :ivar fewest: the same of the agent that carries fewest
+    :ivar source: the agent that serves it before
+    :ivar target: the agent that serves it afterwards
+    :ivar most: highest load of an agent in use after this move: a number of
+        services, or of ports if the plan levels those
+    :ivar fewest: lowest load of an agent in use after this move
     """
 
     service: snapshot.NetworkService
@@ -75,12 +75,7 @@ class ServiceMove:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Stay:
-    """Networks or routers that ought to be moved and cannot be.
-
-    :ivar agent: the agent that has them
-    :ivar services: they
-    :ivar reason: why
-    """
+    """Networks or routers that should be moved and cannot be."""
 
     agent: snapshot.NetworkAgent
     services: tuple[snapshot.NetworkService, ...]
@@ -91,15 +86,15 @@ class Stay:
 class RebalancePlan:
     """Moves between the agents of a kind.
 
-    :ivar kind: ``dhcp``, ``router``, or ``ovn``: then there are no moves
-    :ivar threshold: how much more one agent may carry than another one
+    :ivar kind: ``dhcp``, ``router``, or ``ovn``, which has no moves
+    :ivar threshold: highest accepted difference between the loads of agents
     :ivar by_ports: whether ports are levelled, not the number
-    :ivar before: what each agent carries now
-    :ivar after: what each agent carries after the moves
-    :ivar moves: in the order in which they are to be made
-    :ivar stays: what ought to be moved and cannot be
-    :ivar left_out: routers that several agents have, that are distributed, or
-        whose networks are not known
+    :ivar before: load of each agent now
+    :ivar after: load of each agent after the moves
+    :ivar moves: moves, in the order in which they have to be made
+    :ivar stays: services that should be moved and cannot be
+    :ivar left_out: routers that are highly available or distributed, or whose
+        networks are not known
     """
 
     kind: str
@@ -112,7 +107,7 @@ class RebalancePlan:
     left_out: tuple[snapshot.NetworkService, ...] = ()
 
     def spread(self, loads: Iterable[AgentLoad]) -> tuple[int, int]:
-        """The most and the fewest that agents in use carry; 0 without any.
+        """Return the highest and lowest load of agents in use; 0 without any.
 
         :param loads: :attr:`before` or :attr:`after`
         """
@@ -122,32 +117,26 @@ class RebalancePlan:
 
     @property
     def imbalance(self) -> int:
-        """How much more an agent in use carries now than another one."""
+        """Difference between the loads of agents in use now."""
         most, fewest = self.spread(self.before)
         return most - fewest
 
 
 def in_use(agent: snapshot.NetworkAgent) -> bool:
-    """Whether an agent serves what it is given.
-
-    :param agent: the agent
-    """
+    """Return whether an agent serves the services assigned to it."""
     return (agent.alive and agent.enabled
             and agent.mode not in _DISTRIBUTED_ONLY)
 
 
 def movable(service: snapshot.NetworkService) -> bool:
-    """Whether an agent can give something to another.
-
-    :param service: a network or router
-    """
+    """Return whether a network or router can be moved between agents."""
     return not (service.ha or service.distributed
                 or service.physnets is None)
 
 
 def obstacle(service: snapshot.NetworkService,
              agent: snapshot.NetworkAgent) -> str | None:
-    """Why an agent can never take something; None if it can.
+    """Return why an agent can never take a service; None if it can.
 
     :param service: a network or router that can be moved
     :param agent: an agent that is in use
@@ -173,17 +162,17 @@ def plans(
     threshold: int = THRESHOLD, by_ports: bool = False,
     room: Mapping[str, int] | None = None,
 ) -> list[RebalancePlan]:
-    """The plans for a cloud, each tried step by step.
+    """Plan the moves for a cloud, and check them step by step.
 
-    :param cloud: the cloud, whose agents were read
-    :param kinds: of agents; those of OVN go with routers
-    :param threshold: how much more one agent may carry than another, 1 or
-        more
-    :param by_ports: level ports, not the number; of routers of OVN, whose
-        ports are not known, it is always the number
-    :param room: host -> ports that its virtual switch has left; hosts without
-        a limit may be missing
-    :returns: a plan for each kind of which there are agents
+    :param cloud: the cloud, with its agents
+    :param kinds: kinds of agents; those of OVN go with routers
+    :param threshold: highest accepted difference between the loads of agents,
+        1 or more
+    :param by_ports: level ports, not the number; for routers of OVN, whose
+        ports are not known, always the number
+    :param room: host -> free ports of its virtual switch; hosts without a
+        limit may be left out
+    :returns: a plan for each kind that has agents
     """
     found = []
     left = dict(room or {})
@@ -203,9 +192,9 @@ def plans(
 
 
 class _Entry(ty.NamedTuple):
-    """An agent, as it is ordered by what it carries.
+    """An agent with its load, to be sorted by it.
 
-    :ivar measure: ports or number, what is levelled
+    :ivar measure: ports or number, whichever is levelled
     :ivar other: the other of the two
     """
 
@@ -216,13 +205,12 @@ class _Entry(ty.NamedTuple):
 
 
 class _Planner:
-    """Works out the moves between the agents of a kind.
+    """A search for moves between the agents of a kind.
 
-    :param agents: the agents
-    :param services: all that agents serve
-    :param threshold: how much more one agent may carry than another
+    :param services: services of all agents
+    :param threshold: highest accepted difference between the loads of agents
     :param by_ports: level ports, not the number
-    :param room: host -> ports that its virtual switch has left; is changed
+    :param room: host -> free ports of its virtual switch; changed
     """
 
     def __init__(self, agents: Sequence[snapshot.NetworkAgent],
@@ -234,7 +222,7 @@ class _Planner:
         self._of_id = {agent.id: agent for agent in agents}
         self._carried = {agent.id: set(agent.serves) for agent in agents}
         self._ports = {agent.id: self._ports_of(agent) for agent in agents}
-        # What may still be moved, by what an agent must have for it.
+        # Services that may still be moved, by their requirements.
         self._groups = {agent.id: self._grouped(agent) for agent in agents}
         # Agents in use, the emptiest first.
         self._order = sorted(
@@ -258,10 +246,7 @@ class _Planner:
         return found
 
     def plan(self, kind: str) -> RebalancePlan:
-        """The plan.
-
-        :param kind: of the agents
-        """
+        """Plan the moves for agents of this kind."""
         before = self._loads()
         stays: list[Stay] = []
         if kind != snapshot.OVN:
@@ -302,12 +287,12 @@ class _Planner:
     # Moves
 
     def _empty(self) -> list[Stay]:
-        """Empty agents that are not in use; returns what is left there."""
+        """Empty agents that are not in use; return the rest."""
         stays = []
         for agent in self._agents:
             if in_use(agent):
                 continue
-            # What fewest agents can take goes first, then what is large.
+            # First services that few agents can take, then large ones.
             targets = self._emptiest_first()
             names = sorted(
                 self._movable_of(agent), key=lambda name: (
@@ -325,7 +310,7 @@ class _Planner:
         return stays
 
     def _level(self) -> bool:
-        """Make the next move that is due; false if none is left."""
+        """Make the next move that is due; return False if there is none."""
         order = self._emptiest_first()
         for source in reversed(order):
             if self._gap(source, order[0]) <= self._threshold:
@@ -345,7 +330,7 @@ class _Planner:
 
     def _best(self, names: Iterable[str], source: snapshot.NetworkAgent,
               target: snapshot.NetworkAgent) -> str:
-        """What brings the ports of two agents closest together."""
+        """Return the service that brings the ports of both closest."""
         apart = self._ports[source.id] - self._ports[target.id]
         return min(names, key=lambda name: (
             abs(apart - 2 * self._known[name].ports), name))
@@ -356,7 +341,7 @@ class _Planner:
 
     def _choices(self, source: snapshot.NetworkAgent,
                  target: snapshot.NetworkAgent) -> list[str]:
-        """What can be moved and makes the two more alike."""
+        """Return the services whose move makes the two loads more alike."""
         gap = self._gap(source, target)
         found = []
         for names in self._groups[source.id].values():
@@ -372,7 +357,7 @@ class _Planner:
             yield from names
 
     def _fits(self, name: str, agent: snapshot.NetworkAgent) -> bool:
-        """Whether an agent in use has what something needs."""
+        """Return whether an agent in use can ever take a service."""
         service = self._known[name]
         key = agent.id, _needs(service)
         fits = self._fit.get(key)
@@ -381,7 +366,7 @@ class _Planner:
         return fits
 
     def _takes(self, name: str, agent: snapshot.NetworkAgent) -> bool:
-        """Whether an agent in use can take something now."""
+        """Return whether an agent in use can take a service now."""
         return (self._fits(name, agent)
                 and name not in self._carried[agent.id]
                 and (name, agent.id) not in self._gone
@@ -398,7 +383,7 @@ class _Planner:
         self._moves.append(ServiceMove(
             service, source, target, self._order[-1].measure,
             self._order[0].measure))
-        # Others may have something for the one that has less now.
+        # Other agents may have services for the one with the lower load now.
         self._stuck.discard(target.id)
         if in_use(source):
             self._stuck -= {
@@ -408,7 +393,7 @@ class _Planner:
 
     def _change(self, agent: snapshot.NetworkAgent,
                 service: snapshot.NetworkService, sign: int) -> None:
-        """Give something to an agent, or with -1 take it away."""
+        """Assign a service to an agent, or with -1 remove it."""
         if in_use(agent):
             del self._order[bisect.bisect_left(
                 self._order, self._entry(agent))]
@@ -420,10 +405,10 @@ class _Planner:
         if in_use(agent):
             bisect.insort(self._order, self._entry(agent))
 
-    # What cannot be moved
+    # Services that cannot be moved
 
     def _remaining(self) -> list[Stay]:
-        """What agents carry too much of, and nobody can take."""
+        """Return the excess services that no agent can take."""
         stays: list[Stay] = []
         order = self._emptiest_first()
         for source in reversed(order):
@@ -435,7 +420,7 @@ class _Planner:
 
     def _told(self, agent: snapshot.NetworkAgent, names: Iterable[str],
               targets: Sequence[snapshot.NetworkAgent]) -> list[Stay]:
-        """Why things cannot be moved, those with the same reason together."""
+        """Return why services cannot be moved, grouped by reason."""
         found: dict[str, list[snapshot.NetworkService]] = {}
         for name in sorted(names, key=lambda name: (
                 self._known[name].name, name)):
@@ -456,7 +441,7 @@ class _Planner:
         ) or 'no other agent is in use'
 
     def _hindrance(self, name: str, agent: snapshot.NetworkAgent) -> str:
-        """Why an agent in use does not take something now."""
+        """Return why an agent in use does not take a service now."""
         reason = obstacle(self._known[name], agent)
         if reason is not None:
             return reason
@@ -472,20 +457,19 @@ def _key(agent: snapshot.NetworkAgent) -> tuple[str, str]:
 
 
 def _needs(service: snapshot.NetworkService) -> tuple:
-    """What an agent must have for something; the same for many."""
+    """Return the requirements of a service, which many share."""
     return (service.physnets, service.tunnels, service.zones,
             service.external)
 
 
-# Trying it
+# Check
 
 
 def check(plan: RebalancePlan) -> None:
-    """Try a plan step by step, as Neutron would be told to.
+    """Check a plan by making its moves on the loads, one by one.
 
-    :param plan: the plan
-    :raises PlanError: if a step cannot be made at its time, is of no use, or
-        the agents do not end as the plan says
+    :raises PlanError: if a move is impossible at its time, is of no use, or
+        the final loads are not those of the plan
     """
     trial = _RebalanceTrial(plan)
     for number, move in enumerate(plan.moves, 1):
@@ -500,7 +484,7 @@ def check(plan: RebalancePlan) -> None:
 
 
 class _RebalanceTrial:
-    """What agents carry while a plan is tried."""
+    """The loads of agents while a plan is checked."""
 
     def __init__(self, plan: RebalancePlan):
         self._plan = plan
@@ -510,11 +494,11 @@ class _RebalanceTrial:
         self._moved: set[tuple[str, str]] = set()
 
     def loads(self) -> tuple[AgentLoad, ...]:
-        """What each agent carries now."""
+        """Return the current load of each agent."""
         return tuple(self._loads.values())
 
     def wrong(self, move: ServiceMove) -> str | None:
-        """Why a move cannot be made now, or is of no use."""
+        """Return why a move is impossible now, or of no use."""
         name = move.service.id
         source, target = self._loads[move.source.id], self._loads[
             move.target.id]

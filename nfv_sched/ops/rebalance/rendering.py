@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans for DHCP servers and routers as text, rows, commands, a document."""
+"""Render plans for DHCP servers and routers as text, rows and commands."""
 
 from collections.abc import Iterable
 from collections.abc import Iterator
@@ -13,21 +13,18 @@ from nfv_sched.ops.rebalance import rebalance
 from nfv_sched.ops.snapshot import snapshot
 from nfv_sched import strings
 
-#: Of :func:`rows`.
+#: Columns of :func:`rows`.
 COLUMNS = ('Move', 'Kind', 'What', 'From', 'To', 'Ports', 'After')
 
 _NOUNS = {snapshot.DHCP: 'DHCP servers', snapshot.ROUTER: 'Routers',
           snapshot.OVN: 'Routers at gateways of ML2/OVN'}
-#: How Neutron's client names what an agent of a kind serves.
+#: Words of the client's commands for the services of an agent, by kind.
 _SERVED = {snapshot.DHCP: ('network', '--dhcp'),
            snapshot.ROUTER: ('router', '--l3')}
 
 
 def rows(plans: Iterable[rebalance.RebalancePlan]) -> list[tuple]:
-    """The moves as rows of a table, numbered throughout.
-
-    :param plans: the plans
-    """
+    """Return the moves as rows of a table, numbered throughout."""
     return [(number, move.service.kind, name_of(move.service),
              move.source.host, move.target.host, move.service.ports,
              f'{move.most}-{move.fewest}')
@@ -40,24 +37,19 @@ def _numbered(plans: Iterable[rebalance.RebalancePlan],
 
 
 def name_of(service: snapshot.NetworkService) -> str:
-    """A network or router for people, in one line.
-
-    :param service: it
-    """
+    """Return the name of a network or router for people, in one line."""
     return ' '.join(service.name.split()) or service.id
 
 
 def commands(plans: Iterable[rebalance.RebalancePlan]) -> list[str]:
-    """What to run for the moves, in order, with comments.
+    """Return the shell commands for the moves, in order, with comments.
 
-    What had its address keeps it: Neutron keeps the port of a DHCP server for
-    the next agent that is given the network.
-
-    :param plans: the plans
+    A DHCP server keeps its address: Neutron keeps its port for the next agent
+    that is given the network.
     """
     found: list[str] = []
     for number, move in _numbered(plans):
-        # Nothing is removed after an agent has refused what it was to get.
+        # Stop once an agent refuses a service, before the next is removed.
         found = found or ['set -eu']
         found.append(f'# {number}: {name_of(move.service)}, from '
                      f'{_word(move.source.host)} to {_word(move.target.host)}')
@@ -79,10 +71,9 @@ def _word(text: str) -> str:
 
 def summary(plans: Sequence[rebalance.RebalancePlan],
             gain: freed_capacity.Gain) -> list[str]:
-    """What the plans do, a sentence each.
+    """Describe the plans, a sentence each.
 
-    :param plans: the plans
-    :param gain: what the moves leave for guests
+    :param gain: the change of capacity by the moves
     """
     found = []
     for plan in plans:
@@ -92,7 +83,7 @@ def summary(plans: Sequence[rebalance.RebalancePlan],
 
 
 def _of_plan(plan: rebalance.RebalancePlan) -> Iterator[str]:
-    """What a plan does."""
+    """Describe a plan, a sentence each."""
     agents = [load for load in plan.before if rebalance.in_use(load.agent)]
     before, after = (
         '{}-{}{}'.format(*plan.spread(loads), ' ports' * plan.by_ports)
@@ -127,10 +118,7 @@ def _of_plan(plan: rebalance.RebalancePlan) -> Iterator[str]:
 
 def of_unknown_networks(plans: Iterable[rebalance.RebalancePlan],
                         ) -> list[snapshot.NetworkService]:
-    """What is left out for no other reason than that.
-
-    :param plans: the plans
-    """
+    """Return the routers left out only because networks are unknown."""
     return [each for plan in plans for each in plan.left_out
             if not (each.ha or each.distributed)]
 
@@ -154,10 +142,9 @@ def _of_gain(gain: freed_capacity.Gain) -> Iterator[str]:
 
 def document(plans: Iterable[rebalance.RebalancePlan],
              gain: freed_capacity.Gain) -> dict[str, ty.Any]:
-    """All of it as a document.
+    """Return the plans as dictionaries and lists.
 
-    :param plans: the plans
-    :param gain: what the moves leave for guests
+    :param gain: the change of capacity by the moves
     """
     return {'plans': [_plan(plan) for plan in plans],
             'gain': {'ports': dict(gain.ports), 'guests': dict(gain.guests)}}
@@ -192,7 +179,7 @@ def _plan(plan: rebalance.RebalancePlan) -> Mapping[str, ty.Any]:
 
 def _ports(plan: rebalance.RebalancePlan,
            load: rebalance.AgentLoad) -> int | None:
-    """Ports of what an agent carries; of routers of OVN, None: not known."""
+    """Return the ports of an agent's load; None for OVN, which shows none."""
     return None if plan.kind == snapshot.OVN else load.ports
 
 
