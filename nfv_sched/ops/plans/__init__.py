@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans: who is moved where, so that there is room, or a host is empty.
+"""Plan moves of servers that free capacity or empty a host.
 
-Snapshot in, values out.  Nothing is moved, and nothing is shown that was not
-done on a copy of the cloud, step by step.
+Each plan is derived from a snapshot, and was carried out step by step on a
+copy of the cloud before it is shown.  Nothing is moved.
 """

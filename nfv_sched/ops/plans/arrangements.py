@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hypothetical states of a cloud after moves.
+"""Model hypothetical states of a cloud after moves.
 
-Like a host (:mod:`nfv_sched.ops.counting.host_changes`), a cloud is a value
-here (:class:`Arrangement`), so that plans can be tried and dropped.  What
-hosts answer is checked in the simulator before anybody sees it.
+Like a host in :mod:`nfv_sched.ops.counting.host_changes`, a cloud is an
+immutable value (:class:`Arrangement`), so that plans can be tried and dropped.
+Plans made with it are checked in the simulator before they are shown.
 """
 
 from collections.abc import Hashable
@@ -36,7 +36,7 @@ Position = host_changes.Position
 Guest = host_changes.MovableGuest
 
 _NOTHING: Mapping[str, ty.Any] = types.MappingProxyType({})
-#: How near a device is -> degree of the policies about devices.
+#: Affinity of the devices -> degree of the policies about devices.
 _NEAR = {'local': 1.0, 'partial': 0.5, 'remote': 0.0}
 _SOFT = 'soft-'
 _AFFINITY = 'affinity'
@@ -44,7 +44,7 @@ _ANTI_AFFINITY = 'anti-affinity'
 #: Hints of the scheduler that name servers.
 SAME_HOST = 'same_host'
 DIFFERENT_HOST = 'different_host'
-#: These -> the filters that obey them.
+#: Hint -> filter that obeys it.
 _HINTS = {SAME_HOST: 'SameHostFilter',
           DIFFERENT_HOST: 'DifferentHostFilter'}
 _NO_HINT: tuple[str, ...] = ()
@@ -56,19 +56,19 @@ def _no_field() -> ty.Any:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Arrangement:
-    """A cloud as it would be; never changed.
+    """A cloud after some moves; immutable.
 
-    :ivar positions: the hosts that are not as they are now, by name
-    :ivar where: UUID of each server that was moved -> name of its host
+    :ivar positions: changed hosts, by name
+    :ivar where: UUID of each moved server -> name of its host
     """
 
     positions: Mapping[str, Position] = _no_field()
     where: Mapping[str, str] = _no_field()
 
     def moved(self, uuid: str, *positions: Position) -> 'Arrangement':
-        """The cloud after a move.
+        """Return the cloud after a move.
 
-        :param positions: the hosts that have changed; the last one has it now
+        :param positions: the changed hosts, the destination last
         """
         changed = {each.host.name: each for each in positions}
         return Arrangement({**self.positions, **changed},
@@ -76,10 +76,10 @@ class Arrangement:
 
 
 class Refusals(ty.NamedTuple):
-    """Why hosts do not take a guest.
+    """The hosts that do not take a server, and why.
 
     :ivar placement: the answer of Placement
-    :ivar filters: what each filter says of the hosts in that
+    :ivar filters: verdicts of the filters on the hosts in that answer
     """
 
     placement: explain_placement.PlacementResult
@@ -87,17 +87,19 @@ class Refusals(ty.NamedTuple):
 
 
 class Positions:
-    """The hosts and servers of a cloud, for plans; changes nothing.
+    """The hosts and servers of a cloud, for plans.
+
+    Nothing is changed there.
 
     :param found: the snapshot
     :param state: the cloud that was started from it, with its servers
-    :param ports: the ports of new guests
-    :param project: ID of the project of new guests; None for one that no
-        aggregate is for
+    :param ports: ports of new servers; None for those of the flavor's servers
+    :param project: ID of the new servers' project; None for one that no
+        aggregate is reserved for
 
-    :ivar servers: the servers of the snapshot by UUID
-    :ivar simulated: the same in the simulator
-    :ivar ports_of: gives the ports of new guests of a flavor
+    :ivar servers: servers of the snapshot by UUID
+    :ivar simulated: servers in the simulator by UUID
+    :ivar ports_of: returns the ports of new servers of a flavor
     """
 
     def __init__(self, found: snapshot.Cloud, state: states.State,
@@ -133,17 +135,18 @@ class Positions:
 
     def new(self, flavor: snapshot.Flavor,
             image: Mapping[str, str] = capacity.NO_IMAGE) -> Guest:
-        """A new guest of a flavor.
+        """Return a new server of a flavor.
 
-        :param flavor: the flavor
-        :param image: properties of the image, that Nova can read
-        :raises servers.Refused: if Nova does not take the flavor
+        :param image: image properties that Nova knows
+        :raises servers.Refused: if Nova refuses the flavor
         """
         return Guest(self._counting.guest(flavor, image))
 
     def guest(self, uuid: str, kind: movable.MoveKind | None = None) -> Guest:
-        """A server as a guest.
+        """Return a server as one that can be moved.
 
+        :param kind: kind of the move; it matters because some releases of Nova
+            do not take NUMA limits along in a live migration
         :raises servers.Refused: if Nova refuses a move before it looks for a
             host
         """
@@ -164,7 +167,8 @@ class Positions:
     def _guest(self, simulated: servers.SimulatedServer,
                limits_lost: bool) -> Guest:
         spec = request.of_move(self._state, simulated, None, ())
-        # Filters know only where servers are now; see together().
+        # Filters know only the present hosts of servers; together() replaces
+        # them.
         spec.scheduler_hints = {
             hint: values for hint, values
             in (spec.scheduler_hints or {}).items() if hint not in _HINTS}
@@ -175,7 +179,7 @@ class Positions:
 
     def why_not(self, kind: movable.MoveKind,
                 uuid: str) -> movable.Obstacle | None:
-        """Return why a server cannot be moved, wherever there is room."""
+        """Return why a server cannot be moved, to whichever host."""
         server = self.servers[uuid]
         obstacle = movable.why_not(kind, server, self.of_name.get(
             server.host or ''), self._found.nova)
@@ -190,7 +194,7 @@ class Positions:
         return None
 
     def refusals(self, guest: Guest) -> Refusals:
-        """Explain which hosts do not take a guest, as they are.
+        """Explain which hosts do not take a server, as they are.
 
         Server groups and hints are left out; see :meth:`together`.
         """
@@ -204,9 +208,10 @@ class Positions:
 
     def position(self, name: str,
                  arrangement: Arrangement | None = None) -> Position:
-        """A host.
+        """Return a host.
 
-        :param arrangement: the cloud as it would be; None for as it is
+        :param arrangement: the cloud after some moves; None for the cloud as
+            it is
         """
         if arrangement is not None and name in arrangement.positions:
             return arrangement.positions[name]
@@ -216,14 +221,14 @@ class Positions:
         return self._now[name]
 
     def where(self, uuid: str, arrangement: Arrangement) -> str | None:
-        """Name of the host of a server."""
+        """Return the name of the host of a server."""
         return arrangement.where.get(uuid, self.servers[uuid].host)
 
     def without(self, position: Position, uuid: str,
                 guest: Guest | None = None) -> Position:
         """Return a host without one of its servers.
 
-        :param guest: the same as a guest; None for one of the snapshot
+        :param guest: the server; None for one of the snapshot
         """
         if uuid in position.came:
             return position.without(uuid)
@@ -232,13 +237,13 @@ class Positions:
 
     def put(self, position: Position, guest: Guest, uuid: str | None = None,
             degrees: Mapping[str, float] = _NOTHING) -> Position | None:
-        """Return a host with one more guest; see :meth:`Position.put`."""
+        """Return a host with one more server; see :meth:`Position.put`."""
         return position.put(guest, uuid, degrees, self.hosts.values())
 
     def fits(self, position: Position, guest: Guest, most: int) -> int:
-        """How many new guests fit a host, one after the other.
+        """Return how many new servers fit a host, one after the other.
 
-        :param most: it is not counted further
+        :param most: highest number to count to
         """
         count = 0
         left: Position | None = position
@@ -250,7 +255,7 @@ class Positions:
         return count
 
     def degrees(self, uuid: str) -> Mapping[str, float]:
-        """How far each policy of a server is kept where it is now.
+        """Return how far each policy of a server is kept on its host.
 
         :returns: text of the policy -> degree, 0 to 1
         """
@@ -262,9 +267,8 @@ class Positions:
 
     def degrees_of(self,
                    simulated: servers.SimulatedServer) -> Mapping[str, float]:
-        """How far each policy of a server is kept where the simulator has it.
+        """Return how far each policy is kept where the simulator has it.
 
-        :param simulated: the server
         :returns: text of the policy -> degree, 0 to 1
         """
         terms = self.guest(simulated.uuid).counted.wanted.terms
@@ -289,14 +293,14 @@ class Positions:
 
     def move(self, arrangement: Arrangement, uuid: str,
              name: str) -> Arrangement | None:
-        """The cloud after a server was live-migrated to a host.
+        """Return the cloud after the live migration of a server.
 
-        The destination takes it before the source gives anything back; no
-        policy of it is kept less than now, nor that of its server group.
+        The destination takes the server before the source frees anything; no
+        policy of the server is kept less than now, nor that of its server
+        group.
 
-        :param arrangement: the cloud before
         :param name: name of the destination
-        :returns: None if that is not possible
+        :returns: None if the move is not possible
         """
         source = self.where(uuid, arrangement)
         if name == source or source not in self.hosts or (
@@ -313,11 +317,10 @@ class Positions:
 
     def together(self, arrangement: Arrangement, uuid: str, name: str,
                  soft: bool = True) -> bool:
-        """Whether server group and hints of a server let it go to a host.
+        """Return whether server group and hints allow a host.
 
-        :param name: name of the host
-        :param soft: whether soft policies must not be kept less than where it
-            is; otherwise they do not matter
+        :param soft: whether soft policies must not be kept less than on the
+            present host; otherwise they are ignored
         """
         if self.broken_hint(arrangement, uuid, name) is not None:
             return False
@@ -328,7 +331,7 @@ class Positions:
         here = self._fellows(arrangement, group, uuid,
                              self.where(uuid, arrangement))
         if group.policy == _AFFINITY:
-            # Nova takes the source for a host of the group.
+            # Nova counts the source as a host of the group.
             return there > 0
         if group.policy == _SOFT + _AFFINITY:
             return there >= here
@@ -339,7 +342,7 @@ class Positions:
 
     def broken_hint(self, arrangement: Arrangement, uuid: str,
                     name: str) -> str | None:
-        """Return the hint of a server by which a host is refused, or None."""
+        """Return the hint that forbids a host to a server, or None."""
         for hint in _HINTS:
             uuids = self.hinted(hint, uuid)
             if uuids and (hint == SAME_HOST) != self._any_on(
@@ -354,10 +357,10 @@ class Positions:
         return self.servers[uuid].hints.get(hint, _NO_HINT)
 
     def related(self, uuid: str) -> tuple[str, ...]:
-        """Return UUIDs of servers with whose hosts Nova compares a host.
+        """Return UUIDs of the servers whose hosts matter to filters.
 
-        The filters of server hints and of anti-affinity do, by what compute
-        nodes tell nova-scheduler.
+        The filters of server hints and of anti-affinity compare hosts with
+        these, by what compute nodes report to nova-scheduler.
 
         :param uuid: UUID of the server that is to be placed
         """
@@ -371,25 +374,25 @@ class Positions:
 
     def _any_on(self, name: str, uuids: Iterable[str],
                 arrangement: Arrangement) -> bool:
-        """Whether any of some servers is on a host."""
+        """Return whether any of some servers is on a host."""
         return any(uuid in self.servers
                    and self.where(uuid, arrangement) == name
                    for uuid in uuids)
 
     def policy(self, uuid: str) -> str | None:
-        """The policy of the server group of a server; None if it has none."""
+        """Return the policy of a server's group; None without a group."""
         group = self._members.get(uuid)
         return None if group is None else group.policy
 
     def free_cpus(self, name: str) -> int:
-        """Number of free CPUs for pinned guests of a host as it is now."""
+        """Return the number of free CPUs for pinned servers of a host."""
         room: host_count.FreeResources = self.hosts[name].room
         return sum(len(cell.free_cpus)
                    for cell in (room.host.cells if room.host else ()))
 
     def _fellows(self, arrangement: Arrangement, group: snapshot.Group,
                  uuid: str, name: str | None) -> int:
-        """Number of other members of a group on a host."""
+        """Return the number of other members of a group on a host."""
         return sum(
             member != uuid and member in self.servers
             and self.where(member, arrangement) == name
@@ -397,7 +400,7 @@ class Positions:
 
     def shares(self, position: Position,
                uuid: str) -> tuple[occupancy.Share, ...]:
-        """Return what a server occupies of the NUMA nodes of its host."""
+        """Return a server's shares of the NUMA cells of its host."""
         if uuid in position.came:
             return position.came[uuid].shares
         if position.room.host is None:
@@ -410,7 +413,7 @@ class Positions:
 
     def _footprint(self, position: Position, uuid: str,
                    guest: Guest) -> host_changes.Footprint:
-        """Return what a server occupies of the host that it was on first."""
+        """Return the footprint of a server on its host in the snapshot."""
         devices = position.room.devices
         return host_changes.Footprint(
             self.shares(position, uuid),
@@ -422,7 +425,7 @@ class Positions:
 
 
 def _kind(server: snapshot.Server) -> Hashable:
-    """Servers of the same kind ask for the same, but for server groups."""
+    """Return a key; equal requests, except for server groups, share it."""
     flavor = server.flavor
     return (
         flavor.name, flavor.vcpus, flavor.memory, flavor.disk,

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which few live migrations make room for more guests of a flavor.
+"""Plan few live migrations after which more servers of a flavor fit.
 
-In a small cloud the fewest moves are found, whatever they are.  In a large one
-guests are sought without which a guest of the flavor fits their host: single
-ones first, then pairs, then three; and for each of them a host that has room
-to spare.  What is found was done in the simulator before it is told.
+In a small cloud the search is exhaustive.  In a large one it looks for servers
+whose removal lets a new server fit their host: single ones first, then pairs,
+then three; and for each of them for a host with capacity to spare.  Each plan
+is carried out in the simulator before it is returned.
 """
 
 from collections.abc import Callable
@@ -26,24 +26,23 @@ from nfv_sched.ops.requests import assumed_ports
 from nfv_sched.ops.simulator import start
 from nfv_sched.ops.snapshot import snapshot
 
-#: At most so many guests of a host leave it for one new guest.
+#: Highest number of servers that leave a host for one new server.
 _LARGEST_SET = 3
 _PAIR = 2
-#: Clouds of up to so many (guest, host) pairs are searched exhaustively, as
-#: long as that takes no longer than so many seconds.
+#: Highest number of (server, host) pairs for an exhaustive search, and the
+#: time limit of that, in seconds.
 _PAIRS = 64
 _SECONDS = 20.0
-#: How often a plan that failed in the simulator is sought anew.
+#: Highest number of plans that are tried in the simulator.
 _ROUNDS = 8
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class DefragStep:
-    """A move, and what it is for.
+    """A move, and its effect.
 
-    :ivar move: the move
-    :ivar gains: new guests for which there is room after this move, and not
-        before: name of the host -> how many; less than 0 where there were more
+    :ivar gains: name of the host -> how many more new servers fit after this
+        move; negative for fewer
     """
 
     move: trial.ServerMove
@@ -52,20 +51,21 @@ class DefragStep:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class DefragPlan:
-    """Moves that make room.
+    """Moves after which more servers of a flavor fit.
 
     :ivar flavor: name of the flavor
-    :ivar count: how many more guests of it were asked for
-    :ivar before: how many fit without any move
-    :ivar after: how many fit after the moves, as far as was counted
-    :ivar steps: the moves, in order; empty if none are needed, or none help.
-        If they do not make room for all, they do for some.
+    :ivar count: number of new servers that should fit
+    :ivar before: number of new servers that fit without any move
+    :ivar after: number of new servers that fit after the moves, as far as was
+        counted
+    :ivar steps: moves, in order; empty if none are needed, or none help.  They
+        may help fewer servers than should fit.
     :ivar fixed: UUID of each server that cannot be moved -> why
-    :ivar failed: moves that the simulator refused: why
-    :ivar exact: whether no smaller number of moves makes this room
-    :ivar gaps: what was not read, so that the plan may not be carried out
-    :ivar ports: kinds of the ports that each new guest has
-    :ivar ports_reason: why these are assumed, for people
+    :ivar failed: reasons of moves that the simulator refused
+    :ivar exact: whether no smaller number of moves has this effect
+    :ivar gaps: data that was not read; the plan may fail because of it
+    :ivar ports: kinds of the ports that each new server has
+    :ivar ports_reason: why these ports are assumed, for people
     """
 
     flavor: str
@@ -83,7 +83,7 @@ class DefragPlan:
 
     @property
     def enough(self) -> bool:
-        """Whether as many fit then as were asked for."""
+        """Whether all new servers fit after the moves."""
         return self.after >= self.count
 
 
@@ -93,20 +93,19 @@ def plan(
     ports: assumed_ports.Choice = None,
     update: Callable[[int, int, str], None] = lambda done, total, what: None,
 ) -> DefragPlan:
-    """The fewest live migrations after which more guests fit.
+    """Plan the fewest live migrations after which new servers fit.
 
-    :param found: the cloud
-    :param flavor: flavor of the new guests
-    :param count: how many of them are to fit
-    :param max_moves: the most moves
-    :param avoid: patterns of names of servers that stay, and of hosts that
-        nobody leaves or goes to
-    :param ports: the ports that each new guest has
-    :param update: called with (steps done, steps in all, what is done)
-    :raises nfv_sched.ops.simulator.servers.Refused: if Nova does not take the
-        flavor
-    :raises nfv_sched.ops.cloud_file.problems.InputError: if a filter of
-        the cloud is not installed, or an option is bad
+    :param flavor: flavor of the new servers
+    :param count: number of new servers that should fit
+    :param max_moves: highest number of moves
+    :param avoid: patterns of names: such servers stay, and such hosts neither
+        lose nor get servers
+    :param ports: ports of each new server; None for those of the flavor's
+        servers
+    :param update: called with (steps done, all steps, activity)
+    :raises nfv_sched.ops.simulator.servers.Refused: if Nova refuses the flavor
+    :raises nfv_sched.ops.cloud_file.problems.InputError: if a filter of the
+        cloud is not installed, or an option is bad
     """
     forbidden: set[tuple[str, str]] = set()
     failed: list[str] = []
@@ -136,15 +135,13 @@ def plan(
 
 
 class _DefragSearch:
-    """The search for moves.
+    """A search for moves after which new servers fit.
 
     :param known: the cloud
-    :param flavor: flavor of the new guests
-    :param count: how many of them are to fit
-    :param max_moves: the most moves
     :param avoid: patterns of names that are left alone
-    :param forbidden: moves that are not to be made: (server, destination)
-    :param gaps: what was not read
+    :param forbidden: (UUID of the server, destination) of moves that must not
+        be made; it grows during the search
+    :param gaps: data that was not read
     :param update: see :func:`plan`
     """
 
@@ -171,14 +168,14 @@ class _DefragSearch:
         self._most: dict[Hashable, list[int]] = {}
         self._left: dict[Hashable, int] = {}
 
-    # -- what there is
+    # -- state of the cloud
 
     def _may_change(self, name: str) -> bool:
         return not any(fnmatch.fnmatchcase(name, each)
                        for each in self._avoid)
 
     def _why_not(self, uuid: str) -> movable.Obstacle | None:
-        """Why a server stays where it is; None if it may be moved."""
+        """Return why a server stays where it is; None if it may move."""
         if uuid not in self._why:
             server = self._known.servers[uuid]
             self._why[uuid] = (
@@ -189,7 +186,7 @@ class _DefragSearch:
 
     def _movable(self, name: str,
                  arrangement: plans_arrangements.Arrangement) -> list[str]:
-        """UUIDs of the servers of a host that may be moved."""
+        """Return UUIDs of the servers of a host that may be moved."""
         if not self._may_change(name):
             return []
         position = self._known.position(name, arrangement)
@@ -198,7 +195,7 @@ class _DefragSearch:
                 and self._why_not(uuid) is None]
 
     def _fit(self, position: plans_arrangements.Position) -> int:
-        """How many new guests fit a host."""
+        """Return how many new servers fit a host."""
         if not (position.came or position.left):
             return self._now[position.host.name]
         key = position.host.name, position.key
@@ -210,7 +207,7 @@ class _DefragSearch:
         return known
 
     def _total(self, arrangement: plans_arrangements.Arrangement) -> int:
-        """How many new guests fit the cloud."""
+        """Return how many new servers fit the cloud."""
         return self._before + sum(
             self._fit(position) - self._now[name]
             for name, position in arrangement.positions.items())
@@ -218,9 +215,9 @@ class _DefragSearch:
     # -- searches
 
     def moves(self) -> tuple[tuple[trial.ServerMove, ...], bool]:
-        """The moves that are best.
+        """Return the best moves.
 
-        :returns: (moves, whether there are no fewer that do as well)
+        :returns: (moves, whether no fewer have this effect)
         """
         if self._before >= self._count:
             return (), True
@@ -229,11 +226,11 @@ class _DefragSearch:
         if pairs <= _PAIRS:
             return self._fewest()
         found = self._greedy()
-        # One move cannot be too many.
+        # A plan of one move is minimal.
         return found, len(found) == 1
 
     def _fewest(self) -> tuple[tuple[trial.ServerMove, ...], bool]:
-        """The fewest moves, by trying them all; else the best of few."""
+        """Search all moves for the fewest; fall back to greedy search."""
         began = time.monotonic()
         now = plans_arrangements.Arrangement()
         if self._most_gained(now, self._max_moves) < (
@@ -255,7 +252,13 @@ class _DefragSearch:
         moves: tuple[trial.ServerMove, ...],
         left: int, seen: set[Hashable], until: float,
     ) -> tuple[trial.ServerMove, ...] | None:
-        """Moves after which enough fit, with at most so many more."""
+        """Return moves after which all new servers fit; else None.
+
+        :param moves: moves that led to this arrangement
+        :param left: highest number of further moves
+        :param until: time limit, by the monotonic clock
+        :raises TimeoutError: when the time is over
+        """
         lacking = self._count - self._total(arrangement)
         if lacking <= 0:
             return moves
@@ -279,9 +282,9 @@ class _DefragSearch:
     def _most_gained(
         self, arrangement: plans_arrangements.Arrangement, left: int,
     ) -> int:
-        """A number of new guests that no so many moves exceed.
+        """Return an upper bound of what a number of moves can gain.
 
-        As if guests could leave without going anywhere.
+        It assumes that servers can leave without going to another host.
         """
         total = [0] * (left + 1)
         for name in self._known.hosts:
@@ -293,7 +296,7 @@ class _DefragSearch:
 
     def _gains(self, arrangement: plans_arrangements.Arrangement, name: str,
                left: int) -> list[int]:
-        """How many more fit a host if up to so many servers leave it."""
+        """Return the gain of a host if up to 0, 1, 2, ... servers leave."""
         position = self._known.position(name, arrangement)
         uuids = self._movable(name, arrangement)
         key = name, position.key, left
@@ -302,7 +305,7 @@ class _DefragSearch:
             fits = self._fit(position)
             known = [0]
             for size in range(1, left + 1):
-                # The more leave, the more fit.
+                # Beyond pairs, an upper bound: all that may leave do.
                 sets = itertools.combinations(
                     uuids, min(size, len(uuids))) if size <= _PAIR else [uuids]
                 known.append(max(known[-1], max(
@@ -313,7 +316,7 @@ class _DefragSearch:
 
     def _without(self, position: plans_arrangements.Position,
                  uuids: Sequence[str], fits: int) -> int:
-        """How many more new guests fit a host without some servers."""
+        """Return how many more new servers fit without some servers."""
         key = position.host.name, position.key, tuple(uuids)
         if key not in self._left:
             for uuid in uuids:
@@ -335,7 +338,7 @@ class _DefragSearch:
         source: str,
         hosts: Collection[str] | None = None,
     ) -> Iterator[tuple[trial.ServerMove, plans_arrangements.Arrangement]]:
-        """Each move of a server, and the cloud after it."""
+        """Yield each move of a server, and the cloud after it."""
         for name in self._known.hosts if hosts is None else hosts:
             if (uuid, name) in self._forbidden or (
                     not self._may_change(name)):
@@ -347,18 +350,18 @@ class _DefragSearch:
                     related=self._known.related(uuid)), after
 
     def _cost(self, uuid: str) -> int:
-        """What it costs to move a server: memory, MiB."""
+        """Return the cost of moving a server: its memory, in MiB."""
         return self._known.servers[uuid].flavor.memory
 
     def _greedy(self) -> tuple[trial.ServerMove, ...]:
-        """Moves that make room, host by host, the cheapest first."""
+        """Return moves found host by host, the cheapest first."""
         arrangement = plans_arrangements.Arrangement()
         moves: tuple[trial.ServerMove, ...] = ()
         while self._total(arrangement) < self._count:
             left = self._max_moves - len(moves)
             found = self._cheapest(arrangement, min(left, _LARGEST_SET))
             if found is None:
-                break  # for fewer new guests it may be of use all the same
+                break  # the moves may still help fewer new servers
             more, arrangement = found
             moves = (*moves, *more)
         return moves
@@ -367,7 +370,7 @@ class _DefragSearch:
         self, arrangement: plans_arrangements.Arrangement, most: int,
     ) -> tuple[tuple[trial.ServerMove, ...],
                plans_arrangements.Arrangement] | None:
-        """The fewest moves, then the least memory, for one more guest."""
+        """Return the fewest, then cheapest moves for one new server."""
         for size in range(1, most + 1):
             sets = sorted(
                 (sum(map(self._cost, uuids)), name, uuids)
@@ -388,7 +391,7 @@ class _DefragSearch:
 
     def _could(self, position: plans_arrangements.Position,
                uuids: Sequence[str]) -> bool:
-        """Whether there are CPUs enough without some servers, in sum."""
+        """Return whether a host has enough CPUs in total without servers."""
         wanted = self._guest.counted.wanted
         guest, host = wanted.request.guest, position.room.host
         if guest is None or host is None:
@@ -405,11 +408,11 @@ class _DefragSearch:
         source: str,
     ) -> tuple[tuple[trial.ServerMove, ...],
                plans_arrangements.Arrangement] | None:
-        """Move servers to hosts where they take no room of new guests."""
+        """Move servers away, if more new servers fit the cloud then."""
         before = self._total(arrangement)
         moves: tuple[trial.ServerMove, ...] = ()
         after = arrangement
-        # Large ones first: they find a place less easily.
+        # Large servers first: fewer hosts take them.
         for uuid in sorted(uuids, key=self._cost, reverse=True):
             found = self._elsewhere(after, uuid, source)
             if found is None:
@@ -422,7 +425,7 @@ class _DefragSearch:
         self, arrangement: plans_arrangements.Arrangement, uuid: str,
         source: str,
     ) -> tuple[trial.ServerMove, plans_arrangements.Arrangement] | None:
-        """The move that costs least room; hosts without room come first."""
+        """Return the move that displaces the fewest new servers."""
         hosts = sorted(
             (name for name in self._known.hosts if name != source),
             key=lambda name: (self._now[name] > 0,
@@ -439,11 +442,11 @@ class _DefragSearch:
                 break
         return None if best is None else best[1:]
 
-    # -- what is told
+    # -- the plan
 
     def _arrangements(self, moves: Sequence[trial.ServerMove]) -> Iterator[
             plans_arrangements.Arrangement]:
-        """The cloud before the first move, and after each of them."""
+        """Yield the cloud before the first move, and after each move."""
         arrangement = plans_arrangements.Arrangement()
         yield arrangement
         for move in moves:
@@ -452,10 +455,7 @@ class _DefragSearch:
             yield arrangement
 
     def hosts(self, moves: Sequence[trial.ServerMove]) -> set[str]:
-        """Names of the hosts of a plan, and of enough others with room.
-
-        :param moves: the plan
-        """
+        """Return the hosts of the moves, and enough others for new servers."""
         names = {name for move in moves
                  for name in (move.source, move.destination)}
         room = 0
@@ -468,16 +468,16 @@ class _DefragSearch:
         return names
 
     def total(self, moves: Sequence[trial.ServerMove]) -> int:
-        """How many new guests fit after moves."""
+        """Return how many new servers fit after moves."""
         *_before, last = self._arrangements(moves)
         return self._total(last)
 
     def plan(self, moves: Sequence[trial.ServerMove], exact: bool,
              failed: Sequence[str]) -> DefragPlan:
-        """The plan with some moves.
+        """Return the plan with some moves.
 
-        :param exact: whether there are no fewer
-        :param failed: why others failed
+        :param exact: whether no fewer moves have this effect
+        :param failed: reasons why other moves failed
         """
         arrangements = list(self._arrangements(moves))
         steps = []

@@ -46,7 +46,7 @@ class PlanDefrag(planning.PlanCommand):
     epilog = _EPILOG
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """The parser; called by cliff."""
+        """Return the parser; called by cliff."""
         parser = super().get_parser(prog_name)
         parser.add_argument(
             '--flavor', required=True, metavar='NAME',
@@ -65,7 +65,7 @@ class PlanDefrag(planning.PlanCommand):
         return parser
 
     def report(self, parsed_args: argparse.Namespace) -> planning.Output:
-        """The plan."""
+        """Return the plan."""
         cloud = self.cloud(parsed_args)
         flavor = source.flavor(cloud, parsed_args.flavor)
         ports = source.ports(cloud, parsed_args)

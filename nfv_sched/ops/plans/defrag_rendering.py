@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A plan that makes room, as text, rows and values."""
+"""Render a plan of live migrations as text, rows and commands."""
 
 import collections
 from collections.abc import Sequence
@@ -11,12 +11,12 @@ from nfv_sched.ops.plans import rendering
 
 COLUMNS = ('Move', 'Server', 'Flavor', 'Memory MiB', 'From', 'To',
            'Makes room for')
-#: So many reasons why servers stay are told.
+#: Maximum number of reasons to report.
 _REASONS = 5
 
 
 def text(plan: defrag.DefragPlan) -> str:
-    """A plan for people."""
+    """Return a plan for people."""
     return ''.join((
         tables.wrapped([_headline(plan)]),
         '\n' + tables.table(COLUMNS, rows(plan)) + '\n' if plan.steps else '',
@@ -59,7 +59,7 @@ def _notes(plan: defrag.DefragPlan) -> ty.Iterator[str]:
 
 
 def rows(plan: defrag.DefragPlan) -> list[Sequence[ty.Any]]:
-    """A row for each move."""
+    """Return a row for each move."""
     return [(number, step.move.name, step.move.flavor, step.move.memory,
              step.move.source, step.move.destination, _gains(step))
             for number, step in enumerate(plan.steps, 1)]
@@ -72,13 +72,13 @@ def _gains(step: defrag.DefragStep) -> str:
 
 
 def commands(plan: defrag.DefragPlan) -> ty.Iterator[str]:
-    """Return lines for a shell; comments begin with ``#``."""
+    """Yield lines for a shell; comments begin with ``#``."""
     yield from rendering.gap_comments(plan.gaps)
     yield from rendering.commands([step.move for step in plan.steps])
 
 
 def document(plan: defrag.DefragPlan) -> ty.Any:
-    """A plan as dictionaries and lists."""
+    """Return a plan as dictionaries and lists."""
     return {**tables.plain(plan), 'enough': plan.enough,
             'fixed': {uuid: str(obstacle)
                       for uuid, obstacle in plan.fixed.items()}}

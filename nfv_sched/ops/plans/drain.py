@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a host is emptied: each guest live, cold or not at all, and where to.
+"""Plan how to empty a host: move each server live, cold or not at all.
 
-Guests that have many hosts to go to always find one that no other guest of
-the plan has gone to; for the others all ways are tried, as long as that takes
-no longer than some seconds.  What is found was done in the simulator before it
-is told.
+A server that many hosts take always finds one that no other server of the plan
+has gone to; for the others all combinations are tried, within a time limit.
+Each plan is carried out in the simulator before it is returned.
 """
 
 from collections.abc import Callable
@@ -24,13 +23,13 @@ from nfv_sched.ops.plans import trial
 from nfv_sched.ops.simulator import start
 from nfv_sched.ops.snapshot import snapshot
 
-#: How long all ways are tried.
+#: Default time limit of the search.
 SECONDS = 30.0
-#: How often a plan that failed in the simulator is sought anew.
+#: Highest number of failures in the simulator.
 _ROUNDS = 12
-#: How often another host is sought for a guest before it goes cold.
+#: Highest number of refused live migrations that are tried to another host.
 _LIVE_ROUNDS = 6
-#: Different outcomes of putting the same guests on a host that are kept.
+#: Highest number of different states of a host with the same servers.
 _WAYS = 32
 _AS_IS = arrangements.Arrangement()
 _KINDS = {'migration': 'cold migration', 'live-migration': 'live migration'}
@@ -40,16 +39,14 @@ Update = Callable[[int, int, str], None]
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class DrainedServer:
-    """A guest of the host, and what becomes of it.
+    """A server of the host, and its move.
 
-    :ivar uuid: its UUID
-    :ivar name: its name
     :ivar flavor: name of its flavor
     :ivar kind: None if it stays
     :ivar destination: name of the host to which it goes; None if it stays
-    :ivar reason: why it is moved cold, or stays wherever there is room
-    :ivar lacking: if it stays for another reason, what keeps it off the other
-        hosts
+    :ivar reason: why it is moved cold, or cannot be moved to any host
+    :ivar lacking: if it stays for another reason, the causes that keep it off
+        other hosts
     """
 
     uuid: str
@@ -65,8 +62,6 @@ class DrainedServer:
 class Unfinished:
     """A server elsewhere that may come, or come back, to the host.
 
-    :ivar uuid: its UUID
-    :ivar name: its name
     :ivar reason: its move, as a clause to be read after the name
     """
 
@@ -77,15 +72,15 @@ class Unfinished:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class DrainPlan:
-    """How a host is emptied.
+    """A plan that empties a host.
 
     :ivar host: name of the host
-    :ivar guests: those that are moved, in order, then those that stay
-    :ivar unfinished: servers on other hosts that hold something here
-    :ivar moves: the moves, in order
-    :ivar failed: moves that the simulator refused: why
-    :ivar exact: whether no plan moves more guests
-    :ivar gaps: what was not read, so that the plan may not be carried out
+    :ivar guests: servers that are moved, in order, then those that stay
+    :ivar unfinished: servers elsewhere that hold resources on the host
+    :ivar moves: moves, in order
+    :ivar failed: reasons of moves that the simulator refused
+    :ivar exact: whether no plan moves more servers
+    :ivar gaps: data that was not read; the plan may fail because of it
     """
 
     host: str
@@ -98,7 +93,7 @@ class DrainPlan:
 
     @property
     def staying(self) -> tuple[DrainedServer, ...]:
-        """The guests that are not moved."""
+        """Servers that are not moved."""
         return tuple([guest for guest in self.guests if guest.kind is None])
 
 
@@ -106,14 +101,13 @@ def plan(
     found: snapshot.Cloud, host: str, *, seconds: float = SECONDS,
     update: Update = lambda done, total, what: None,
 ) -> DrainPlan:
-    """Live and cold migrations after which as few guests as can be are left.
+    """Plan migrations after which as few servers as possible are left.
 
-    :param found: the cloud
     :param host: name of the host that is emptied
-    :param seconds: how long all ways are tried
-    :param update: called with (steps done, steps in all, what is done)
-    :raises nfv_sched.ops.cloud_file.problems.InputError: if a filter of
-        the cloud is not installed, or an option is bad
+    :param seconds: time limit of the search
+    :param update: called with (steps done, all steps, activity)
+    :raises nfv_sched.ops.cloud_file.problems.InputError: if a filter of the
+        cloud is not installed, or an option is bad
     """
     failed: list[str] = []
     with start.started(found) as state:
@@ -139,10 +133,7 @@ def plan(
 
 
 def unfinished(found: snapshot.Cloud, host: str) -> tuple[Unfinished, ...]:
-    """Servers on other hosts whose moves from or to a host are not over.
-
-    :param found: the cloud
-    """
+    """Return servers elsewhere with unfinished moves from or to a host."""
     servers = {server.uuid: server for server in found.servers}
     told = []
     for move in found.moves or ():
@@ -152,7 +143,7 @@ def unfinished(found: snapshot.Cloud, host: str) -> tuple[Unfinished, ...]:
             continue
         what = _KINDS.get(move.kind, move.kind)
         if not server.task and server.state != snapshot.RESIZED:
-            continue  # nobody goes on with it: audit tells of it
+            continue  # the move is abandoned; the audit reports it
         if move.settled:
             if move.source != host or move.kind == snapshot.EVACUATION:
                 continue
@@ -168,12 +159,11 @@ def unfinished(found: snapshot.Cloud, host: str) -> tuple[Unfinished, ...]:
 
 
 class _DrainSearch:
-    """The search for destinations.
+    """A search for destinations.
 
-    :param known: the cloud
     :param host: name of the host that is emptied
-    :param pending: servers elsewhere that hold something there
-    :param gaps: what was not read
+    :param pending: servers elsewhere that hold resources there
+    :param gaps: data that was not read
     :param update: see :func:`plan`
     """
 
@@ -197,12 +187,12 @@ class _DrainSearch:
             elif known.why_not(movable.COLD, uuid) is None:
                 self._kinds[uuid] = movable.COLD
             self._reasons[uuid] = obstacle
-        #: Full hosts first.
+        #: Hosts with the fewest free CPUs first.
         self._hosts = sorted(
             (name for name in known.hosts if name != host
              and known.of_name[name].cell == known.of_name[host].cell),
             key=known.free_cpus)
-        #: Servers that may move to the host of each only after it.
+        #: Servers of a hint same_host, which have to be on the host before it.
         self._partners = {
             uuid: frozenset(known.hinted(arrangements.SAME_HOST, uuid))
             & self._kinds.keys() - {uuid} for uuid in self._kinds}
@@ -215,15 +205,15 @@ class _DrainSearch:
             list[tuple[tuple[str, ...], arrangements.Position]]] = {}
 
     def forbid(self, move: trial.ServerMove, wrong: trial.Failure) -> bool:
-        """Have a move not made again.
+        """Do not make a move again that the simulator refused.
 
-        A guest with no other host to go to live goes cold from now on, if it
-        can, and so does one that would lose a policy: Nova 33 does not keep a
-        guest on its NUMA nodes in a live migration, to whichever host.
+        A server with no other host for a live migration is migrated cold from
+        now on, if it can be, and so is one for which a policy would be kept
+        less: Nova 33 does not keep a server on its NUMA nodes in a live
+        migration, to whichever host.
 
-        :param move: a move that the simulator refused
-        :param wrong: why
-        :returns: whether the guest goes cold instead
+        :param wrong: why the simulator refused the move
+        :returns: whether the server is migrated cold instead
         """
         uuid = move.uuid
         self._forbidden[uuid, move.kind, move.destination] = wrong.reason
@@ -240,19 +230,19 @@ class _DrainSearch:
             f'{move.destination}: {wrong.reason}')
         return True
 
-    # -- where each guest can go by itself
+    # -- destinations of each server alone
 
     def _alike(self, uuid: str) -> Hashable:
-        """Guests for which this is equal can be exchanged."""
+        """Return a key; servers with equal keys are interchangeable."""
         return (self._known.guest(uuid),
                 tuple(sorted(self._known.degrees(uuid).items())),
                 self._known.servers[uuid].group,
                 uuid if uuid in self._leading else None)
 
     def _candidates(self, uuid: str) -> Iterator[str]:
-        """Yield the hosts that take a guest, the best first.
+        """Yield the hosts that take a server, the best first.
 
-        As they are, or after a server of its hint same_host has come.
+        Either as they are, or after a server of its hint same_host has come.
         """
         known = self._known
         guest, degrees = self._moving(uuid), known.degrees(uuid)
@@ -270,7 +260,7 @@ class _DrainSearch:
                 yield name
 
     def _may_join(self, uuid: str, name: str) -> bool:
-        """Whether group and hints of a guest allow a host, or can do so."""
+        """Return whether group and hints allow a host, now or later."""
         return any(
             self._known.together(arrangement, uuid, name, soft=False)
             for arrangement in (_AS_IS, *(
@@ -279,7 +269,7 @@ class _DrainSearch:
                 if name in self._reach.get(partner, ()))))
 
     def _in_order(self) -> Iterator[str]:
-        """Yield the guests, none before a partner that may go first."""
+        """Yield the servers, none before a partner that may go first."""
         pending = list(self._kinds)
         while pending:
             ready = [uuid for uuid in pending
@@ -288,20 +278,20 @@ class _DrainSearch:
             pending = [uuid for uuid in pending
                        if ready and uuid not in ready]
 
-    # -- together
+    # -- destinations of all servers together
 
     def moves(self, until: float) -> tuple[tuple[trial.ServerMove, ...], bool]:
-        """The moves of as many guests as can be.
+        """Return moves of as many servers as possible.
 
-        :param until: when no more ways are tried, by the monotonic clock
-        :returns: (moves, whether no others move more guests)
+        :param until: time limit, by the monotonic clock
+        :returns: (moves, whether no others move more servers)
         """
         many, few = {}, {}
         self._reach = {}
         for done, uuid in enumerate(self._in_order()):
             self._update(done, len(self._kinds), 'guests')
-            # Each other guest takes away one host at most, unless it is one
-            # of those that must be on the same.
+            # Each other server blocks one host at most, except those that
+            # must be on the same host: for them, all hosts count.
             bound = uuid in self._leading or bool(self._partners[uuid])
             names = self._reach[uuid] = list(itertools.islice(
                 self._candidates(uuid), None if bound else len(self._kinds)))
@@ -329,7 +319,7 @@ class _DrainSearch:
 
     def _put(self, arrangement: arrangements.Arrangement, uuid: str,
              name: str) -> arrangements.Arrangement | None:
-        """The cloud with a guest on another host; None if it is refused."""
+        """Return the cloud with a server on a host; None if refused."""
         known = self._known
         if not known.together(arrangement, uuid, name, soft=False):
             return None
@@ -338,7 +328,7 @@ class _DrainSearch:
         return None if after is None else arrangement.moved(uuid, after)
 
     def _moving(self, uuid: str) -> arrangements.Guest:
-        """Return a guest as its kind of move brings it to a host."""
+        """Return the request of a server for its kind of move."""
         return self._known.guest(uuid, self._kinds[uuid])
 
     def _move(self, uuid: str, name: str) -> trial.ServerMove:
@@ -348,12 +338,12 @@ class _DrainSearch:
     def _choose(
         self, few: Mapping[str, Sequence[str]], until: float,
     ) -> tuple[Mapping[str, frozenset[str]], bool]:
-        """Hosts for guests that have few to go to.
+        """Choose hosts for servers that few hosts take.
 
         :param few: UUID of each -> names of the hosts that take it alone
-        :returns: (host -> those that go there, whether no others are more)
+        :returns: (host -> servers that go there, whether no choice moves more)
         """
-        # Those with the fewest hosts first; like ones one after the other.
+        # Servers with the fewest hosts first; interchangeable ones in a row.
         kinds = list(dict.fromkeys(map(self._alike, few)))
         following = [uuid for uuid in few if self._partners[uuid]]
         order = sorted(few, key=lambda uuid: (
@@ -378,11 +368,15 @@ class _DrainSearch:
         chosen: Mapping[str, frozenset[str]], first: int,
         most: Callable[[], int], until: float, count: int = 0,
     ) -> Iterator[tuple[Mapping[str, frozenset[str]], int]]:
-        """Ways for more than the most so far; ever more guests each.
+        """Yield choices that move more servers than the most so far.
 
-        :param order: UUIDs of the guests; those before the first are done
-        :param first: the first like guest may take any host, the next only
-            those from its host on
+        :param order: UUIDs of the servers that are left to choose for
+        :param chosen: host -> servers that go there
+        :param first: index of the first host that the next server may take: of
+            interchangeable servers, each takes only hosts from the previous
+            one's on
+        :param most: returns the most so far
+        :raises TimeoutError: when the time is over
         """
         if time.monotonic() > until:
             raise TimeoutError()
@@ -400,7 +394,7 @@ class _DrainSearch:
                 yield from self._deeper(
                     rest, few, {**chosen, name: together},
                     place if like else 0, most, until, count + 1)
-        # The guest stays, and with it all that are like it.
+        # The server stays, and so do all interchangeable ones after it.
         while like:
             uuid, *rest = rest
             like = bool(rest) and few[rest[0]] == few[uuid] and (
@@ -410,7 +404,7 @@ class _DrainSearch:
     def _orders(
         self, name: str, uuids: frozenset[str],
     ) -> list[tuple[tuple[str, ...], arrangements.Position]]:
-        """Orders in which a host takes guests, and what it is like then."""
+        """Return orders in which a host takes servers, and its state then."""
         if not uuids:
             return [((), self._known.position(name))]
         key = name, uuids
@@ -423,7 +417,7 @@ class _DrainSearch:
         self, name: str, uuids: frozenset[str],
     ) -> list[tuple[tuple[str, ...], arrangements.Position]]:
         known = self._known
-        # Of like ones, one is the last.
+        # Of interchangeable servers, only one need be tried as the last.
         last = {self._alike(uuid): uuid for uuid in sorted(uuids)}
         found: dict[Hashable, tuple[
             tuple[str, ...], arrangements.Position]] = {}
@@ -441,14 +435,14 @@ class _DrainSearch:
                     return list(found.values())
         return list(found.values())
 
-    # -- what is told
+    # -- the plan
 
     def plan(self, moves: Sequence[trial.ServerMove], exact: bool,
              failed: Sequence[str]) -> DrainPlan:
-        """The plan with some moves.
+        """Return the plan with some moves.
 
-        :param exact: whether no others move more guests
-        :param failed: why others failed
+        :param exact: whether no others move more servers
+        :param failed: reasons why other moves failed
         """
         known = self._known
         gone = {move.uuid: move for move in moves}

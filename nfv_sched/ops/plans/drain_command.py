@@ -46,13 +46,13 @@ class PlanDrain(planning.PlanCommand):
     epilog = _EPILOG
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """The parser; called by cliff."""
+        """Return the parser; called by cliff."""
         parser = super().get_parser(prog_name)
         parser.add_argument('host', metavar='HOST', help='its name')
         return parser
 
     def report(self, parsed_args: argparse.Namespace) -> planning.Output:
-        """The plan."""
+        """Return the plan."""
         cloud = self.cloud(parsed_args)
         if all(host.name != parsed_args.host for host in cloud.hosts):
             raise source.NotThereError(f'no host {parsed_args.host!r}')

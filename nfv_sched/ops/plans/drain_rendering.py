@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A plan that empties a host, as text, rows, values and commands."""
+"""Render a plan that empties a host, as text, rows and commands."""
 
 from collections.abc import Iterator
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ _REASON = 'to be emptied'
 
 
 def text(plan: drain.DrainPlan) -> str:
-    """A plan for people."""
+    """Return a plan for people."""
     return ''.join((
         tables.wrapped([_headline(plan)]),
         '\n' + tables.table(COLUMNS, rows(plan)) + '\n' if plan.guests else '',
@@ -48,7 +48,7 @@ def _notes(plan: drain.DrainPlan) -> Iterator[str]:
 
 
 def rows(plan: drain.DrainPlan) -> list[Sequence[ty.Any]]:
-    """A row for each guest."""
+    """Return a row for each server."""
     return [(number if guest.kind else '-', guest.name, guest.flavor,
              guest.kind or _STAYS, guest.destination or '-', _reason(guest))
             for number, guest in enumerate(plan.guests, 1)]
@@ -61,7 +61,7 @@ def _reason(guest: drain.DrainedServer) -> str:
 
 
 def document(plan: drain.DrainPlan) -> ty.Any:
-    """A plan as dictionaries and lists."""
+    """Return a plan as dictionaries and lists."""
     found = tables.plain(plan)
     del found['moves']
     for guest, of_guest in zip(plan.guests, found['guests']):
@@ -70,7 +70,7 @@ def document(plan: drain.DrainPlan) -> ty.Any:
 
 
 def commands(plan: drain.DrainPlan) -> Iterator[str]:
-    """What to run, so that nobody comes and the guests go.
+    """Yield commands that disable the host and move its servers.
 
     :returns: lines for a shell; comments begin with ``#``
     """

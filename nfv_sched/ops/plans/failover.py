@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which guests find no place when a host is lost.
+"""Find the servers that no other host takes when a host is lost.
 
-The guests of a lost host are evacuated one after the other, in the order in
+The servers of a lost host are evacuated one after the other, in the order in
 which the API lists them: the newest first.  Each goes where the scheduler puts
-it.  Nothing else changes on a host than what those before it have taken.  So a
-guest surely finds a place if more hosts take it, as they are, than guests
-before it can spoil; and surely none if no host takes it.  What is not sure is
-done in the simulator.
+it, and hosts change only by the servers that came before.  So a server surely
+finds a host if more hosts take it, as they are, than servers before it can
+fill; and surely none if no host takes it.  Cases between these are decided in
+the simulator.
 """
 
 from collections.abc import Callable
@@ -31,13 +31,13 @@ from nfv_sched.ops.simulator.steps import outages
 from nfv_sched.ops.snapshot import snapshot
 
 _AS_IS = arrangements.Arrangement()
-#: Nova's vm_states of servers that nobody evacuates.
+#: Nova's vm_states of servers that are not evacuated.
 _AWAY = ('shelved', 'shelved_offloaded', 'soft-delete', 'deleted', 'building')
-#: Filter by which the scheduler keeps a policy of server groups.
+#: Policy of server groups -> filter that enforces it.
 _KEEPERS = {'affinity': 'ServerGroupAffinityFilter',
             'anti-affinity': 'ServerGroupAntiAffinityFilter'}
 _PCI = 'PciPassthroughFilter'
-#: So many guests on one host are considered to find that it still takes one.
+#: Highest number of servers that are tried together to fill a host.
 _DEPTH = 2
 
 Update = Callable[[int, int, str], None]
@@ -45,13 +45,11 @@ Update = Callable[[int, int, str], None]
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Stranded:
-    """A guest that finds no place.
+    """A server that finds no host.
 
-    :ivar uuid: its UUID
-    :ivar name: its name
     :ivar flavor: name of its flavor
     :ivar reason: why, if that does not depend on the hosts
-    :ivar lacking: what keeps it off the other hosts
+    :ivar lacking: the causes that keep it off other hosts
     """
 
     uuid: str
@@ -63,12 +61,12 @@ class Stranded:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Loss:
-    """What becomes of the guests of a lost host.
+    """The effect of a lost host on its servers.
 
-    :ivar host: its name
-    :ivar guests: number of its guests
-    :ivar stranded: those that find no place
-    :ivar gaps: what was not read; more or fewer may be stranded
+    :ivar host: name of the host
+    :ivar guests: number of its servers
+    :ivar stranded: servers that find no host
+    :ivar gaps: data that was not read; more or fewer may be stranded
     """
 
     host: str
@@ -78,7 +76,7 @@ class Loss:
 
     @property
     def evacuable(self) -> int:
-        """Number of the guests that find a place."""
+        """Number of the servers that find a host."""
         return self.guests - len(self.stranded)
 
 
@@ -86,15 +84,13 @@ def check(
     found: snapshot.Cloud, hosts: Sequence[str], *, together: bool = False,
     update: Update = lambda done, total, what: None,
 ) -> list[Loss]:
-    """What becomes of the guests of hosts that are lost.
+    """Return the effect on servers if hosts are lost.
 
-    :param found: the cloud
     :param hosts: names of the hosts
-    :param together: lose all of them at once; otherwise one, with all others
-        there
-    :param update: called with (hosts done, hosts in all, what)
-    :raises nfv_sched.ops.cloud_file.problems.InputError: if a filter of
-        the cloud is not installed, or an option is bad
+    :param together: lose all of them at once; otherwise one at a time
+    :param update: called with (steps done, all steps, activity)
+    :raises nfv_sched.ops.cloud_file.problems.InputError: if a filter of the
+        cloud is not installed, or an option is bad
     """
     with start.started(found) as state:
         checking = FailoverAnalysis(found, state)
@@ -110,9 +106,9 @@ def check(
 
 
 def listed(servers: Sequence[snapshot.Server]) -> list[snapshot.Server]:
-    """Return servers in the order of the API's list, the latest first.
+    """Return servers in the order of the API's list, the newest first.
 
-    Of simulated servers, which have no times, the last one is the latest.
+    Simulated servers have no times; of them the last one is the newest.
     """
     # NOTE: Servers of one time are not in the order of ``id``: the list is
     # merged from the cells, for which nova.compute.instance_list sorts by
@@ -125,10 +121,9 @@ def listed(servers: Sequence[snapshot.Server]) -> list[snapshot.Server]:
 
 
 class _Takers:
-    """The hosts that take a guest as they are, sought as far as needed.
+    """The hosts that take a server as they are, searched lazily.
 
-    :param known: the cloud
-    :param hosts: names of the hosts
+    :param hosts: names of the hosts, in the order in which they are tried
     """
 
     def __init__(self, known: arrangements.Positions,
@@ -152,17 +147,16 @@ class _Takers:
 
 
 class FailoverAnalysis:
-    """Losses of hosts of one cloud.
+    """An analysis of lost hosts of one cloud.
 
-    :param found: the cloud
-    :param state: the same in the simulator; not changed
+    :param state: the cloud in the simulator; not changed
     """
 
     def __init__(self, found: snapshot.Cloud, state: states.State):
         self._found = found
         self._known = known = arrangements.Positions(found, state)
         self._simulated: states.State | None = None
-        #: Those with most room first: soon there are enough.
+        #: Hosts with the most free CPUs first: soon enough are found.
         self._hosts = sorted(known.hosts, key=known.free_cpus, reverse=True)
         self._order = {server.uuid: place for place, server
                        in enumerate(listed(found.servers))}
@@ -173,7 +167,7 @@ class FailoverAnalysis:
             nova_scheduler.CONF.filter_scheduler.enabled_filters)
 
     def losses(self, lost: Sequence[str]) -> list[Loss]:
-        """What becomes of the guests of hosts that are lost at once.
+        """Return the effect if hosts are lost at once.
 
         :param lost: names of the hosts
         """
@@ -194,7 +188,7 @@ class FailoverAnalysis:
 
     def _stranded(self, guests: Iterable[str],
                   lost: frozenset[str]) -> dict[str, Stranded]:
-        """The guests that find no place, by UUID.
+        """Return the servers that find no host, by UUID.
 
         :param guests: UUIDs, in the order of their evacuation
         """
@@ -223,13 +217,13 @@ class FailoverAnalysis:
             strand(uuid, reason)
         return stranded
 
-    # -- what is sure
+    # -- without the simulator
 
     def _finds(self, uuid: str, before: Sequence[str],
                lost: frozenset[str]) -> bool | None:
-        """Whether a guest finds a place; None if that is not sure.
+        """Return whether a server finds a host; None if not sure.
 
-        :param before: those that may have found one before it
+        :param before: UUIDs of the servers that may have found one before it
         """
         takers = list(itertools.islice(
             self._that_take(uuid, lost), len(before) + 1))
@@ -240,7 +234,7 @@ class FailoverAnalysis:
             return None
         if len(takers) > len(before):
             return True
-        # These are all; not all guests can go there.
+        # No other hosts take it, and not all servers can go to these.
         before = [each for each in before if not set(takers).isdisjoint(
             self._that_take(each, lost))]
         if len(takers) > len(before):
@@ -253,7 +247,7 @@ class FailoverAnalysis:
         return None
 
     def _claims(self, uuid: str) -> bool:
-        """Whether filters refuse each host on which the claim would fail."""
+        """Return whether filters foresee each failure of the claim."""
         wanted = self._known.guest(uuid).counted.wanted
         if wanted.request.demands and _PCI not in self._filters:
             return False
@@ -261,7 +255,7 @@ class FailoverAnalysis:
 
     def _that_take(self, uuid: str,
                    lost: frozenset[str]) -> Iterator[str]:
-        """The hosts that take a guest as they are."""
+        """Yield the hosts that take a server as they are."""
         known = self._known
         guest, cell = known.guest(uuid), self._cell(uuid)
         takers = self._takers.get(guest)
@@ -281,9 +275,12 @@ class FailoverAnalysis:
         return self._known.of_name[self._known.servers[uuid].host or ''].cell
 
     def _fewest(self, uuid: str, name: str, before: Sequence[str]) -> int:
-        """A number of guests; fewer surely leave a host room for one.
+        """Return how many servers it takes to fill a host for another.
 
-        :param before: those that may go there before it, in their order
+        It is a lower bound: fewer surely leave capacity for the server.
+
+        :param before: UUIDs of servers that may go there before it, in their
+            order
         """
         known = self._known
         group = known.servers[uuid].group
@@ -317,15 +314,15 @@ class FailoverAnalysis:
             level = deeper
         else:
             return _DEPTH + 1
-        # No more of them go there.
+        # No more of these servers fit there.
         return len(before) + 1
 
     def _put(self, name: str, path: tuple[arrangements.Guest, ...],
              position: arrangements.Position,
              guest: arrangements.Guest) -> arrangements.Position | None:
-        """A host with guests, one after the other; worked out once.
+        """Return a host with one more server; cached.
 
-        :param path: the guests, the last one included
+        :param path: all servers that were added, this one included
         :param position: the host with those before
         """
         key = name, path
@@ -338,11 +335,12 @@ class FailoverAnalysis:
     def tried(self, guests: Sequence[str],
               lost: frozenset[str]) -> Mapping[
                   str, movable.Obstacle | None]:
-        """Evacuate guests in the simulator.
+        """Evacuate servers in the simulator.
 
         :param guests: UUIDs, in order
         :param lost: names of the hosts that are lost
-        :returns: those that find no place -> why; None if no host has room
+        :returns: UUID of each server that finds no host -> why; None if the
+            scheduler finds no host
         """
         if not guests:
             return {}
@@ -364,13 +362,13 @@ class FailoverAnalysis:
                     targets=(server.name,)))
                 gone.append((server, before))
             except servers.Refused as exc:
-                # Claims that failed are noted.
+                # Claims that failed left notes.
                 reasons[uuid] = movable.Obstacle(
                     movable.ObstacleKind.REFUSED, str(exc)
                 ) if state.notes else None
                 state.notes = []
         if any(server.claimed.devices for server, _before in gone):
-            # Others may be given out next when these are given back.
+            # Freed devices may be assigned in another order next time.
             self._simulated = None
             return reasons
         for server, before in reversed(gone):

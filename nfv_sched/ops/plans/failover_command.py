@@ -42,7 +42,7 @@ class CheckFailover(planning.Report):
     epilog = _EPILOG
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """The parser; called by cliff."""
+        """Return the parser; called by cliff."""
         parser = super().get_parser(prog_name)
         source.add_hosts(parser)
         lost = parser.add_mutually_exclusive_group()
@@ -56,7 +56,7 @@ class CheckFailover(planning.Report):
         return parser
 
     def report(self, parsed_args: argparse.Namespace) -> planning.Output:
-        """What becomes of the guests."""
+        """Return the effect on servers."""
         cloud = self.cloud(parsed_args)
         names = list(dict.fromkeys(host.name for host in source.hosts(
             cloud, parsed_args.host, parsed_args.az, parsed_args.aggregate)))

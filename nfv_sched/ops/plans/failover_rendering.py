@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What becomes of the guests of lost hosts, as text, rows and values."""
+"""Render what the loss of hosts does to servers, as text and rows."""
 
 from collections.abc import Sequence
 import typing as ty
@@ -12,7 +12,7 @@ COLUMNS = ('Host', 'Guests', 'Evacuable', 'Stranded')
 
 
 def text(losses: Sequence[failover.Loss], together: bool = False) -> str:
-    """Return what becomes of the guests, for people.
+    """Return the effect on servers, for people.
 
     :param together: whether all of the hosts are lost at once
     """
@@ -40,14 +40,14 @@ def _losses(losses: Sequence[failover.Loss], together: bool) -> str:
 
 
 def rows(losses: Sequence[failover.Loss]) -> list[Sequence[ty.Any]]:
-    """A row for each host."""
+    """Return a row for each host."""
     return [(loss.host, loss.guests, loss.evacuable, tables.Lines([
         f'{guest.name} ({guest.flavor}): {_reason(guest)}'
         for guest in loss.stranded] or ['-'])) for loss in losses]
 
 
 def document(losses: Sequence[failover.Loss]) -> ty.Any:
-    """The same as dictionaries and lists."""
+    """Return the losses as dictionaries and lists."""
     documents = []
     for loss in losses:
         found = tables.plain(loss)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Facts that a plan needs and the snapshot lacks.
+"""Find data that a plan needs and the snapshot lacks.
 
-With one of them missing, what a plan says is right only as far as the snapshot
-goes: no plan is called exact then.
+A plan is right only as far as the snapshot goes: with a gap, none is called
+exact.
 """
 
 from collections.abc import Collection
@@ -12,12 +12,12 @@ import enum
 
 from nfv_sched.ops.snapshot import snapshot
 
-#: Filters that count what Neutron alone has.
+#: Filters that need data which only Neutron has.
 _LIMITS = ('VSwitchPortLimitFilter', 'SecurityRuleLimitFilter')
 
 
 class GapKind(enum.StrEnum):
-    """What is missing."""
+    """Kind of the missing data."""
 
     #: Ports of hosts, and security group rules of ports, by Neutron.
     NEUTRON = 'neutron'
@@ -39,9 +39,9 @@ class GapKind(enum.StrEnum):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Gap:
-    """Something that was not read.
+    """Data that was not read.
 
-    :ivar names: of the hosts, cells or servers that lack it; empty if all do
+    :ivar names: hosts, cells or servers that lack it; empty if all do
     """
 
     kind: GapKind
@@ -50,7 +50,7 @@ class Gap:
 
 def of_cloud(cloud: snapshot.Cloud,
              hosts: Collection[str] | None = None) -> tuple[Gap, ...]:
-    """Return what is missing in a snapshot, as far as plans need it.
+    """Return the gaps of a snapshot that matter for plans.
 
     :param hosts: names of the hosts whose servers move; None for all
     """
@@ -96,7 +96,7 @@ def _gaps(cloud: snapshot.Cloud,
 
 
 def _needs_neutron(cloud: snapshot.Cloud) -> bool:
-    """Return whether anything in Neutron can decide where a server goes."""
+    """Return whether data from Neutron can decide where a server goes."""
     enabled = cloud.options.get('filter_scheduler', {}).get(
         'enabled_filters') or ()
     return any(name in enabled for name in _LIMITS) or any(

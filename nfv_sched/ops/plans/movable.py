@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which servers can be moved, and how.
+"""Decide which servers Nova can move, and by which kind of move.
 
-What Nova refuses before it looks for a host; whether there is one is another
-question.
+Only reasons for which Nova refuses a move before it looks for a host count
+here.
 """
 
 import enum
@@ -15,7 +15,7 @@ from nfv_sched.ops.snapshot import snapshot
 
 
 class MoveKind(enum.StrEnum):
-    """How a server is moved; the last from a host that is lost."""
+    """Kind of a move; evacuations are from a host that is lost."""
 
     LIVE = 'live'
     COLD = 'cold'
@@ -42,12 +42,12 @@ class ObstacleKind(enum.Enum):
     AVOIDED = 'as --avoid says'
     #: Nova refuses the move, or each claim fails; the name says why.
     REFUSED = '{}'
-    #: The same of live migrations in the simulator; the server goes cold.
+    #: The simulator refused a live migration; the server is migrated cold.
     REFUSED_LIVE = 'live to {}'
 
 
 class Obstacle(ty.NamedTuple):
-    """A reason why Nova does not move a server, wherever there is room.
+    """A reason why Nova does not move a server, to whichever host.
 
     :ivar name: what the clause names: the host, the state, ...
     """
@@ -59,33 +59,33 @@ class Obstacle(ty.NamedTuple):
         return self.kind.value.format(self.name)
 
 
-#: State of a server that is moved live and does not run then.
+#: State of a server that can be live-migrated, and is not running then.
 PAUSED = 'paused'
 
 _STATES: ty.Mapping[str, tuple[str, ...]] = {
     LIVE: ('active', PAUSED), COLD: ('active', 'stopped'),
     EVACUATE: ('active', 'stopped', 'error')}
 _ACCELERATED = 'accelerator-'
-# Of Nova, which moves such servers cold from then on.
+# Nova release that can migrate such servers cold.
 _SHARES_COLD = 34
 _LOCAL_DISKS = ('local_lvm',)
-#: Whose secret of a TPM can be read where the server goes.
+#: The secret of such a TPM can be read on the destination.
 _HOSTS_SECRET = 'host'
 
 
 def why_not(kind: MoveKind, found: snapshot.Server,
             host: snapshot.Host | None, nova: str = '') -> Obstacle | None:
-    """Why a server cannot be moved.
+    """Return why a server cannot be moved.
 
     :param host: its host; None if that is not in the snapshot
     :param nova: release of Nova, such as ``34.0.0``
-    :returns: None if Nova looks for a host, as far as the snapshot tells
+    :returns: None if Nova would look for a host, as far as the snapshot shows
     """
     if host is None:
         return Obstacle(ObstacleKind.HOST_UNKNOWN)
     if kind != EVACUATE and not host.up:
         return Obstacle(ObstacleKind.SERVICE_DOWN, host.name)
-    # Nova evacuates whatever it was at when the host was lost.
+    # Nova evacuates a server whatever task it had when the host was lost.
     if kind != EVACUATE and found.task:
         return Obstacle(ObstacleKind.BUSY, found.task)
     if found.state not in _STATES[kind]:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Why a server of a host finds no other place.
+"""Find out why a server finds no other host.
 
-Placement and the filters are asked as :mod:`nfv_sched.ops.explain` asks
-them, about hosts as they are.
+Placement and filters are asked about hosts as they are, as in
+:mod:`nfv_sched.ops.explain`.
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ _NONE_REFUSED: Mapping[str, str] = types.MappingProxyType({})
 
 
 class LackKind(enum.StrEnum):
-    """What keeps a server off a host."""
+    """Cause that keeps a server off a host."""
 
     #: The compute services of one cell do not reach the other.
     CELL = 'cell'
@@ -28,29 +28,28 @@ class LackKind(enum.StrEnum):
     GROUP = 'group'
     #: A hint of the scheduler that names servers.
     HINT = 'hint'
-    #: Requirements that Placement does not find met.
+    #: Requirements in Placement that are not met.
     PLACEMENT = 'placement'
     #: Filters.
     FILTERS = 'filters'
     #: The claim on the compute node.
     CLAIM = 'claim'
-    #: Policies that are kept where it is would be kept less.
+    #: Policies would be kept less than on the present host.
     POLICIES = 'policies'
     #: A move there failed in the simulator.
     SIMULATOR = 'simulator'
-    #: Other servers that leave the same host take the room.
+    #: Other servers that leave the same host take the capacity.
     GUESTS = 'guests'
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Lack:
-    """What keeps a server off hosts.
+    """A cause that keeps a server off hosts.
 
-    :ivar kind: what it is
     :ivar names: the filters, requirements, policies or hints
     :ivar host: name of the host that comes nearest
-    :ivar text: what was needed, and what that host has; may be empty
-    :ivar hosts: number of hosts of the same kind and names
+    :ivar text: the amount needed and the amount on that host; may be empty
+    :ivar hosts: number of hosts with this kind and these names
     """
 
     kind: LackKind
@@ -61,7 +60,7 @@ class Lack:
 
 
 class _OnHost(ty.NamedTuple):
-    """What keeps a server off one host; a higher rank is nearer."""
+    """The cause that keeps a server off one host; higher ranks are nearer."""
 
     kind: LackKind
     names: tuple[str, ...] = ()
@@ -70,10 +69,7 @@ class _OnHost(ty.NamedTuple):
 
 
 class Lacks:
-    """Tells why servers find no place; what hosts lack is worked out once.
-
-    :param known: the cloud
-    """
+    """The reasons why servers find no host; refusals are cached."""
 
     def __init__(self, known: arrangements.Positions):
         self._known = known
@@ -82,10 +78,11 @@ class Lacks:
     def of(self, uuid: str, gone: frozenset[str],
            degrees: Mapping[str, float] = _NO_DEGREES,
            refused: Mapping[str, str] = _NONE_REFUSED) -> tuple[Lack, ...]:
-        """Return why a server finds no other place, the commonest first.
+        """Return why a server finds no other host, the commonest first.
 
         :param gone: names of the hosts to which it cannot go anyway
-        :param degrees: how far each policy must be kept at least
+        :param degrees: text of each policy -> least degree to which it must be
+            kept
         :param refused: names of the hosts to which a move failed in the
             simulator -> why
         """
@@ -99,7 +96,7 @@ class Lacks:
             alike.setdefault((kind, names), []).append((rank, name, text))
         found = []
         for (kind, names), hosts in alike.items():
-            # Of equal ones the first.
+            # Of equally near hosts, max() takes the first.
             _rank, host, text = max(hosts, key=lambda each: each[0])
             found.append(Lack(kind=kind, names=names, host=host, text=text,
                               hosts=len(hosts)))
@@ -107,7 +104,7 @@ class Lacks:
 
     def _on(self, uuid: str, name: str,
             degrees: Mapping[str, float]) -> _OnHost:
-        """What keeps a server off a host."""
+        """Return the cause that keeps a server off a host."""
         known = self._known
         source = known.of_name.get(known.servers[uuid].host or '')
         if source is not None and known.of_name[name].cell != source.cell:
@@ -129,7 +126,7 @@ class Lacks:
         return _OnHost(LackKind.GUESTS)
 
     def _refusal(self, guest: arrangements.Guest, name: str) -> _OnHost | None:
-        """Why Placement or filters refuse a host as it is."""
+        """Return the refusal of a host by Placement or filters; else None."""
         refusals = self._refusals.get(guest)
         if refusals is None:
             refusals = self._refusals[guest] = self._known.refusals(guest)
@@ -143,13 +140,14 @@ class Lacks:
 
 
 def _by_filters(refused: list) -> _OnHost | None:
-    """What filters say of a host.
+    """Return the refusal of a host by filters; None without any.
 
-    :param refused: ``explain.values.Refusal`` of each that refuses it
+    :param refused: ``explain.values.FilterRefusal`` of each filter that
+        refuses
     """
     if not refused:
         return None
-    # Several filters say the same of NUMA nodes.
+    # Several filters give the same reason for NUMA nodes.
     return _OnHost(
         LackKind.FILTERS, tuple([each.filter for each in refused]),
         '; '.join(dict.fromkeys(_sentences(refused))),

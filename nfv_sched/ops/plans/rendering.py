@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Moves as commands to run."""
+"""Render moves as shell commands, and reasons and gaps as sentences."""
 
 from collections.abc import Collection
 from collections.abc import Iterable
@@ -17,23 +17,23 @@ from nfv_sched import strings
 #: Microversions of the compute API from which a destination can be named.
 _LIVE, _COLD = '2.30', '2.56'
 
-# Seconds in which Nova gives back the room that a server had on its old host:
-# the last step of a move, after the server is shown active on the new one.
+# Seconds in which Nova frees the resources of a server on its old host: the
+# last step of a move, after the server is shown active on the new one.
 _PAUSE = 5
 
-# Seconds until nova-scheduler has heard of all moves: a live migration leaves
-# it with the server on the source, until both hosts send the list of their
+# Seconds until nova-scheduler knows of all moves: after a live migration it
+# still has the server on the source, until both hosts send the list of their
 # servers, each scheduler_instance_sync_interval (120 by default).
 _SYNC = 130
 
-#: Most kinds of hosts that the reason of one server names.
+#: Maximum number of kinds of hosts in the reason of one server.
 _LACKS = 3
 
 #: Status of a server while it moves, and until a cold migration is confirmed.
 _MOVING, _TO_CONFIRM = 'MIGRATING', 'VERIFY_RESIZE'
 
-# A server's host is looked at after each move: python-openstackclient ends
-# well after a migration that failed late, as the server is active then, too.
+# Check the host after each move: python-openstackclient reports success for a
+# migration that failed late, as the server is active then, too.
 _HEAD = """\
 set -eu
 show() { openstack server show -f value -c "$2" -- "$1"; }
@@ -63,10 +63,9 @@ def commands(moves: Collection[trial.ServerMove],
              before: Sequence[str] = ()) -> Iterator[str]:
     """Yield a script that makes moves, in order, and stops at a failure.
 
-    Each move is over, and its server on its host, before the next begins.
-    Before a move to a host that an earlier one has left there is a pause, and
-    a longer one before a move for which Nova looks where a server is that was
-    live migrated.
+    Each move is over, and its server on its host, before the next begins.  The
+    script pauses before a move to a host that an earlier one has left, and
+    longer before a move that depends on where a live-migrated server is.
 
     :param moves: live and cold migrations
     :param before: lines of the script before the moves
@@ -112,7 +111,7 @@ def _arrived(move: trial.ServerMove, status: str) -> str:
 
 
 def lacking_text(lacking: Sequence[refusals.Lack]) -> str:
-    """Return what keeps a server off the hosts, as a clause.
+    """Return the reasons why hosts do not take a server, as a clause.
 
     :param lacking: one for each kind of hosts
     """
@@ -161,7 +160,7 @@ def _lack_cause(lack: refusals.Lack) -> str:
 
 
 def gap_text(missing: gap.Gap) -> str:
-    """Return a sentence on what was not read."""
+    """Return a sentence on data that was not read."""
     names = strings.some(missing.names)
     of_names = f' of {names}' if names else ''
     match missing.kind:
@@ -191,7 +190,7 @@ def gap_text(missing: gap.Gap) -> str:
 
 
 def gap_comments(missing: Iterable[gap.Gap]) -> Iterator[str]:
-    """Return comments for a shell on what was not read."""
+    """Return comments for a shell on data that was not read."""
     for each in missing:
         yield comment(f'may be wrong: {gap_text(each)}')
 
@@ -202,11 +201,7 @@ def comment(message: str) -> str:
 
 
 def disable(host: str, reason: str) -> str:
-    """The command by which a host gets no more servers.
-
-    :param host: its name
-    :param reason: why
-    """
+    """Return the command that keeps new servers off a host."""
     return _openstack(
         None, 'compute', 'service', 'set', '--disable', '--disable-reason',
         reason, '--', host, 'nova-compute')

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Do a plan on a copy of the cloud, as Nova would.
+"""Carry out a plan on a copy of the cloud, as Nova would.
 
-The simulator asks Nova's own scheduler with the destination of each move, and
-makes the claims with Nova's own code, one move after the other.
+The simulator calls Nova's own scheduler with the destination of each move, and
+claims resources with Nova's own code, one move after the other.
 """
 
 from collections.abc import Callable
@@ -30,15 +30,13 @@ _EPSILON = 1e-9
 class ServerMove:
     """A move of a server.
 
-    :ivar uuid: UUID of the server
-    :ivar name: its name
     :ivar flavor: name of its flavor
     :ivar memory: MiB that are copied
     :ivar source: name of its host
     :ivar destination: name of the host to which it goes
     :ivar paused: whether it is paused, and stays so
-    :ivar related: UUIDs of the servers on whose hosts it depends which hosts
-        Nova takes: those of its hints and of its anti-affinity group
+    :ivar related: UUIDs of the servers whose hosts decide which hosts Nova
+        takes: those of its hints and of its anti-affinity group
     """
 
     uuid: str
@@ -55,7 +53,7 @@ class ServerMove:
 def move_of(server: snapshot.Server, source: str, destination: str,
             kind: movable.MoveKind = movable.LIVE,
             related: tuple[str, ...] = ()) -> ServerMove:
-    """A move of a server.
+    """Return a move of a server.
 
     :param source: name of its host
     :param destination: name of the host to which it goes
@@ -68,12 +66,12 @@ def move_of(server: snapshot.Server, source: str, destination: str,
 
 
 class Failure(ty.NamedTuple):
-    """What a trial came upon.
+    """A failed step of a trial.
 
-    :ivar done: number of moves that were done before
-    :ivar move: the move that failed; None if new servers found no place
-    :ivar reason: why
-    :ivar degrades: whether the move is made, and a policy kept less then
+    :ivar done: number of moves that were made before
+    :ivar move: the move that failed; None if new servers found no host
+    :ivar degrades: whether the move is possible, but a policy is kept less
+        afterwards
     """
 
     done: int
@@ -83,9 +81,8 @@ class Failure(ty.NamedTuple):
 
 
 def part(found: snapshot.Cloud, hosts: Collection[str]) -> snapshot.Cloud:
-    """A cloud of some hosts and their servers.
+    """Return a cloud of some hosts and their servers.
 
-    :param found: the cloud
     :param hosts: names of the hosts
     """
     return dataclasses.replace(
@@ -100,17 +97,17 @@ def failure(
     flavor: snapshot.Flavor | None = None, count: int = 0,
     update: Callable[[int, int], None] = lambda done, total: None,
 ) -> Failure | None:
-    """Why a plan does not work; None if it does.
+    """Carry out a plan; return why it fails, or None.
 
     No move may keep a policy of the server less than it is kept before.
 
     :param state: the cloud in the simulator, at least the hosts of the plan
-        and those that are to have room; changed
+        and those for the new servers; changed
     :param known: the cloud as it is
     :param moves: the plan, in order
-    :param flavor: flavor of new servers that are booted then
-    :param count: how many of them
-    :param update: called with (steps done, steps in all)
+    :param flavor: flavor of new servers that are booted afterwards
+    :param count: number of new servers
+    :param update: called with (steps done, all steps)
     """
     total = len(moves) + count
     simulation = engine.Simulation(state)
