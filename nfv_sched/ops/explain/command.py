@@ -21,7 +21,7 @@ from nfv_sched.ops.snapshot import api_only
 from nfv_sched.ops.snapshot import snapshot
 
 _TRY_SECONDS = 60.0
-# What is written down of each server of a request is kept.
+# Records of all servers of a request are kept in memory.
 _MOST_SERVERS = 1000
 
 _SHARED = """\
@@ -53,7 +53,7 @@ class _Explain(source.Looking, base.Lister, metaclass=abc.ABCMeta):
 
     takes_api = True
 
-    #: What is of no use where filters are not known: attribute of the command
+    #: Options that are of no use without filters: attribute of the command
     #: line -> (option, its default).
     for_filters: Mapping[str, tuple[str, ty.Any]] = {
         'networks': ('--network', []),
@@ -93,24 +93,20 @@ class _Explain(source.Looking, base.Lister, metaclass=abc.ABCMeta):
 
     @abc.abstractmethod
     def parts(self, parsed_args: argparse.Namespace) -> tuple[str, ...]:
-        """What is to be read with --api.
-
-        :param parsed_args: those of the command line
-        """
+        """Return the parts of the cloud that are read with --api."""
 
     @abc.abstractmethod
     def subject(self, found: snapshot.Cloud, state: ty.Any,
                 parsed_args: argparse.Namespace) -> ty.Any:
-        """What is to be explained.
+        """Return the subject of the explanation.
 
         :param found: the snapshot
         :param state: the cloud that was started from it
-        :param parsed_args: those of the command line
         :returns: ``ops.requests.subject.ExplainSubject``
         """
 
     def take_action(self, parsed_args: argparse.Namespace):
-        """Explain.
+        """Explain the subject.
 
         :returns: columns and rows of the hosts
         """
@@ -141,7 +137,7 @@ class _Explain(source.Looking, base.Lister, metaclass=abc.ABCMeta):
     @staticmethod
     def _explain(state: ty.Any, subject: ty.Any,
                  parsed_args: argparse.Namespace) -> ty.Any:
-        """The explanation of a subject: ``values.Explanation``."""
+        """Return the ``values.Explanation`` of a subject."""
         from nfv_sched.ops.explain import explanation
         if parsed_args.api:
             return explanation.explain_placement(state, subject)
@@ -223,7 +219,7 @@ examples:
             rendering.row(refusal, True) for refusal in read.refusals]
 
     def _uuid(self, parsed_args: argparse.Namespace) -> str:
-        """UUID of the server; the cloud is read if it is not given."""
+        """Return the UUID of the server; read the cloud for a name."""
         if uuidutils.is_uuid_like(parsed_args.server):
             return parsed_args.server
         return source.server(

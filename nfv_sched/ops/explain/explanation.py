@@ -26,9 +26,9 @@ from nfv_sched.ops.snapshot import api_only
 from nfv_sched.ops.snapshot import snapshot
 from nfv_sched import strings
 
-#: Most hosts that are called the nearest.
+#: Maximum number of nearest hosts to report.
 NEAREST = 5
-#: Seconds after which no more changes of a request are tried.
+#: Default time limit, in seconds, for changes of a request.
 RELAX_SECONDS = 60.0
 
 _DEFAULTS = ("Nova's defaults for [scheduler] and all other options: the API "
@@ -47,14 +47,13 @@ def explain(
 ) -> values.Explanation:
     """Explain where a request fits.
 
-    :param state: the cloud; it is as before afterwards
-    :param subject: what is explained, for people
-    :param asked: what is asked for
-    :param assumed: what was assumed of it
-    :param present: host on which the server runs that is explained
+    :param state: the cloud; restored afterwards
+    :param subject: description of the subject, for people
+    :param assumed: assumptions about the request
+    :param present: host on which the explained server runs
     :param read_at: when the cloud was read
-    :param relax_seconds: no change is tried after these; 0 for none
-    :param progress: called with (done, in all, of what)
+    :param relax_seconds: time limit for changes of the request; 0 to try none
+    :param progress: called with (number done, number of all, noun for them)
     :raises ExplainError: if there can be no such request
     """
     seconds: dict[str, float] = {}
@@ -66,7 +65,7 @@ def explain(
         answer = placement.explain(state, queries)
     with _timed(seconds, 'filters'):
         verdicts: filters.Verdicts = {}
-        # Of a request that never got to Placement no filter is asked.
+        # Filters are not asked about a request that never got to Placement.
         spec = _stored(state, wanted) if queries else None
         if spec is not None:
             verdicts = filters.alone(
@@ -99,12 +98,12 @@ def explain(
 
 def explain_placement(state: states.State,
                       subject: subjects.ExplainSubject) -> values.Explanation:
-    """Explain what Placement finds for a request, where only that is known.
+    """Explain what Placement finds for a request.
 
-    That is so of a cloud that was read by its API.  PCI devices are left out.
+    Of a cloud that was read by its API, nothing more is known.  PCI devices
+    are left out.
 
-    :param state: the cloud; it is as before afterwards
-    :param subject: what is explained
+    :param state: the cloud; restored afterwards
     :raises ExplainError: if there can be no such request
     """
     seconds: dict[str, float] = {}
@@ -133,7 +132,7 @@ def explain_placement(state: states.State,
 
 def _uncertain(flavor: snapshot.Flavor,
                stage: values.PlacementStage) -> tuple[str, ...]:
-    """Return what matters of a request and is not known, a sentence each."""
+    """Return what is not known about a request, a sentence each."""
     return tuple([
         f'Placement knows the {each.kind} {each.name}, which was not read: '
         'otherwise it refuses the request' for each in stage.unverified] + [
@@ -149,7 +148,7 @@ def _timed(seconds: dict[str, float], stage: str) -> Iterator[None]:
 
 
 def _stored(state: states.State, wanted: simulated.BootRequest):
-    """The request as the scheduler gets it; None if the API refuses it."""
+    """Return the request for the scheduler; None if the API refuses it."""
     with scheduling.booting(state, wanted) as booted:
         try:
             return scheduling.spec_of(state, wanted, booted)
@@ -192,19 +191,19 @@ def _filters(verdicts: Mapping[str, Mapping[str, values.FilterRefusal]],
 
 
 def _nearest(hosts: tuple[values.ExplainedHost, ...]) -> tuple[str, ...]:
-    """The hosts that fail least, and of those the closest, first."""
+    """Return the hosts with the fewest failures, the closest first."""
     order = sorted(hosts, key=lambda host: (
         host.failures, -max([r.rank for r in host.refusals], default=0)))
     return tuple(host.name for host in order[:NEAREST])
 
 
-# Length of one part of a request for people: the longest extra spec that the
-# API takes is shown whole.
+# Maximum length of one part of the description: the longest extra spec that
+# the API accepts fits.
 _PART = 600
 
 
 def _text(asked: request.ExplainedRequest) -> str:
-    """What is asked for, for people."""
+    """Return a description of the request."""
     flavor = asked.flavor
     parts = [strings.count(flavor.vcpus, 'vCPU'),
              f'{flavor.memory} MiB']

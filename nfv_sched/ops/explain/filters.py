@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Every enabled filter, asked alone about every host.
+"""Ask every enabled filter alone about every host.
 
 Each filter gets HostStates and a request of its own, so that none depends on
 what another has done to them.  A host that Placement did not find is judged
-with the allocation candidate that it would have if it had all it lacks there.
+with the allocation candidate that it would have if it lacked nothing there.
 """
 
 from collections.abc import Callable
@@ -33,7 +33,7 @@ Verdicts = Mapping[str, Mapping[str, values.FilterRefusal]]
 
 
 class _SingleFilter:
-    """One filter and the request, for it alone.
+    """One filter, with a request for it alone.
 
     :param name: class name of the filter
     :param inner: the filter
@@ -53,7 +53,7 @@ class _SingleFilter:
         self._summaries = summaries
 
     def _fresh(self) -> tuple[list, objects.RequestSpec]:
-        """New HostStates of all hosts, and a new copy of the request."""
+        """Return new HostStates of all hosts, and a copy of the request."""
         state = self._state
         spec = self._stored.obj_clone()
         nfv_request.note_of(spec).sources = state.network.sources
@@ -66,9 +66,9 @@ class _SingleFilter:
         return hosts, spec
 
     def _passed(self, hosts: Sequence, spec: objects.RequestSpec) -> set[str]:
-        """Names of the hosts that the filter leaves.
+        """Return the names of the hosts that the filter passes.
 
-        :raises Exception: any
+        :raises Exception: whatever the filter raises, except NoValidHost
         """
         if not self._inner.run_filter_for_index(0):
             return {host.host for host in hosts}
@@ -76,11 +76,11 @@ class _SingleFilter:
             left = self._inner.filter_all(hosts, spec)
             return {host.host for host in left or ()}
         except exception.NoValidHost:
-            # As filters of nfv-sched tell the reason to the tenant.
+            # Filters of nfv-sched raise it to tell the tenant the reason.
             return set()
 
     def verdict(self) -> dict[str, values.FilterRefusal]:
-        """Name of each host that the filter refuses -> why."""
+        """Return the reason for each refused host, by host name."""
         hosts, spec = self._fresh()
         try:
             passed = self._passed(hosts, spec)
@@ -118,7 +118,7 @@ class _SingleFilter:
                                     policy=reason.policy, rank=reason.rank)
 
     def _one_by_one(self) -> dict[str, values.FilterRefusal]:
-        """The same for a filter that raises: each host by itself."""
+        """Ask a filter that raises about each host by itself."""
         hosts, spec = self._fresh()
         found = {}
         for host in hosts:
@@ -135,7 +135,7 @@ class _SingleFilter:
 
 def _candidates(model: placement.Placement, root: str,
                 queries: Sequence[placement.Query]) -> list[dict]:
-    """The allocation candidates of a host, as if it lacked nothing."""
+    """Return the allocation candidates of a host, as if it lacked nothing."""
     found = [candidate for query in queries
              for candidate in model.candidates(root, query)]
     return found or [model.assumed(root, query) for query in queries[:1]]
@@ -143,7 +143,7 @@ def _candidates(model: placement.Placement, root: str,
 
 def _unreadable(state: states.State, spec: objects.RequestSpec
                 ) -> Iterator[tuple[str, str]]:
-    """The hosts of which Nova can make no HostState, and why."""
+    """Yield the hosts for which Nova fails to build HostStates, and why."""
 
     def read(uuids: list[str]) -> None:
         list(state.manager.get_host_states_by_uuids(
@@ -161,7 +161,7 @@ def _unreadable(state: states.State, spec: objects.RequestSpec
 
 
 def _copied(candidate: Mapping[str, Mapping]) -> dict[str, dict]:
-    """A copy of an allocation candidate: filters may change it."""
+    """Return a copy of an allocation candidate: filters may change it."""
     return {
         'allocations': {
             uuid: {'resources': dict(allocation['resources'])}
@@ -180,7 +180,7 @@ def alone(
 
     :param spec: the request; not changed
     :param queries: its queries to Placement
-    :param progress: called with (filters done, filters in all)
+    :param progress: called with (filters done, all filters)
     :param hosts: names of the hosts that matter; None for all
     """
     enabled = state.manager.enabled_filters

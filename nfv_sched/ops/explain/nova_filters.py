@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What hosts lack where a filter of Nova refuses them.
+"""Explain refusals by filters of Nova, which give no reason.
 
-Nova's filters give no reason.  This says for some of them what there was, from
-the same HostState.
+For some of them, the reason is derived from the same HostState.
 """
 
 from collections.abc import Callable
@@ -20,13 +19,13 @@ from nfv_sched import refusals
 from nfv_sched import request as nfv_request
 from nfv_sched import strings
 
-#: What to do about a host that is not mapped to its cell.
+#: Remedy for a host that is not mapped to its cell.
 DISCOVER = 'run nova-manage cell_v2 discover_hosts'
 
 
 def reason(name: str, host_state: ty.Any, spec: objects.RequestSpec,
            known: nfv_request.RequestNote) -> tuple[str, int]:
-    """What a host lacks.
+    """Return what a host lacks.
 
     :param name: class name of the filter that refuses it
     :param host_state: ``nova.scheduler.host_manager.HostState``, fresh
@@ -39,7 +38,7 @@ def reason(name: str, host_state: ty.Any, spec: objects.RequestSpec,
     try:
         return explain(host_state, spec, known)
     except Exception:
-        # The record of the host is odd.
+        # The record of the host is malformed.
         return '', 0
 
 
@@ -65,7 +64,7 @@ def _numa(host_state, spec, known) -> tuple[str, int]:
 def refusal(nfv_filter: ty.Any, host_state: ty.Any,
             spec: objects.RequestSpec,
             known: nfv_request.RequestNote) -> reasons.Reason | None:
-    """Why a filter of nfv-sched refuses a host; None if it does not.
+    """Return why a filter of nfv-sched refuses a host; None if it does not.
 
     :param nfv_filter: the filter
     :param host_state: the host, fresh
@@ -81,10 +80,7 @@ def refusal(nfv_filter: ty.Any, host_state: ty.Any,
 
 
 def text(reason: reasons.Reason) -> str:
-    """A reason for people who read it beside the name of the filter.
-
-    :param reason: the reason
-    """
+    """Return a reason for people who read it beside the name of the filter."""
     if reason.order == reasons.REQUEST:
         return str(reason)
     return f'{reason.need}, {reason.have}' if reason.have else reason.need

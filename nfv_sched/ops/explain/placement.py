@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Explain what Nova asks of Placement, and what each host misses of it."""
+"""Explain Nova's queries to Placement, and what each host lacks of them."""
 
 import collections
 from collections.abc import Iterable
@@ -19,20 +19,21 @@ _Unmet = Sequence[tuple[requirements.Requirement,
                         requirements.UnmetRequirement]]
 
 _CUT = 'left out of the answer, which is cut off'
-# A host that misses nothing else misses this.
+# The unmet requirement of a host that meets every single one.
 _NO_CHOICE = requirements.UnmetRequirement(
     requirements.RequirementKind.CHOICE, ())
 
 
 class PlacementResult(ty.NamedTuple):
-    """The stage of Placement.
+    """The outcome of the stage of Placement.
 
-    :ivar stage: for the explanation
+    :ivar stage: its part of the explanation
     :ivar found: names of the hosts in the answers
-    :ivar misses: name of each other host -> what it misses
-    :ivar required: name of each other host -> the requirements that it misses
-    :ivar free: name of each other host -> total that is free of the missed
-        resource classes; of two that miss the same, more is nearer
+    :ivar misses: name of each other host -> what it lacks, as texts
+    :ivar required: name of each other host -> requirements that it does not
+        meet
+    :ivar free: name of each other host -> sum of the free amounts of resource
+        classes that it lacks; of two that lack the same, more is nearer
     """
 
     stage: values.PlacementStage
@@ -45,7 +46,7 @@ class PlacementResult(ty.NamedTuple):
 def explain(state: states.State, queries: Sequence[Query]) -> PlacementResult:
     """Explain the answers of Placement.
 
-    :param queries: the queries of one request: the first, and the one that
+    :param queries: queries of one request: the first, and the fallback that
         asks for VCPU in place of PCPU, if there is one
     """
     roots = {host.uuid: name for name, host in state.hosts.items()}
@@ -60,14 +61,14 @@ def explain(state: states.State, queries: Sequence[Query]) -> PlacementResult:
              for root, name in roots.items() if name not in fitting}
     names = {**roots, **{aggregate.uuid: aggregate.name for aggregate
                          in state.manager.aggs_by_id.values()}}
-    # Requirement -> what is missing of it, both as texts.
+    # Requirement -> what the host lacks of it, both as texts.
     texts = {name: {
         sentences.title(requirement, names): sentences.lack(missing, names)
         for requirement, missing in of_host}
         for name, of_host in unmet.items()}
     unknown = model.unknown(queries[0]) if queries else ()
     if unknown:
-        # What else they miss does not matter as long as it is refused.
+        # Placement refuses the whole query: nothing else matters.
         texts = dict.fromkeys(unmet, {
             placement.refusal(unknown): placement.ignorance(unknown)})
         unmet = dict.fromkeys(unmet, ())
@@ -105,7 +106,7 @@ def _dropped(
     model: placement.Placement, queries: Sequence[Query],
     roots: Iterable[str], names: Mapping[str, str],
 ) -> Iterator[values.QueryRequirement]:
-    """Yield each requirement of the first query, and what comes without it.
+    """Yield each requirement of the first query, with counts of hosts.
 
     :param roots: UUIDs of the compute nodes
     """
@@ -121,9 +122,10 @@ def _dropped(
 
 
 def _nearest(tree: requirements.Tree, queries: Sequence[Query]) -> _Unmet:
-    """Return what a host misses of the query that it misses least of.
+    """Return the unmet requirements of the query that a host is nearest to.
 
-    Of two alike it is the one for resource classes that the host has.
+    Between equal numbers, it is the one for resource classes that the host
+    has.
     """
     nearest: list[tuple[tuple[int, int], _Unmet]] = []
     for query in queries:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Single changes of a request, each tried: with which would it fit?"""
+"""Try single changes of a request, to find those with which it fits."""
 
 import collections
 from collections.abc import Callable
@@ -20,7 +20,7 @@ from nfv_sched.ops.simulator import state as states
 from nfv_sched.ops.snapshot import api_only
 from nfv_sched import strings
 
-# How big a change is, the smallest first.
+# Sizes of changes, the smallest first.
 _PREFER = 0
 _HOST = 1
 _PAGES = 2
@@ -38,7 +38,7 @@ _HARMLESS = (
 _ALIAS = api_only.ALIAS
 _PAGE_SIZE = 'hw:mem_page_size'
 _NUMA_NODES = 'hw:numa_nodes'
-#: Extra specs that Nova refuses, or that mean nothing, without another.
+#: Extra spec -> others that Nova refuses or ignores without it.
 _DEPENDENT = {
     'hw:cpu_policy': (
         'hw:cpu_thread_policy', 'hw:cpu_dedicated_mask', 'hw:cpu_realtime',
@@ -47,24 +47,24 @@ _DEPENDENT = {
                   'hw:numa_node.'),
     'hw:cpu_realtime': ('hw:cpu_realtime_mask',),
 }
-#: Extra spec -> the value that insists least.
+#: Extra spec -> its most lenient value.
 _LENIENT = {
     'hw:pci_numa_affinity_policy': 'preferred',
     'hw:cpu_thread_policy': 'prefer',
 }
 _PAGE_TEXTS = {4: 'small', 2048: '2MB', 1048576: '1GB'}
 _SMALL = 4  # KiB
-_STEPS = 32  # amounts of memory that are considered
-_DISABLED_HOSTS = 5  # that are tried one by one
+_STEPS = 32  # maximum number of amounts of memory
+_DISABLED_HOSTS = 5  # maximum number that are tried one by one
 _MOST_NODES = 16
 
 
 class Change(ty.NamedTuple):
-    """One change.
+    """A single change of a request.
 
-    :ivar text: for people
-    :ivar size: how big it is
-    :ivar asked: the request with it
+    :ivar text: the change, for people
+    :ivar size: rank of its size, the smallest first
+    :ivar asked: the changed request
     :ivar enabled: names of hosts that are enabled for it
     """
 
@@ -75,18 +75,18 @@ class Change(ty.NamedTuple):
 
 
 class Search(ty.NamedTuple):
-    """Changes of one amount, of which the largest that fits is wanted.
+    """Changes of one amount; only the largest that fits is of interest.
 
-    :ivar changes: the smallest amount first
+    :ivar changes: changes, the smallest amount first
     """
 
     changes: Sequence[Change]
 
 
 class RelaxationResult(ty.NamedTuple):
-    """What came of the trials.
+    """The outcome of the trials.
 
-    :ivar relaxations: those that fit, the best first
+    :ivar relaxations: changes that fit, the best first
     :ivar tried: number of trials
     :ivar untried: number of changes for which there was no time
     """
@@ -100,10 +100,9 @@ def relax(state: states.State, asked: request.ExplainedRequest, seconds: float,
           progress: Callable[[int, int], None]) -> RelaxationResult:
     """Try changes of a request that does not fit.
 
-    :param state: the cloud; it is as before afterwards
-    :param asked: the request
-    :param seconds: no trial begins after these
-    :param progress: called with (changes done, changes in all)
+    :param state: the cloud; restored afterwards
+    :param seconds: time after which no trial begins
+    :param progress: called with (changes done, all changes)
     """
     ends = time.monotonic() + seconds
     todo: list[Change | Search] = [*changes(state, asked), *searches(asked)]
@@ -143,7 +142,7 @@ def _once(change: Change) -> _Trials:
 
 
 def _largest(changes: Sequence[Change]) -> _Trials:
-    """Trials to find the largest that fits, if all smaller ones fit too."""
+    """Bisect for the largest that fits, if all smaller ones fit too."""
     low, high = 0, len(changes)
     while low < high:
         middle = (low + high) // 2
@@ -154,7 +153,7 @@ def _largest(changes: Sequence[Change]) -> _Trials:
 
 
 def _try(state: states.State, change: Change) -> values.Relaxation | None:
-    """Boot with a change; None if that is refused."""
+    """Boot with a change; return None if that is refused."""
     try:
         wanted = request.wanted(state, change.asked)
     except request.ExplainError:
@@ -170,7 +169,7 @@ def _try(state: states.State, change: Change) -> values.Relaxation | None:
 
 @contextlib.contextmanager
 def _enabled(state: states.State, names: Sequence[str]) -> Iterator[None]:
-    """Within this context, some hosts are enabled and up."""
+    """Have some hosts enabled, mapped and up in this context."""
     before = []
     for name in names:
         host = state.hosts[name]
@@ -190,10 +189,7 @@ def _enabled(state: states.State, names: Sequence[str]) -> Iterator[None]:
 
 def changes(state: states.State,
             asked: request.ExplainedRequest) -> Iterator[Change]:
-    """The single changes of a request that are worth trying.
-
-    :param asked: the request
-    """
+    """Yield the single changes of a request that are worth trying."""
     yield from _lenient(asked)
     yield from _hosts(state, asked)
     yield from _page_sizes(state, asked)
@@ -228,7 +224,7 @@ def _hosts(state: states.State,
 
 
 def _usable(state: states.State, names: Sequence[str]) -> str:
-    """Return what hosts must become to be used."""
+    """Return what has to be done to hosts before they can be used."""
     hosts = [state.hosts[name] for name in names]
     changes = []
     if any(host.down or not host.record.enabled for host in hosts):
@@ -254,7 +250,7 @@ def _page_sizes(state: states.State,
 
 
 def _page_kib(value: str) -> int | None:
-    """The page size of an extra spec in KiB; None if it names no size."""
+    """Return the page size of an extra spec in KiB; None without a size."""
     known = {text.lower(): size for size, text in _PAGE_TEXTS.items()}
     if value.lower() in known:
         return known[value.lower()]
@@ -268,7 +264,7 @@ def _numa_nodes(state: states.State,
         return
     most = max((len(host.record.nodes or ()) for host in state.hosts.values()),
                default=0)
-    # They are about the nodes that the guest has.
+    # These extra specs name the guest NUMA nodes that change.
     gone = sorted(key for key in specs
                   if key.startswith(_DEPENDENT[_NUMA_NODES]))
     kept = {key: value for key, value in specs.items() if key not in gone}
@@ -341,10 +337,7 @@ def _without_others(asked: request.ExplainedRequest) -> Iterator[Change]:
 
 
 def searches(asked: request.ExplainedRequest) -> Iterator[Search]:
-    """Amounts of which less could fit.
-
-    :param asked: the request
-    """
+    """Yield amounts of which a smaller one may fit."""
     flavor, specs = asked.flavor, asked.flavor.extra_specs
     nodes = _nodes_of(specs)
     step = nodes * (2 if specs.get('hw:cpu_thread_policy') == 'require'

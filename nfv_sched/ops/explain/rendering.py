@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""An explanation as text, as rows, and as a document."""
+"""Render an explanation as text, as rows, and as a document."""
 
 from collections.abc import Iterable
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ import typing as ty
 from nfv_sched.ops.cli import tables
 from nfv_sched.ops.explain import values
 
-#: Hosts that are shown if not more are asked for.
+#: Default of the maximum number of hosts.
 SHOWN = 20
 _WEIGHED = 3
 #: Seconds after which weights may have changed.
@@ -18,20 +18,20 @@ _CHANGES = 10
 _UNKNOWN = ('Not known by the API: filters, weights, the nearest hosts, and '
             'what would make filters take it.\n')
 COLUMNS = ('Host', 'Placement', 'Refused by', 'Passed', 'Rank', 'Lacks')
-#: Where filters are not known.
+#: Columns if filters are not known.
 PLACEMENT_COLUMNS = ('Host', 'Placement', 'Lacks')
 
 
 def text(explanation: values.Explanation, hosts: Sequence[str],
          everything: bool = False, all_filters: bool = False) -> str:
-    """The explanation for people.
+    """Return the explanation for people.
 
-    :param hosts: names of the hosts that are wanted
-    :param everything: whether all of these are shown, however many
-    :param all_filters: whether filters that refuse no host are shown
+    :param hosts: names of the hosts to show
+    :param everything: whether to show all of these, not :data:`SHOWN` at most
+    :param all_filters: whether to show filters that refuse no host
     """
     parts = [_head(explanation)]
-    # Of what the API refuses, no host was looked at.
+    # If the API refuses the request, no host was looked at.
     if explanation.placement.queries:
         parts += [
             _stages(explanation), _requirements(explanation.placement),
@@ -76,7 +76,7 @@ def _place(place: values.ChosenHost) -> str:
 
 
 def _ranges(numbers: Iterable[int]) -> str:
-    """Numbers in order as ``1-3,8``."""
+    """Format sorted numbers as ``1-3,8``."""
     runs: list[list[int]] = []
     for number in numbers:
         if runs and number == runs[-1][-1] + 1:
@@ -222,7 +222,7 @@ def _weighing(explanation: values.Explanation) -> str:
 
 
 def _duration(seconds: int) -> str:
-    """Return a duration in the largest unit that it has one of."""
+    """Format a duration in the largest unit that it has one of."""
     for unit, length in (('day', 86400), ('hour', 3600), ('minute', 60)):
         if seconds >= length:
             return tables.count(seconds // length, unit)
@@ -265,15 +265,15 @@ def _of_hosts(number: int) -> str:
 
 
 def columns(explanation: values.Explanation) -> tuple[str, ...]:
-    """The columns of the rows of hosts: of what is known."""
+    """Return the columns of the rows of hosts; fewer without filters."""
     return PLACEMENT_COLUMNS if explanation.filters is None else COLUMNS
 
 
 def host_rows(explanation: values.Explanation,
               hosts: Sequence[str]) -> list[tuple]:
-    """A row for each host, in the order of :func:`columns`.
+    """Return a row for each host, in the order of :func:`columns`.
 
-    :param hosts: names of the hosts that are wanted
+    :param hosts: names of the hosts to show
     """
     wanted = frozenset(hosts)
     if explanation.filters is None:
@@ -289,9 +289,9 @@ def host_rows(explanation: values.Explanation,
 
 def document(explanation: values.Explanation,
              hosts: Sequence[str]) -> dict[str, ty.Any]:
-    """Everything, for JSON and YAML.
+    """Return the explanation as dictionaries and lists.
 
-    :param hosts: names of the hosts that are wanted
+    :param hosts: names of the hosts to show
     """
     found = tables.plain(explanation)
     wanted = frozenset(hosts)

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""One request through Nova's own scheduler and the claim, and back again.
+"""Run a request through Nova's own scheduler and the claim, and undo it.
 
-Filters and weighers are watched while Nova's scheduler runs them.  What was
-allocated and claimed in the model of the cloud is given back afterwards, so
-that it is as before.
+Filters and weighers are watched while Nova's scheduler runs them.  Allocations
+and claims in the model of the cloud are undone afterwards.
 """
 
 from collections.abc import Iterable
@@ -29,11 +28,11 @@ _NAME = 'explained'
 
 @dataclasses.dataclass(slots=True)
 class Filtering:
-    """A filter while it ran for one server of the request.
+    """The run of a filter for one server of the request.
 
     :ivar name: its class name
     :ivar before: names of the hosts that it was given
-    :ivar after: names of those that it left
+    :ivar after: names of the hosts that it passed
     :ivar error: the exception that it raised; None if it raised none
     """
 
@@ -45,11 +44,11 @@ class Filtering:
 
 @dataclasses.dataclass(slots=True)
 class Weighed:
-    """A weigher while it ran for one server of the request.
+    """The run of a weigher for one server of the request.
 
     :ivar hosts: names of the hosts
-    :ivar raw: their weights
-    :ivar multipliers: of the hosts
+    :ivar raw: weight of each host, not normalized
+    :ivar multipliers: multiplier of each host
     """
 
     weigher: ty.Any
@@ -60,11 +59,11 @@ class Weighed:
 
 @dataclasses.dataclass(slots=True)
 class SchedulingRound:
-    """What was watched for one server of the request.
+    """The filters and weighers that ran for one server.
 
-    :ivar filters: the filters that ran, in order
+    :ivar filters: filters that ran, in order
     :ivar passed: names of the hosts that passed all of them
-    :ivar weighers: the weighers that ran, in order; none for a single host
+    :ivar weighers: weighers that ran, in order; none for a single host
     """
 
     filters: list[Filtering] = dataclasses.field(default_factory=list)
@@ -74,12 +73,12 @@ class SchedulingRound:
 
 @dataclasses.dataclass(slots=True)
 class Course:
-    """What became of a request.
+    """The outcome of a request.
 
-    :ivar queries: (query to Placement, number of hosts found)
+    :ivar queries: pairs of query to Placement and number of hosts found
     :ivar rounds: one for each server of the request that got so far
-    :ivar places: where its servers have claimed room
-    :ivar reason: why not all of them have; None if they have
+    :ivar places: hosts on which its servers were claimed
+    :ivar reason: why not all servers were; None if they were
     """
 
     queries: tuple[tuple[placement.Query, int], ...] = ()
@@ -94,7 +93,7 @@ class Course:
 
 
 class _Filter:
-    """Notes what a filter is given and leaves."""
+    """A recorder around a filter, of the hosts it is given and passes."""
 
     def __init__(self, inner: ty.Any, rounds: list[SchedulingRound]):
         self._inner = inner
@@ -120,7 +119,7 @@ class _Filter:
 
 
 class _Weigher:
-    """Notes the weights that a weigher gives."""
+    """A recorder around a weigher, of the weights it returns."""
 
     def __init__(self, inner: ty.Any, rounds: list[SchedulingRound]):
         self._inner = inner
@@ -153,7 +152,7 @@ def _names(hosts: Iterable) -> tuple[str, ...]:
 @contextlib.contextmanager
 def _watched(state: states.State,
              rounds: list[SchedulingRound]) -> Iterator[None]:
-    """Within this context, what filters and weighers do is noted."""
+    """Record the runs of filters and weighers in this context."""
     manager = state.manager
     filters, weighers = manager.enabled_filters, manager.weighers
     filter_hosts = manager.get_filtered_hosts
@@ -180,9 +179,9 @@ def _watched(state: states.State,
 def booting(state: states.State,
             wanted: request.BootRequest) -> Iterator[
                 list[servers.SimulatedServer]]:
-    """Within this context, there are the servers of a request.
+    """Add the servers of a request to the cloud in this context.
 
-    :param state: the cloud; it is as before afterwards
+    :param state: the cloud; restored afterwards
     :returns: context with the servers, which have no host yet
     """
     booted = [servers.SimulatedServer(f'{_NAME}-{number}', wanted.flavor.name,
@@ -204,9 +203,9 @@ def booting(state: states.State,
 
 def spec_of(state: states.State, wanted: request.BootRequest,
             booted: list[servers.SimulatedServer]):
-    """The request for some servers, as nova-conductor sends it.
+    """Return the request for some servers, as nova-conductor sends it.
 
-    :param booted: the servers; their instances are made
+    :param booted: the servers; their instances are created
     :returns: ``nova.objects.RequestSpec``
     :raises Refused: if the API refuses the request
     """
@@ -220,10 +219,10 @@ def spec_of(state: states.State, wanted: request.BootRequest,
 
 
 def run(state: states.State, wanted: request.BootRequest) -> Course:
-    """Boot the servers of a request, and take everything back.
+    """Boot the servers of a request, and undo it.
 
-    :param state: the cloud; it is as before afterwards
-    :returns: what became of the request; nothing raises
+    :param state: the cloud; restored afterwards
+    :returns: the outcome; nothing is raised
     """
     course = Course()
     state.placement.queries.clear()
@@ -238,8 +237,8 @@ def run(state: states.State, wanted: request.BootRequest) -> Course:
 def ask(state: states.State, wanted: request.BootRequest) -> Course:
     """Ask Placement for a request, and do nothing else.
 
-    :param state: the cloud; it is as before afterwards
-    :returns: the queries, and why Placement finds no host; nothing raises
+    :param state: the cloud; restored afterwards
+    :returns: the queries, and why Placement finds no host; nothing is raised
     """
     course = Course()
     model = state.placement
@@ -255,14 +254,14 @@ def ask(state: states.State, wanted: request.BootRequest) -> Course:
 
 @contextlib.contextmanager
 def _told(course: Course) -> Iterator[None]:
-    """Within this context, an error becomes the reason of a course."""
+    """Record an error in this context as the reason of the outcome."""
     try:
         yield
     except servers.Refused as exc:
         course.reason = str(exc)
     except Exception as exc:
-        # A filter or weigher of somebody else, or a flavor that Nova's own
-        # code cannot take.
+        # A third-party filter or weigher raised, or Nova's own code did for
+        # an odd flavor.
         course.reason = f'{type(exc).__name__}: {exc}'
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What an explanation says, as plain values.
+"""Define an explanation as plain values.
 
-Everything here can be written as JSON as it is.
+They can be written as JSON as they are.
 """
 
 import dataclasses
@@ -11,7 +11,7 @@ import typing as ty
 
 
 class RefusalKind(enum.StrEnum):
-    """Kind of a refusal; it is known of few filters."""
+    """Kind of a refusal; it is known for few filters."""
 
     #: The host is not mapped to its cell.
     UNMAPPED = 'unmapped'
@@ -20,13 +20,13 @@ class RefusalKind(enum.StrEnum):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class FilterRefusal:
-    """Why a filter refuses a host when it is asked alone.
+    """The refusal of a host by a filter that is asked alone.
 
     :ivar filter: class name of the filter
-    :ivar text: what was needed and what there was; empty if the filter does
-        not say
-    :ivar policy: the extra spec with its value, or what else was not kept;
-        empty if the filter does not say
+    :ivar text: the amount needed and the amount there; empty if the filter
+        does not say
+    :ivar policy: the extra spec with its value, or another policy that was not
+        kept; empty if the filter does not say
     :ivar rank: how close the host came; higher is closer
     :ivar raised: whether the filter failed with an exception
     """
@@ -41,13 +41,13 @@ class FilterRefusal:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainedHost:
-    """What was found out about a host.
+    """A host with the reasons why it does or does not pass.
 
-    :ivar present: whether the server that is explained runs there
-    :ivar misses: requirements of the query to Placement that it misses
+    :ivar present: whether the explained server runs there
+    :ivar misses: requirements of the query to Placement that it does not meet
     :ivar found: whether Placement's answer has it
-    :ivar refusals: the filters that refuse it, each asked alone; None if
-        filters are not known
+    :ivar refusals: refusals by filters, each asked alone; None if filters are
+        not known
     :ivar passed: whether Nova's own chain passes it; None if that is not known
     :ivar stopped: filter of the chain that removed it; None if none has
     :ivar rank: its place among the hosts that passed, from 1; None if it did
@@ -65,7 +65,7 @@ class ExplainedHost:
 
     @property
     def failures(self) -> int:
-        """How many requirements and filters it fails."""
+        """Number of requirements and filters that it fails."""
         return len(self.misses) + len(self.refusals or ())
 
 
@@ -73,9 +73,10 @@ class ExplainedHost:
 class QueryRequirement:
     """One requirement of the first query to Placement.
 
-    :ivar text: what is required
-    :ivar without: hosts that Placement finds if only this one is dropped
-    :ivar missing: hosts that miss it, those that another query finds included
+    :ivar text: the requirement, for people
+    :ivar without: number of hosts found if only this requirement is dropped
+    :ivar missing: number of hosts that do not meet it, even if the fallback
+        query finds them
     """
 
     text: str
@@ -85,7 +86,7 @@ class QueryRequirement:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class UnknownInQuery:
-    """A name in a query.
+    """A name in a query that Placement does not know, or may not know.
 
     :ivar kind: ``trait`` or ``resource class``
     """
@@ -99,20 +100,20 @@ class PlacementStage:
     """The stage in which Nova asks Placement.
 
     :ivar queries: the queries, as text
-    :ivar hosts: number of hosts that are known
+    :ivar hosts: number of known hosts
     :ivar left: number of hosts in the answers
-    :ivar requirements: the requirements of the first query
+    :ivar requirements: requirements of the first query
     :ivar removed: requirement -> number of hosts that no query finds and that
-        miss it, each of the query that it misses least of
+        do not meet it, each counted for the query that it is nearest to
     :ivar fallback: whether Nova asks again for VCPU in place of PCPU
     :ivar limit: ``[scheduler] max_placement_results``
-    :ivar cut: hosts that this limit has cut off
+    :ivar cut: number of hosts that this limit has cut off
     :ivar unsupported: parts of the queries that cannot be answered here; no
         host is found then
     :ivar unknown: names in the queries that Placement does not know: it
         refuses them, and Nova takes no host
-    :ivar unverified: forbidden traits of which it was not read whether
-        Placement knows them
+    :ivar unverified: forbidden traits that Placement may not know, because its
+        traits were not read
     """
 
     queries: tuple[str, ...] = ()
@@ -134,7 +135,7 @@ class Filter:
 
     :ivar name: its class name
     :ivar before: number of hosts that it was given; None if it was not run
-    :ivar after: number of hosts that it left
+    :ivar after: number of hosts that it passed
     :ivar alone: number of all known hosts that it refuses alone
     :ivar error: the exception that it raised
     """
@@ -148,11 +149,11 @@ class Filter:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Weight:
-    """What a weigher says of a host.
+    """The weight that a weigher gives to a host.
 
-    :ivar raw: the weight as the weigher gives it
-    :ivar normal: normalised over the hosts that passed
-    :ivar multiplier: of this host
+    :ivar raw: the weight as the weigher returns it
+    :ivar normal: the weight normalized over the hosts that passed
+    :ivar multiplier: the weigher's multiplier for this host
     """
 
     raw: float
@@ -161,7 +162,7 @@ class Weight:
 
     @property
     def value(self) -> float:
-        """What counts."""
+        """The normalized weight times the multiplier."""
         return self.multiplier * self.normal
 
 
@@ -171,8 +172,8 @@ class Weigher:
 
     :ivar name: its class name
     :ivar weights: a weight for each host
-    :ivar without: the host that would be first without it, if that is
-        another one: then this weigher decides
+    :ivar without: the host that would be first without it, if that is another
+        one: then this weigher decides
     """
 
     name: str
@@ -182,16 +183,16 @@ class Weigher:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Weighing:
-    """How the hosts that passed were ordered.
+    """The order of the hosts that passed.
 
     :ivar hosts: their names, the best first
     :ivar totals: their weights
-    :ivar weighers: those of Nova's configuration
-    :ivar equal: how many hosts share the first place
-    :ivar subset: ``[filter_scheduler] host_subset_size``: Nova takes one of so
-        many at random
+    :ivar weighers: weighers of Nova's configuration
+    :ivar equal: number of hosts that share the first place
+    :ivar subset: ``[filter_scheduler] host_subset_size``: Nova takes one of
+        the first so many at random
     :ivar taken: when the cloud was read: ISO 8601, UTC; empty if not known
-    :ivar age: how long ago that was, in seconds; None if not known
+    :ivar age: seconds since then; None if not known
     """
 
     hosts: tuple[str, ...]
@@ -205,7 +206,7 @@ class Weighing:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ChosenHost:
-    """Where a server would go.
+    """The host to which a server would go.
 
     :ivar host: name of the host
     :ivar nodes: host NUMA node of each guest NUMA node; None if it has none
@@ -227,7 +228,7 @@ class Relaxation:
 
     :ivar text: the change
     :ivar hosts: number of hosts that pass then
-    :ivar host: where the first server would go
+    :ivar host: host to which the first server would go
     """
 
     text: str
@@ -237,27 +238,28 @@ class Relaxation:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """Where a request fits, and why not elsewhere.
+    """An explanation where a request fits, and why not elsewhere.
 
-    :ivar subject: what is explained, for people
-    :ivar assumed: what was assumed of the request, a sentence each
-    :ivar request: what it asks for, for people
+    :ivar subject: the server or flavor, for people
+    :ivar assumed: assumptions about the request, a sentence each
+    :ivar request: the request, for people
     :ivar fits: whether all of its servers would be placed; None if Placement
         finds hosts, and more is not known
-    :ivar reason: why not; empty if they would, or it is not known
-    :ivar placement: the query to Placement
+    :ivar reason: why it does not fit; empty if it does, or that is not known
+    :ivar placement: the stage of Placement
     :ivar filters: Nova's own chain, in order; None if filters are not known:
-        then neither are weights, the nearest hosts and what would make it fit
-    :ivar hosts: all hosts that are known
-    :ivar weighing: how the hosts that passed were ordered; None if none did
-    :ivar places: where each server would go, as far as it fits
+        then neither are weights, the nearest hosts and relaxations
+    :ivar hosts: all known hosts
+    :ivar weighing: order of the hosts that passed; None if none did
+    :ivar places: the host of each server, as far as it fits
     :ivar wanted: number of servers of the request
-    :ivar nearest: names of the hosts that fail least, the nearest first
-    :ivar relaxations: the single changes with which it would fit, the best
-        first; each was tried
+    :ivar nearest: names of the hosts with the fewest failures, the nearest
+        first
+    :ivar relaxations: single changes with which it would fit, the best first;
+        each was tried
     :ivar tried: number of changes that were tried
-    :ivar untried: number of those for which there was no time
-    :ivar seconds: seconds by stage
+    :ivar untried: number of changes for which there was no time
+    :ivar seconds: stage -> seconds it took
     """
 
     subject: str

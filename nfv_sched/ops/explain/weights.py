@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""How Nova orders the hosts that passed, and which weigher decides."""
+"""Explain how Nova orders the hosts that passed, and which weigher decides."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ CONF = nova_internals.CONF
 def explain(watched: scheduling.SchedulingRound) -> values.Weighing | None:
     """Explain the order of the hosts.
 
-    :param watched: what filters and weighers did for a server
+    :param watched: the filters and weighers that ran for a server
     :returns: None if no host passed
     """
     if not watched.passed:
@@ -59,7 +59,7 @@ def _totals(hosts: Sequence[str],
 
 def _without(hosts: Sequence[str], best: set[str],
              others: Sequence[Sequence[values.Weight]]) -> str | None:
-    """The host that would be first by these weighers, if it is not now."""
+    """Return the host that these weighers put first, if it is another one."""
     totals = _totals(hosts, others)
     most = max(totals)
     first = [host for host, total in zip(hosts, totals) if total == most]
