@@ -90,7 +90,7 @@ _NOT_BY_API = {
 
 #: Options whose attribute has another name.
 _OPTIONS = {'networks': '--network', 'properties': '--image-property'}
-#: Flavors that a note names at most.
+#: Maximum number of flavors in a note.
 _MOST_NAMES = 3
 
 _UPPER = (
@@ -132,7 +132,7 @@ class _Capacity(source.Looking, base.Lister):
     def _count(self, parsed_args: argparse.Namespace, cloud: snapshot.Cloud,
                flavors: Sequence[snapshot.Flavor], hosts: Sequence[str],
                empty: bool = False) -> list:
-        """``ops.counting.capacity.FlavorCapacity`` of each flavor."""
+        """Count each flavor: ``ops.counting.capacity.FlavorCapacity``."""
         from nfv_sched.ops.counting import capacity
         with progress.shown() as update:
             return capacity.capacities(
@@ -143,14 +143,14 @@ class _Capacity(source.Looking, base.Lister):
     @staticmethod
     def _assumed(parsed_args: argparse.Namespace,
                  cloud: snapshot.Cloud) -> dict[str, ty.Any]:
-        """Return what guests have beside their flavor, by parameter."""
+        """Return assumptions about servers beside the flavor, as arguments."""
         return {'ports': source.ports(cloud, parsed_args),
                 'image': source.known_image_properties(parsed_args),
                 'project': parsed_args.project}
 
     def _tell_assumed(self, parsed_args: argparse.Namespace,
                       ports: Mapping[str, ty.Any]) -> None:
-        """Tell what is not certain about the ports of guests.
+        """Print uncertain assumptions about the ports of servers.
 
         :param ports: name of each flavor -> ``assumed_ports.Ports``
         """
@@ -177,7 +177,7 @@ class _Capacity(source.Looking, base.Lister):
 
     def _tell_not_known(self, parsed_args: argparse.Namespace,
                         counted: Sequence[ty.Any]) -> None:
-        """Tell of which flavors fewer guests may fit."""
+        """Print for which flavors fewer servers may fit, and why."""
         if parsed_args.formatter != _TABLE:
             return  # there is a column for it
         for each in counted:
@@ -222,7 +222,7 @@ class ListCapacity(_Capacity):
         return parser
 
     def check(self, parsed_args: argparse.Namespace) -> None:
-        """Refuse, with --api, what Placement alone does not know."""
+        """Refuse options that need more than Placement, with --api."""
         super().check(parsed_args)
         if not parsed_args.api:
             return
@@ -271,7 +271,7 @@ class ListCapacity(_Capacity):
     def _bounds(self, parsed_args: argparse.Namespace, cloud: snapshot.Cloud,
                 flavors: Sequence[snapshot.Flavor],
                 hosts: Sequence[str]) -> tuple:
-        """The table for ``--api``."""
+        """Return the table for ``--api``."""
         from nfv_sched.ops.capacity import upper_bound
         with progress.shown() as update:
             found = upper_bound.bounds(
@@ -294,7 +294,7 @@ class ListCapacity(_Capacity):
 
     def _mix(self, parsed_args: argparse.Namespace, cloud: snapshot.Cloud,
              hosts: Sequence[str]) -> tuple:
-        """The table for ``--mix``."""
+        """Return the table for ``--mix``."""
         from nfv_sched.ops.capacity import mix
         from nfv_sched.ops.requests import assumed_ports as nfv_assumed_ports
         from nfv_sched.ops.simulator import servers
@@ -373,7 +373,7 @@ class ShowCapacity(_Capacity):
     def _leaving(self, parsed_args: argparse.Namespace, cloud: snapshot.Cloud,
                  flavor: snapshot.Flavor,
                  found: ty.Any) -> Mapping[str, snapshot.Server]:
-        """The server of each host without which one more fits."""
+        """Return the smallest server to leave each host for a new one."""
         from nfv_sched.ops.capacity import smallest_move
         if found.error is not None:
             return {}
@@ -386,7 +386,7 @@ class ShowCapacity(_Capacity):
 
 
 def _assumed_columns(parsed_args: argparse.Namespace) -> list[str]:
-    """Return the columns of what was assumed about ports."""
+    """Return the columns for assumptions about ports."""
     return ['Ports'] if parsed_args.formatter == _TABLE else [
         'Ports', 'Ports from', 'Not known']
 
@@ -400,19 +400,19 @@ def _assumed_values(parsed_args: argparse.Namespace,
 
 
 def _not_known(counted: ty.Any) -> list[str]:
-    """Return what may let fewer guests of a flavor fit and is not known."""
+    """Return facts that are not known and may let fewer servers fit."""
     return [*counted.uncounted, *map(str, counted.unverified)]
 
 
 def _some(names: Sequence[str]) -> str:
-    """Return a few names, and how many more there are."""
+    """Return a few names, and the number of the others."""
     more = len(names) - _MOST_NAMES
     return ', '.join(names[:_MOST_NAMES]) + (
         f' and {strings.count(more, "other flavor")}' if more > 0 else '')
 
 
 def _is_known(cloud: snapshot.Cloud, project: str) -> bool:
-    """Whether a cloud has a server of a project, or an aggregate for it."""
+    """Return whether a project has a server, or an aggregate is for it."""
     return any(server.project == project for server in cloud.servers) or any(
         project in map(str.strip, value.split(','))
         for each in cloud.aggregates for value in each.metadata.values())
@@ -420,10 +420,10 @@ def _is_known(cloud: snapshot.Cloud, project: str) -> bool:
 
 def _chosen(cloud: snapshot.Cloud,
             parsed_args: argparse.Namespace) -> list[str]:
-    """Names of the hosts that are asked for.
+    """Return the names of the hosts that the options select.
 
-    Unlike other commands, it takes aggregates without hosts, too: nothing
-    fits there.
+    Unlike other commands, an aggregate without hosts is accepted: nothing fits
+    there.
     """
     chosen = list(dict.fromkeys(host.name for host in source.hosts(
         cloud, parsed_args.host, parsed_args.az)))
@@ -439,7 +439,7 @@ def _chosen(cloud: snapshot.Cloud,
 def _rows(parsed_args: argparse.Namespace, cloud: snapshot.Cloud,
           hosts: Sequence[str], found: ty.Any,
           if_empty: ty.Any) -> Iterator[list]:
-    """The rows of a flavor."""
+    """Yield the rows of a flavor."""
     for name, members in _parts(parsed_args.by, cloud, hosts):
         part = found.within(members)
         row = [found.flavor.name, part.fits, part.placement, part.with_room,
@@ -455,7 +455,7 @@ def _rows(parsed_args: argparse.Namespace, cloud: snapshot.Cloud,
 
 def _parts(by: str, cloud: snapshot.Cloud, hosts: Sequence[str],
            ) -> Iterable[tuple[str | None, Sequence[str]]]:
-    """Name of each part of the cloud, and its hosts."""
+    """Return the parts of the cloud to show: name, and names of hosts."""
     if by == _CLOUD:
         return [(None, hosts)]
     if by == _HOST:
@@ -474,7 +474,7 @@ def _counts(lost: Mapping[str, int]) -> str:
 
 
 def _bound(host: ty.Any) -> str:
-    """Return what binds on a host, without the figures."""
+    """Return the limits of a host, without the figures."""
     labels = list(dict.fromkeys(each.label for each in host.binding))
     if host.binding and not host.binding[0].alone and len(labels) > 1:
         return ' and '.join(labels)
@@ -490,7 +490,7 @@ def _free(host: snapshot.Host) -> str:
 
 
 def _held(server: snapshot.Server) -> str:
-    """A server, and what it has of its host."""
+    """Describe a server, and the CPUs or memory that it occupies."""
     parts = [f'{strings.count(len(cpus), "pCPU")} on node {node.host_node}'
              for node in server.nodes or ()
              if (cpus := node.reserved.union(node.pins.values()))]

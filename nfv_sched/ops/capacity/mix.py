@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many times a mix of guests fits a cloud.
+"""Count how many times a mix of servers fits a cloud.
 
-Guest after guest is put on the first host that takes it, so that what fits is
-shown to fit; guests in another order may leave more room.
+Servers are put on the first host that takes them, one after the other.  So the
+count is reached surely; servers in another order may fit more often.
 """
 
 from collections.abc import Collection
@@ -25,23 +25,22 @@ def times(
     image: Mapping[str, str] = capacity.NO_IMAGE,
     project: str | None = None,
 ) -> int:
-    """How many times a mix of guests fits a cloud at least.
+    """Count how many times a mix of servers fits a cloud at least.
 
-    :param cloud: the cloud
-    :param mix: flavors, and how many guests of each are in the mix
+    :param mix: flavors, and the number of servers of each in the mix
     :param hosts: names of the hosts that count; None for all
-    :param empty: count as if no server were there
-    :param ports: the ports that each guest has
-    :param image: properties of the image of each guest, that Nova can read
-    :param project: ID of the project of the guests; None for one that no
-        aggregate is for
+    :param empty: count as if there were no servers
+    :param ports: ports of each server; None for those of the flavor's servers
+    :param image: image properties of each server that Nova knows
+    :param project: ID of the servers' project; None for one that no aggregate
+        is reserved for
     :raises nfv_sched.ops.simulator.servers.Refused: if Nova takes no server of
         one of the flavors; says which, and why
-    :raises nfv_sched.ops.cloud_file.problems.InputError: if a filter of
-        the cloud is not installed, or an option is bad
+    :raises nfv_sched.ops.cloud_file.problems.InputError: if a filter of the
+        cloud is not installed, or an option is bad
     """
     with capacity.counting_on(cloud, empty, ports, project) as counting:
-        # Large ones first: small ones fit into what they leave.
+        # Large servers first: small ones fit into the rest.
         kinds = sorted(
             [(host_changes.MovableGuest(_guest(counting, flavor, image)),
               count)
@@ -67,15 +66,15 @@ def _guest(counting: capacity.Counting, flavor: snapshot.Flavor,
 
 
 class _Filling:
-    """The hosts of a cloud, as they fill up."""
+    """The hosts of a cloud while servers are added."""
 
     def __init__(self, hosts: Iterable[host_changes.Position]):
         self._hosts = list(hosts)
-        #: Guest -> the first host that may still take it.
+        #: Server -> index of the first host that may still take it.
         self._next: dict[host_changes.MovableGuest, int] = {}
 
     def put(self, guest: host_changes.MovableGuest) -> bool:
-        """Put a guest on the first host that takes it; whether one does."""
+        """Put a server on the first host that takes it; False if none does."""
         for number in range(self._next.get(guest, 0), len(self._hosts)):
             self._next[guest] = number
             after = self._hosts[number].put(guest)

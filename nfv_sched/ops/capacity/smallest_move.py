@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which one server must leave a host so that one more guest fits there.
+"""Find the smallest server that must leave a host for a new one to fit.
 
-Whether that server has room elsewhere is not asked here; a plan of moves is in
-:mod:`nfv_sched.ops.plans.defrag`.
+Whether another host takes that server is not checked here;
+:mod:`nfv_sched.ops.plans.defrag` plans moves.
 """
 
 from collections.abc import Callable
@@ -23,25 +23,26 @@ def smallest(
     project: str | None = None,
     update: Callable[[int, int], None] = lambda done, total: None,
 ) -> dict[str, snapshot.Server]:
-    """The smallest server of each host without which one more guest fits.
+    """Return the smallest server of each host to leave it for a new one.
 
     That with the fewest vCPUs, and of these with the least memory.  Servers
-    that Nova is busy with, or whose request is not known, are left out.
+    with a task in progress in Nova, or whose request is not known, are left
+    out.
 
-    :param cloud: the cloud
-    :param flavor: flavor of the guests
-    :param fits: name of each host that is asked about -> number of guests that
+    :param flavor: flavor of the new server
+    :param fits: name of each host of interest -> number of new servers that
         fit there now
-    :param ports: the ports that each guest has
-    :param image: properties of the image of the guests, that Nova can read
-    :param project: ID of the project of the guests; None for one that no
-        aggregate is for
-    :param update: called with (hosts done, hosts in all)
-    :returns: by name of the host; hosts are missing where there is none
-    :raises nfv_sched.ops.simulator.servers.Refused: if Nova does not take the
+    :param ports: ports of each new server; None for those of the flavor's
+        servers
+    :param image: image properties of the new server that Nova knows
+    :param project: ID of the new server's project; None for one that no
+        aggregate is reserved for
+    :param update: called with (hosts done, all hosts)
+    :returns: by name of the host; hosts without such a server are left out
+    :raises nfv_sched.ops.simulator.servers.Refused: if Nova refuses the
         flavor, or has no hosts for the project
-    :raises nfv_sched.ops.cloud_file.problems.InputError: if a filter of
-        the cloud is not installed, or an option is bad
+    :raises nfv_sched.ops.cloud_file.problems.InputError: if a filter of the
+        cloud is not installed, or an option is bad
     """
     with start.started(cloud) as state:
         known = arrangements.Positions(cloud, state, ports, project)

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many more guests of each flavor fit a cloud at most.
+"""Calculate upper bounds of how many servers of each flavor fit a cloud.
 
-What Placement alone has room for, as :mod:`nfv_sched.ops.counting.capacity`
-counts it: all that can be counted where only the API of a cloud is known.
-Pinning, pages, NUMA nodes, devices and filters are not looked at.
+A bound is the number that Placement would grant, as counted by
+:mod:`nfv_sched.ops.counting.capacity`: no more can be counted if only the API
+    of a cloud is known.  Pinning, pages, NUMA nodes, devices and filters are
+    ignored.
 """
 
 from collections.abc import Callable
@@ -21,11 +22,10 @@ from nfv_sched.ops.snapshot import snapshot
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Bound:
-    """What a cloud takes of a flavor at most.
+    """The highest number of servers of a flavor that a cloud may take.
 
-    :ivar flavor: the flavor
-    :ivar hosts: name of each host -> number of guests that Placement has room
-        for there
+    :ivar hosts: name of each host -> number of servers that Placement would
+        grant there
     :ivar error: why Nova takes no server of this flavor; None if it does
     """
 
@@ -35,19 +35,16 @@ class Bound:
 
     @property
     def most(self) -> int:
-        """Number of guests that Placement has room for."""
+        """Number of servers that Placement would grant."""
         return sum(self.hosts.values())
 
     @property
     def with_room(self) -> int:
-        """Number of hosts on which it has room for at least one."""
+        """Number of hosts on which it would grant at least one."""
         return sum(most > 0 for most in self.hosts.values())
 
     def within(self, hosts: Iterable[str]) -> 'Bound':
-        """The same of some hosts.
-
-        :param hosts: their names
-        """
+        """Return the bound of some hosts only, by their names."""
         return dataclasses.replace(self, hosts={
             name: self.hosts[name] for name in hosts if name in self.hosts})
 
@@ -57,12 +54,12 @@ def bounds(
     hosts: Collection[str] | None = None,
     update: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[Bound]:
-    """How many more guests of each flavor fit a cloud at most.
+    """Return upper bounds of how many more servers of each flavor fit.
 
     :param cloud: the cloud as the API shows it
-    :param flavors: the flavors; PCI devices that they ask for are left out
+    :param flavors: the flavors; their PCI devices are ignored
     :param hosts: names of the hosts that count; None for all
-    :param update: called with (flavors done, flavors in all)
+    :param update: called with (flavors done, all flavors)
     """
     with capacity.counting_on(cloud, empty=False, ports=0) as counting:
         found = []
