@@ -381,7 +381,7 @@ def _freed(case: _Case, **resources: bool) -> _Case:
 
 def _no_cpus(case: _Case) -> _Case:
     """Return the case with as few pinned CPUs as Nova fits."""
-    # Under isolate, Nova fits a NUMA cell without pinned CPUs nowhere.
+    # Under isolate, Nova cannot fit a NUMA cell without pinned CPUs.
     isolates = case.wanted.request.guest.isolates
     return _with_cells(case, dedicated=int(isolates))
 

@@ -595,7 +595,7 @@ class CountedGuest:
 
     def _fewer(self, host: CountedHost, counted: HostCapacity) -> HostCapacity:
         """Bisect the count where a filter refuses a host that is not full."""
-        low, high = 1, counted.fits - 1  # it surely takes low servers
+        low, high = 1, counted.fits - 1  # it takes low servers for sure
         refusals: list[Binding] = []
         while low <= high:
             guests = (low + high) // 2

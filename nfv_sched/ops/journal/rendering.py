@@ -37,7 +37,7 @@ def missing(lost: int, removed: int) -> str:
     return text
 
 
-#: Of :func:`row`.
+#: Columns of :func:`row`.
 COLUMNS = ('Time', 'Server', 'Flavor', 'Hosts', 'Filter', 'Reason')
 
 

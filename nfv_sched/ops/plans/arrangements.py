@@ -131,7 +131,7 @@ class Positions:
         self._shares: dict[str, tuple[occupancy.Share, ...]] = {}
         self._degrees: dict[str, Mapping[str, float]] = {}
 
-    # -- guests
+    # -- servers
 
     def new(self, flavor: snapshot.Flavor,
             image: Mapping[str, str] = capacity.NO_IMAGE) -> Guest:

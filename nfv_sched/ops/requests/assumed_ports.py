@@ -19,8 +19,6 @@ from nfv_sched.ops.cloud_file import scenario
 from nfv_sched.ops.snapshot import snapshot
 from nfv_sched import strings
 
-#: The network of a port, and names of its security groups.
-
 _NORMAL = 'normal'
 #: Keys of a network on the command line.
 _PHYSNET = 'physnet'
