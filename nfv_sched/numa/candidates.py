@@ -3,11 +3,11 @@
 
 An assignment gives each guest cell a host cell of its own.  A set of
 assignments is described by *masks*, a bitmask of host cells for each guest
-cell; by *groups*, bitmasks of host cells of which at least one each must be
-chosen (near a network, or with a label); and by a *condition*, a predicate on
-the bitmask of the chosen host cells (they have the PCI devices).
+cell; by *groups*, bitmasks of host cells, of each of which at least one cell
+must be chosen (near a network, or with a label); and by a *condition*, a
+predicate on the bitmask of the chosen host cells (they have the PCI devices).
 
-Sets are narrowed by AND.  Whether a set is empty is a bipartite matching.
+Sets are narrowed by AND.  A bipartite matching shows whether a set is empty.
 
 These are the parameters of the functions, with ``order``: the positions of the
 host cells in the order in which Nova tries them.
@@ -26,7 +26,7 @@ Masks = Sequence[int]
 
 
 class Condition(ty.NamedTuple):
-    """What is asked of the chosen host cells together.
+    """A condition on all the chosen host cells together.
 
     :ivar test: predicate on the bitmask of the chosen host cells
     :ivar relevant: bitmask of the host cells on which its answer depends
@@ -36,17 +36,14 @@ class Condition(ty.NamedTuple):
     relevant: int
 
     def __and__(self, other: 'Condition') -> 'Condition':
-        """What is asked by both."""
+        """Return the condition that both are met."""
         return Condition(lambda chosen: self.test(chosen)
                          and other.test(chosen),
                          self.relevant | other.relevant)
 
 
 def bits(mask: int) -> list[int]:
-    """Positions of the bits that are set, ascending.
-
-    :param mask: a bitmask
-    """
+    """Return the positions of the bits that are set, ascending."""
     found = []
     while mask:
         low = mask & -mask
@@ -56,11 +53,9 @@ def bits(mask: int) -> list[int]:
 
 
 def matching(masks: Masks) -> bool:
-    """Whether each guest cell can have a host cell of its own.
+    """Return whether each guest cell can have a host cell of its own.
 
     A bipartite matching by augmenting paths.
-
-    :param masks: bitmask of host cells for each guest cell
     """
     count = len(masks)
     if count == 1:
@@ -96,7 +91,7 @@ def matching(masks: Masks) -> bool:
 
 
 def _covers(masks: Masks, hosts: Iterable[int]) -> bool:
-    """Whether each of these host cells can have a guest cell of its own."""
+    """Return whether each of these host cells can have its own guest cell."""
     columns = []
     for host in hosts:
         column = 0
@@ -108,14 +103,11 @@ def _covers(masks: Masks, hosts: Iterable[int]) -> bool:
 
 
 def feasible(masks: Masks, groups: Iterable[int] = ()) -> bool:
-    """Whether an assignment exists that takes a host cell of every group.
+    """Return whether an assignment takes a host cell of every group.
 
     If the guest cells can be matched, and a host cell of each group can be
     matched, both can be at once (theorem of Mendelsohn and Dulmage).  So a
     host cell for each group is searched for, not a whole assignment.
-
-    :param masks: bitmask of host cells for each guest cell
-    :param groups: bitmasks of host cells
     """
     if len(masks) == 1:
         mask = masks[0]
@@ -150,7 +142,7 @@ def feasible(masks: Masks, groups: Iterable[int] = ()) -> bool:
 def _met(
     masks: Masks, groups: Sequence[int], condition: Condition,
 ) -> Iterator[int]:
-    """Sets of relevant host cells that meet a condition.
+    """Yield the sets of relevant host cells that meet a condition.
 
     :returns: bitmasks; for each there is an assignment that uses all these
         host cells and no other relevant one
@@ -171,10 +163,9 @@ def _met(
 def _possible(
     masks: Masks, groups: Iterable[int], part: int, relevant: int,
 ) -> bool:
-    """Whether an assignment uses all of ``part`` and no other relevant cell.
+    """Return whether an assignment uses exactly these relevant cells.
 
-    :param part: bitmask of host cells, all of them relevant
-    :param relevant: bitmask of the relevant host cells
+    :param part: bitmask of the relevant host cells to use
     """
     barred = ~(relevant & ~part)
     return feasible([mask & barred for mask in masks],
@@ -185,7 +176,7 @@ def satisfiable(
     masks: Masks, groups: Sequence[int] = (),
     condition: Condition | None = None,
 ) -> bool:
-    """Whether an assignment meets the groups and the condition."""
+    """Return whether an assignment meets the groups and the condition."""
     if condition is None:
         return feasible(masks, groups)
     if len(masks) == 1:
@@ -231,7 +222,7 @@ def assignments(
             return
 
     def leads_on(rest: list[int], used: int) -> bool:
-        """Whether the guest cells that are left can be placed."""
+        """Return whether the remaining guest cells can be placed."""
         left = [group for group in groups if not group & used]
         if condition is None:
             return feasible(rest, left) if rest else not left
@@ -268,15 +259,12 @@ def first(
     masks: Masks, order: Sequence[int], groups: Sequence[int] = (),
     condition: Condition | None = None,
 ) -> tuple[int, ...] | None:
-    """The first of :func:`assignments`; None if there is none."""
+    """Return the first of :func:`assignments`; None if there is none."""
     return next(assignments(masks, order, groups, condition), None)
 
 
 def mask_of(assignment: Iterable[int]) -> int:
-    """Bitmask of the host cells of an assignment.
-
-    :param assignment: position of the host cell of each guest cell
-    """
+    """Return the bitmask of the host cells of an assignment."""
     mask = 0
     for host in assignment:
         mask |= 1 << host
@@ -287,7 +275,7 @@ def most_local(
     masks: Masks, local: int, groups: Sequence[int] = (),
     condition: Condition | None = None,
 ) -> int:
-    """How many guest cells can be on certain host cells at once.
+    """Return the most guest cells that can be on certain host cells at once.
 
     :param local: bitmask of these host cells
     :returns: number of guest cells; -1 if there is no assignment at all
@@ -311,10 +299,9 @@ def most_local(
 def tries_before(
     assignment: Sequence[int], order: Sequence[int],
 ) -> int:
-    """Number of permutations that Nova tries before an assignment.
+    """Return the number of permutations that Nova tries before an assignment.
 
     :param assignment: position of the host cell of each guest cell
-    :param order: positions of the host cells in Nova's order
     """
     left = list(order)
     count = len(assignment)

@@ -3,10 +3,10 @@
 
 The rules of the request narrow the host cells that Nova would accept.  Sets of
 labels are tried, in the order of ``numa_rule.Ground.label_sets``.  The
-decision has the first with which the claim keeps the rules *enforced*: no
-state of the host lets it end otherwise.  Preferred rules, and strict ones with
-``strict_enforcement = predicted``, are content with *predicted*: the claim
-would keep them on the host as it is known now.
+decision has the first set with which the rules are *enforced*: the claim keeps
+them in every state that the host may be in by then.  Preferred rules, and
+strict ones with ``strict_enforcement = predicted``, are content with
+*predicted*: the claim would keep them on the host as it is known now.
 
 No I/O and no Nova objects.  The rules are arguments; this module knows none.
 """
@@ -56,9 +56,9 @@ class Decision:
     :ivar reason: why not; None if accepted
     :ivar refused_by: class names of the filters of the rule that leaves no
         choice; ``FIT`` if the guest does not fit by Nova's own rules; empty if
-        whichever filter asks refuses the host. Says nothing if accepted.
+        any filter that asks refuses the host. Meaningless if accepted.
     :ivar labels: labels to add to the physical networks in the limits
-    :ivar strict_labels: those of them that strict rules need
+    :ivar strict_labels: the labels among them that strict rules need
     :ivar ignore_tunnel: the limits must not ask for the tunnel endpoint
     :ivar degrees: text of a rule -> how far it is kept, 0 to 1
     :ivar displaces: the decision for the server of the same request that was
@@ -86,7 +86,7 @@ PLAIN = Decision(True)
 
 
 class Terms(ty.NamedTuple):
-    """How to decide, the same for all hosts of a request.
+    """The rules and options to decide by, the same for all hosts of a request.
 
     :ivar rules: the rules that count, in the order in which they are asked
     :ivar steered: labels may be added to the limits; otherwise preferred rules
@@ -95,7 +95,7 @@ class Terms(ty.NamedTuple):
     :ivar predicted_is_enough: a host is also accepted for a strict rule if the
         claim is only predicted to keep it
     :ivar limits_lost: the claim may be made without the limits
-    :ivar capping: those of the rules that lower the CPU allocation ratio
+    :ivar capping: the rules among them that lower the CPU allocation ratio
     :ivar refusing: rules of the request with a :meth:`Rule.never`, whether
         they count otherwise or not
     :ivar sorting: how Nova sorts the cells of a host
@@ -120,7 +120,7 @@ class Terms(ty.NamedTuple):
 
 
 class RequestNetworks(ty.Protocol):
-    """The networks of a request, as Nova's NUMA placement considers them.
+    """The networks of a request that Nova's NUMA placement considers.
 
     :ivar physnets: physical networks; a chosen host cell must be near each
     :ivar tunneled: whether one must be near the tunnel endpoint
@@ -135,7 +135,7 @@ class RequestNetworks(ty.Protocol):
 def _network_groups(
     host: topology.HostTopology, networks: RequestNetworks,
 ) -> tuple[list[int], list[int]]:
-    """The host cells near the networks of a request.
+    """Return the host cells near the networks of a request.
 
     Nova demands nothing for networks that the host does not declare.
 
@@ -152,10 +152,8 @@ def _network_groups(
 def claim_groups(
     host: topology.HostTopology, networks: RequestNetworks, decision: Decision,
 ) -> list[int]:
-    """Bitmasks of host cells: the claim must choose one cell of each.
+    """Return bitmasks of host cells: the claim must choose one cell of each.
 
-    :param host: the host's NUMA nodes
-    :param networks: those of the request
     :param decision: the decision, which accepts the host
     """
     physnets, tunnel = _network_groups(host, networks)
@@ -168,8 +166,7 @@ def floating(host: topology.HostTopology | None, terms: Terms) -> Decision:
 
     Its CPUs float over the whole host.
 
-    :param host: the host's NUMA nodes; None if it reports none
-    :param terms: the rules and options
+    :param host: the host's NUMA cells; None if it reports none
     """
     degrees = {}
     for rule in terms.rules:
@@ -187,11 +184,10 @@ def decide(
 ) -> Decision:
     """Decide about one guest on one host, for one allocation candidate.
 
-    :param evaluation: where the guest fits
-    :param networks: those of the request
-    :param terms: the rules and options
-    :param devices: the PCI devices of the host; None if none are asked for
-    :param traces: what Nova's earlier searches have left on the guest; changed
+    :param evaluation: the guest on the host
+    :param devices: the PCI devices of the host; None if none are requested
+    :param traces: the state in which Nova's earlier searches left the guest
+        cells; changed
     :param held: the decision for the server that the same request placed on
         this host last; its labels must do for this server, too
     """
@@ -221,8 +217,6 @@ def decide(
 class _Decider:
     """Decides about one guest on one host; see :func:`decide`.
 
-    :param ground: the guest on the host
-    :param terms: the rules and options
     :param ignore_tunnel: whether the limits must not ask for the tunnel
         endpoint
     """
@@ -240,14 +234,14 @@ class _Decider:
             ground.strict_text = self._text()
 
     def decide(self, traces, held: Decision | None) -> Decision:
-        """The decision; see :func:`decide`."""
+        """Return the decision; see :func:`decide`."""
         decision = self._by_rules(traces, held)
         if self.terms.keeps_room and decision.accepted:
             return self._keeping_room(decision, held)
         return decision
 
     def _by_rules(self, traces, held: Decision | None) -> Decision:
-        """The decision by the rules alone."""
+        """Return the decision by the rules alone."""
         ground = self.ground
         evaluation = ground.evaluation
         if traces is None and not evaluation.uniform:
@@ -283,7 +277,7 @@ class _Decider:
 
     def _with(self, goal: numa_rule.Goal, rule: numa_rule.Rule,
               facts: numa_rule.Facts) -> numa_rule.Goal:
-        """The goal narrowed by one more rule."""
+        """Return the goal narrowed by one more rule."""
         condition = rule.condition(facts, self.ground)
         if condition is None:
             condition = goal.condition
@@ -297,13 +291,13 @@ class _Decider:
 
     def _reached(self, goal: numa_rule.Goal,
                  chosen: Sequence[int] | None) -> bool:
-        """Whether a choice keeps all rules of a goal."""
+        """Return whether a choice keeps all rules of a goal."""
         return chosen is not None and all(
             rule.kept(facts, self.ground, chosen)
             for rule, facts in goal.rules)
 
     def _enforced(self, labels: frozenset[str], goal: numa_rule.Goal) -> bool:
-        """Whether these labels make the claim keep all rules of a goal.
+        """Return whether these labels make the claim keep all rules of a goal.
 
         In every state that the host may be in by then.
         """
@@ -318,17 +312,17 @@ class _Decider:
         return not self.strict or ground.keeps_pins(labels)
 
     def _keeps(self, labels: frozenset[str], must: numa_rule.Goal) -> bool:
-        """Whether these labels are enough for the strict rules."""
+        """Return whether these labels are enough for the strict rules."""
         return self._reached(must, self.ground.predicted(labels)) and (
             self.terms.predicted_is_enough or self._enforced(labels, must))
 
     def _find(
         self, goal: numa_rule.Goal, options: Iterable[frozenset[str]] | None,
     ) -> frozenset[str] | None:
-        """The first set of labels with which the claim keeps strict rules.
+        """Return the first set of labels that makes the claim keep a goal.
 
-        One with which they are enforced, if there is any; else, if that is
-        enough, one with which they are predicted.
+        Sets that enforce the rules come first; then, if that is enough, sets
+        with which they are predicted to be kept.
 
         :param options: sets of labels to choose from, in this order; None for
             those of ``numa_rule.Ground.label_sets``
@@ -353,14 +347,14 @@ class _Decider:
         self, goal: numa_rule.Goal, must: numa_rule.Goal,
         options: Iterable[frozenset[str]] | None,
     ) -> frozenset[str] | None:
-        """The first set of labels with which the claim keeps preferred rules.
+        """Return the first set of labels that makes the claim keep all rules.
 
-        One with which they are enforced, if there is any; else one with which
-        they are predicted, if it is enough for the strict rules.
+        Sets that enforce the rules come first; then sets with which they are
+        predicted to be kept, if these are enough for the strict rules.
 
         :param goal: the goal of the strict and these preferred rules
         :param must: the goal of the strict rules
-        :param options: as for :meth:`_find`
+        :param options: see :meth:`_find`
         :returns: None if there is none
         """
         ground, fallback = self.ground, None
@@ -380,7 +374,7 @@ class _Decider:
     ) -> Decision:
         """Hold the claim to the choice that leaves most room, if possible.
 
-        The rules come first: none is kept less far than without.
+        The rules come first: none is kept to a lower degree for it.
 
         :param decision: the decision by the rules, which accepts the host
         """
@@ -403,12 +397,12 @@ class _Decider:
     def _roomy_labels(
         self, labels: frozenset[str],
     ) -> Iterator[frozenset[str]]:
-        """Sets of labels that hold the claim to one choice each.
+        """Yield sets of labels that hold the claim to one choice each.
 
         The choice that leaves most room comes first.  The last set is
         ``labels`` alone, if the claim makes the next best choice with these.
 
-        :param labels: those of the decision, which all sets contain
+        :param labels: the labels of the decision, which all sets contain
         """
         ground, evaluation = self.ground, self.ground.evaluation
         chosen = ground.predicted(labels)
@@ -425,9 +419,9 @@ class _Decider:
                 yield labels | exact
 
     def _as_good(self, labels: frozenset[str], decision: Decision) -> bool:
-        """Whether each rule is kept at least as far with more labels.
+        """Return whether more labels keep each rule at least as well.
 
-        :param labels: those of the decision, and more
+        :param labels: the labels of the decision, and more
         :param decision: a decision by the rules
         """
         ground = self.ground
@@ -465,7 +459,7 @@ class _Decider:
             displaces=displaces)
 
     def _claim_too_long(self, labels: frozenset[str]) -> bool:
-        """Whether the claim without labels would search for too long."""
+        """Return whether the claim would search too long without labels."""
         evaluation = self.ground.evaluation
         if labels or not evaluation.many_permutations:
             return False
@@ -477,7 +471,7 @@ class _Decider:
         self, rules: Iterable[tuple[numa_rule.Rule, numa_rule.Facts]],
         labels: frozenset[str],
     ) -> dict[str, float]:
-        """Text of each weighed rule -> its degree, predicted for labels."""
+        """Predict the degree of each weighed rule, by the text of the rule."""
         chosen = self.ground.predicted(labels)
         return {
             rule.text: 0.0 if chosen is None else rule.degree(
@@ -505,7 +499,7 @@ class _Decider:
             self._not_held, must, blamed), refused_by)
 
     def _first(self, goal: numa_rule.Goal, count: int) -> numa_rule.Goal:
-        """A goal of only the first ``count`` rules of a goal."""
+        """Return a goal of only the first ``count`` rules of a goal."""
         found = numa_rule.Goal(
             self.ground.evaluation.masks, (), self.ground.stock)
         for rule, facts in goal.rules[:count]:
@@ -513,7 +507,7 @@ class _Decider:
         return found
 
     def _text(self) -> str:
-        """Texts of the strict rules, for reasons that concern them all."""
+        """Return the texts of all strict rules, for reasons."""
         return ', '.join(
             rule.text for rule in sorted(
                 self.terms.rules, key=lambda rule: rule.order)
@@ -521,10 +515,10 @@ class _Decider:
 
     def _not_held(self, must: numa_rule.Goal,
                   blamed: int | None) -> reasons.Reason:
-        """Why no labels make the claim keep the strict rules.
+        """Return why no labels make the claim keep the strict rules.
 
         :param must: the goal of the strict rules, for which there are choices
-        :param blamed: position of the first rule for which no labels do; None
+        :param blamed: position of the first rule that no labels enforce; None
             if there are labels for each rule in turn
         """
         ground = self.ground
@@ -615,7 +609,7 @@ class _Decider:
 
 
 def _combinations(preferred: list) -> Iterator[Sequence]:
-    """Sets of preferred rules to try together, the largest first."""
+    """Yield sets of preferred rules to try together, the largest first."""
     count = len(preferred)
     for size in range(count, 0, -1):
         if count <= _COMBINED or size in (1, count):

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the cells of one guest fit on one host, and what Nova would choose.
+"""Evaluate where the cells of one guest fit on one host.
 
 An evaluation is made once per host and request.  It follows Nova's own rules
-about CPUs, memory and pages; networks and PCI devices are arguments of its
-methods, and it knows no policy of nfv-sched.
+about CPUs, memory and pages, and predicts which host cells Nova would choose.
+Networks and PCI devices are arguments of its methods, and it knows no policy
+of nfv-sched.
 """
 
 from collections.abc import Mapping
@@ -41,11 +42,11 @@ class CellSorting(ty.NamedTuple):
 
 
 class ClaimChoice(ty.NamedTuple):
-    """What the claim on the compute node chooses.
+    """The choice of the claim on the compute node.
 
     :ivar cells: position of the host cell of each guest cell
-    :ivar pagesizes: page size of each guest cell, KiB; None if it has none of
-        its own
+    :ivar pagesizes: page size of each guest cell, KiB; None if it has no page
+        request
     :ivar pinned: position of the host cell whose CPUs each guest cell is
         pinned to; it may differ, or be -1 for none: see
         :class:`nfv_sched.numa.walk.Traces`
@@ -57,10 +58,8 @@ class ClaimChoice(ty.NamedTuple):
 
 
 class Evaluation:
-    """Where a guest fits on a host.
+    """A guest on a host, and the host cells that its cells fit.
 
-    :param host: the host's NUMA nodes
-    :param guest: the guest's NUMA nodes
     :param ratios: allocation ratios of the host
     :param pools: free PCI devices of the host; only the order in which Nova
         tries the host cells depends on them
@@ -115,7 +114,7 @@ class Evaluation:
         self, cells: Sequence[topology.HostCell], cell: topology.GuestCell,
         reserved: int,
     ) -> int:
-        """Host cells that one guest cell fits, as a bitmask."""
+        """Return the host cells that one guest cell fits, as a bitmask."""
         check, ratios, pagesize = fit.check, self.ratios, cell.pagesize
         mask, bit = 0, 1
         for host_cell in cells:
@@ -126,12 +125,12 @@ class Evaluation:
 
     @property
     def static_masks(self) -> tuple[int, ...]:
-        """Host cells that a claim could ever give each guest cell.
+        """Bitmasks of the host cells that a claim could give each guest cell.
 
-        As bitmasks; for a host without other guests.  They may include host
-        cells that the guest cell does not fit: Nova may narrow a request for
-        "large" pages to a size that another host cell has, and may take unlike
-        guest cells for each other (see :mod:`nfv_sched.numa.walk`).
+        They hold for a host without other guests.  They may include host cells
+        that the guest cell does not fit: Nova may narrow a request for "large"
+        pages to a size that another host cell has, and may take unlike guest
+        cells for each other (see :mod:`nfv_sched.numa.walk`).
         """
         if self._static is None:
             cells = self._emptied()
@@ -155,17 +154,14 @@ class Evaluation:
 
     @property
     def static_fits(self) -> tuple[int, ...]:
-        """Host cells that each guest cell would fit if they were empty.
-
-        As bitmasks.
-        """
+        """Host cells that each guest cell would fit if empty, as bitmasks."""
         return self._fitting(self._emptied())
 
     def _emptied(self) -> Sequence[topology.HostCell]:
-        """The host cells as if no guest were on them.
+        """Return the host cells as if no guest were on them.
 
-        Those that all guest cells fit now are left as they are: they would fit
-        them empty, too.
+        Host cells that all guest cells fit now are left as they are: the guest
+        cells would fit them empty, too.
         """
         fit_all = -1
         for mask in self.masks:
@@ -219,17 +215,16 @@ class Evaluation:
 
     @property
     def interchangeable(self) -> bool:
-        """Whether all guest cells ask for the same."""
+        """Whether all guest cells have the same requirements."""
         cells = self.guest.cells
         return not self.guest.reserved and cells.count(cells[0]) == len(cells)
 
     @property
     def order(self) -> list[int]:
-        """Positions of the host cells in the order that a claim tries.
+        """Positions of the host cells, in the order of a claim's search.
 
         The host's own order if the guest takes all of its cells; otherwise
-        sorted by free PCI devices, where these are equal by CPUs, and where
-        those are by free memory.
+        sorted by free PCI devices, then by CPUs, then by free memory.
         """
         if self._order is None:
             self._order = self._sorted_cells(
@@ -258,7 +253,7 @@ class Evaluation:
     def _fits(
         self, guest_cell: int, host_cell: int, pagesize: int | None,
     ) -> tuple[bool, int, bool]:
-        """One step of Nova's search; see ``walk.Fits``."""
+        """Return the answer of ``walk.Fits`` to one step of the search."""
         if self._codes is None:
             self._codes = {}
         key = (guest_cell, host_cell, pagesize)
@@ -278,12 +273,12 @@ class Evaluation:
         return known
 
     def request_traces(self) -> walk.Traces:
-        """The guest cells as the scheduler's request has them now."""
+        """Return the guest cells as the scheduler's request has them now."""
         return walk.Traces(
             self.guest.ids, [cell.pagesize for cell in self.guest.cells])
 
     def claim_traces(self) -> walk.Traces:
-        """The guest cells as the claim on the compute node reads them."""
+        """Return the guest cells as the claim on the host reads them."""
         return walk.Traces(
             self.pristine.ids,
             [cell.pagesize for cell in self.pristine.cells])
@@ -307,10 +302,10 @@ class Evaluation:
         condition: Condition | None = None,
         traces: walk.Traces | None = None,
     ) -> tuple[int, ...] | None:
-        """The host cells that Nova would choose, if it accepts the host.
+        """Return the host cells that Nova would choose.
 
         :param groups: bitmasks of host cells; one of each must be chosen
-        :param condition: what PCI devices ask of the chosen host cells
+        :param condition: the condition of the PCI devices on the chosen cells
         :param traces: state of the guest cells before the search, changed; by
             default as the claim reads them
         :returns: position of the host cell of each guest cell; None if Nova
@@ -332,10 +327,7 @@ class Evaluation:
         condition: Condition | None = None,
         traces: walk.Traces | None = None,
     ) -> bool:
-        """Whether Nova accepts the host; quicker than :meth:`choose`.
-
-        Parameters are those of :meth:`choose`.
-        """
+        """Return whether Nova accepts the host; faster than ``choose``."""
         if self.too_few_cells:
             return False
         if self.uniform:
@@ -356,14 +348,14 @@ class Evaluation:
         self, groups: Sequence[int],
         condition: Condition | None = None,
     ) -> tuple[int, ...] | None:
-        """The host cells that the claim chooses with labels in the limits.
+        """Return the host cells that the claim chooses under labels.
 
         Labels make Nova discard whole permutations, which it otherwise rarely
         does.  It may then search for long, or reuse an earlier fit without the
         pins that belong to it, so that the claim cannot be recorded.
 
         :param groups: bitmasks of host cells; one of each must be chosen
-        :param condition: what PCI devices ask of the chosen host cells
+        :param condition: the condition of the PCI devices on the chosen cells
         :returns: position of the host cell of each guest cell; None if the
             claim fails, cannot be recorded or would take too long
         :raises nfv_sched.numa.walk.Undecided: if there are too many
@@ -391,7 +383,7 @@ class Evaluation:
         self, groups: Sequence[int] = (),
         condition: Condition | None = None,
     ) -> ClaimChoice | None:
-        """What the claim chooses: host cells, page sizes and pins.
+        """Return the choice of the claim: host cells, page sizes and pins.
 
         Parameters are those of :meth:`choose`.
 
@@ -419,10 +411,7 @@ class Evaluation:
             for host, cell in zip(chosen, guest.cells)]), chosen)
 
     def claim_tries(self, assignment: Sequence[int]) -> int:
-        """Number of permutations that the claim tries before a choice.
-
-        :param assignment: position of the host cell of each guest cell
-        """
+        """Return the number of permutations tried before a choice."""
         return candidates.tries_before(assignment, self.order)
 
     @property
@@ -434,20 +423,16 @@ class Evaluation:
 
 @functools.cache
 def many_permutations(host_cells: int, guest_cells: int) -> bool:
-    """Whether a claim could have to try over ``MAX_CLAIM_TRIES`` permutations.
-
-    :param host_cells: number of NUMA nodes of the host
-    :param guest_cells: number of NUMA nodes of the guest
-    """
+    """Return whether a claim could try more than ``MAX_CLAIM_TRIES``."""
     return math.perm(host_cells, guest_cells) > MAX_CLAIM_TRIES
 
 
 def free_devices(
     pools: Sequence[Mapping] | None,
 ) -> Mapping[int | None, int]:
-    """Number of the host NUMA node -> number of free PCI devices there.
+    """Count the free PCI devices on each NUMA node, by its number.
 
-    :param pools: PCI device pools of a host
+    Devices without NUMA information are under None.
     """
     free: dict[int | None, int] = {}
     for pool in pools or ():

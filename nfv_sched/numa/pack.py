@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Choose the host CPUs of pinned vCPUs.
+"""Choose the host CPUs of pinned vCPUs, as Nova does.
 
-They are those that Nova's ``_pack_instance_onto_cores`` chooses.  Which host
-cells are chosen is not decided here.  The tests compare guest after guest with
-the installed Nova.
+The CPUs are those that Nova's ``_pack_instance_onto_cores`` chooses on a host
+cell that has been chosen before.  The tests compare guest after guest with the
+installed Nova.
 """
 
 import itertools
@@ -14,11 +14,10 @@ from nfv_sched.numa.topology import HostCell
 
 
 def pins(host: HostCell, cell: GuestCell, reserved: int) -> set[int]:
-    """The CPUs that a guest cell gets for itself.
+    """Return the host CPUs that a guest cell is pinned to.
 
     :param host: a host cell that the guest cell fits, by
         :func:`nfv_sched.numa.fit.check`
-    :param cell: the guest cell
     :param reserved: further CPUs for the guest's emulator threads
     :returns: host CPUs, those for emulator threads included
     """
@@ -41,13 +40,12 @@ def pins(host: HostCell, cell: GuestCell, reserved: int) -> set[int]:
 
 
 def _evenly(cores: list[list[int]], need: int) -> list[list[int]]:
-    """The CPUs that Nova uses: of each core the same number of threads.
+    """Return the CPUs to use of each core: the same number of threads of each.
 
     That is the largest number with which there are enough CPUs.
 
     :param cores: the free CPUs of each core
     :param need: number of CPUs
-    :returns: for each core that is used, the CPUs in question
     """
     for threads in range(max(map(len, cores), default=0), 0, -1):
         usable = [core[:threads] for core in cores if len(core) >= threads]

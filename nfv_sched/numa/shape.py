@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The shape of a host: the inputs of a decision that differ between hosts.
+"""Compute the shape of a host: the inputs of a decision that vary by host.
 
 Of a thousand hosts only some differ in shape: free CPUs and pages matter only
 in whether a guest cell fits, devices only in whether there are enough.  Hosts
 of the same shape share one decision.
 
-All that :mod:`nfv_sched.numa.decide` and the rules look at must be in it,
-except what is the same for all hosts of a request.
+Everything that :mod:`nfv_sched.numa.decide` and the rules read of a host must
+be part of its shape.
 """
 
 from collections.abc import Hashable
@@ -25,12 +25,11 @@ def of(
     evaluation: numa_evaluation.Evaluation, terms: decide.Terms,
     demands: tuple[pci.Demand, ...], mapping: Mapping | None,
 ) -> Hashable | None:
-    """The shape of a host for a request; hosts of equal shape are alike.
+    """Return the shape of a host for a request.
 
-    :param evaluation: where the guest fits
-    :param terms: how hosts are decided about
-    :param demands: the PCI requests
-    :param mapping: which provider gives which PCI device
+    :param terms: the rules and options by which hosts are decided about
+    :param mapping: request group -> resource provider UUIDs; None or empty
+        without PCI in Placement
     :returns: None if the host must be decided about by itself: if Nova's
         answer depends on the course of its search, if a guest with several
         NUMA nodes does not fit, or if the PCI devices cannot be read
@@ -74,16 +73,15 @@ def of_devices(
     pools: Sequence[Mapping], demands: tuple[pci.Demand, ...],
     mapping: Mapping | None, cells: Sequence[topology.HostCell],
 ) -> Hashable:
-    """The part of a shape that concerns PCI devices.
+    """Return the part of a shape that concerns PCI devices.
 
-    Counts above what is asked for are cut to one more than that.  Provider
-    UUIDs become numbers, as only matters which are the same.
+    Counts above the requested number are cut to one more than that.  Provider
+    UUIDs become numbers: it only matters which devices have the same provider.
 
     :param pools: free PCI devices of the host
-    :param demands: the PCI requests
-    :param mapping: which provider gives which PCI device
-    :param cells: the host's NUMA nodes
-    :returns: a tuple; it may contain what is not hashable if a pool does
+    :param mapping: request group -> resource provider UUIDs, or None
+    :param cells: the host's NUMA cells
+    :returns: a tuple; not hashable if a pool holds a value that is not
     :raises Exception: any, if a pool lacks its fields
     """
     most = 1

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reasons for which a guest does not fit a host by Nova's own rules.
+"""Work out why a guest does not fit a host by Nova's own rules.
 
-Slow, and worked out only when a reason is read.  No I/O, no Nova objects.
+Slow, and called only when a reason is read.  No I/O, no Nova objects.
 """
 
 from collections.abc import Sequence
@@ -32,15 +32,14 @@ def capacity_reason(
     where: str = '', groups: Sequence[int] = (),
     devices: pci.CandidateDevices | None = None, pci_policy: str = PCI_DEVICES,
 ) -> reasons.Reason:
-    """The first thing that the guest lacks, with what is needed and free.
+    """Return the first shortage of a guest: the amounts needed and free.
 
-    :param evaluation: where the guest fits
-    :param policy: what refuses the host, for the reason
+    :param policy: the policy that refuses the host, for the reason
     :param within: bitmask of the host cells that count; all if None
     :param order: ``order`` of the reason
     :param where: description of these host cells; begins with a space
     :param groups: host cells near each network of the request, as bitmasks
-    :param devices: the PCI devices of the host; None if none are asked for
+    :param devices: the PCI devices of the host; None if none are requested
     :param pci_policy: ``policy`` of the reason if devices are missing
     """
     host, guest = evaluation.host, evaluation.guest
@@ -103,11 +102,10 @@ def devices_reason(
     order: int,
     where: str = '', local: bool = False,
 ) -> reasons.Reason | None:
-    """The first PCI request that finds too few devices.
+    """Return the reason for the first PCI request with too few devices.
 
-    :param devices: the PCI devices of the host
     :param masks: host cells with room for each guest cell, as bitmasks
-    :param policy: what refuses the host, for the reason
+    :param policy: the policy that refuses the host, for the reason
     :param order: ``order`` of the reason
     :param where: description of these host cells; begins with a space
     :param local: whether devices must be on the chosen host cells, whatever

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compact, read-only views of a host's and a guest's NUMA topology.
 
-Nova's versioned objects are read here; everything that decides works on these
-views.  Nothing here decides.
+Nova's versioned objects are read here and nowhere else in this package; the
+modules that decide work on these views.
 
 Hosts are read for every request, and reading a field of a versioned object is
 slow.  So the values are taken from its ``__dict__``
@@ -61,7 +61,7 @@ class CellPages(ty.NamedTuple):
 
 
 class HostCell:
-    """One NUMA node of a host; never changed.
+    """One NUMA cell of a host; never changed.
 
     Properties that few requests need are read on first use.
 
@@ -72,9 +72,9 @@ class HostCell:
     :ivar shared_cpus: host CPUs for unpinned vCPUs
     :ivar dedicated_cpus: host CPUs for pinned vCPUs
     :ivar siblings: sets of sibling threads: the CPUs of each physical core
-    :ivar cpu_usage: number of unpinned vCPUs on it
-    :ivar memory: all memory, MiB
-    :ivar memory_usage: memory of the guests on it, MiB
+    :ivar cpu_usage: number of unpinned vCPUs on the cell
+    :ivar memory: total memory, MiB
+    :ivar memory_usage: memory of the guests on the cell, MiB
     """
 
     __slots__ = ('id', 'shared_cpus', 'dedicated_cpus', 'siblings',
@@ -119,7 +119,7 @@ class HostCell:
 
     @property
     def free_cpus(self) -> ty.AbstractSet[int]:
-        """CPUs for pinned vCPUs to which none is pinned."""
+        """CPUs for pinned vCPUs that no vCPU is pinned to."""
         free = self._free
         if free is None:
             pinned = self._obj.__dict__.get(_PINNED)
@@ -142,10 +142,10 @@ class HostCell:
         return pages
 
     def free_kb(self, size_kb: int) -> int | None:
-        """Free memory in pages of one size.
+        """Return the free memory in pages of one size, in KiB.
 
-        :param size_kb: KiB
-        :returns: KiB; None if the cell has no such pages
+        :param size_kb: page size, KiB
+        :returns: None if the cell has no pages of this size
         :raises OddTopologyError: if a size is not positive
         """
         if self._pages is None:
@@ -165,23 +165,20 @@ class HostCell:
 
     @property
     def network(self) -> tuple[frozenset[str], bool]:
-        """Physical networks and labels near this cell; the tunnel endpoint.
+        """Networks near this cell: (names, whether the tunnel endpoint is).
 
-        :returns: (names, whether the tunnel endpoint is near)
+        The names are physical networks and labels.
         """
         return _network(self._obj.__dict__.get(_NETWORK))
 
     @property
     def socket(self) -> int | None:
-        """Number of the socket, None if the host does not say."""
+        """Number of the socket; None if the host does not report it."""
         return self._obj.__dict__.get(_SOCKET)
 
     @property
     def legacy(self) -> bool:
-        """Whether the same CPUs serve pinned and unpinned vCPUs.
-
-        That is so with ``vcpu_pin_set``.
-        """
+        """Whether pinned and unpinned vCPUs share CPUs (``vcpu_pin_set``)."""
         return self.dedicated_cpus == self.shared_cpus
 
     @property
@@ -203,10 +200,10 @@ class HostCell:
 
     @property
     def state(self) -> ty.Hashable:
-        """What decides which guests fit the cell, one after the other.
+        """A value that decides which guests fit the cell, one after the other.
 
-        On cells of equal state the same guests do.  The numbers of the cell
-        and of its CPUs, its socket and its networks are not in it.
+        Cells of equal state fit the same guests.  The numbers of the cell and
+        of its CPUs, its socket and its networks are not part of it.
         """
         state = self._state
         if state is None:
@@ -220,7 +217,7 @@ class HostCell:
         return state
 
     def emptied(self) -> 'HostCell':
-        """A copy of this cell as if no guest were on it."""
+        """Return a copy of this cell as if no guest were on it."""
         cell = _EmptyCell.__new__(_EmptyCell)
         cell._obj = self._obj
         cell.id = self.id
@@ -236,11 +233,11 @@ class HostCell:
         self, *, free: ty.AbstractSet[int], cpu_usage: int,
         memory_usage: int, pages: tuple[CellPages, ...],
     ) -> 'HostCell':
-        """A copy of this cell with other guests on it.
+        """Return a copy of this cell with other guests on it.
 
-        :param free: CPUs for pinned vCPUs to which none is pinned
-        :param cpu_usage: number of unpinned vCPUs on it
-        :param memory_usage: memory of the guests on it, MiB
+        :param free: CPUs for pinned vCPUs that no vCPU is pinned to
+        :param cpu_usage: number of unpinned vCPUs on the cell
+        :param memory_usage: memory of the guests on the cell, MiB
         :param pages: memory pages of each size
         """
         cell = HostCell.__new__(HostCell)
@@ -267,7 +264,7 @@ class _EmptyCell(HostCell):
 
 
 class GuestCell(ty.NamedTuple):
-    """One NUMA node of a guest.
+    """One NUMA cell of a guest.
 
     :ivar shared: number of vCPUs on shared host CPUs
     :ivar dedicated: number of vCPUs pinned to a host CPU each
@@ -289,7 +286,7 @@ class GuestTopology(ty.NamedTuple):
     """The NUMA topology of a guest.
 
     :ivar cells: guest cells in Nova's order
-    :ivar ids: the ``id`` that each cell has now; Nova's search changes it
+    :ivar ids: the current ``id`` of each cell; Nova's search changes it
     :ivar reserved: extra dedicated CPUs that the first guest cell needs for
         isolated emulator threads
     :ivar any_pages: whether a cell asks for "small", "large" or "any" pages,
@@ -351,7 +348,7 @@ def _network(obj) -> tuple[frozenset[str], bool]:
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class NetworkAffinity:
-    """What is near which host cells; compared by identity.
+    """The host cells near each network and label; compared by identity.
 
     :ivar near: :attr:`HostCell.network` of each cell
     :ivar labels: physical network or label -> bitmask of the cells near it
@@ -378,7 +375,7 @@ def _networks(near: Near) -> NetworkAffinity:
 
 
 class HostTopology:
-    """The NUMA nodes of a host and where its networks are; never changed.
+    """The NUMA cells of a host and the networks near them; never changed.
 
     :ivar cells: host cells in Nova's order
     :ivar all_cells: bitmask of every cell
@@ -393,7 +390,7 @@ class HostTopology:
 
     @property
     def networks(self) -> NetworkAffinity:
-        """What is near which cells; the same object for most like hosts."""
+        """Networks near the cells; like hosts share one object."""
         networks = self._networks
         if networks is None:
             networks = self._networks = _networks(tuple([
@@ -413,15 +410,12 @@ class HostTopology:
 
     @property
     def state(self) -> ty.Hashable:
-        """What decides which guests fit the host; see :attr:`HostCell.state`.
-
-        On hosts of equal state the same guests do.
-        """
+        """A value that decides which guests fit, by :attr:`HostCell.state`."""
         return tuple([(cell.id, cell.socket, cell.state)
                       for cell in self.cells]), self.networks.near
 
     def changed(self, cells: tuple[HostCell, ...]) -> 'HostTopology':
-        """The same host with other guests on it.
+        """Return this host with other guests on it.
 
         :param cells: its cells, in the same order
         """
@@ -430,10 +424,7 @@ class HostTopology:
         return host
 
     def bit_of(self, node: int) -> int:
-        """Bitmask of the cell with a NUMA node number; 0 if there is none.
-
-        :param node: number of the host NUMA node
-        """
+        """Return the bitmask of the cell with this NUMA node number, or 0."""
         bit = 1
         for cell in self.cells:
             if cell.id == node:
@@ -442,10 +433,7 @@ class HostTopology:
         return 0
 
     def nodes(self, mask: int) -> list[int]:
-        """Numbers of the NUMA nodes in a bitmask, in the host's order.
-
-        :param mask: bitmask of host cells
-        """
+        """Return the NUMA node numbers of the cells in a bitmask."""
         return [cell.id for index, cell in enumerate(self.cells)
                 if mask >> index & 1]
 
@@ -453,8 +441,7 @@ class HostTopology:
 def host_topology(obj) -> HostTopology | None:
     """Read a ``nova.objects.NUMATopology``.
 
-    :param obj: the object, or None
-    :returns: the view; None for a host without NUMA topology
+    :returns: None for a host without NUMA topology
     :raises OddTopologyError: if a cell cannot be read
     """
     if obj is None:
@@ -472,9 +459,8 @@ THREAD_POLICIES = {'require': THREADS_REQUIRE, 'isolate': THREADS_ISOLATE}
 def guest(obj) -> GuestTopology | None:
     """Read a ``nova.objects.InstanceNUMATopology``.
 
-    :param obj: the object, or None
-    :returns: the view; None for a guest without NUMA topology
-    :raises OddTopologyError: if a cell lacks its memory or CPUs
+    :returns: None for a guest without NUMA topology
+    :raises OddTopologyError: if a cell lacks its memory
     """
     if obj is None:
         return None

@@ -53,10 +53,9 @@ class Traces:
 def _next(
     current: list[int], depth: int, hosts: int,
 ) -> bool:
-    """Go to the next permutation that differs at index ``depth`` or before.
+    """Advance to the next permutation that differs at ``depth`` or before.
 
     :param current: the permutation, changed in place
-    :param depth: index in it
     :param hosts: number of host cells
     :returns: False after the last one
     """
@@ -80,14 +79,14 @@ def search(
     fits: Fits, accepts: Callable[[int], bool],
     max_steps: int = MAX_STEPS,
 ) -> tuple[int, ...] | None:
-    """The assignment that Nova chooses.
+    """Return the assignment that Nova chooses.
 
     :param host_ids: ``id`` of each host cell
     :param order: positions of the host cells in Nova's order
     :param traces: state of the guest cells, changed as Nova changes it
-    :param fits: whether a guest cell fits a host cell; see ``Fits``
-    :param accepts: whether the chosen host cells, as a bitmask, satisfy the
-        networks and PCI requests
+    :param fits: tells whether a guest cell fits a host cell; see ``Fits``
+    :param accepts: tells whether the chosen host cells, as a bitmask, satisfy
+        the networks and PCI requests
     :param max_steps: number of permutations to try at most
     :returns: position of the host cell of each guest cell; None if Nova finds
         none
