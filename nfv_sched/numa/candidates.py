@@ -163,10 +163,7 @@ def _met(
 def _possible(
     masks: Masks, groups: Iterable[int], part: int, relevant: int,
 ) -> bool:
-    """Return whether an assignment uses exactly these relevant cells.
-
-    :param part: bitmask of the relevant host cells to use
-    """
+    """Return whether an assignment uses exactly these relevant cells."""
     barred = ~(relevant & ~part)
     return feasible([mask & barred for mask in masks],
                     [*groups, *(1 << bit for bit in bits(part))])

@@ -37,11 +37,11 @@ from nfv_sched import reasons
 #: own rules.
 FIT = ('NFVTopologyFilter',)
 
-# Up to so many preferred rules all combinations are tried; of more, only all
-# together and each alone.
+# Up to this number of preferred rules, all combinations are tried; of more,
+# only all together and each alone.
 _COMBINED = 4
 
-# Choices that are tried so that most room is left.
+# Maximum number of choices to try for the one that leaves most room.
 _MAX_ROOMY = 16
 
 _NO_DEGREES: Mapping[str, float] = types.MappingProxyType({})
@@ -135,12 +135,10 @@ class RequestNetworks(ty.Protocol):
 def _network_groups(
     host: topology.HostTopology, networks: RequestNetworks,
 ) -> tuple[list[int], list[int]]:
-    """Return the host cells near the networks of a request.
+    """Return the host cells near the networks, and near the tunnel endpoint.
 
-    Nova demands nothing for networks that the host does not declare.
-
-    :returns: a bitmask for each physical network, and one for the tunnel
-        endpoint or none
+    As bitmasks.  Nova demands nothing for networks that the host does not
+    declare.
     """
     labels = host.labels
     groups = [labels[physnet] for physnet in networks.physnets
@@ -152,10 +150,7 @@ def _network_groups(
 def claim_groups(
     host: topology.HostTopology, networks: RequestNetworks, decision: Decision,
 ) -> list[int]:
-    """Return bitmasks of host cells: the claim must choose one cell of each.
-
-    :param decision: the decision, which accepts the host
-    """
+    """Return bitmasks: the claim must choose one host cell of each."""
     physnets, tunnel = _network_groups(host, networks)
     groups = physnets if decision.ignore_tunnel else physnets + tunnel
     return groups + [host.labels[label] for label in decision.labels]
@@ -202,7 +197,8 @@ def decide(
             not terms.steered
             or decision.value == sum(rule.weighed for rule in terms.rules)):
         return decision
-    # The tunnel is not known to be used, so it is only preferred.
+    # Nova sets "tunneled" for every move. Whether the server uses a tunnel is
+    # not known, so its endpoint is only preferred.
     without = _Decider(
         numa_labels.GuestOnHost(evaluation, terms.names, devices, physnets),
         terms, True).decide(traces, held)
@@ -282,7 +278,8 @@ class _Decider:
         if condition is None:
             condition = goal.condition
         elif goal.condition not in (None, self.ground.stock):
-            # Of a rule before it; Nova's own is in that of each rule.
+            # A rule before this one has it. Each rule's condition includes
+            # Nova's own.
             condition = goal.condition & condition
         return numa_rule.Goal(rule.narrow(facts, goal),
                               (*goal.rules, (rule, facts)), condition)
@@ -349,13 +346,12 @@ class _Decider:
     ) -> frozenset[str] | None:
         """Return the first set of labels that makes the claim keep all rules.
 
-        Sets that enforce the rules come first; then sets with which they are
+        Sets that enforce them come first; then sets with which they are
         predicted to be kept, if these are enough for the strict rules.
 
         :param goal: the goal of the strict and these preferred rules
         :param must: the goal of the strict rules
         :param options: see :meth:`_find`
-        :returns: None if there is none
         """
         ground, fallback = self.ground, None
         for labels in ground.label_sets(goal) if options is None else options:

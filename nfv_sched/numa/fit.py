@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a guest cell fits a host cell, exactly by Nova's rules.
+"""Check whether a guest cell fits a host cell, exactly by Nova's rules.
 
 The rules and their order are those of ``_numa_fit_instance_cell`` and
 ``_pack_instance_onto_cores`` in ``nova.virt.hardware``, but CPUs and pages are
@@ -14,7 +14,7 @@ from nfv_sched.numa import topology
 from nfv_sched.numa.topology import GuestCell
 from nfv_sched.numa.topology import HostCell
 
-# Why a guest cell does not fit; the first rule that fails, in Nova's order.
+# Results of check(): the first rule that fails, in Nova's order.
 FITS = 0
 NO_PAGES = 1        # no page size of the request has room
 NO_MEMORY = 2       # not enough memory
@@ -38,18 +38,13 @@ class Ratios(ty.NamedTuple):
 
 @functools.lru_cache(maxsize=1024)
 def ratios(cpu: float, ram: float) -> Ratios:
-    """Allocation ratios; the same object for the same values.
-
-    :param cpu: CPU allocation ratio
-    :param ram: memory allocation ratio
-    """
+    """Return allocation ratios, the same object for the same values."""
     return Ratios(float(cpu), float(ram))
 
 
 def page_size(host: HostCell, requested: int, memory: int) -> int:
-    """The page size that a guest cell with a page request gets.
+    """Return the page size that a guest cell with a page request gets.
 
-    :param host: the host cell
     :param requested: KiB, or one of ``topology.PAGES_*``
     :param memory: memory of the guest cell, MiB
     :returns: KiB; 0 if no page size of the request has room
@@ -73,7 +68,7 @@ def page_size(host: HostCell, requested: int, memory: int) -> int:
 
 
 def _memory_fits(host: HostCell, cell: GuestCell) -> bool:
-    """Whether the memory of a guest cell without a page request fits.
+    """Return whether the memory of a guest cell without page request fits.
 
     Memory of unpinned guests may be overcommitted, but a single guest cell
     never exceeds the host cell.
@@ -98,7 +93,7 @@ def _threads_fit(
     host: HostCell, cell: GuestCell, reserved: int,
     free: ty.AbstractSet[int],
 ) -> bool:
-    """Whether the pinned vCPUs fit the cores, by the thread policy.
+    """Return whether the pinned vCPUs fit the cores, by the thread policy.
 
     :param reserved: further CPUs for the guest's emulator threads
     :param free: the free CPUs for pinned vCPUs
@@ -146,13 +141,10 @@ def check(
 ) -> int:
     """Check whether a guest cell fits a host cell.
 
-    :param host: the host cell
-    :param cell: the guest cell
     :param pagesize: page request of the guest cell as it is now, KiB or one of
         ``topology.PAGES_*``; Nova's search narrows a request such as "large"
         to the size that it finds first
     :param reserved: further CPUs for the guest's emulator threads
-    :param ratios: allocation ratios of the host
     :returns: ``FITS``, or the ``NO_*`` of the first rule that fails
     """
     if pagesize:
@@ -187,13 +179,13 @@ def check(
 def shortage(
     host: HostCell, cell: GuestCell, reserved: int, ratios: Ratios,
 ) -> tuple[int, int, int]:
-    """What a host cell lacks for a guest cell.
+    """Return the shortage of a host cell for a guest cell.
 
     Parameters are those of :func:`check`.
 
-    :returns: (``NO_*`` of the rule that fails, what is needed, what is free),
-        in CPUs for the CPU rules and MiB for the memory rules; (``FITS``, 0,
-        0) if it fits
+    :returns: (``NO_*`` of the rule that fails, amount needed, amount free), in
+        CPUs for the CPU rules and MiB for the memory rules; (``FITS``, 0, 0)
+        if it fits
     """
     code = check(host, cell, cell.pagesize, reserved, ratios)
     need, have = 0, 0
@@ -217,12 +209,9 @@ def shortage(
 
 
 def memory_free(host: HostCell, cell: GuestCell) -> int:
-    """Memory that a guest cell could have on a host cell, in MiB.
+    """Return the memory that a guest cell could get on a host cell, in MiB.
 
-    Page sizes of which its memory is no multiple do not count.
-
-    :param host: the host cell
-    :param cell: the guest cell
+    Pages count only if the guest cell's memory is a multiple of their size.
     """
     need = cell.memory * 1024
     pages = host.pages
@@ -243,7 +232,7 @@ def memory_free(host: HostCell, cell: GuestCell) -> int:
 
 
 def _threads_free(host: HostCell, cell: GuestCell) -> int:
-    """CPUs that a pinned guest cell could have under its thread policy."""
+    """Count the CPUs that a guest cell could have under its thread policy."""
     sizes = [len(core & host.free_cpus) for core in host.siblings]
     most = max(map(len, host.siblings), default=0)
     if cell.threads == topology.THREADS_REQUIRE:

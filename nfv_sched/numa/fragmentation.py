@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much room for large guests a guest takes from a host.
+"""Measure how much room for large guests a guest takes from a host.
 
-What is free of a host NUMA node, in CPUs, is the less of its free CPUs for
-pinned vCPUs and its free memory.  Its room is the square of that: a node that
-is half free has a quarter of the room of an empty one.  So guests that are
-placed by the least loss fill one NUMA node after the other and leave the
+The free amount of a host NUMA node, in CPUs, is the lesser of its free CPUs
+for pinned vCPUs and its free memory.  Its room is the square of that: a node
+that is half free has a quarter of the room of an empty one.  So guests that
+are placed by the least loss fill one NUMA node after the other and leave the
 others whole, and a guest without huge pages goes where these have run out.
 
-This only counts; whether a guest fits is told by :mod:`nfv_sched.numa.fit`.
+Room is only measured here; :mod:`nfv_sched.numa.fit` checks whether a guest
+fits.
 """
 
 from collections.abc import Collection
@@ -17,13 +18,13 @@ from collections.abc import Sequence
 from nfv_sched.numa import evaluation as numa_evaluation
 from nfv_sched.numa import topology
 
-# What is free of CPUs alone, or of memory alone, counts so much.
+# Weight of the free CPUs alone, and of the free memory alone.
 _ALONE = 0.1
-# Room near free PCI devices counts so much more, so that guests without
-# devices keep away from it.
+# Extra weight of room near free PCI devices, so that guests without devices
+# keep away from it.
 _NEAR_DEVICES = 0.5
-# The room of the host as a whole, beside that of its NUMA nodes, counts so
-# much: for guests with several NUMA nodes.
+# Weight of the room of the host as a whole, beside that of its NUMA nodes: for
+# guests with several NUMA nodes.
 _WHOLE_HOST = 0.6
 
 
@@ -31,14 +32,12 @@ def lost(
     host: topology.HostTopology, guest: topology.GuestTopology,
     chosen: Sequence[int], near: Collection[int | None] = (),
 ) -> float:
-    """The room for large guests that a guest takes from a host.
+    """Return the room for large guests that a guest takes from a host.
 
-    :param host: the host's NUMA nodes
-    :param guest: the guest's NUMA nodes
     :param chosen: position of the host cell of each guest cell
     :param near: numbers of the host NUMA nodes with free PCI devices
-    :returns: in square CPUs; less is better. Free memory counts as many CPUs
-        as have so much memory on average on the host cell.
+    :returns: in square CPUs; less is better. Free memory is converted to CPUs
+        by the ratio of CPUs to memory of its host cell.
     """
     cells = [_Cell(cell, near) for cell in host.cells]
     free = left = sum([cell.free for cell in cells])
@@ -53,13 +52,11 @@ def lost(
 
 
 def order(evaluation: numa_evaluation.Evaluation) -> tuple[int, ...]:
-    """Positions of the host cells, by the room that a guest takes there.
+    """Return the positions of the host cells, least room lost first.
 
-    The first loses least; equal ones are in the order in which Nova tries
-    them.  The largest of the guest cells is looked at, and not whether it
-    fits.
-
-    :param evaluation: the guest on the host
+    Host cells with equal losses are in the order in which Nova tries them.
+    The largest of the guest cells is taken as an example, whether it fits or
+    not.
     """
     host, guest = evaluation.host, evaluation.guest
     near = nodes_with_devices(evaluation.pools)
@@ -72,19 +69,16 @@ def order(evaluation: numa_evaluation.Evaluation) -> tuple[int, ...]:
 def nodes_with_devices(
     pools: Sequence[Mapping] | None,
 ) -> frozenset[int | None]:
-    """Numbers of the host NUMA nodes with free PCI devices.
-
-    :param pools: PCI device pools of the host
-    """
+    """Return the numbers of the host NUMA nodes with free PCI devices."""
     return frozenset([
         node for node, count in numa_evaluation.free_devices(pools).items()
         if count > 0])
 
 
 class _Cell:
-    """What is free on a host cell.
+    """The free CPUs and memory of a host cell, and its room.
 
-    :ivar free: the less of free CPUs and free memory, in CPUs
+    :ivar free: the lesser of free CPUs and free memory, in CPUs
     """
 
     __slots__ = ('free', '_cell', '_threads', '_cpus', '_whole', '_free_kb',
@@ -108,7 +102,7 @@ class _Cell:
     def _read_memory(self, cell: topology.HostCell) -> int:
         """Find the pages that count: huge ones, or all if there are none.
 
-        :returns: KiB in all
+        :returns: their total, KiB
         """
         pages = self._pages = cell.pages
         self._huge = False
@@ -131,28 +125,26 @@ class _Cell:
 
     def _measure(self, free: int, whole: int,
                  free_kb: int) -> tuple[float, float]:
-        """The room, and how much is free: CPUs or memory, whichever is less.
+        """Return the room and the free amount: the lesser of CPUs and memory.
 
         :param free: free CPUs
-        :param whole: those of cores that are wholly free; the others count
-            half
-        :param free_kb: free memory
+        :param whole: free CPUs of wholly free cores; the others count half
+        :param free_kb: free memory, KiB
         """
         cpus = (free + whole) / 2
         memory = free_kb * self._cpus_per_kb
         if not self._cell.dedicated:
             cpus = memory  # no pinned guest ever fits
         elif not self._cpus_per_kb:
-            memory = cpus  # there is nothing of what is counted
+            memory = cpus  # no memory is counted on this cell
         least = cpus if cpus < memory else memory
         return self._weight * (least * least + _ALONE * (
             cpus * cpus + memory * memory)), least
 
     def taken(self, guest: topology.GuestCell,
               reserved: int) -> tuple[float, float]:
-        """The room that a guest cell takes, and what is free then.
+        """Return the room that a guest cell takes, and the free amount then.
 
-        :param guest: the guest cell
         :param reserved: further CPUs for the guest's emulator threads
         """
         free, whole, free_kb = self._cpus, self._whole, self._free_kb
@@ -170,10 +162,7 @@ class _Cell:
         return self._room - room, free_then
 
     def _takes(self, pagesize: int | None) -> bool:
-        """Whether a guest cell gets its memory from the pages that count.
-
-        :param pagesize: page request of the guest cell
-        """
+        """Return whether a guest cell takes memory of the counted pages."""
         if not pagesize or pagesize == topology.PAGES_SMALL:
             return not self._huge
         if pagesize < 0 or not self._pages:

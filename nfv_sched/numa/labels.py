@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Predict what the claim on the compute node chooses with given labels.
+"""Predict the choice of the claim on the compute node with given labels.
 
 The scheduler chooses the host, nova-compute the host NUMA nodes.  The
 scheduler can only influence that by labels: physical networks in the limits
 that at least one chosen NUMA node must be near.
 
-:class:`GuestOnHost` answers, for a guest on a host, what the claim would
-choose now and what it could choose in any state of the host.  No I/O, no Nova
-objects.
+:class:`GuestOnHost` predicts, for a guest on a host, what the claim would
+    choose now and what it could choose in any state of the host.  No I/O, no
+    Nova objects.
 """
 
 from collections.abc import Iterator
@@ -28,9 +28,7 @@ _MAX_TARGETS = 16
 class GuestOnHost:
     """A guest on a host; see :class:`nfv_sched.numa.rule.Ground`.
 
-    :param evaluation: where the guest fits
-    :param names: names of the labels
-    :param devices: the PCI devices of the host; None if none are asked for
+    :param devices: the PCI devices of the host; None if none are requested
     :param groups: host cells near each network of the request, as bitmasks
     """
 
@@ -54,16 +52,12 @@ class GuestOnHost:
                            tuple[int, ...] | None] = {}
 
     def label_groups(self, labels: frozenset[str]) -> list[int]:
-        """Bitmasks of host cells: the claim must choose one cell of each.
-
-        :param labels: labels that the host declares
-        :returns: those of the networks of the request and of the labels
-        """
+        """Return bitmasks: the claim must choose one host cell of each."""
         known = self.host.labels
         return self.groups + [known[label] for label in labels]
 
     def predicted(self, labels: frozenset[str]) -> tuple[int, ...] | None:
-        """What the claim would choose on the host as it is known now.
+        """Return the choice of the claim on the host as it is known now.
 
         :param labels: labels in the limits
         :returns: position of the host cell of each guest cell; None if the
@@ -84,7 +78,7 @@ class GuestOnHost:
         return self._chosen[labels]
 
     def possible(self, goal: numa_rule.Goal) -> bool:
-        """Whether any choice satisfies the masks, groups and condition."""
+        """Return whether any choice satisfies a goal."""
         return candidates.satisfiable(
             goal.masks, self.groups, goal.condition)
 
@@ -104,11 +98,9 @@ class GuestOnHost:
             for index in candidates.bits(cells))
 
     def keeps_pins(self, labels: frozenset[str]) -> bool:
-        """Whether every claim pins CPUs of the chosen host cells only.
+        """Return whether every claim pins CPUs of the chosen host cells only.
 
         If not, :attr:`pins_astray` is set, for the reason.
-
-        :param labels: labels in the limits
         """
         if self._pins_stay(self.label_groups(labels)):
             return True
@@ -116,7 +108,7 @@ class GuestOnHost:
         return False
 
     def _pins_stay(self, groups: Sequence[int]) -> bool:
-        """Whether every claim pins CPUs of the chosen host cells only.
+        """Return whether every claim pins CPUs of the chosen host cells only.
 
         Nova's search may put a guest cell on one host cell with the pins that
         it got on another (see :class:`nfv_sched.numa.walk.Traces`).  Such a
@@ -127,10 +119,10 @@ class GuestOnHost:
         It is known not to happen where the search never tries the same two
         cells again after it has renumbered the guest cell.  With like guest
         cells: if there are no more host cells than these, or if no PCI devices
-        are asked for and the groups that a choice may miss all contain the
-        smallest of them.  With two unlike ones: if no PCI devices are asked
-        for and no choice can miss a group.  And on hosts of so few NUMA nodes
-        that the tests try all courses of the search.
+        are requested and the groups that a choice may miss all contain the
+        smallest of them.  With two unlike ones: if no PCI devices are
+        requested and no choice can miss a group.  And on hosts of so few NUMA
+        nodes that the tests try all courses of the search.
 
         :param groups: bitmasks of host cells; the claim takes one of each
         """
@@ -163,14 +155,12 @@ class GuestOnHost:
         return frozenset(labels)
 
     def label_sets(self, goal: numa_rule.Goal) -> Iterator[frozenset[str]]:
-        """Sets of labels to try for a goal.
+        """Yield sets of labels to try for a goal.
 
         First each set with the labels that the rules want held in any case,
         then each without them.  For the order within both see
         :meth:`_least_labels`.  Sets with which the claim might pin CPUs of
         other cells are left out.
-
-        :param goal: what a choice must satisfy
         """
         # Sorted anew: the order of the filters must not matter.
         found = [rule.labels(facts, self) for rule, facts in sorted(
@@ -189,12 +179,11 @@ class GuestOnHost:
     def _least_labels(
         self, goal: numa_rule.Goal, tried: list[frozenset[str]],
     ) -> Iterator[frozenset[str]]:
-        """Sets of labels, those that tie the claim least first.
+        """Yield sets of labels, those that restrict the claim least first.
 
         None, those of one rule, those of all rules, those of single host
         cells, that of the switch.
 
-        :param goal: what a choice must satisfy
         :param tried: the labels of each rule that has some
         """
         yield frozenset()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the PCI devices of a host serve a guest on given NUMA nodes.
+"""Decide whether the PCI devices of a host serve a guest on given NUMA nodes.
 
 The answers are those of ``nova.pci.stats.PciDeviceStats.support_requests`` and
 ``apply_requests``.  Nova works on a copy of all pools of the host for each set
@@ -29,8 +29,8 @@ PF = 'type-PF'
 VF = 'type-VF'
 VDPA = 'vdpa'
 
-# Keys in the spec of a request that are no properties of a device: for
-# Placement, and for Nova's own use.
+# Keys in the spec of a request that are not device properties: they are for
+# Placement, or for Nova's own use.
 _NOT_OF_THE_DEVICE = frozenset(['resource_class', 'traits', 'rp_uuids'])
 
 
@@ -53,13 +53,13 @@ class Demand(ty.NamedTuple):
         the claim of unshelving follows ``policy``. None if not known
     :ivar fixable: whether the claim takes only devices of the providers that
         Placement has allocated
-    :ivar request_id: ID of the request, with which its groups in the mappings
-        of allocation candidates begin; None if it has none
+    :ivar request_id: ID of the request, the prefix of its groups in the
+        mappings of allocation candidates; None if it has none
     :ivar from_port: the request is for a Neutron port; PCI in Placement does
         not cover those
     :ivar providers: UUIDs of the resource providers that Placement has
         allocated already, one for each device; empty if none
-    :ivar noun: what the devices are called in reasons
+    :ivar noun: name of the devices in reasons
     :ivar pfs: whether physical functions may be given
     :ivar vdpas: whether vDPA devices may be given
     :ivar remote: whether devices managed from a SmartNIC may be given
@@ -82,7 +82,7 @@ class Demand(ty.NamedTuple):
     migratable: str | None
 
     def matches(self, pool: Mapping) -> bool:
-        """Whether the devices of a pool have the properties of a spec.
+        """Return whether the devices of a pool have the properties of a spec.
 
         :param pool: a pool of ``nova.pci.stats.PciDeviceStats``
         """
@@ -96,9 +96,9 @@ class Demand(ty.NamedTuple):
         return False
 
     def usable(self, pool: Mapping) -> bool:
-        """Whether Nova gives devices of the type of a pool to this request.
+        """Return whether Nova gives this request devices of a pool's type.
 
-        PFs, vDPA and remote-managed devices are only for requests that ask for
+        PFs, vDPA and remote-managed devices are only given to requests for
         them.
 
         :param pool: a pool of ``nova.pci.stats.PciDeviceStats``
@@ -114,10 +114,7 @@ class Demand(ty.NamedTuple):
 
 
 def _alike(have, value) -> bool:
-    """Whether a property has a value; upper and lower case are the same.
-
-    A list must contain all items of the value.
-    """
+    """Return whether a property has a value, ignoring case."""
     if isinstance(value, list) and isinstance(have, list):
         return all(item in have for item in value)
     return _lower(have) == _lower(value)
@@ -167,10 +164,10 @@ def demands(
     """Read the PCI requests of a guest.
 
     :param requests: ``nova.objects.InstancePCIRequest`` each
-    :param alias_policy: for moves: gives the NUMA policy of an alias by its
+    :param alias_policy: for moves: returns the NUMA policy of an alias by its
         name, None if not known. The claim of a move makes the requests anew
         from the aliases of the flavor; it ignores the NUMA policy of flavor or
-        image, and what Placement has allocated.
+        image, and the devices that Placement has allocated.
     :raises OddDevicesError: if one cannot be read
     """
     try:
@@ -182,8 +179,8 @@ def demands(
 class Served(ty.NamedTuple):
     """The devices that Nova would take for one set of host NUMA nodes.
 
-    With PCI in Placement they may be fewer than were asked for: Nova leaves
-    out allocated providers that do not suit the NUMA policy if the others have
+    With PCI in Placement they may be fewer than requested: Nova leaves out
+    allocated providers that do not suit the NUMA policy if the others have
     enough devices in all.
 
     :ivar local: number of devices on these NUMA nodes
@@ -216,7 +213,6 @@ class HostDevices:
 
     :param pools: pools of the host; read, never changed
     :param wanted: the PCI requests of the guest
-    :param host: the host's NUMA nodes
     :raises OddDevicesError: if a pool cannot be read
 
     :ivar counts: number of free devices in each pool of the host
@@ -269,7 +265,7 @@ class HostDevices:
         return self._relevant
 
     def same_socket(self, cells: int) -> int:
-        """Host cells on the same sockets as some host cells.
+        """Return the host cells on the same sockets as some host cells.
 
         :param cells: bitmask of host cells
         :returns: bitmask; 0 if the host does not report sockets
@@ -287,7 +283,7 @@ class HostDevices:
         return found
 
     def provider_is_split(self, counts: Sequence[int]) -> bool:
-        """Whether two pools have devices of the same resource provider.
+        """Return whether two pools have devices of the same resource provider.
 
         Nova then refuses requests with an allocation in Placement.
 
@@ -299,24 +295,17 @@ class HostDevices:
         return len(set(found)) < len(found)
 
     def has_unknown(self, demand: int) -> bool:
-        """Whether any matching devices have no NUMA information.
-
-        :param demand: number of the request, from 0
-        """
+        """Return whether devices of a request lack NUMA information."""
         return any(pool.unknown for pool in self.matched[demand])
 
     def free_unknown(self, demand: int) -> int:
-        """Number of free devices without NUMA information for a request.
-
-        :param demand: number of the request, from 0
-        """
+        """Count the free devices without NUMA information."""
         return sum(self.counts[pool.index] for pool in self.matched[demand]
                    if pool.usable and pool.unknown)
 
     def free(self, demand: int, cells: int | None = None) -> int:
-        """Number of free devices for one request.
+        """Count the free devices for one request, by its number.
 
-        :param demand: number of the request, from 0
         :param cells: bitmask of the host cells that count; None for all
             devices, also those without NUMA information
         """
@@ -327,11 +316,10 @@ class HostDevices:
 class CandidateDevices:
     """The PCI devices of a host for one allocation candidate.
 
-    :param devices: the host's devices
-    :param mapping: mappings of the allocation candidate; None or empty
-        without PCI in Placement
+    :param mapping: mappings of the allocation candidate; None or empty without
+        PCI in Placement
 
-    :ivar asked: number of devices that the guest asks for
+    :ivar asked: number of devices that the guest requests
     """
 
     __slots__ = ('devices', 'asked', '_providers', '_known')
@@ -345,11 +333,11 @@ class CandidateDevices:
 
     @property
     def relevant(self) -> int:
-        """See :attr:`HostDevices.relevant`."""
+        """Bitmask; see :attr:`HostDevices.relevant`."""
         return self.devices.relevant
 
     def serve(self, cells: int) -> Served | None:
-        """The devices that Nova would take for a guest on some host cells.
+        """Return the devices that Nova would take for some host cells.
 
         :param cells: bitmask of the chosen host cells
         :returns: None if Nova cannot serve all requests
@@ -362,17 +350,11 @@ class CandidateDevices:
             return served
 
     def accepts(self, cells: int) -> bool:
-        """Whether Nova can serve a guest on some host cells.
-
-        :param cells: bitmask of the chosen host cells
-        """
+        """Return whether Nova can serve a guest on these host cells."""
         return self.serve(cells) is not None
 
     def keeps_local(self, cells: int) -> bool:
-        """Whether Nova would take all devices, and all from these cells.
-
-        :param cells: bitmask of the chosen host cells
-        """
+        """Return whether Nova would take all devices from these cells."""
         served = self.serve(cells)
         return served is not None and \
             served.local == served.total == self.asked
@@ -388,7 +370,7 @@ class CandidateDevices:
         return candidates.Condition(self.keeps_local, self.relevant)
 
     def taken(self, cells: int | None) -> list[tuple[int, int]] | None:
-        """The devices that Nova takes for a guest on some host cells.
+        """Return the devices that Nova takes for a guest on some host cells.
 
         :param cells: bitmask of the chosen host cells; None for a guest
             without NUMA topology, whose devices may be anywhere
@@ -429,7 +411,9 @@ class CandidateDevices:
         return Served(local, total)
 
     def _take(self, demand, pools, providers, counts, cells):
-        """The pools and numbers of devices for one request, as Nova chooses.
+        """Return the pools and numbers of devices for one request.
+
+        They are those that Nova chooses.
 
         :param counts: number of devices left in each pool of the host
         :param cells: bitmask of the chosen host cells
@@ -464,7 +448,7 @@ class CandidateDevices:
         return [(pool, of_provider[pool.provider]) for pool in fitting]
 
     def _near(self, demand, pools, counts, cells):
-        """Pools that suit the NUMA policy of a request, in Nova's order.
+        """Return the pools that suit the NUMA policy, in Nova's order.
 
         :param cells: bitmask of the chosen host cells; None for any devices
         """
@@ -488,7 +472,7 @@ class CandidateDevices:
             pool.unknown or pool.near & cells))
 
     def fixed(self, demand: int) -> int | None:
-        """Host cells of the devices that Placement allocates for a request.
+        """Return the host cells of devices that Placement allocates.
 
         :param demand: number of the request, from 0
         :returns: bitmask; None if the claim is free to choose devices, or one
@@ -507,11 +491,9 @@ class CandidateDevices:
 
 
 def providers(demand: Demand, mapping: Mapping | None) -> tuple[str, ...]:
-    """UUIDs of the resource providers for a request, one for each device.
+    """Return the resource providers for a request, one for each device.
 
-    :param demand: the request
-    :param mapping: mappings of the allocation candidate, or None
-    :returns: empty if Placement allocates no devices for the request
+    :returns: UUIDs; empty if Placement allocates no devices for the request
     """
     if demand.from_port:
         return ()

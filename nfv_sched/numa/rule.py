@@ -8,10 +8,10 @@ it in every state of the host (:meth:`Rule.always`)?  How far is it kept
 (:meth:`Rule.degree`)?  And why is the host refused (:meth:`Rule.lacks`,
 :meth:`Rule.no_room`, :meth:`Rule.not_held`)?
 
-Rules are made once for a request and shared by all hosts.  What a rule has to
-know of a host it reads once (:meth:`Rule.read`) and is given again with each
-question: its *facts*.  Host cells are positions among the NUMA nodes of the
-host; a bitmask has a bit for each.
+Rules are made once for a request and shared by all hosts.  A rule reads what
+it needs of a host once (:meth:`Rule.read`); the result, its *facts*, is passed
+to each of its other methods.  Host cells are positions among the NUMA nodes of
+the host; a bitmask has a bit for each.
 """
 
 import abc
@@ -37,15 +37,15 @@ from nfv_sched import strings
 Facts = ty.Any
 
 _NOWHERE: frozenset[str] = frozenset()
-# A number of a NUMA node as labels have it, without leading zeros.
+# Number of a NUMA node in a label, without leading zeros.
 _NUMBER = re.compile('0|[1-9][0-9]*')
 
 
 class RequestError(Exception):
     """No host can take the request; ``reason`` says why.
 
-    :param policy: what is wrong: the key and its value, or ``flavor``
-    :param need: why, in words
+    :param policy: the key with its value, or ``flavor``
+    :param need: the requirement that is not met
     """
 
     def __init__(self, policy: str, need: str):
@@ -54,12 +54,12 @@ class RequestError(Exception):
 
 
 class Asked(ty.NamedTuple):
-    """What a request asks for; from this :meth:`Rule.of` makes rules.
+    """The parts of a request from which :meth:`Rule.of` makes rules.
 
     :ivar policy: the policies of nfv-sched's own keys
     :ivar extra_specs: all extra specs of the flavor
     :ivar properties: image properties by name, anything with ``get``
-    :ivar guest: the guest's NUMA nodes; None if it has none
+    :ivar guest: the guest's NUMA cells; None if it has none
     :ivar numa_topology: ``nova.objects.InstanceNUMATopology`` or None
     :ivar demands: the PCI requests
     :ivar physnets: physical networks that are reached through the virtual
@@ -81,25 +81,22 @@ class Asked(ty.NamedTuple):
 
 
 class Names(ty.NamedTuple):
-    """Names of the labels, as nova.conf has them.
+    """Names of the labels, from nova.conf.
 
     :ivar vswitch: label of the host cells with the virtual switch
-    :ivar node_prefix: what the label of a single host cell begins with; the
-        number of the NUMA node follows
+    :ivar node_prefix: prefix of the label of a single host cell; the number of
+        the NUMA node follows
     """
 
     vswitch: str
     node_prefix: str
 
     def of_node(self, number: int) -> str:
-        """The label of a single host cell.
-
-        :param number: of its NUMA node
-        """
+        """Return the label of the host cell with a NUMA node number."""
         return f'{self.node_prefix}{number}'
 
     def node(self, label: str) -> int | None:
-        """The number of the NUMA node of which something is the label.
+        """Return the number of the NUMA node that a label names.
 
         :param label: a label or the name of a physical network
         :returns: None if it is not the label of a single host cell
@@ -123,7 +120,7 @@ class Labels(ty.NamedTuple):
 
 
 class Pinning(ty.NamedTuple):
-    """Where a guest runs.
+    """The host cells and CPUs on which a guest runs.
 
     :ivar chosen: position of the host cell of each guest cell
     :ivar pins: for each guest cell the host CPUs of its pinned vCPUs
@@ -136,11 +133,11 @@ class Pinning(ty.NamedTuple):
 
 
 class Goal(ty.NamedTuple):
-    """What a choice of host cells must satisfy.
+    """The requirements on a choice of host cells.
 
     :ivar masks: for each guest cell the host cells left to it, as a bitmask
     :ivar rules: the rules that are to be kept, with their facts
-    :ivar condition: what is asked of the chosen host cells together
+    :ivar condition: the condition on all chosen host cells together
     """
 
     masks: Sequence[int]
@@ -149,16 +146,16 @@ class Goal(ty.NamedTuple):
 
     @property
     def where(self) -> str:
-        """How reasons describe the host cells that are left; may be empty."""
+        """Description of the remaining host cells, for reasons."""
         return ''.join(rule.where for rule, _facts in self.rules)
 
 
 class Ground(ty.Protocol):
-    """What is known of a guest on a host, besides the facts of the rules.
+    """A guest on a host, as the methods of a rule see it beside their facts.
 
     :ivar evaluation: where the guest fits, by Nova's own rules
     :ivar names: names of the labels
-    :ivar devices: the host's free PCI devices; None if the guest asks for
+    :ivar devices: the host's free PCI devices; None if the guest requests
         none, or the host reports none
     :ivar strict_text: the texts of all strict rules, for reasons that concern
         them all
@@ -175,31 +172,31 @@ class Ground(ty.Protocol):
     stock: candidates.Condition | None
 
     def always_within(self, groups: Sequence[int], cells: int) -> bool:
-        """Whether no claim, in any state of the host, takes other cells.
+        """Return whether no claim, in any host state, takes other cells.
 
         :param groups: bitmasks of host cells; the claim takes one of each
         :param cells: bitmask of the host cells that may be chosen
         """
 
     def always_on(self, groups: Sequence[int], cells: int) -> bool:
-        """Whether every claim, in any state of the host, takes these cells.
+        """Return whether every claim, in any host state, takes these cells.
 
         :param groups: bitmasks of host cells; the claim takes one of each
         :param cells: bitmask of the host cells that must all be chosen
         """
 
     def node_labels(self, cells: int) -> frozenset[str] | None:
-        """The node labels of some host cells.
+        """Return the node labels of some host cells.
 
         :param cells: bitmask
-        :returns: None if one of the cells has no label that only it has
+        :returns: None if one of the cells has no label of its own
         """
 
     def possible(self, goal: Goal) -> bool:
-        """Whether any choice satisfies a goal."""
+        """Return whether any choice satisfies a goal."""
 
     def label_sets(self, goal: Goal) -> Iterator[frozenset[str]]:
-        """Sets of labels with which the claim may reach a goal, to be tried.
+        """Yield sets of labels to try, with which the claim may reach a goal.
 
         First each set with the labels that the rules want held, then each
         without them.  Both times in this order: no labels, those of one rule,
@@ -211,17 +208,16 @@ class Ground(ty.Protocol):
 class Rule(abc.ABC):
     """One placement policy of one request; see the module.
 
-    A rule overrides what concerns it.  No method but :meth:`of` raises.  Where
-    methods do not say otherwise, ``facts`` is what :meth:`read` returned for
-    the host, ``ground`` is what else is known, and ``chosen`` is a choice:
-    the position of the host cell of each guest cell.
+    A rule overrides the methods that concern it.  No method but :meth:`of`
+    raises.  Where methods do not say otherwise, ``facts`` is what :meth:`read`
+    returned for the host, ``ground`` is the guest on the host, and ``chosen``
+    is a choice: the position of the host cell of each guest cell.
 
     :ivar text: the policy for reasons: the key with its value
     :ivar strict: the host is refused if it cannot keep the rule; else the rule
         is only preferred
-    :ivar ours: the request asks for it with a key of nfv-sched, not with one
-        of Nova.  If no rule of a request is ours, no labels are added to its
-        limits.
+    :ivar ours: the request has it by a key of nfv-sched, not by one of Nova.
+        If no rule of a request is ours, no labels are added to its limits.
     """
 
     #: Name of the rule, and of its entry point in ``nfv_sched.rules``.
@@ -256,9 +252,8 @@ class Rule(abc.ABC):
     @classmethod
     @abc.abstractmethod
     def of(cls, asked: Asked) -> Iterable['Rule']:
-        """The rules of this class that a request has; mostly none or one.
+        """Return the rules of this class for a request; mostly none or one.
 
-        :param asked: what the request asks for
         :raises RequestError: if no host can take the request
         """
 
@@ -278,7 +273,7 @@ class Rule(abc.ABC):
 
     @property
     def where(self) -> str:
-        """How reasons describe the host cells that the rule leaves.
+        """Description of the host cells that the rule leaves, for reasons.
 
         Begins with a space, as in " with the virtual switch"; may be empty.
         """
@@ -286,11 +281,11 @@ class Rule(abc.ABC):
 
     def cpu_ratio(self, host: topology.HostTopology, ratio: float,
                   limit: Callable[[str], float]) -> float:
-        """The CPU allocation ratio for the host: shared vCPUs per shared CPU.
+        """Return the CPU allocation ratio: shared vCPUs per shared CPU.
 
-        :param host: the host's NUMA nodes
+        :param host: the host's NUMA cells
         :param ratio: the ratio by Nova and the rules before this one
-        :param limit: gives the value of a limit of ``[nfv_sched]``, by name,
+        :param limit: returns the value of a limit of ``[nfv_sched]``, by name,
             for this host
         :returns: ``ratio`` or less
         """
@@ -299,60 +294,52 @@ class Rule(abc.ABC):
     def too_full(
         self, evaluation, ratios: fit.Ratios,
     ) -> reasons.Reason | None:
-        """Why only the ratio of :meth:`cpu_ratio` keeps a guest out.
+        """Return the reason if only the ratio of :meth:`cpu_ratio` refuses.
 
-        :param evaluation: where it fits with the ratio of :meth:`cpu_ratio`
+        :param evaluation: the guest on the host with the ratio of
+            :meth:`cpu_ratio`
         :param ratios: Nova's allocation ratios of the host
         :returns: None if it would not fit with Nova's ratio either
         """
         return None
 
     def never(self, host: topology.HostTopology) -> reasons.Reason | None:
-        """Why a host can never keep the rule, even if it were empty.
+        """Return why a host can never keep the rule, even if it were empty.
 
-        Asked before anything else.
-
-        :param host: the host's NUMA nodes
-        :returns: None if it can
+        Called before all other methods; None if the host can.
         """
         return None
 
     def read(self, host: topology.HostTopology, names: Names) -> Facts:
-        """The facts: all that the rule has to know of a host; hashable.
+        """Return the facts: all that the rule needs of a host; hashable.
 
         Hosts with equal facts that Nova, too, treats alike share one decision:
         a rule must not look at anything else of a host.
 
-        :param host: the host's NUMA nodes
-        :param names: names of the labels
+        :param host: the host's NUMA cells
         """
         return None
 
     def lacks(self, facts: Facts, ground: Ground) -> reasons.Reason | None:
-        """What the host lacks for the rule, however empty it is.
+        """Return what the host lacks for the rule, however empty it is.
 
-        Such as a label or PCI devices.  Asked of strict rules if the guest
-        fits.
-
-        :returns: None if it lacks nothing
+        Such as a label or PCI devices.  Called for strict rules if the guest
+        fits; None if the host lacks nothing.
         """
         return None
 
     def applies(self, facts: Facts, ground: Ground) -> bool:
-        """Whether a preferred rule can be kept, in part at least, here."""
+        """Return whether a preferred rule can be kept, at least in part."""
         return True
 
     def narrow(self, facts: Facts, goal: Goal) -> Sequence[int]:
-        """The masks of a goal without the host cells that the rule excludes.
-
-        :returns: a bitmask of host cells for each guest cell
-        """
+        """Return the masks of a goal without host cells that are excluded."""
         return goal.masks
 
     def condition(
         self, facts: Facts, ground: Ground,
     ) -> candidates.Condition | None:
-        """What is asked of the chosen host cells together; None: nothing.
+        """Return the condition on the chosen host cells, if any.
 
         It must include Nova's own, ``ground.stock``.
         """
@@ -360,12 +347,12 @@ class Rule(abc.ABC):
 
     def kept(self, facts: Facts, ground: Ground,
              chosen: Sequence[int]) -> bool:
-        """Whether a choice keeps the rule."""
+        """Return whether a choice keeps the rule."""
         return True
 
     def broken(self, facts: Facts, ground: Ground,
                pinning: Pinning) -> reasons.Reason | None:
-        """Why a guest that runs already does not keep the rule.
+        """Return why a guest that runs already does not keep the rule.
 
         :param pinning: where it runs
         :returns: None if it keeps the rule
@@ -380,7 +367,7 @@ class Rule(abc.ABC):
 
     def always(self, facts: Facts, ground: Ground,
                groups: Sequence[int]) -> bool:
-        """Whether the claim keeps the rule in every state of the host.
+        """Return whether the claim keeps the rule in every state of the host.
 
         That is, whichever guests come or go before the claim is made.
 
@@ -389,7 +376,7 @@ class Rule(abc.ABC):
         return True
 
     def labels(self, facts: Facts, ground: Ground) -> Labels:
-        """Labels with which the claim may keep the rule.
+        """Return labels with which the claim may keep the rule.
 
         Node labels are tried in any case and need not be among them.
         """
@@ -397,14 +384,14 @@ class Rule(abc.ABC):
 
     def degree(self, facts: Facts, ground: Ground,
                chosen: Sequence[int]) -> float:
-        """How far a choice keeps the rule, from 0 to 1."""
+        """Return how far a choice keeps the rule, from 0 to 1."""
         return 0.0
 
     def partly(self, facts: Facts, ground: Ground,
                must: Goal) -> Iterable[frozenset[str]]:
-        """Sets of labels with which the claim may keep the rule in part.
+        """Return sets of labels with which the rule may be kept in part.
 
-        Asked of preferred rules that cannot be kept in full.
+        Called for preferred rules that cannot be kept in full.
 
         :param must: the goal of the strict rules
         """
@@ -412,7 +399,7 @@ class Rule(abc.ABC):
 
     def no_room(self, facts: Facts, ground: Ground,
                 before: Goal) -> reasons.Reason:
-        """Why no choice is left once this strict rule is applied.
+        """Return why no choice is left once this strict rule is applied.
 
         :param before: the goal without this rule, for which there are choices
         """
@@ -420,7 +407,7 @@ class Rule(abc.ABC):
 
     def not_held(self, facts: Facts, ground: Ground,
                  before: Goal) -> reasons.Reason | None:
-        """Why no labels make the claim keep this strict rule.
+        """Return why no labels make the claim keep this strict rule.
 
         :param before: the goal without this rule, which labels can enforce
         :returns: None to leave it to a general reason
@@ -428,14 +415,14 @@ class Rule(abc.ABC):
         return None
 
     def assigned(self, facts: Facts) -> Iterable[tuple[int, int, str]]:
-        """Guest cells that the rule puts on certain host cells.
+        """Return guest cells that the rule puts on certain host cells.
 
         :returns: guest cell, bitmask of host cells, the key that says so
         """
         return ()
 
     def needs_topology(self, text: str = '') -> reasons.Reason:
-        """The reason for which a guest without NUMA topology is refused.
+        """Return the reason that refuses a guest without NUMA topology.
 
         :param text: the policy, if it is not :attr:`text`
         """
@@ -445,12 +432,11 @@ class Rule(abc.ABC):
 
     def floating(self, host: topology.HostTopology | None,
                  names: Names) -> float | reasons.Reason:
-        """Whether a guest without NUMA topology keeps the rule.
+        """Return how far a guest without NUMA topology keeps the rule.
 
         The CPUs of such a guest float over the whole host.
 
-        :param host: the host's NUMA nodes; None if it reports none
-        :param names: names of the labels
+        :param host: the host's NUMA cells; None if it reports none
         :returns: the degree, or the reason if the host is refused
         """
         return 0.0
@@ -466,19 +452,16 @@ class CellsRule(Rule):
 
     @abc.abstractmethod
     def label(self, names: Names) -> str | None:
-        """The label of these host cells; None if no label names them.
-
-        :param names: names of the labels
-        """
+        """Return the label of these host cells; None if they have none."""
 
     @abc.abstractmethod
     def undeclared(self) -> reasons.Reason:
-        """The reason for a host that does not declare these host cells."""
+        """Return the reason for a host that declares no such host cells."""
 
     @property
     @abc.abstractmethod
     def noun(self) -> str:
-        """How reasons describe these host cells: "with the switch"."""
+        """Description of these host cells for reasons: "with the switch"."""
 
     @property
     def where(self) -> str:
@@ -486,27 +469,27 @@ class CellsRule(Rule):
         return f' {self.noun}'
 
     def lacks(self, facts, ground):
-        """The reason if the host does not declare these host cells."""
+        """Return the reason if the host does not declare these host cells."""
         return self.undeclared() if facts is None else None
 
     def applies(self, facts, ground):
-        """Whether the host has such host cells."""
+        """Return whether the host has such host cells."""
         return bool(facts)
 
     def narrow(self, facts, goal):
-        """The masks without all other host cells."""
+        """Return the masks without all other host cells."""
         return [mask & facts for mask in goal.masks]
 
     def kept(self, facts, ground, chosen):
-        """Whether only such host cells are chosen."""
+        """Return whether only such host cells are chosen."""
         return not candidates.mask_of(chosen) & ~facts
 
     def always(self, facts, ground, groups):
-        """Whether the claim can choose no other host cell."""
+        """Return whether the claim can choose no other host cell."""
         return ground.always_within(groups, facts)
 
     def labels(self, facts, ground):
-        """The label of these host cells, if the host declares it."""
+        """Return the label of these host cells, if the host declares it."""
         label = self.label(ground.names)
         if label is None or label not in ground.evaluation.host.labels:
             return Labels()
@@ -514,13 +497,13 @@ class CellsRule(Rule):
         return Labels(own if self.strict else _NOWHERE, own)
 
     def degree(self, facts, ground, chosen):
-        """The part of the guest cells that are on such host cells."""
+        """Return the part of the guest cells that are on such host cells."""
         if not facts:
             return 0.0
         return (candidates.mask_of(chosen) & facts).bit_count() / len(chosen)
 
     def partly(self, facts, ground, must):
-        """Labels that may put as many guest cells there as fit at once."""
+        """Yield labels that may put the most guest cells there at once."""
         cells = len(must.masks)
         if cells == 1:
             return
@@ -536,7 +519,7 @@ class CellsRule(Rule):
                 break
 
     def no_room(self, facts, ground, before):
-        """Why the guest cells do not all fit on such host cells."""
+        """Return why the guest cells do not all fit on such host cells."""
         host = ground.evaluation.host
         nodes = host.nodes(facts)
         cells = len(ground.evaluation.guest.cells)
@@ -560,7 +543,7 @@ class CellsRule(Rule):
             f'{before.where}{self.where}', ground.groups, ground.devices)
 
     def floating(self, host, names):
-        """Degree 1 if the only NUMA node of the host is such a node.
+        """Return degree 1 if the host's only NUMA node is such a node.
 
         Elsewhere the rule is not kept: degree 0, or a reason if it is strict.
         """
@@ -580,7 +563,7 @@ class CellsRule(Rule):
 
     @abc.abstractmethod
     def apart(self, node: int, key: str, nodes: Sequence[int]):
-        """The reason if the node mapping puts a guest cell on another node.
+        """Return the reason if the node mapping puts a guest cell elsewhere.
 
         :param node: number of the host NUMA node of the mapping
         :param key: extra spec of the mapping

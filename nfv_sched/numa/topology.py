@@ -22,7 +22,7 @@ PAGES_SMALL = -1
 PAGES_LARGE = -2
 PAGES_ANY = -3
 
-# What a guest cell's vCPUs run on.
+# Host CPUs for the vCPUs of a guest cell.
 SHARED = 0
 DEDICATED = 1
 MIXED = 2
@@ -165,10 +165,7 @@ class HostCell:
 
     @property
     def network(self) -> tuple[frozenset[str], bool]:
-        """Networks near this cell: (names, whether the tunnel endpoint is).
-
-        The names are physical networks and labels.
-        """
+        """Names of networks near this cell; whether the tunnel endpoint is."""
         return _network(self._obj.__dict__.get(_NETWORK))
 
     @property
@@ -415,10 +412,7 @@ class HostTopology:
                       for cell in self.cells]), self.networks.near
 
     def changed(self, cells: tuple[HostCell, ...]) -> 'HostTopology':
-        """Return this host with other guests on it.
-
-        :param cells: its cells, in the same order
-        """
+        """Return this host with changed cells, in the same order."""
         host = HostTopology(cells)
         host._networks = self._networks
         return host
