@@ -3,9 +3,9 @@
 
 This is the only place that does so: filters, weighers and the tools that count
 or plan all come here.  A host is refused, in this order, if it can never keep
-a rule, if it does not report what is needed, if the guest does not fit by
-Nova's own rules, or if the rules of the request leave no choice; the last is
-worked out by :mod:`nfv_sched.numa.decide`.
+a rule, if it does not report its NUMA topology or allocation ratios, if the
+guest does not fit by Nova's own rules, or if the rules of the request leave no
+choice; :mod:`nfv_sched.numa.decide` works out the last.
 
 No I/O, no Nova objects but the host's NUMA topology, and nothing is changed.
 """
@@ -51,23 +51,23 @@ _NO_RATIOS = Decision(False, reasons.Reason(
 
 
 class HostResources:
-    """The free resources of a host, and where the guest of a request fits.
+    """The free resources of a host, evaluated for one request.
 
-    It serves one request.  What is worked out for one allocation candidate is
-    kept for the next.
+    Results for one allocation candidate are kept for the next.
 
-    :param numa_topology: ``nova.objects.NUMATopology``, to be read when it is
+    :param numa_topology: ``nova.objects.NUMATopology``, read when it is
         needed; None if the host reports none
-    :param cpu_ratio: CPU allocation ratio by Nova; None if it reports none
-    :param ram_ratio: memory allocation ratio; None if it reports none
+    :param cpu_ratio: CPU allocation ratio by Nova; None if the host reports
+        none
+    :param ram_ratio: memory allocation ratio; None if the host reports none
     :param pools: pools of its free PCI devices; None if it reports none
-    :param limit: gives the value of a limit of ``[nfv_sched]`` for the host,
+    :param limit: returns the value of a limit of ``[nfv_sched]`` for the host,
         by name; None if no rule lowers the CPU allocation ratio
-    :param like_devices: PCI devices of the hosts before, by the shape of what
-        they have; changed.  None to share none
-    :param topology: its NUMA cells, if they are read
+    :param like_devices: PCI devices of earlier hosts, by their shape; changed.
+        None to share none
+    :param topology: its NUMA cells, if they have been read
 
-    :ivar evaluation: where the guest fits; None if that was not needed
+    :ivar evaluation: the guest on the host; None if it was not needed
     """
 
     __slots__ = ('numa_topology', 'cpu_ratio', 'ram_ratio', 'pools',
@@ -104,7 +104,9 @@ class HostResources:
         self, request: Request, sorting: numa_evaluation.CellSorting,
         capping: Iterable[numa_rule.Rule] = (),
     ) -> numa_evaluation.Evaluation:
-        """Return where the guest fits, on a host that reports all of it.
+        """Return the evaluation of the guest on this host, made on first use.
+
+        The host must report its NUMA cells and allocation ratios.
 
         :param sorting: how Nova sorts the NUMA cells
         :param capping: rules that lower the CPU allocation ratio
@@ -123,10 +125,11 @@ class HostResources:
 
     def devices(self, request: Request,
                 mapping: Mapping | None) -> pci.CandidateDevices | None:
-        """Return the free PCI devices, as one allocation candidate has them.
+        """Return the free PCI devices for one allocation candidate.
 
         :param mapping: request group -> resource provider UUIDs
-        :returns: None if the request asks for none, or the host reports none
+        :returns: None if the request has no PCI requests, or the host reports
+            no devices
         :raises pci.OddDevicesError: if they cannot be read
         """
         if not request.demands or self.pools is None:
@@ -139,7 +142,7 @@ class HostResources:
 
     def like_devices(self, request: Request,
                      mapping: Mapping | None) -> pci.CandidateDevices | None:
-        """Return what accepts the same NUMA cells as :meth:`devices`.
+        """Return devices that accept the same NUMA cells as :meth:`devices`.
 
         Hosts whose pools give the same answers to the request share one
         object; see ``shape.of_devices``.  Its figures may be another host's.
@@ -164,7 +167,7 @@ def capped_ratio(
 ) -> float:
     """Return the CPU allocation ratio of a host, lowered by rules.
 
-    :param ratio: that by Nova
+    :param ratio: the ratio by Nova
     :param limit: see ``numa_rule.Rule.cpu_ratio``
     """
     for rule in rules:
@@ -178,7 +181,6 @@ def decide(
 ) -> Decision:
     """Decide about a host by one of its allocation candidates.
 
-    :param host: the host; nothing that the decision depends on is changed
     :param request: the request, without an error
     :param mapping: request group -> resource provider UUIDs of the allocation
         candidate; empty or None without PCI in Placement
@@ -242,7 +244,7 @@ def decide_for_all(host: HostResources, request: Request,
 
     Parameters and errors are those of :func:`decide`.
 
-    :returns: None if it makes one; the host is evaluated then
+    :returns: None if it does make one; the host is evaluated then
     """
     view = host.read()
     if view is not None and terms.refusing:
@@ -278,8 +280,8 @@ def decide_candidate(
 ) -> Decision:
     """Decide by an allocation candidate, after :func:`decide_for_all`.
 
-    :param traces: what Nova's searches by earlier candidates have left on the
-        guest; changed
+    :param traces: the state in which Nova's searches by earlier candidates
+        left the guest cells; changed
     :param held: the decision for the server that the same request placed on
         this host last; its labels must do for this server, too
     """
@@ -308,7 +310,7 @@ def _decide_by_nova(
 ) -> Decision | None:
     """Decide by Nova's own rules only.
 
-    :returns: None if that does not do: if the tunnel is uncertain, or Nova's
+    :returns: None if that is not enough: if the tunnel is uncertain, or Nova's
         claim might search for too long
     """
     if evaluation.many_permutations or request.tunnel_uncertain:
@@ -357,14 +359,13 @@ def broken_rules(
     pinning: numa_rule.Pinning | None = None,
     devices: pci.CandidateDevices | None = None, networks_known: bool = True,
 ) -> Iterator[reasons.Reason]:
-    """Yield why a server does not keep rules on the host where it runs.
+    """Yield the reason for each rule that a server breaks on its host.
 
-    Nothing else on the host counts: the server is there.
+    Nothing else on the host counts: the server runs there already.
 
     :param host: NUMA cells of the host; None if it reports none
-    :param names: names of the labels
     :param guest: NUMA cells of the server; None if its CPUs float
-    :param pinning: where these cells are; None as well then
+    :param pinning: host cells of these cells; None as well then
     :param devices: PCI devices of the server, near which it has to be
     :param networks_known: whether the networks of the server are known; they
         may say what the host does not

@@ -30,15 +30,12 @@ class KeptLimits(dict):
             super().__setitem__(key, value)
 
     def keep(self, limits) -> None:
-        """Set the NUMA limits.
-
-        :param limits: ``nova.objects.NUMATopologyLimits``
-        """
+        """Set the NUMA limits, a ``nova.objects.NUMATopologyLimits``."""
         dict.__setitem__(self, _LIMITS, limits)
 
 
 def with_labels(limits, labels: frozenset[str], ignore_tunnel: bool):
-    """A copy of NUMA limits with labels added.
+    """Return a copy of NUMA limits with labels added.
 
     :param limits: ``nova.objects.NUMATopologyLimits``; not changed
     :param labels: physical networks that the chosen host NUMA nodes must be
@@ -64,11 +61,8 @@ def write(
     host_state, note: RequestNote, request: Request,
     decision: decide.Decision, cpu_ratio: float,
 ) -> None:
-    """Set the NUMA limits of a host to what a decision needs.
+    """Set the NUMA limits of a host to those that a decision needs.
 
-    :param host_state: ``nova.scheduler.host_manager.HostState``
-    :param note: the note of the request
-    :param request: the request
     :param decision: the decision, which accepts the host
     :param cpu_ratio: CPU allocation ratio for the claim, in shared vCPUs per
         shared CPU: Nova's ratio of the host, or less

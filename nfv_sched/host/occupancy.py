@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Work out what servers occupy of a host.
+"""Work out the resources that servers occupy on a host.
 
 The figures of NUMA cells are those that Nova's
 ``numa_usage_from_instance_numa`` records of a host with these servers.  Hosts
@@ -26,9 +26,9 @@ class UnrecordedError(Exception):
 
 
 class Share(ty.NamedTuple):
-    """A server's part of a NUMA cell of its host.
+    """A server's share of a NUMA cell of its host.
 
-    :ivar position: of the host cell among those of the host
+    :ivar position: position of the host cell among those of the host
     :ivar cpus: host CPUs that no other server may be pinned to, idle siblings
         of isolated vCPUs included
     :ivar shared: number of vCPUs on shared host CPUs
@@ -54,7 +54,7 @@ def share(
     page_size: int | None, siblings: Iterable[Set[int]],
     page_sizes: Iterable[int],
 ) -> Share:
-    """Return what a guest cell occupies of a host cell.
+    """Return the share of a host cell that a guest cell occupies.
 
     :param position: position of the host cell
     :param cpus: host CPUs of its pinned vCPUs and of its emulator threads
@@ -76,10 +76,7 @@ def claimed_shares(
     guest: topology.GuestTopology, host: topology.HostTopology,
     claimed: numa_evaluation.ClaimChoice,
 ) -> tuple[Share, ...]:
-    """Return what a guest occupies of a host after its claim.
-
-    :param claimed: the choice of the claim
-    """
+    """Return the shares of a host that a guest occupies after its claim."""
     shares = []
     for index, (cell, position, page_size, pinned) in enumerate(zip(
             guest.cells, *claimed)):
@@ -101,7 +98,6 @@ def take(
 ) -> topology.HostTopology:
     """Return a host after the claim of a server was recorded.
 
-    :param shares: the parts of the server
     :raises UnrecordedError: if CPUs are not free, or not for pinned vCPUs, or
         a host cell has no memory pages at all
     """
@@ -113,10 +109,8 @@ def give_back(
 ) -> topology.HostTopology:
     """Return a host without a server.
 
-    Nothing is freed beyond what an empty host has, even if the record of the
-    host lacks the server, or a part of it.
-
-    :param shares: the parts of the server
+    Nothing is freed beyond the capacity of the empty host, even if the record
+    of the host lacks the server, or a part of it.
     """
     return _changed(host, shares, -1)
 
@@ -156,7 +150,7 @@ def freed(
     """Return a host on which servers occupy nothing of some resources.
 
     :param cpus: free the CPUs that servers are pinned to
-    :param shared: free shared vCPUs
+    :param shared: free the shared vCPUs
     :param memory: free the memory, pages of all sizes included
     """
     cells = []
@@ -171,12 +165,12 @@ def freed(
 
 
 class Usage(ty.NamedTuple):
-    """What several servers occupy of a NUMA cell.
+    """The usage of a NUMA cell by several servers.
 
     :ivar cpus: host CPUs that no other server may be pinned to
     :ivar shared: number of vCPUs on shared host CPUs
     :ivar memory: MiB
-    :ivar pages: size of pages, KiB -> number of them
+    :ivar pages: size of pages, KiB -> number of pages
     """
 
     cpus: frozenset[int]
@@ -198,9 +192,7 @@ def total(shares: Iterable[Share]) -> Usage:
 
 
 class Amounts(ty.NamedTuple):
-    """What servers occupy of a host as a whole.
-
-    Negative, if servers have left.
+    """Amounts that servers occupy of a host as a whole; negative to give back.
 
     :ivar servers: number of servers
     :ivar memory: MiB
@@ -214,7 +206,7 @@ class Amounts(ty.NamedTuple):
     vcpus: int = 0
 
     def plus(self, more: 'Amounts', times: int = 1) -> 'Amounts':
-        """Add amounts several times; -1 to subtract them."""
+        """Return the sum with other amounts, multiplied by ``times``."""
         return Amounts(*(mine + times * each
                          for mine, each in zip(self, more)))
 
@@ -223,7 +215,7 @@ NOTHING = Amounts()
 
 
 def amounts(spec: ty.Any) -> Amounts:
-    """Return what a server occupies of a host as a whole.
+    """Return the amounts that a server occupies of a host as a whole.
 
     :param spec: its ``RequestSpec``, or its ``Flavor``
     """
@@ -233,7 +225,7 @@ def amounts(spec: ty.Any) -> Amounts:
 
 def plus(sums: Mapping[str, int], more: Mapping[str, int],
          times: int = 1) -> Mapping[str, int]:
-    """Add amounts by name, such as ports, several times."""
+    """Add amounts by name, such as ports, multiplied by ``times``."""
     if not any(more.values()):
         return sums
     return {name: sums.get(name, 0) + times * more.get(name, 0)
@@ -243,10 +235,11 @@ def plus(sums: Mapping[str, int], more: Mapping[str, int],
 def consume(host_state: ty.Any, more: Amounts) -> Callable[[], None]:
     """Change a ``HostState`` as if more servers were there.
 
-    As its ``consume_from_request`` does, NUMA cells and PCI devices aside.
-    Servers that are being built are not counted either: they come one by one.
+    Like its ``consume_from_request``, but NUMA cells, PCI devices and the
+    number of servers that are being built stay as they are: servers come one
+    by one.
 
-    :returns: undoes it
+    :returns: undoes the change
     """
     return _set(
         host_state, free_ram_mb=host_state.free_ram_mb - more.memory,
@@ -258,9 +251,9 @@ def consume(host_state: ty.Any, more: Amounts) -> Callable[[], None]:
 def record(node: ty.Any, more: Amounts) -> Callable[[], None]:
     """Change a ``ComputeNode`` as the resource tracker does for a server.
 
-    Its NUMA cells and PCI devices aside.
+    NUMA cells and PCI devices are not changed.
 
-    :returns: undoes it
+    :returns: undoes the change
     """
     memory, disk = (node.memory_mb_used + more.memory,
                     node.local_gb_used + more.disk)

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Take and give back the PCI devices of a host.
+"""Take and give back the PCI devices of a host, as Nova's PCI tracker does.
 
-As Nova's PCI tracker does it on the compute node: devices are taken from the
-end of their pools, and are put back there.  A PF is not free while a VF of it
-is taken, nor are its VFs while the PF is.  Pools are immutable, so each
-function returns others.
+On the compute node, devices are taken from the end of their pools and are put
+back there.  A PF is not free while a VF of it is taken, nor are its VFs while
+the PF is.  Pools are immutable, so each function returns others.
 """
 
 import collections
@@ -20,7 +19,7 @@ from nfv_sched.numa import topology
 
 _DEPENDENT = (pci.VF, pci.VDPA)
 _PROVIDER = 'rp_uuid'
-# Not of a pool itself, but of the devices that are in it now.
+# Values that are not properties of a pool, but of the devices in it now.
 _CONTENTS = ('count', 'devices', _PROVIDER)
 # Differs from host to host.
 _ADDRESS = 'address'
@@ -56,7 +55,7 @@ class _Inventory(ty.NamedTuple):
 class PCIPools:
     """The free PCI devices of a host, in the pools of Nova; immutable.
 
-    :ivar pools: as ``nova.pci.stats.PciDeviceStats`` has them, without the
+    :ivar pools: pools of ``nova.pci.stats.PciDeviceStats``, without the
         devices
     """
 
@@ -80,7 +79,7 @@ class PCIPools:
              ) -> 'PCIPools':
         """Read the PCI devices of a host.
 
-        :param pools: of ``PciDeviceStats``: those of a compute node have
+        :param pools: pools of ``PciDeviceStats``: those of a compute node have
             their devices, those of the scheduler only numbers
         :param occupied: (``PciDevice``, its pool without contents) of each
             device that is not free
@@ -99,7 +98,8 @@ class PCIPools:
                 kinds.append(properties)
                 providers.append(None)
             number = kinds.index(properties)
-            # Nova forgets that of a pool without free devices.
+            # Nova forgets the resource provider of a pool without free
+            # devices.
             providers[number] = providers[number] or pool.get(_PROVIDER)
             entries.append((device, number))
         parents, children = _parents([device for device, _number in entries])
@@ -112,8 +112,8 @@ class PCIPools:
     def key(self) -> Hashable:
         """A value that decides the answers of :meth:`take`, now and later.
 
-        With equal keys they are the same.  Addresses and UUIDs of providers
-        are not in it.
+        Equal keys give equal answers.  Addresses and UUIDs of providers are
+        not part of it.
         """
         if self._key is None:
             inventory = self._inventory
@@ -192,10 +192,7 @@ class PCIPools:
             if pool not in dropped}), taken
 
     def give_back(self, devices: Iterable[int]) -> 'PCIPools':
-        """Return the pools after a server has left.
-
-        :param devices: the devices of the server
-        """
+        """Return the pools after a server with these devices has left."""
         inventory = self._inventory
         pools = {pool: list(numbers) for pool, numbers in self._free.items()}
         sizes = {pool: len(inventory.pools[pool])

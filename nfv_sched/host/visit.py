@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one request knows of one host, and the decision about it.
+"""Keep one host's resources and decision while one request is scheduled.
 
-All filters and weighers of NUMA placement share this.  It is kept on the
-HostState, which Nova makes anew for every request, so that no filter works it
-out again and none depends on another having run.
+All filters and weighers of NUMA placement share them.  They are kept on the
+HostState, which Nova makes anew for every request, so that no filter works
+them out again and none depends on another having run.
 """
 
 import functools
@@ -30,10 +30,8 @@ class Visit(scheduler.Watcher):
     The decision is kept until something that it depends on changes; see
     :meth:`_key`.
 
-    :param note: the note of the request
-    :param host_state: ``nova.scheduler.host_manager.HostState``
-
-    :ivar host: the host as the last decision has found it; None before that
+    :ivar host: the resources of the host at the last decision; None before
+        that
     """
 
     __slots__ = ('note', 'host', '_known', '_decision', '_judged', '_written',
@@ -44,8 +42,8 @@ class Visit(scheduler.Watcher):
         self.host: decide.HostResources | None = None
         self._known: tuple | None = None
         self._decision: Decision | None = None
-        # Whether judge() has made the decision: candidates dropped and limits
-        # written. After decision() they are not.
+        # Whether judge() has made the decision, dropped candidates and written
+        # limits. decision() does neither.
         self._judged = False
         # The last decision that accepted the host, and the CPU allocation
         # ratio for its limits.
@@ -55,7 +53,7 @@ class Visit(scheduler.Watcher):
         # for it; empty if only the first was decided about.
         self._choices: ty.Sequence[tuple[ty.Any, Decision]] = ()
         # The decision for the server of the request that was placed here
-        # last, and how many were.
+        # last, and the number of servers placed here.
         self._held: Decision | None = None
         self._placed = 0
         scheduler.when_placed(host_state, self)
@@ -86,10 +84,10 @@ class Visit(scheduler.Watcher):
     # -- decisions
 
     def _key(self, host_state, request: Request, terms: Terms) -> tuple:
-        """All that the decision depends on, to be compared.
+        """Return everything that the decision depends on, to be compared.
 
-        And the host's limits: they are written again if somebody has replaced
-        them.
+        And the host's limits: they are written again if another filter has
+        replaced them.
         """
         left = host_state.allocation_candidates
         first = left[0] if left is not None and len(left) else None
@@ -104,11 +102,8 @@ class Visit(scheduler.Watcher):
         Allocation candidates that the host cannot serve are dropped, and the
         limits are written for the first that is left, which Nova claims.
 
-        :param host_state: ``nova.scheduler.host_manager.HostState``
-        :param request: the request
-        :param terms: how to decide
         :returns: the decision; the last one if nothing has changed since
-        :raises topology.OddTopologyError: if its NUMA nodes cannot be read
+        :raises topology.OddTopologyError: if its NUMA cells cannot be read
         :raises pci.OddDevicesError: if its PCI devices cannot be read
         """
         if self._judged and self._known == self._key(
@@ -164,10 +159,10 @@ class Visit(scheduler.Watcher):
 
     def _judge_candidates(self, candidates: list, request: Request,
                           terms: Terms) -> Decision:
-        """Decide about each allocation candidate; drop those that are refused.
+        """Decide about each allocation candidate; drop refused ones.
 
         :returns: the decision for the first that is kept; if none is, a
-            refusal by a rule if there is one, else one for lack of room
+            refusal by a rule if there is one, else one for lack of capacity
         """
         evaluation, traces = self.host.evaluation, None
         if not evaluation.uniform and not terms.strict:
@@ -212,8 +207,9 @@ class Visit(scheduler.Watcher):
     ) -> Decision:
         """Decide by one allocation candidate, once for hosts of one shape.
 
-        :param mapping: which provider gives which PCI device
-        :param traces: what Nova's earlier searches have left on the guest
+        :param mapping: request group -> resource provider UUIDs
+        :param traces: the state in which Nova's earlier searches left the
+            guest cells; None if that does not matter
         """
         host, key = self.host, None
         evaluation = host.evaluation
@@ -225,7 +221,7 @@ class Visit(scheduler.Watcher):
         decisions = self.note.decisions
         try:
             known = None if key is None else decisions.get(key)
-        except TypeError:  # the facts of a rule of others
+        except TypeError:  # unhashable facts of another package's rule
             key = known = None
         if known is not None and known.accepted:
             return known
@@ -246,13 +242,11 @@ class Visit(scheduler.Watcher):
 
     def expected(self, host_state, request: Request) -> (
             tuple[int, ...] | None):
-        """The host cells that the claim is expected to choose.
+        """Return the host cells that the claim is expected to choose.
 
         To be called after :meth:`judge` or :meth:`decision` has accepted the
         host.
 
-        :param host_state: ``nova.scheduler.host_manager.HostState``
-        :param request: the request
         :returns: position of the host cell of each guest cell; None if it is
             not known
         """
@@ -261,11 +255,7 @@ class Visit(scheduler.Watcher):
 
 
 def of(host_state, note: RequestNote) -> Visit:
-    """The visit of a host, kept on its HostState; made on first use.
-
-    :param host_state: ``nova.scheduler.host_manager.HostState``
-    :param note: the note of the request
-    """
+    """Return the visit of a host, kept on its HostState; made on first use."""
     visit = host_state.__dict__.get(_VISIT)
     if visit is None or visit.note is not note:
         visit = host_state.__dict__[_VISIT] = Visit(note, host_state)
@@ -278,8 +268,7 @@ def judge_once(host_state, note: RequestNote, request: Request,
 
     Nothing is kept on the host, for speed.
 
-    :param host_state: ``nova.scheduler.host_manager.HostState``; not with an
-        empty list of allocation candidates
+    :param host_state: not with an empty list of allocation candidates
     :param request: the request, which is ``plain``
     """
     candidates = host_state.allocation_candidates
@@ -304,8 +293,7 @@ def resources(host_state,
               terms: Terms | None = None) -> decide.HostResources:
     """Return the free resources of a host.
 
-    :param host_state: ``nova.scheduler.host_manager.HostState``
-    :param terms: how to decide; None if no rule counts
+    :param terms: the rules and options; None if no rule counts
     """
     limit = None
     if terms is not None and terms.capping:
@@ -319,9 +307,8 @@ def resources(host_state,
 
 
 def first_mapping(host_state) -> ty.Mapping:
-    """Return which provider gives which PCI device, by the first candidate.
+    """Return the mapping of the first allocation candidate of a host.
 
-    :param host_state: ``nova.scheduler.host_manager.HostState``
     :returns: request group -> resource provider UUIDs; empty if not known
     """
     candidates = host_state.allocation_candidates
