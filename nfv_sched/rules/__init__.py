@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rules: placement policies, a class for each.
+"""Load the rules: placement policies, a class for each.
 
-Loaded from the entry-point group ``nfv_sched.rules``, to which other packages
-can add theirs.
+They come from the entry-point group ``nfv_sched.rules``, to which other
+packages can add theirs.
 """
 
 from collections.abc import Mapping
@@ -20,9 +20,9 @@ LOG = logging.getLogger(__name__)
 
 @functools.cache
 def classes() -> tuple[type[numa_rule.Rule], ...]:
-    """The classes of all rules, sorted by ``order`` and name.
+    """Return the classes of all rules, sorted by ``order`` and name.
 
-    What is no rule is logged and left out.
+    Entry points that are not rules are logged and left out.
     """
     found = []
     for cls in extensions.classes('nfv_sched.rules'):
@@ -35,20 +35,12 @@ def classes() -> tuple[type[numa_rule.Rule], ...]:
 
 
 def of(asked: numa_rule.Asked) -> tuple[numa_rule.Rule, ...]:
-    """The rules of a request.
-
-    :param asked: what the request asks for
-    :raises nfv_sched.numa.rule.RequestError: if no host can take the request
-    """
+    """Return the rules of a request; raise ``RequestError`` if it is wrong."""
     return tuple(rule for cls in classes() for rule in cls.of(asked))
 
 
 def faults(extra_specs: Mapping[str, ty.Any]) -> list[nfv_extra_specs.Fault]:
-    """Return the mistakes in the keys and values of a flavor.
-
-    :param extra_specs: extra specs of the flavor
-    :returns: empty if there are none
-    """
+    """Return the mistakes in the keys and values of a flavor, if any."""
     found = list(nfv_extra_specs.parse(extra_specs).errors)
     for cls in classes():
         found += cls.faults(extra_specs)

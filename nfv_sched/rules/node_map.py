@@ -34,7 +34,7 @@ class NodeMapRule(rule.Rule):
 
     @classmethod
     def of(cls, asked):
-        """One rule for the whole node mapping of the flavor, if it has one."""
+        """Return one rule for the node mapping of the flavor, if any."""
         policy = asked.policy
         if not policy.node_map:
             return ()
@@ -50,11 +50,11 @@ class NodeMapRule(rule.Rule):
                     keys_used=texts),)
 
     def read(self, host, names):
-        """The bit of the host cell of each pair; see the class."""
+        """Return the bit of the host cell of each pair; see the class."""
         return tuple([host.bit_of(node) for _guest, node in self.pairs])
 
     def lacks(self, facts, ground):
-        """The reason for a host that lacks one of the host nodes."""
+        """Return the reason for a host that lacks one of the host nodes."""
         for (_guest, node), key, bit in zip(
                 self.pairs, self.keys_used, facts):
             if not bit:
@@ -65,19 +65,19 @@ class NodeMapRule(rule.Rule):
         return None
 
     def narrow(self, facts, goal):
-        """Masks with a single host cell for each mapped guest cell."""
+        """Return masks with a single host cell for each mapped guest cell."""
         masks = list(goal.masks)
         for (guest, _node), bit in zip(self.pairs, facts):
             masks[guest] &= bit
         return masks
 
     def kept(self, facts, ground, chosen):
-        """Whether each mapped guest cell is on its host cell."""
+        """Return whether each mapped guest cell is on its host cell."""
         return all(1 << chosen[guest] == bit
                    for (guest, _node), bit in zip(self.pairs, facts))
 
     def broken(self, facts, ground, pinning):
-        """The first mapped guest cell that is on another host cell."""
+        """Return the reason for the first guest cell on another host cell."""
         cells = ground.evaluation.host.cells
         for (guest, node), key, bit in zip(
                 self.pairs, self.keys_used, facts):
@@ -89,7 +89,7 @@ class NodeMapRule(rule.Rule):
         return None
 
     def always(self, facts, ground, groups):
-        """Whether every claim puts each mapped guest cell on its host cell.
+        """Return whether every claim keeps mapped guest cells in their place.
 
         Nova may take one guest cell for another (see
         :mod:`nfv_sched.numa.walk`), so this is known in few cases only.
@@ -117,7 +117,7 @@ class NodeMapRule(rule.Rule):
         return True
 
     def labels(self, facts, ground):
-        """The labels of these nodes.
+        """Return the labels of these nodes.
 
         For a guest with one NUMA node they are to be held in any case.
         """
@@ -129,7 +129,7 @@ class NodeMapRule(rule.Rule):
         return rule.Labels(own if single else frozenset(), own)
 
     def no_room(self, facts, ground, before):
-        """The host NUMA node of the mapping that lacks room or devices."""
+        """Return the reason for the mapped host NUMA node that is too full."""
         masks = self.narrow(facts, before)
         for (guest, _node), key, bit in zip(
                 self.pairs, self.keys_used, facts):
@@ -149,13 +149,13 @@ class NodeMapRule(rule.Rule):
             'needed', 'none')
 
     def assigned(self, facts):
-        """Each mapped guest cell, the bit of its host cell, and its key."""
+        """Yield each mapped guest cell, the bit of its host cell, its key."""
         for (guest, _node), key, bit in zip(
                 self.pairs, self.keys_used, facts):
             yield guest, bit, key
 
     def floating(self, host, names):
-        """The reason, unless the host has one NUMA node, the right one.
+        """Return the reason, unless the host has one NUMA node, the right one.
 
         The rule is kept there if it only says that guest NUMA node 0 runs on
         this node.

@@ -28,7 +28,7 @@ class PCIRule(rule.Rule):
 
     @classmethod
     def of(cls, asked):
-        """One rule for all PCI requests, if flavor or image ask for it."""
+        """Return one rule for all PCI requests, if flavor or image need it."""
         policy, degree, ours = asked.policy, None, False
         if policy.pci_key in extra_specs.PCI_KEYS and policy.pci is not None:
             degree, ours = policy.pci, True
@@ -41,7 +41,7 @@ class PCIRule(rule.Rule):
         return (cls(text, degree == extra_specs.STRICT, ours),)
 
     def lacks(self, facts, ground):
-        """The reason for a host that reports no PCI devices."""
+        """Return the reason for a host that reports no PCI devices."""
         if ground.devices is None:
             return reasons.Reason(
                 self.order, self.text, 'PCI devices needed',
@@ -49,19 +49,19 @@ class PCIRule(rule.Rule):
         return None
 
     def applies(self, facts, ground):
-        """Whether the host reports PCI devices."""
+        """Return whether the host reports PCI devices."""
         return ground.devices is not None
 
     def condition(self, facts, ground):
-        """That Nova would take all devices from the chosen host cells."""
+        """Return the condition that all devices are on the chosen cells."""
         return ground.devices.local
 
     def kept(self, facts, ground, chosen):
-        """Whether Nova would take all devices from the chosen host cells."""
+        """Return whether Nova would take all devices from chosen cells."""
         return ground.devices.local.test(candidates.mask_of(chosen))
 
     def broken(self, facts, ground, pinning):
-        """The reason if a device is not near one of the guest's cells."""
+        """Return the reason if a device is not near a cell of the guest."""
         if self.kept(facts, ground, pinning.chosen):
             return None
         served = ground.devices.serve(candidates.mask_of(pinning.chosen))
@@ -71,7 +71,7 @@ class PCIRule(rule.Rule):
             f'{local} of {ground.devices.asked} are')
 
     def always(self, facts, ground, groups):
-        """Whether no claim takes a device from another host cell.
+        """Return whether no claim takes a device from another host cell.
 
         The claim keeps the NUMA policy of each PCI request, and takes devices
         of the resource providers that Placement has allocated.  For moves it
@@ -86,18 +86,18 @@ class PCIRule(rule.Rule):
             for policy in {demand.claimed, demand.policy})
 
     def degree(self, facts, ground, chosen):
-        """The part of the devices that is on the chosen host cells."""
+        """Return the part of the devices that is on the chosen host cells."""
         if ground.devices is None:
             return 0.0
         served = ground.devices.serve(candidates.mask_of(chosen))
         return served.local / served.total if served and served.total else 0.0
 
     def partly(self, facts, ground, must):
-        """Labels for any choice that the strict rules allow."""
+        """Return labels for any choice that the strict rules allow."""
         return ground.label_sets(must)
 
     def no_room(self, facts, ground, before):
-        """The first PCI request that finds too few devices nearby."""
+        """Return the reason for the first PCI request with too few devices."""
         reason = shortage.devices_reason(
             ground.devices, before.masks, self.text, self.order,
             before.where, local=True)
@@ -107,7 +107,7 @@ class PCIRule(rule.Rule):
             f'needed', 'none')
 
     def not_held(self, facts, ground, before):
-        """What the claim would need to take no device of another node."""
+        """Return the requirement for a claim to take only local devices."""
         devices = ground.devices.devices
         if any(map(devices.has_unknown, range(len(devices.wanted)))):
             return reasons.Reason(
@@ -131,7 +131,7 @@ class PCIRule(rule.Rule):
             'the claim could take other devices', own=True)
 
     def floating(self, host, names):
-        """Degree 1 if the host has one NUMA node.
+        """Return degree 1 if the host has one NUMA node.
 
         Elsewhere the rule is not kept: degree 0, or a reason if it is strict.
         """
@@ -145,7 +145,7 @@ class PCIRule(rule.Rule):
 def _stays_local(
     ground: rule.Ground, number: int, policy: str | None, groups,
 ) -> bool:
-    """Whether a claim takes all devices of a request from its host cells.
+    """Return whether a claim takes all devices from its host cells.
 
     :param number: number of the PCI request, from 0
     :param policy: NUMA policy that the claim follows; None if not known

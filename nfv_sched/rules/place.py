@@ -24,21 +24,16 @@ _KEYS = {AFFINITY: False, ANTI_AFFINITY: True}
 
 
 def label_of(place: str, names: rule.Names) -> str:
-    """The label by which hosts declare a place.
-
-    :param place: name of the place
-    :param names: names of the labels
-    """
+    """Return the label by which hosts declare a place."""
     return names.vswitch if place == VSWITCH else f'{PREFIX}{place}'
 
 
 def place_of(label: str, names: rule.Names) -> str | None:
-    """The place that hosts declare by a label.
+    """Return the name of the place that hosts declare by a label.
 
     :param label: a label or the name of a physical network
-    :param names: names of the labels
-    :returns: name of the place; None if it is the label of a single NUMA node,
-        or no label of a place
+    :returns: None if the label names a single NUMA node, or is not the label
+        of a place
     """
     if label == names.vswitch:
         return VSWITCH
@@ -50,7 +45,7 @@ def place_of(label: str, names: rule.Names) -> str | None:
 
 
 def _asked(extra_specs) -> Iterator[tuple[str, str, bool, ty.Any]]:
-    """The keys of this rule in a flavor, sorted.
+    """Yield the keys of this rule in a flavor, sorted.
 
     :returns: (key, name of the place, whether away from it, value)
     """
@@ -66,8 +61,8 @@ class PlaceRule(rule.CellsRule):
 
     A place is something that runs on certain NUMA nodes of a host, such as the
     Ceph OSDs or an NVMe drive.  The host declares it by the label
-    ``nfv_{place}``.  A host that does not has no such place: it cannot keep an
-    affinity, and keeps every anti-affinity.
+    ``nfv_{place}``.  A host without the label has no such place: it cannot
+    keep an affinity, and keeps every anti-affinity.
 
     No label says "not here", so the claim is kept away from a place by the
     node labels of the other host cells.
@@ -86,7 +81,7 @@ class PlaceRule(rule.CellsRule):
 
     @classmethod
     def of(cls, asked):
-        """One rule for each key of the flavor."""
+        """Return one rule for each key of the flavor."""
         faults = cls.faults(asked.extra_specs)
         if faults:
             raise rule.RequestError('flavor', '; '.join(map(str, faults)))
@@ -123,15 +118,15 @@ class PlaceRule(rule.CellsRule):
         return f'{"without" if self.away else "with"} {self.place}'
 
     def _declared(self, host, names: rule.Names) -> int:
-        """Host cells of the place, as a bitmask; 0 if none is declared."""
+        """Return the host cells of the place, as a bitmask."""
         return host.labels.get(label_of(self.place, names), 0)
 
     def label(self, names):
-        """The label of the place; None for anti-affinity."""
+        """Return the label of the place; None for anti-affinity."""
         return None if self.away else label_of(self.place, names)
 
     def read(self, host, names):
-        """The host cells of the place; for anti-affinity, all others."""
+        """Return the cells of the place; for anti-affinity, all others."""
         declared = self._declared(host, names)
         if self.away:
             return host.all_cells & ~declared
@@ -152,7 +147,7 @@ class PlaceRule(rule.CellsRule):
             f'those are {", ".join(map(str, nodes))}' if nodes else 'none is')
 
     def floating(self, host, names):
-        """As :meth:`nfv_sched.numa.rule.CellsRule.floating` says.
+        """Return a degree or reason, as for other rules about host cells.
 
         But anti-affinity is kept on hosts that do not declare the place.
         """

@@ -42,7 +42,7 @@ class SharedVCPURule(rule.Rule):
 
     @classmethod
     def of(cls, asked):
-        """One rule, if the flavor has the policy."""
+        """Return one rule, if the flavor has the policy."""
         policy = asked.policy
         vcpu = policy.shared_vcpu
         if vcpu is None:
@@ -58,22 +58,22 @@ class SharedVCPURule(rule.Rule):
         return (cls(text, cell=cell, shared=asked.guest.cells[cell].shared),)
 
     def cpu_ratio(self, host, ratio, limit):
-        """The highest ratio at which no shared core exceeds its limit."""
+        """Return the highest ratio that keeps shared cores in their limit."""
         most = limit(_LIMIT)
         return min([ratio, *(most * cell.shared_cores / cell.shared
                              for cell in host.cells if cell.shared)])
 
     def read(self, host, names):
-        """Whether all host cells have enough shared CPUs; see the class."""
+        """Return whether all host cells have enough shared CPUs."""
         return all(cell.shared >= self.shared for cell in host.cells)
 
     def kept(self, facts, ground, chosen):
-        """Whether the guest cell of the vCPU fits the chosen host cell."""
+        """Return whether the guest cell of the vCPU fits the chosen cell."""
         return bool(
             ground.evaluation.masks[self.cell] >> chosen[self.cell] & 1)
 
     def broken(self, facts, ground, pinning):
-        """The reason if its host cell has too few shared CPUs."""
+        """Return the reason if its host cell has too few shared CPUs."""
         cell = ground.evaluation.host.cells[pinning.chosen[self.cell]]
         if cell.shared >= self.shared:
             return None
@@ -83,7 +83,7 @@ class SharedVCPURule(rule.Rule):
             f'node {cell.id} has {cell.shared}')
 
     def always(self, facts, ground, groups):
-        """Whether every claim ends on a host cell with enough shared CPUs.
+        """Return whether every claim ends on a cell with enough shared CPUs.
 
         Nova may take one guest cell for another (see
         :mod:`nfv_sched.numa.walk`).  But a claim succeeds only if the pins of
@@ -100,7 +100,7 @@ class SharedVCPURule(rule.Rule):
     def too_full(
         self, evaluation: numa_evaluation.Evaluation, ratios: fit.Ratios,
     ) -> reasons.Reason | None:
-        """The reason if shared CPUs are full by the limit, not by Nova.
+        """Return the reason if shared CPUs are full by the limit, not by Nova.
 
         See :meth:`nfv_sched.numa.rule.Rule.too_full`.
         """
@@ -122,13 +122,12 @@ class SharedVCPURule(rule.Rule):
 
     def left(self, evaluation: numa_evaluation.Evaluation,
              chosen: Sequence[int] | None) -> float:
-        """Room left on the shared CPUs of the host cell, with this guest.
+        """Return the free part of the shared vCPUs of the host cell, 0 to 1.
 
-        :param evaluation: where the guest fits
+        The guest is counted as placed.
+
         :param chosen: position of the host cell of each guest cell; None if
-            not known
-        :returns: free part of the shared vCPUs that the host cell can take, 0
-            to 1; 0 if ``chosen`` is not known
+            not known, for which 0 is returned
         """
         if chosen is None:
             return 0.0
@@ -139,7 +138,7 @@ class SharedVCPURule(rule.Rule):
 
 
 def _cell(asked: rule.Asked, vcpu: int, name: str) -> int:
-    """The guest NUMA node of the shared vCPU.
+    """Return the guest NUMA node of the shared vCPU.
 
     :param vcpu: index of the vCPU
     :param name: the extra spec with its value, for the error

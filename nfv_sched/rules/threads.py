@@ -30,7 +30,7 @@ class ThreadsRule(rule.Rule):
 
     @classmethod
     def of(cls, asked):
-        """One rule, if the policy of the guest is require or isolate."""
+        """Return one rule, if the guest's policy is require or isolate."""
         guest = asked.guest
         siblings = asked.needs_threads or (
             guest is not None and guest.requires_siblings)
@@ -41,7 +41,7 @@ class ThreadsRule(rule.Rule):
                     isolates=isolates),)
 
     def never(self, host):
-        """The reason if no NUMA node of the host can keep the policy."""
+        """Return the reason if no NUMA node can keep the policy."""
         if self.siblings and not any(
                 cell.threads > 1 for cell in host.cells):
             return reasons.Reason(
@@ -56,7 +56,7 @@ class ThreadsRule(rule.Rule):
         return None
 
     def broken(self, facts, ground, pinning):
-        """The reason if its pinned vCPUs are not on threads as it asks.
+        """Return the reason if the pinned vCPUs do not follow the policy.
 
         With ``require`` one vCPU of a guest cell may be left over.
         """
@@ -79,12 +79,7 @@ class ThreadsRule(rule.Rule):
 
     @staticmethod
     def _crowded(siblings, cores, others) -> bool:
-        """Whether any core of the guest runs more than one vCPU.
-
-        :param siblings: CPUs of each core
-        :param cores: those of them that are the guest's, core by core
-        :param others: CPUs of other guests
-        """
+        """Return whether any core of the guest runs more than one vCPU."""
         return any(
             len(own) > 1 or own and not core.isdisjoint(others)
             for core, own in zip(siblings, cores))

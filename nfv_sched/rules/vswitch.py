@@ -28,7 +28,7 @@ class VSwitchRule(rule.CellsRule):
 
     @classmethod
     def of(cls, asked):
-        """One rule, if the flavor has the policy."""
+        """Return one rule, if the flavor has the policy."""
         policy = asked.policy
         if policy.vswitch is None:
             return ()
@@ -37,15 +37,16 @@ class VSwitchRule(rule.CellsRule):
                     physnets=asked.physnets, tunneled=asked.tunneled),)
 
     def label(self, names):
-        """The label of the switch."""
+        """Return the label of the switch."""
         return names.vswitch
 
     def read(self, host, names):
-        """Host cells on which the virtual switch runs, as a bitmask.
+        """Return the bitmask of the host cells where the virtual switch runs.
 
-        Those with the label of the switch.  For a host without the label,
-        those near the networks that the request reaches through the switch, if
-        the host declares the NUMA affinity of each of these; else None.
+        These are the cells with the label of the switch.  For a host without
+        the label, they are those near the networks that the request reaches
+        through the switch, if the host declares the NUMA affinity of each of
+        these; else None.
         """
         labels = host.labels
         declared = labels.get(names.vswitch)
