@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Base classes of the filters.
+"""Define the base classes of the filters.
 
 A filter decides about one host and gives the reason.  The base class does the
-rest: it reads the request once for all hosts, collects the reasons, tells the
-log and the tenant when no host is left, and turns exceptions into refusals.
+rest: it reads the request once for all hosts, collects the reasons, reports
+them to the log and the tenant when no host is left, and turns exceptions into
+refusals.
 """
 
 import abc
@@ -36,7 +37,7 @@ conf.register_opts(CONF)
 
 
 class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
-    """Base of the filters of nfv-sched.
+    """Base class of the filters of nfv-sched.
 
     Instances are shared by the threads of a process; what belongs to one
     request is kept on the RequestSpec and the HostStates.
@@ -53,10 +54,8 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
     @abc.abstractmethod
     def prepare(self, request: nfv_request.Request,
                 request_note: nfv_request.RequestNote) -> ty.Any:
-        """What :meth:`decide` needs that is the same for all hosts.
+        """Return the values for :meth:`decide` that do not depend on the host.
 
-        :param request: the request
-        :param request_note: the note of the request
         :raises Exception: any; all hosts are refused then
         """
 
@@ -67,18 +66,12 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
     ) -> decide.Decision:
         """Decide about one host; if it is accepted, prepare it for the claim.
 
-        :param host_state: ``nova.scheduler.host_manager.HostState``
-        :param request: the request
-        :param request_note: the note of the request
-        :param prepared: what :meth:`prepare` has returned
+        :param prepared: the result of :meth:`prepare`
         :raises Exception: any; the host is refused then
         """
 
     def concerns(self, request: nfv_request.Request) -> bool:
-        """Whether the filter has to look at hosts for this request at all.
-
-        :param request: the request
-        """
+        """Return whether the filter has to look at hosts for this request."""
         return True
 
     def run_filter_for_index(self, index: int) -> bool:
@@ -92,11 +85,7 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
         return True
 
     def host_passes(self, host_state, spec_obj) -> bool:
-        """Whether one host passes; :meth:`filter_all` does not use this.
-
-        :param host_state: ``nova.scheduler.host_manager.HostState``
-        :param spec_obj: ``nova.objects.RequestSpec``
-        """
+        """Return whether one host passes; not used by :meth:`filter_all`."""
         request_note = nfv_request.note_of(spec_obj)
         request = self._read(request_note, spec_obj)
         if request is None:
@@ -108,13 +97,12 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
         return bool(passed)
 
     def filter_all(self, filter_obj_list, spec_obj):
-        """The hosts that pass.
+        """Return the hosts that pass.
 
         :param filter_obj_list: ``nova.scheduler.host_manager.HostState`` each
-        :param spec_obj: ``nova.objects.RequestSpec``
-        :raises nova.exception.NoValidHost: with the reason, if no host is
-            left for the first server of a request and the operator lets
-            tenants see reasons
+        :raises nova.exception.NoValidHost: with the reason, if no host is left
+            for the first server of a request and the operator lets tenants see
+            reasons
         """
         host_states = list(filter_obj_list)
         index = getattr(self._pass, 'index', None)
@@ -150,7 +138,7 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
         self, host_states: list, request: nfv_request.Request,
         request_note: nfv_request.RequestNote,
     ) -> tuple[list, list[tuple[str, reasons.Lazy]]]:
-        """The hosts that pass, and (name, reason) of those that do not."""
+        """Return the hosts that pass, and (name, reason) of the others."""
         reason: reasons.Lazy | None = request.error
         if reason is None:
             try:
@@ -188,9 +176,9 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
             return None
 
     def _unjudged(self, host_state, exc: Exception) -> reasons.Reason:
-        """The reason to refuse a host that could not be judged.
+        """Return the reason to refuse a host that raised an exception.
 
-        :param exc: why not; being handled
+        :param exc: the exception, which is being handled
         """
         for odd, what in ((topology.OddTopologyError, 'NUMA topology'),
                           (pci.OddDevicesError, 'PCI devices')):
@@ -203,7 +191,7 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
         return self._unusable()
 
     def _unusable(self) -> reasons.Reason:
-        """The reason if an exception, which is in the log, forbids a host."""
+        """Return the reason to refuse hosts after an unexpected exception."""
         return reasons.Reason(
             reasons.HOST, type(self).__name__,
             'usable data of the host needed', 'see the log')
@@ -221,11 +209,14 @@ class RuleFilter(NFVHostFilter):
     rule: type[numa_rule.Rule]
 
     def concerns(self, request):
-        """Whether the request has such a rule."""
+        """Return whether the request has such a rule."""
         return any(isinstance(rule, self.rule) for rule in request.rules)
 
     def prepare(self, request, request_note):
-        """The terms; the rules of this filter count even if not enabled."""
+        """Return the rules and options to decide by.
+
+        The rules of this filter count, even if it is not enabled.
+        """
         return active_rules.of(
             request_note, request, self.rule.filters[0], True)
 

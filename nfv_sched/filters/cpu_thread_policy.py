@@ -21,7 +21,7 @@ class CPUThreadPolicyFilter(base.RuleFilter):
     rule = threads.ThreadsRule
 
     def prepare(self, request, request_note):
-        """The rules of the request that are kept here."""
+        """Return the rules of the request that are kept here."""
         return [rule for rule in request.rules
                 if isinstance(rule, self.rule)]
 

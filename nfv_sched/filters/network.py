@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Base class of the filters that limit what the network puts on a host.
+"""Define the base class of the filters that limit network load on a host.
 
-That is the ports of its virtual switch, and their security-group rules.
+That is the ports of its virtual switch, and their security group rules.
 """
 
 import abc
@@ -26,9 +26,9 @@ _ACCEPTED = decide.Decision(True)
 
 
 def explain_lost_host(spec_obj) -> None:
-    """Give the reason if other requests have filled the last host of one.
+    """Report the reason if other requests have filled the last host of one.
 
-    Filters give theirs when they refuse it; this host has passed them all.
+    Filters report theirs when they refuse it; this host has passed them all.
 
     :param spec_obj: ``nova.objects.RequestSpec`` for which Nova has no host
     :raises nova.exception.NoValidHost: see ``refusals.tell``
@@ -41,13 +41,13 @@ def explain_lost_host(spec_obj) -> None:
 
 
 class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
-    """Refuse hosts that carry too many ports, or security-group rules.
+    """Refuse hosts that carry too many ports, or security group rules.
 
-    Each subclass counts one of them.  What a host carries is what Neutron
-    shows and what this process has placed since.  With ``[nfv_sched] ledger =
-    placement``, the ledger in Placement's answer counts instead on hosts that
-    have one; what the guest takes is then added to the allocation candidates,
-    and Placement checks it again at the claim.
+    Each subclass counts one of them.  The usage of a host is what Neutron has
+    bound to it and what this process has placed there since.  With
+    ``[nfv_sched] ledger = placement``, the ledger in Placement's answer counts
+    instead on hosts that have one; what the guest takes is then added to the
+    allocation candidates, and Placement checks it again at the claim.
     """
 
     #: What is counted.
@@ -62,12 +62,10 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
 
     @abc.abstractmethod
     def room(self, limits: network_limits.Limits) -> tuple[float, float]:
-        """The limit of a host, and the part of it for what Neutron shows.
+        """Return the limit of a host, and its part for the usage in Neutron.
 
         Neutron does not show the physical ports of a switch, so the second
         number is less by these.
-
-        :param limits: limits of the host
         """
 
     @abc.abstractmethod
@@ -75,32 +73,24 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
         self, demand: network_demand.NetworkDemand,
         limits: network_limits.Limits,
     ) -> reasons.Reason | None:
-        """Why a new guest exceeds a limit of guests; None if it does not.
-
-        :param demand: what it takes of the network
-        :param limits: limits of the host
-        """
+        """Return why a new guest exceeds a limit of guests, if it does."""
 
     def is_picky(self, limits: network_limits.Limits) -> bool:
-        """Whether :meth:`host_refusal` can refuse a host with these limits.
-
-        :param limits: limits of the host
-        """
+        """Return whether :meth:`host_refusal` can refuse with these limits."""
         return False
 
     def host_refusal(
         self, limits: network_limits.Limits, shown: usage.HostUsage,
     ) -> reasons.Reason | None:
-        """Why a host takes no new guests, however little they need.
+        """Return why a host takes no new guests, however little they need.
 
-        :param limits: limits of the host
-        :param shown: what Neutron has bound to it
+        :param shown: the usage of the host by Neutron
         :returns: None if it takes some
         """
         return None
 
     def prepare(self, request, request_note):
-        """The ``network_limits.allowance.FreeQuantity`` of the hosts."""
+        """Return the ``FreeQuantity`` of the hosts."""
         network = figures.of(request_note, request)
         found = network_limits_allowance.FreeQuantity(
             network, self.counted, scheduler.PerAggregates(
@@ -141,7 +131,7 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
 
     def _allowance(self, network: NetworkNote,
                    host_state) -> network_limits_allowance.Allowance:
-        """What the limits of a host, by its aggregates, allow the guest."""
+        """Return what the limits of a host, by its aggregates, allow."""
         limits = network.limits.of(host_state)
         reason = None
         if not network.request.is_move:
@@ -165,12 +155,7 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
             f'the figures from Neutron are {snapshot.age():.0f} s old')
 
     def _allowed(self, what: str, need: int, most: float) -> reasons.Reason:
-        """The reason for a guest that asks for more than a guest may have.
-
-        :param what: what is limited
-        :param need: how much it asks for
-        :param most: the limit
-        """
+        """Return the reason for a guest beyond a limit for one guest."""
         return reasons.Reason(
             self.counted.order, what, f'{need} needed',
             f'at most {most:.0f} allowed', int(most), own=True)

@@ -28,11 +28,11 @@ class NFVTopologyFilter(base.NFVHostFilter):
     """
 
     def concerns(self, request):
-        """Whether there is a guest NUMA topology, or anything else to keep."""
+        """Return whether there is a guest NUMA topology, or any rule."""
         return request.guest is not None or bool(request.rules)
 
     def prepare(self, request, request_note):
-        """The terms."""
+        """Return the rules and options to decide by."""
         return active_rules.of(request_note, request)
 
     def decide(self, host_state, request, request_note, prepared):

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The filter that limits the security-group rules of a host."""
+"""The filter that limits the security group rules of a host."""
 
 from nfv_sched.filters import network
 from nfv_sched.network_limits import allowance
 
 
 class SecurityRuleLimitFilter(network.NetworkLimitFilter):
-    """Keep the security-group rules of a host below its limit.
+    """Keep the security group rules of a host below its limit.
 
     A host passes if the rules of the ports that Neutron has bound to its
     virtual switch, ingress and egress, and those of the guest's ports are at
@@ -17,15 +17,15 @@ class SecurityRuleLimitFilter(network.NetworkLimitFilter):
     counted = allowance.RULES
 
     def concerns(self, request):
-        """Whether the guest has network interfaces."""
+        """Return whether the guest has network interfaces."""
         return bool(request.nics or request.is_move)
 
     def room(self, limits):
-        """The limit, twice: Neutron shows all security-group rules."""
+        """Return the limit, twice: Neutron shows all security group rules."""
         return (limits.security_rules_per_node,) * 2
 
     def guest_refusal(self, demand, limits):
-        """The reason for a port with more rules than a port may have."""
+        """Return the reason for a port with too many rules."""
         need, most = demand.port_rules, limits.security_rules_per_port
         if need <= most:
             return None

@@ -27,7 +27,7 @@ class VSwitchNUMAAffinityFilter(base.RuleFilter):
     rule = vswitch.VSwitchRule
 
     def concerns(self, request):
-        """Whether the request has such a rule, or a node mapping.
+        """Return whether the request has such a rule, or a node mapping.
 
         The latter is for clouds without ``NFVTopologyFilter``.
         """

@@ -23,16 +23,16 @@ class VSwitchPortLimitFilter(network.NetworkLimitFilter):
     counted = allowance.PORTS
 
     def concerns(self, request):
-        """Whether the guest has network interfaces or devices."""
+        """Return whether the guest has network interfaces or devices."""
         return bool(request.nics or request.demands or request.is_move)
 
     def room(self, limits):
-        """The limit, and the limit less the physical ports."""
+        """Return the limit, and the limit less the physical ports."""
         limit = limits.vswitch_ports_per_node
         return limit, limit - limits.vswitch_physical_ports
 
     def guest_refusal(self, demand, limits):
-        """The reason for more interfaces or devices than a guest may have."""
+        """Return the reason for more interfaces or devices than allowed."""
         for what, need, most in (
             ('vNICs of a guest', demand.vswitch_ports,
              limits.vnics_per_guest),
@@ -44,11 +44,11 @@ class VSwitchPortLimitFilter(network.NetworkLimitFilter):
         return None
 
     def is_picky(self, limits):
-        """Whether DHCP servers and routers are limited."""
+        """Return whether DHCP servers and routers are limited."""
         return limits.network_services_per_node < math.inf
 
     def host_refusal(self, limits, shown):
-        """The reason for too many DHCP servers and routers on the host."""
+        """Return the reason for too many DHCP servers and routers."""
         services = shown.dhcp_servers + shown.routers
         if services <= limits.network_services_per_node:
             return None
