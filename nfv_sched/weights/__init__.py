@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scheduler weighers for network functions."""
+"""Provide the scheduler weighers for network functions."""
 
 from nfv_sched import extensions
 
 
 def all_weighers() -> list[type]:
-    """The weigher classes of the entry-point group ``nfv_sched.weighers``.
+    """Return the weigher classes of the entry points ``nfv_sched.weighers``.
 
     For ``[filter_scheduler] weight_classes``.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Base classes of the weighers of NUMA placement."""
+"""Define the base classes of the weighers of NUMA placement."""
 
 import abc
 from collections.abc import Sequence
@@ -19,9 +19,9 @@ LOG = logging.getLogger(__name__)
 class NFVHostWeigher(multiplier.MultipliedWeigher):
     """A weigher by the decision about a host, from 0 to 1.
 
-    Hosts are not normalised against each other: one that keeps what is
-    preferred weighs 1 even if all others do, too.  Every host weighs 0 for
-    requests without such rules, and so does one that cannot be read.
+    Hosts are not normalised against each other: a host that keeps the
+    preferred rules weighs 1 even if all others do, too.  Every host weighs 0
+    for requests without such rules, and so does one that cannot be read.
     """
 
     minval = 0.0
@@ -34,10 +34,7 @@ class NFVHostWeigher(multiplier.MultipliedWeigher):
     def weighed(
         self, request: nfv_request.Request,
     ) -> list[numa_rule.Rule]:
-        """The rules of the request that are weighed here.
-
-        :param request: the request
-        """
+        """Return the rules of the request that are weighed here."""
         return [rule for rule in request.rules
                 if isinstance(rule, self.rule)]
 
@@ -46,23 +43,23 @@ class NFVHostWeigher(multiplier.MultipliedWeigher):
         self, host_state, found: visit.Visit, request: nfv_request.Request,
         rules: Sequence[numa_rule.Rule], decision: decide.Decision,
     ) -> float:
-        """The weight of a host that can take the guest, before the multiplier.
+        """Return the weight of a host that can take the guest.
 
-        :param host_state: ``nova.scheduler.host_manager.HostState``
+        The multiplier is not applied yet.
+
         :param found: the visit of the host
-        :param request: the request
-        :param rules: those that are weighed
+        :param rules: the rules that are weighed
         :param decision: the decision, which accepts the host
         :raises Exception: any; the host weighs 0 then
         """
 
     def weigh_objects(self, weighed_obj_list, weight_properties):
-        """The weights, cut to ``minval`` and ``maxval``; called by Nova."""
+        """Return the weights, cut to ``minval`` and ``maxval``; for Nova."""
         return [min(max(weight, self.minval), self.maxval) for weight in
                 self._weights(weighed_obj_list, weight_properties)]
 
     def _weights(self, weighed_obj_list, request_spec) -> list[float]:
-        """The weights, not cut; the request is read once for all hosts."""
+        """Return the weights, not cut."""
         self.read_multipliers()
         try:
             request_note = nfv_request.note_of(request_spec)
@@ -102,27 +99,27 @@ class PreferenceWeigher(NFVHostWeigher):
     The servers of one request share the limits of a host.  If placing this
     server there would drop labels that hold an earlier server of the request,
     the degrees of that server are subtracted: such a host weighs down to -1,
-    so that the servers that do not get what they prefer gather on few hosts.
+    so that the servers that do not get their preference gather on few hosts.
     """
 
     def weighed(self, request):
-        """The preferred rules only."""
+        """Return the preferred rules only."""
         return [rule for rule in super().weighed(request) if not rule.strict]
 
     def weigh(self, host_state, found, request, rules, decision):
-        """The mean degree, less that of a displaced decision."""
+        """Return the mean degree, less that of a displaced decision."""
         weight = _value(rules, decision)
         if decision.displaces is not None:
             weight -= _value(rules, decision.displaces)
         return weight
 
     def weigh_objects(self, weighed_obj_list, weight_properties):
-        """The weights, from -1 to 1; called by Nova."""
+        """Return the weights, from -1 to 1; called by Nova."""
         return self._weights(weighed_obj_list, weight_properties)
 
 
 def _value(rules: Sequence[numa_rule.Rule],
            decision: decide.Decision) -> float:
-    """Mean of the degrees of some rules, 0 to 1."""
+    """Return the mean of the degrees of some rules, 0 to 1."""
     degrees = decision.degrees
     return sum([degrees.get(rule.text, 0.0) for rule in rules]) / len(rules)

@@ -16,7 +16,7 @@ class DHCPServerWeigher(network.NetworkLoadWeigher):
     multiplier = 'dhcp_server_weight_multiplier'
 
     def loads(self, snapshot, placed, host_states):
-        """Number of DHCP servers on each host."""
+        """Return the number of DHCP servers on each host."""
         if not snapshot.dhcp_known:
             return None
         shown = snapshot.hosts

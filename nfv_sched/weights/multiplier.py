@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The multiplier of a weigher, which aggregates can override."""
+"""Read the multiplier of a weigher, which aggregates can override."""
 
 import abc
 import functools
@@ -45,7 +45,7 @@ class MultipliedWeigher(weights.BaseHostWeigher, metaclass=abc.ABCMeta):
     def read_multipliers(self) -> scheduler.PerAggregates[float]:
         """Forget the multipliers of the last request in this thread.
 
-        They are read on demand, once for hosts with the same aggregates.
+        New ones are read on demand, once for hosts with the same aggregates.
 
         :returns: the multipliers of the hosts of this request
         """
@@ -54,11 +54,10 @@ class MultipliedWeigher(weights.BaseHostWeigher, metaclass=abc.ABCMeta):
 
     @abc.abstractmethod
     def weigh_objects(self, weighed_obj_list, weight_properties):
-        """The weights of all hosts of a request; called by Nova.
+        """Return the weights of all hosts of a request; called by Nova.
 
         :param weighed_obj_list: ``nova.scheduler.weights.WeighedHost`` each
         :param weight_properties: ``nova.objects.RequestSpec``
-        :returns: a number for each host, in their order
         """
 
     def _weigh_object(self, host_state, request_spec):
@@ -67,6 +66,6 @@ class MultipliedWeigher(weights.BaseHostWeigher, metaclass=abc.ABCMeta):
             [weights.WeighedHost(host_state, 0.0)], request_spec)[0]
 
     def weight_multiplier(self, host_state):
-        """The multiplier of a host: aggregate metadata, or the option."""
+        """Return the multiplier by aggregate metadata, or the option."""
         multipliers = getattr(self._thread, 'multipliers', None)
         return (multipliers or self._read()).of(host_state)

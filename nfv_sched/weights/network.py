@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Base class of the weighers of network load."""
+"""Define the base class of the weighers of network load."""
 
 import abc
 
@@ -36,16 +36,15 @@ class NetworkLoadWeigher(multiplier.MultipliedWeigher):
     @abc.abstractmethod
     def loads(self, snapshot: usage.Snapshot, placed: reservations.Memory,
               host_states: list) -> list[int] | None:
-        """The load of each host, in what the weigher counts.
+        """Return the load of each host, in the unit of the weigher.
 
         :param snapshot: the figures from Neutron
-        :param placed: what this process has placed since
-        :param host_states: the hosts
-        :returns: in the order of the hosts; None if it is not known
+        :param placed: the servers that this process has placed since
+        :returns: in the order of the hosts; None if the load is not known
         """
 
     def weigh_objects(self, weighed_obj_list, weight_properties):
-        """The weights before Nova normalises them: the loads, negative."""
+        """Return the negative loads, which Nova normalises."""
         loads = None
         self.read_multipliers()
         try:
@@ -64,12 +63,9 @@ class NetworkLoadWeigher(multiplier.MultipliedWeigher):
 
 def ports_of(snapshot: usage.Snapshot, placed: reservations.Memory,
              host_states: list) -> list[int]:
-    """Number of ports of the virtual switch of each host.
+    """Count the ports of each host's virtual switch, with physical ones.
 
-    :param snapshot: the figures from Neutron
-    :param placed: what this process has placed since
-    :param host_states: the hosts
-    :returns: in the order of the hosts; physical ports included
+    :param placed: the servers that this process has placed since ``snapshot``
     """
     limits = network_limits.by_host(network_limits.defaults(CONF))
     shown, recently = snapshot.hosts, placed.hosts()

@@ -21,19 +21,19 @@ class NUMAFragmentationWeigher(multiplier.MultipliedWeigher):
 
     A host weighs the less, the more room it loses to the guest, on the NUMA
     nodes that the claim is expected to choose and as a whole.  Room is the
-    square of what is free of both CPUs for pinned vCPUs and memory pages, and
-    counts more near free PCI devices.  So NUMA nodes fill up one after the
+    square of the lesser of free CPUs for pinned vCPUs and free memory pages,
+    and counts more near free PCI devices.  So NUMA nodes fill up one after the
     other.
 
     Nova normalises the weights, as those of its own resource weighers.  All
-    hosts weigh the same for guests without NUMA topology, which float over
-    the CPUs of the host.  Off by default: the multiplier is 0.
+    hosts weigh the same for guests without NUMA topology, which float over the
+    CPUs of the host.  Off by default: the multiplier is 0.
     """
 
     multiplier = 'numa_fragmentation_weight_multiplier'
 
     def weigh_objects(self, weighed_obj_list, weight_properties):
-        """The weights before Nova normalises them: the room lost, negative.
+        """Return the negative room lost on each host, which Nova normalises.
 
         Hosts that cannot be weighed are as bad as the worst.
         """
@@ -49,7 +49,7 @@ class NUMAFragmentationWeigher(multiplier.MultipliedWeigher):
 
     def _losses(self, hosts: Sequence, counted: Sequence[float],
                 spec_obj) -> list[float | None]:
-        """The room that each host loses; None if it does not matter.
+        """Return the room that each host loses; None if it does not matter.
 
         :param counted: the multiplier of each host
         """
@@ -78,9 +78,8 @@ class NUMAFragmentationWeigher(multiplier.MultipliedWeigher):
 
 
 class _WeighedRequest:
-    """A request, and what decides about the NUMA nodes of its guest.
+    """A request, with the rules and options for the NUMA nodes of its guest.
 
-    :param note: the note of the request
     :param request: the request, with a guest NUMA topology
     """
 
@@ -96,10 +95,9 @@ class _WeighedRequest:
             request.plain and not self.terms.keeps_room)
 
     def lost(self, host_state) -> float | None:
-        """The room that a host loses.
+        """Return the room that a host loses, by ``fragmentation.lost``.
 
-        :param host_state: ``nova.scheduler.host_manager.HostState``
-        :returns: see ``fragmentation.lost``; None if it cannot take the guest
+        :returns: None if the host cannot take the guest
         """
         request, mapping = self.request, None
         if request.demands:

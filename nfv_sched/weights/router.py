@@ -15,7 +15,7 @@ class RouterWeigher(network.NetworkLoadWeigher):
     multiplier = 'router_weight_multiplier'
 
     def loads(self, snapshot, placed, host_states):
-        """Number of routers on each host."""
+        """Return the number of routers on each host."""
         shown = snapshot.hosts
         return [shown.get(host_state.host, usage.NO_USAGE).routers
                 for host_state in host_states]

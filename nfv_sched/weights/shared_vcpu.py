@@ -18,6 +18,6 @@ class SharedVCPUWeigher(base.NFVHostWeigher):
     rule = shared_vcpu.SharedVCPURule
 
     def weigh(self, host_state, found, request, rules, decision):
-        """The free part of the shared vCPUs; see the class."""
+        """Return the free part of the shared vCPUs; see the class."""
         return rules[0].left(
             found.host.evaluation, found.expected(host_state, request))

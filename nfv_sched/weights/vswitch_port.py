@@ -16,5 +16,5 @@ class VSwitchPortWeigher(network.NetworkLoadWeigher):
     multiplier = 'vswitch_port_weight_multiplier'
 
     def loads(self, snapshot, placed, host_states):
-        """Number of ports of each host's virtual switch."""
+        """Return the number of ports of each host's virtual switch."""
         return network.ports_of(snapshot, placed, host_states)
