@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which rules count for a request, and the options to decide by.
+"""Select the rules that count for a request, and the options to decide by.
 
-A rule of the request counts if a filter that keeps it is enabled.  Worked out
-once for each server and kept on the request note.
+A rule of the request counts if a filter that keeps it is enabled.  The result
+is worked out once for each server and kept on the request note.
 """
 
 from collections.abc import Mapping
@@ -26,10 +26,7 @@ def _places(names: tuple[str, ...]) -> Mapping[str, int]:
 
 
 def settings(note: RequestNote) -> DecisionOptions:
-    """The options for a request; read on first use.
-
-    :param note: the note of the request
-    """
+    """Return the options for a request; read on first use."""
     known = note.settings
     if known is None:
         options = scheduler.CONF.nfv_sched
@@ -48,12 +45,11 @@ def settings(note: RequestNote) -> DecisionOptions:
 
 def left_to_others(note: RequestNote, name: str,
                    decision: decide.Decision) -> bool:
-    """Whether a refused host is to be refused by a later filter, not this one.
+    """Return whether a later filter is to refuse a refused host instead.
 
     Nova's log then names the filter of the rule that the host failed.  If that
     filter is not enabled, or has run before this one, this one refuses.
 
-    :param note: the note of the request
     :param name: class name of the filter that asks
     :param decision: the decision that refuses the host
     """
@@ -74,13 +70,11 @@ def left_to_others(note: RequestNote, name: str,
 
 def of(note: RequestNote, request: Request, name: str | None = None,
        stays: bool = False) -> decide.Terms:
-    """The terms by which the hosts of a request are decided about.
+    """Return the terms by which the hosts of a request are decided about.
 
     A rule counts if its filter is enabled.  All of them count already for the
     first filter, so that a host is decided about only once.
 
-    :param note: the note of the request
-    :param request: the request
     :param name: class name of a filter whose rules count, enabled or not
     :param stays: whether they count for later calls, too
     """
@@ -97,11 +91,9 @@ def of(note: RequestNote, request: Request, name: str | None = None,
 
 
 def deciding(note: RequestNote, request: Request) -> decide.Terms | None:
-    """The terms by which the enabled filters decide about hosts.
+    """Return the terms by which the enabled filters decide about hosts.
 
-    :param note: the note of the request
-    :param request: the request
-    :returns: None if no filter of NUMA placement of ours has a say
+    :returns: None if no enabled filter of NUMA placement of nfv-sched decides
     """
     filters = settings(note).filters
     if _TOPOLOGY in filters and (request.guest is not None or request.rules):
@@ -113,11 +105,7 @@ def deciding(note: RequestNote, request: Request) -> decide.Terms | None:
 
 
 def limits_claim(note: RequestNote, request: Request) -> bool:
-    """Whether an enabled filter hands NUMA limits to the claim.
-
-    :param note: the note of the request
-    :param request: the request
-    """
+    """Return whether an enabled filter hands NUMA limits to the claim."""
     return _STOCK in settings(note).filters or (
         deciding(note, request) is not None)
 

@@ -612,10 +612,7 @@ OF_COMMANDS = frozenset(option.name for option in _command_opts)
 
 
 def register_opts(conf: cfg.ConfigOpts) -> None:
-    """Register the group and its options.
-
-    :param conf: configuration object, in practice ``nova.conf.CONF``
-    """
+    """Register the group and its options on Nova's configuration."""
     conf.register_group(GROUP)
     conf.register_opts(
         list(itertools.chain(
@@ -625,10 +622,7 @@ def register_opts(conf: cfg.ConfigOpts) -> None:
 
 
 def list_opts():
-    """Options for oslo-config-generator and the documentation.
-
-    :returns: list of (group, options)
-    """
+    """Return (group, options) for oslo-config-generator and documentation."""
     return [(GROUP, list(itertools.chain(
         _placement_opts, _limit_opts, _network_opts, _reason_opts,
         _journal_opts, _weigher_opts, _command_opts)))]

@@ -3,12 +3,12 @@
 
 from collections.abc import Iterable
 
-#: CPUs of a host, and vCPUs, that can be told from one another.
+#: Maximum number of CPUs of a host, and of vCPUs.
 MOST_CPUS = 1 << 16
 
 
 def to_text(numbers: Iterable[int]) -> str:
-    """Return a list of CPUs.
+    """Return a list of CPUs as text, such as ``0-3,8``.
 
     :param numbers: 0 or more each, in any order
     """

@@ -13,12 +13,10 @@ def _failed(_manager, entry_point, error) -> None:
 
 
 def classes(group: str) -> list[type]:
-    """The classes of an entry-point group, in order of their names.
+    """Return the classes of an entry-point group, in order of their names.
 
     One that cannot be loaded is logged and left out, so that Nova refuses to
     start only if it is enabled.
-
-    :param group: name of the group
     """
     manager = extension.ExtensionManager(
         group, on_load_failure_callback=_failed)

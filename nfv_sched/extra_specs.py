@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a flavor and an image ask of placement, parsed once per request.
+"""Parse the placement policies of a flavor and an image, once per request.
 
-Text becomes one immutable :class:`NFVPolicy`.  Bad values and contradictions
+The result is one immutable :class:`NFVPolicy`.  Bad values and contradictions
 do not raise: they are collected in :attr:`NFVPolicy.errors`, and a filter
-refuses every host with them.  Whether a host can keep the policy is not
+refuses every host because of them.  Whether a host can keep the policy is not
 decided here.
 """
 
@@ -57,11 +57,11 @@ _NUMBER = re.compile(r'[0-9]{1,4}')
 # Keys that a message shows without quotes.
 _PLAIN_KEY = re.compile(r'[A-Za-z0-9_:.-]{1,40}')
 
-#: Extra specs of a flavor, beyond which tools do not look at it: Nova takes
+#: Maximum number of extra specs of a flavor that tools look at: Nova takes
 #: seconds for each hundred.
 MOST_SPECS = 256
 
-# How many unknown keys a message names.
+# Maximum number of unknown keys that a message names.
 _NAMED_KEYS = 3
 
 
@@ -69,7 +69,7 @@ class Fault(ty.NamedTuple):
     """A mistake in the extra specs of a flavor.
 
     :ivar key: the extra spec; empty if it is about several unknown ones
-    :ivar text: what is wrong with it
+    :ivar text: the message about it
     """
 
     key: str
@@ -84,16 +84,15 @@ class NFVPolicy:
     """The placement policies of one request.
 
     :ivar vswitch: ``strict``, ``prefer`` or None
-    :ivar vswitch_key: the extra spec that said so, for messages
+    :ivar vswitch_key: the extra spec that sets it, for messages
     :ivar pci: ``strict``, ``socket``, ``prefer``, ``legacy`` or None
-    :ivar pci_key: the extra spec or image property that said so
-    :ivar shared_vcpu: index of the vCPU that runs on shared host CPUs, or
-        None
-    :ivar shared_vcpu_key: the extra spec that said so
+    :ivar pci_key: the extra spec or image property that sets it
+    :ivar shared_vcpu: index of the vCPU that runs on shared host CPUs, or None
+    :ivar shared_vcpu_key: the extra spec that sets it
     :ivar node_map: (guest NUMA node, host NUMA node) pairs in order of the
         guest nodes
     :ivar node_keys: the extra spec of each pair
-    :ivar errors: why the request can be placed nowhere; empty if it is sound
+    :ivar errors: the mistakes because of which no host is accepted
     """
 
     vswitch: str | None = None
@@ -111,22 +110,19 @@ NO_POLICY = NFVPolicy()
 
 
 def shown(value: ty.Any, most: int = 40) -> str:
-    """Return a value as messages show it: quoted, and cut if it is long.
-
-    :param most: length of the result at most, in characters
-    """
+    """Return a value in quotes for messages, cut to ``most`` characters."""
     text = repr(value)
     return text if len(text) <= most else text[:most - 3] + '...'
 
 
 def _shown_key(key: str) -> str:
-    """A key as messages show it: quoted only if it is long or odd."""
+    """Return a key for messages, quoted only if it is long or odd."""
     return key if _PLAIN_KEY.fullmatch(key) else shown(key)
 
 
 @functools.cache
 def keys() -> frozenset[str]:
-    """The extra specs that the rules read; see ``Rule.keys``."""
+    """Return the extra specs that the rules read; see ``Rule.keys``."""
     declared = (getattr(cls, 'keys', ())
                 for cls in extensions.classes('nfv_sched.rules'))
     return frozenset().union(
@@ -134,12 +130,12 @@ def keys() -> frozenset[str]:
 
 
 def _known_keys() -> dict[str, str]:
-    """The keys that exist, up to their first dot -> the key for messages."""
+    """Return the known keys, up to their first dot -> the key for messages."""
     return {known[:known.find('.') + 1] or known: known for known in keys()}
 
 
 def _nearest(key: str, known: Mapping[str, str]) -> str | None:
-    """The known key that a misspelt one is most like, if any is."""
+    """Return the known key that a misspelt one is most like, if any is."""
     if len(key) > 2 * max(map(len, known)):
         return None
     names = {name.removeprefix(NAMESPACE): name for name in known}
@@ -184,7 +180,7 @@ def _check_keys(extra_specs: Mapping, errors: list[Fault]) -> None:
 
 
 def _spelled(extra_specs: Mapping, key: str, errors: list[Fault]):
-    """The value of a key under either spelling, and the spelling used."""
+    """Return the value of a key and its spelling: ours or the synonym."""
     synonym = SYNONYMS[key]
     value, other = extra_specs.get(key), extra_specs.get(synonym)
     if value is None:
@@ -213,7 +209,7 @@ def _number(value: ty.Any) -> int | None:
 
 
 def _node_map(extra_specs: Mapping, errors: list[Fault]):
-    """The host NUMA node of each mapped guest NUMA node, and the keys."""
+    """Return (guest, host) pairs of NUMA nodes, and the key of each."""
     found: dict[int, tuple[int, str]] = {}
     prefixes = (NUMA_NODE, SYNONYMS[NUMA_NODE])
     for key in sorted(k for k in extra_specs if isinstance(k, str)):
@@ -248,7 +244,7 @@ def _node_map(extra_specs: Mapping, errors: list[Fault]):
 
 
 def _native_pci(extra_specs: Mapping, image_properties: Mapping):
-    """Nova's own PCI NUMA policy, and the key or property that sets it.
+    """Return Nova's own PCI NUMA policy, and the key or property that sets it.
 
     Unknown values are ignored here: Nova refuses them.
     """
@@ -264,9 +260,8 @@ def parse(extra_specs: Mapping[str, str] | None,
           image_properties: Mapping[str, ty.Any] | None = None) -> NFVPolicy:
     """Parse the placement policies of a flavor and an image.
 
-    Never raises: what is wrong is listed in the result.
+    Never raises: mistakes are listed in the result.
 
-    :param extra_specs: extra specs of the flavor
     :param image_properties: image properties by name (only Nova's own are
         looked at), anything with a ``get`` method
     :returns: the policy, with ``errors``; :data:`NO_POLICY` if it is empty

@@ -3,8 +3,8 @@
 
 A file may come from anybody, and may be made to fill the memory of its reader
 or to occupy it for hours.  One number limits all: the size of a file, after
-decompression.  What else costs memory or time, such as items and YAML, is
-limited in proportion to it; depth and single texts have fixed limits.
+decompression.  Everything else that costs memory or time, such as items and
+YAML, is limited in proportion to it; depth and single texts have fixed limits.
 """
 
 from collections.abc import Iterator
@@ -18,25 +18,27 @@ import re
 import stat
 import typing as ty
 
-#: MiB that a file may have unless the option says otherwise.
+#: Default maximum size of a file, MiB.
 DEFAULT = 128
 OPTION = '--max-file-size'
 
-#: Levels of lists and mappings.
+#: Maximum depth of lists and mappings.
 MAX_DEPTH = 64
-#: Characters of a text.
+#: Maximum length of a text, in characters.
 MAX_TEXT = 1 << 18
-#: Digits of a number; YAML reads numbers to base 60 in quadratic time.
+#: Maximum number of digits of a number; YAML reads numbers to base 60 in
+#: quadratic time.
 MAX_DIGITS = 64
 
-# Bytes for each item. A list of thousands of hosts has about 13.
+# A file may have one item for each so many bytes of its maximum size. A list
+# of thousands of hosts has about 13 bytes for each item.
 _BYTES_PER_ITEM = 16
 # YAML is read by plain Python, 1 MiB in some seconds.
 _YAML_PART = 16
 _BYTES_PER_YAML_ITEM = 32
 _GZIP = b'\x1f\x8b'
 _CHUNK = 1 << 20
-# Of characters; a half alone cannot be written.
+# Surrogates: halves of characters; a half alone cannot be encoded.
 _HALVES = re.compile(rb'\\u[dD][89a-fA-F]')
 
 _size = DEFAULT << 20
@@ -48,9 +50,9 @@ class FileLimitError(ValueError):
 
 @contextlib.contextmanager
 def limited(mebibytes: int) -> Iterator[None]:
-    """Within this context, files may have a size.
+    """Set the maximum size of files within this context.
 
-    :param mebibytes: after decompression
+    :param mebibytes: size after decompression
     """
     global _size
     before, _size = _size, mebibytes << 20
@@ -72,7 +74,7 @@ def max_yaml_size() -> int:
 
 def max_yaml_items() -> int:
     """Return the number of items that a YAML file may have."""
-    # Those of an alias or a merge count each time that they are used.
+    # Items of an alias or a merge count each time that they are used.
     return max_yaml_size() // _BYTES_PER_YAML_ITEM
 
 
@@ -85,7 +87,7 @@ def beyond(what: str) -> FileLimitError:
 def read(path: str, size: int | None = None) -> bytes:
     """Read a file, compressed by gzip or not.
 
-    :param size: bytes at most, if less than for other files
+    :param size: maximum size in bytes, if less than for other files
     :raises OSError: if it cannot be read
     :raises EOFError, zlib.error: if it is damaged
     :raises FileLimitError: if it is too large
@@ -123,11 +125,11 @@ def parse_json(content: bytes) -> ty.Any:
     """Parse JSON whose depth and texts the caller checks.
 
     :raises FileLimitError: if it has too many items
-    :raises ValueError: if it is not JSON, or has what is not JSON: NaN, halves
-        of characters
+    :raises ValueError: if it is not JSON, or not strictly: NaN, or halves of
+        characters
     :raises RecursionError: if it is nested too deeply
     """
-    # Some of these are in texts, so it may have less.
+    # Quick estimate: some of these marks are in texts and start no item.
     if sum(content.count(mark) for mark in (b',', b'[', b'{')) > max_items():
         raise beyond(f'{max_items()} items')
     data = json.loads(content, parse_float=_finite, parse_constant=_finite)
@@ -137,7 +139,7 @@ def parse_json(content: bytes) -> ty.Any:
 
 
 def check(data: ty.Any) -> None:
-    """Check depth, texts and numbers of what was parsed.
+    """Check depth, texts and numbers of parsed data.
 
     :raises FileLimitError: if it is too deep, or has a text or number that is
         too long

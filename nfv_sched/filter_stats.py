@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long the filters take, for the report of the scheduler's state.
+"""Measure the time that filters take, for the report of the scheduler's state.
 
-Measured once for all hosts of a request, so that it costs nothing per host.
+It is measured once for all hosts of a request, so that it costs nothing per
+host.
 """
 
 from collections.abc import Mapping
@@ -10,12 +11,12 @@ import typing as ty
 
 
 class Passes(ty.NamedTuple):
-    """What the passes of a filter took so far.
+    """The passes of a filter so far, and the time that they took.
 
-    :ivar count: how many there were
-    :ivar hosts: hosts that it was given in all of them
-    :ivar seconds: all of them together
-    :ivar longest: the longest, in seconds
+    :ivar count: number of passes
+    :ivar hosts: hosts that the filter was given in all of them
+    :ivar seconds: duration of all of them together
+    :ivar longest: duration of the longest, in seconds
     """
 
     count: int = 0
@@ -32,11 +33,10 @@ class Times:
         self._passes: dict[str, Passes] = {}
 
     def add(self, name: str, hosts: int, seconds: float) -> None:
-        """Count a pass.
+        """Count a pass of a filter.
 
-        :param name: of the filter
-        :param hosts: how many hosts it was given
-        :param seconds: what it took
+        :param hosts: number of hosts that the filter was given
+        :param seconds: duration of the pass
         """
         with self._lock:
             known = self._passes.get(name, Passes())
@@ -45,5 +45,5 @@ class Times:
                 known.seconds + seconds, max(known.longest, seconds))
 
     def all(self) -> Mapping[str, Passes]:
-        """Name of a filter -> its passes; waits for no lock."""
+        """Return the passes of each filter by its name; waits for no lock."""
         return dict(self._passes)

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A section about nfv-sched in Nova's guru meditation report.
+"""Add a section about nfv-sched to Nova's guru meditation report.
 
 ``nova-scheduler`` makes this report when it gets SIGUSR2, each worker its own.
 A section that raises would lose the whole report, so each part of this one is
-worked out by itself, and one that cannot be is told as such.
+worked out by itself; a part that fails is replaced by a message.
 
-It may be made in the middle of anything, by the thread that was interrupted:
-nothing here waits for a lock, nor for anybody outside, and nothing is started
-that has not been.
+The report may be made at any time, in the thread that was interrupted: nothing
+here waits for a lock or for another process, and nothing is started.
 """
 
 from collections.abc import Callable
@@ -39,9 +38,9 @@ _REPORTS = 'oslo_reports.guru_meditation_report'
 def register() -> None:
     """Add the section to the reports of this process, once; never raises.
 
-    To be called when a filter or weigher is made.  In processes that make no
-    reports, such as tools, nothing happens: who makes them has imported the
-    library by then.
+    To be called when a filter or weigher is made.  Nothing happens in
+    processes that make no reports, such as tools: oslo.reports is already
+    imported in those that do.
     """
     reports = sys.modules.get(_REPORTS)
     if reports is None:
@@ -56,11 +55,11 @@ def register() -> None:
 
 
 def section():
-    """The section; never raises.
+    """Return the section; never raises.
 
     :returns: ``oslo_reports.models.with_default_views.ModelWithDefaultViews``
     """
-    # A part of the library that calls this.
+    # Already imported: it is part of the library that calls this function.
     from oslo_reports.models import with_default_views
     parts = {title: _lines(part) for title, part in _PARTS}
     text = '\n'.join(
@@ -71,7 +70,7 @@ def section():
 
 
 def _lines(part: Callable[[], Iterator[str]]) -> list[str]:
-    """The lines of a part; one that says why not if it cannot be made."""
+    """Return the lines of a part; one with the error if the part fails."""
     lines: list[str] = []
     try:
         for line in part():
@@ -82,7 +81,7 @@ def _lines(part: Callable[[], Iterator[str]]) -> list[str]:
 
 
 def _said(exc: Exception) -> str:
-    """What an exception says, in one line."""
+    """Return an exception as one line of text."""
     try:
         return strings.mask_secrets(
             ' '.join(f'{type(exc).__name__}: {exc}'.split()))
@@ -96,12 +95,12 @@ def _versions() -> Iterator[str]:
 
 
 def _filters() -> Iterator[str]:
-    """Those that are enabled, in their order."""
+    """Yield the enabled filters, in their order."""
     yield from scheduler.enabled_filters()
 
 
 def _weighers() -> Iterator[str]:
-    """All, ours with the multiplier of the configuration."""
+    """Yield all weighers, those of nfv-sched with their multiplier."""
     for cls in weights.HostWeightHandler().get_matching_classes(
             CONF.filter_scheduler.weight_classes):
         name = getattr(cls, 'multiplier', None)
@@ -112,7 +111,7 @@ def _weighers() -> Iterator[str]:
 
 
 def _figures() -> Iterator[str]:
-    """The figures from Neutron."""
+    """Yield the age and size of the figures from Neutron, and failures."""
     network = process.STATE.network
     refresher = network and network.figures.peek()
     if refresher is None:
@@ -135,7 +134,7 @@ def _figures() -> Iterator[str]:
 
 
 def _ledger() -> Iterator[str]:
-    """What Placement says of the ledger; its publisher is elsewhere."""
+    """Yield the last answer of Placement; its publisher is elsewhere."""
     yield f'[nfv_sched] ledger = {CONF.nfv_sched.ledger}'
     latest = process.STATE.ledger
     if latest.answered is not None:
@@ -149,7 +148,7 @@ def _ledger() -> Iterator[str]:
 
 
 def _claims() -> Iterator[str]:
-    """What this process has placed, and is placing."""
+    """Yield the claims of this process: in flight, and made lately."""
     network = process.STATE.network
     if network is not None:
         placed, placing = network.recent.counts()
@@ -158,14 +157,14 @@ def _claims() -> Iterator[str]:
 
 
 def _refusals() -> Iterator[str]:
-    """The last ones, the newest first."""
+    """Yield the last refusals, the newest first."""
     for each in reversed(list(process.STATE.refusals)):
         yield (f'{writer.stamp(each.seconds)} {each.server} {each.filter}: '
                f'{each.text}')
 
 
 def _times() -> Iterator[str]:
-    """Of each filter that has looked at hosts."""
+    """Yield the times of each filter that has looked at hosts."""
     for name, passes in sorted(process.STATE.times.all().items()):
         yield (f'{name}: {passes.count} passes, {passes.hosts} hosts, mean '
                f'{passes.seconds / passes.count * 1e3:.3f} ms, longest '

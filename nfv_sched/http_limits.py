@@ -22,13 +22,13 @@ from keystoneauth1 import session as ks_session
 import requests
 import urllib3
 
-#: Most bytes of an answer, also after it is decompressed.
+#: Maximum size of an answer in bytes, also after it is decompressed.
 ANSWER_BYTES = 64 * 2 ** 20
 #: Seconds from the request to the end of the answer, if it has no timeout.
 ANSWER_SECONDS = 60.0
-#: Most redirects of a request, all of them to the same server.
+#: Maximum number of redirects of a request, all of them to the same server.
 REDIRECTS = 3
-#: Errors of code that takes an answer to be as an API describes it.
+#: Errors of code that expects an answer as the API describes it.
 MALFORMED = (ArithmeticError, AttributeError, LookupError, RecursionError,
              TypeError, ValueError)
 
@@ -60,7 +60,7 @@ def limit(session: ks_session.Session, connections: int = 10) -> None:
 
 @contextlib.contextmanager
 def limited(session: ks_session.Session) -> ty.Iterator[None]:
-    """Limit the answers that a session of a caller gets meanwhile."""
+    """Limit the answers of a caller's session within this context."""
     adapters = session.session.adapters.copy()
     redirect = session.redirect
     limit(session)
@@ -87,7 +87,7 @@ def reason(error: BaseException) -> str:
 
 
 class _Current(threading.local):
-    """Time by which a thread must have read its answer."""
+    """The time by which a thread must have read its answer."""
 
     deadline = math.inf
 
@@ -96,7 +96,7 @@ _current = _Current()
 
 
 class _Reader(io.RawIOBase):
-    """Reads from a socket until the deadline of the answer.
+    """A reader of a socket that stops at the deadline of the answer.
 
     The timeout of a socket is for each read: headers that come byte by byte
     never exceed it.
@@ -133,7 +133,7 @@ class _Socket:
         return getattr(self._sock, name)
 
     def makefile(self, mode: str, buffering: int = -1) -> io.BufferedReader:
-        """Return what ``http.client`` reads an answer from."""
+        """Return the file from which ``http.client`` reads an answer."""
         return io.BufferedReader(_Reader(self._sock))
 
 
@@ -170,7 +170,7 @@ def _pools() -> dict[str, type]:
 
 
 class _Adapter(ks_session.TCPKeepAliveAdapter):
-    """Reads answers as a whole, within limits."""
+    """An adapter that reads answers as a whole, within limits."""
 
     def init_poolmanager(self, *args: ty.Any, **kwargs: ty.Any) -> None:
         super().init_poolmanager(*args, **kwargs)
@@ -215,7 +215,7 @@ class _Adapter(ks_session.TCPKeepAliveAdapter):
         try:
             body.decode()
         except UnicodeDecodeError:
-            # Not JSON either. As text it would have other characters.
+            # Not JSON either, and as text it would have wrong characters.
             body = b''
         response._content = body
         response._content_consumed = True
@@ -279,7 +279,7 @@ def _body(response: requests.Response) -> bytes:
 
 
 def _decompressor(encoding: str) -> ty.Any:
-    """Return what decompresses a body; None if it is not compressed.
+    """Return a decompressor for a body; None if it is not compressed.
 
     :param encoding: header ``Content-Encoding``
     :raises HTTPLimitError: if it is not supported

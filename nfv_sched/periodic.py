@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values that a background thread reads again and again.
+"""Read values again and again in a background thread.
 
 :class:`Source` holds the latest value in each process that uses it.  Callers
-never wait for the service that it is read from, except for a bounded time at
-the first call.  :class:`Repeated` has the pauses between attempts, which are
-shorter after a failure; other loops use it, too.
+    never wait for the service that it is read from, except for a bounded time
+    at the first call.  :class:`Repeated` computes the pauses between attempts,
+    which are shorter after a failure; other loops use it, too.
 
 Only the standard threading primitives are used, which also work where
 ``nova-scheduler`` is patched by eventlet.
@@ -30,20 +30,20 @@ class Stopped(Exception):
 
 
 class Repeated(metaclass=abc.ABCMeta):
-    """Something that is attempted again and again, sooner after a failure.
+    """A task that is attempted again and again, sooner after a failure.
 
     :ivar failures: number of failed attempts since the last successful one
-    :ivar failing_since: when the first of them began, seconds of
+    :ivar failing_since: start of the first of them, seconds of
         ``time.monotonic()``
-    :ivar last_error: what the last failure was, also after a success; empty if
-        there was none
+    :ivar last_error: message of the last failure, also after a success; empty
+        if there was none
     """
 
     #: Pause after a first failure, in seconds; it doubles with each further
     #: one, up to the longest.
     FIRST_PAUSE = 1.0
 
-    #: Logger for the end of a series of failures, and what its message says.
+    #: Logger for the end of a series of failures, and start of its message.
     log: logging.KeywordArgumentAdapter
     again: str
 
@@ -54,28 +54,22 @@ class Repeated(metaclass=abc.ABCMeta):
 
     @abc.abstractmethod
     def interval(self) -> float:
-        """Seconds from one attempt to the next."""
+        """Return the seconds from one attempt to the next."""
 
     def longest_pause(self) -> float:
-        """Seconds of pause after many failures; by default the interval."""
+        """Return the seconds of pause after many failures."""
         return self.interval()
 
     def hurries(self) -> bool:
-        """Whether the pause after a failure is shorter than the interval."""
+        """Return whether the pause is shorter after a failure."""
         return True
 
     def rest(self, took: float) -> float:
-        """Least pause after an attempt, in seconds.
-
-        :param took: seconds that the attempt took
-        """
+        """Return the least pause after an attempt of ``took`` seconds."""
         return took
 
     def _count_failure(self, began: float) -> None:
-        """Count a failed attempt.
-
-        :param began: when it began, seconds of ``time.monotonic()``
-        """
+        """Count a failed attempt that began at ``began``."""
         if not self.failures:
             self.failing_since = began
         self.failures += 1
@@ -89,7 +83,7 @@ class Repeated(metaclass=abc.ABCMeta):
         self.failures = 0
 
     def pause(self, took: float) -> float:
-        """Seconds until the next attempt.
+        """Return the seconds until the next attempt.
 
         :param took: seconds that the last one took
         """
@@ -128,7 +122,7 @@ class Refresher(Repeated, ty.Generic[Value]):
 
     @abc.abstractmethod
     def first_timeout(self) -> float:
-        """Seconds that callers wait for the first reading."""
+        """Return the seconds that callers wait for the first reading."""
 
     @abc.abstractmethod
     def read(self) -> Value:
@@ -143,19 +137,19 @@ class Refresher(Repeated, ty.Generic[Value]):
         """Close connections, after a failure and at the end."""
 
     def succeeded(self, took: float) -> None:
-        """Called after each successful reading, to log it.
+        """Log a successful reading; does nothing by default.
 
         :param took: seconds that reading took
         """
 
     def failed(self, exc: Exception) -> None:
-        """Called after each failed reading, to log it.
+        """Log a failed reading; does nothing by default.
 
         :param exc: the error; ``failures`` counts it already
         """
 
     def get(self) -> Value | None:
-        """See :meth:`Source.get`."""
+        """Return the latest value; see :meth:`Source.get`."""
         if self._thread is None or not self._thread.is_alive():
             self._start()
         if not self._tried.is_set():
@@ -165,7 +159,7 @@ class Refresher(Repeated, ty.Generic[Value]):
         return self.value
 
     def renew(self, since: float, timeout: float) -> Value | None:
-        """See :meth:`Source.renew`."""
+        """Wait for a new value; see :meth:`Source.renew`."""
         self.get()
         deadline = time.monotonic() + timeout
         with self._done:
@@ -198,7 +192,7 @@ class Refresher(Repeated, ty.Generic[Value]):
             self._thread = thread
 
     def _keep_error(self, exc: Exception) -> None:
-        # Not the exception, which would keep all that it was about.
+        # Not the exception, which would keep its frames and their objects.
         self.last_error = strings.mask_secrets(f'{type(exc).__name__}: {exc}')
 
     def _tell(self, function: Callable[..., None], *args) -> None:
@@ -237,8 +231,8 @@ class Refresher(Repeated, ty.Generic[Value]):
 class PerProcess(ty.Generic[Value]):
     """A value that each process has for itself; for use by several threads.
 
-    What a parent had before a fork, its threads above all, is of no use to the
-    child.
+    A child has no use for what its parent had before a fork, above all
+    threads.
 
     :param make: makes the value, at its first use in a process; if several
         threads come at once, more than one may be made and one is kept
@@ -251,7 +245,7 @@ class PerProcess(ty.Generic[Value]):
         self._values: dict[int, Value] = {}
 
     def get(self) -> Value:
-        """The value of this process."""
+        """Return the value of this process; made on first use."""
         pid = os.getpid()
         value = self._values.get(pid)
         if value is None:
@@ -262,16 +256,16 @@ class PerProcess(ty.Generic[Value]):
         return value
 
     def peek(self) -> Value | None:
-        """The value of this process; None if there is none yet."""
+        """Return the value of this process; None if there is none yet."""
         return self._values.get(os.getpid())
 
     def pop(self) -> Value | None:
-        """Forget the value of this process; None if there is none."""
+        """Forget and return the value of this process, if there is one."""
         return self._values.pop(os.getpid(), None)
 
 
 class Source(ty.Generic[Value], metaclass=abc.ABCMeta):
-    """Holds the latest value in each process that uses it.
+    """A value that is read again and again in each process that uses it.
 
     The first call of :meth:`get` in a process starts a thread there that
     reads.  After a fork the child starts its own.  Several threads may use an
@@ -284,10 +278,10 @@ class Source(ty.Generic[Value], metaclass=abc.ABCMeta):
 
     @abc.abstractmethod
     def _make_refresher(self) -> Refresher[Value]:
-        """A new refresher, for this process."""
+        """Return a new refresher, for this process."""
 
     def get(self) -> Value | None:
-        """The latest value, however old; None before the first.
+        """Return the latest value, however old; None before the first.
 
         Returns at once, except that after the first call in a process it waits
         for the first reading to succeed or fail, for
@@ -311,9 +305,9 @@ class Source(ty.Generic[Value], metaclass=abc.ABCMeta):
             refresher.stop()
 
     def peek(self) -> Refresher[Value] | None:
-        """The refresher of this process; None before its first use."""
+        """Return the refresher of this process; None before its first use."""
         return self._refreshers.peek()
 
     def refresher(self) -> Refresher[Value]:
-        """The refresher of this process; made on first use."""
+        """Return the refresher of this process; made on first use."""
         return self._refreshers.get()

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a scheduler process keeps beyond its requests: one object, ``STATE``.
+"""Keep the state of a scheduler process beyond its requests, in ``STATE``.
 
-It is made when this module is imported, that is when ``nova-scheduler`` loads
-its filters, before it forks its workers.  Nothing starts by that.
+The object is made when this module is imported, that is when
+``nova-scheduler`` loads its filters, before it forks its workers.  Nothing is
+started by that.
 
 Each worker has a copy after the fork.  It is empty, as the parent schedules
 nothing.  The threads that read Neutron and write the journal are kept by
@@ -24,9 +25,9 @@ from nfv_sched.network import sources
 
 
 class LoggedRefusal(ty.NamedTuple):
-    """A refusal as it was logged.
+    """A refusal that was logged.
 
-    :ivar seconds: when, since the epoch
+    :ivar seconds: time since the epoch
     :ivar server: UUID; None if not known
     :ivar filter: class name of the filter that refused the last host
     :ivar text: the summary
@@ -41,8 +42,8 @@ class LoggedRefusal(ty.NamedTuple):
 class Process:
     """The state of a process, for use by several threads.
 
-    :ivar times: how long the filters take
-    :ivar refusals: the last ones
+    :ivar times: times of the filters
+    :ivar refusals: the last refusals
     :ivar ledger: the last answer of Placement
     :ivar journal: writes the decision journal
     :ivar network: sources of the network load of hosts; None until the first

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Why a host was refused, and the texts for tenants, operators and the log.
+"""Hold the reasons of refusals, and write texts of them.
 
-A reason names the policy, what was needed and what there was.  Reasons are
-values; text is made of them only when somebody reads it.
+A reason names the policy, the requirement, and what the host had instead.
+Reasons are values; texts for tenants, operators and the log are made of them
+only when they are read.
 """
 
 from collections.abc import Callable
@@ -21,9 +22,9 @@ _FAULT_BYTES = 255
 _NOVA_SENTENCE = 'No valid host was found. '
 MAX_BYTES = _FAULT_BYTES - len(_NOVA_SENTENCE)
 
-# The order in which reasons are given: what is wrong with the request, then
-# what the host lacks, then the policies: each rule has a number of its own
-# between these.
+# The order in which reasons are given: first mistakes in the request, then
+# missing data and capacity of the host, then the policies. Each rule has a
+# number of its own between CAPACITY and OTHERS.
 REQUEST = 0
 HOST = 1
 CAPACITY = 2
@@ -35,15 +36,16 @@ SECURITY_RULES = 93
 
 
 class Reason(ty.NamedTuple):
-    """Why one host was refused.
+    """The reason why one host was refused.
 
     :ivar order: position among the reasons of a request: ``REQUEST``,
         ``HOST``, ...
-    :ivar policy: what refused: the extra spec with its value, or words
-    :ivar need: what was needed. Tenants read it, so it must not say anything
+    :ivar policy: the policy that refused: the extra spec with its value, or
+        words
+    :ivar need: the requirement. Tenants read it, so it must not say anything
         about the host.
     :ivar have: what the host had; may be empty
-    :ivar rank: how close the host came to what was needed; higher is closer
+    :ivar rank: how close the host came to the requirement; higher is closer
     :ivar own: the request or the configuration lacks something, and ``have``
         says nothing about a host: the tenant may read it, too
     """
@@ -64,10 +66,7 @@ Lazy = Reason | Callable[[], Reason]
 
 
 def resolve(reason: Lazy) -> Reason:
-    """The reason itself; a function works it out each time.
-
-    :param reason: a reason, or a function that works it out
-    """
+    """Return the reason itself; a function works it out each time."""
     return reason if isinstance(reason, Reason) else reason()
 
 
@@ -98,7 +97,7 @@ def summarise(refused: Iterable[Reason]) -> list[tuple[Reason, int]]:
 
 
 def policy_text(refused: Iterable[Reason]) -> str:
-    """Text for ``expose_reasons = policy``: policies and needs only.
+    """Return the text for ``expose_reasons = policy``: policies and needs.
 
     It does not say how many hosts there are, what they have, or which of them
     came closest: a tenant who knows the host could learn what other tenants
@@ -107,7 +106,8 @@ def policy_text(refused: Iterable[Reason]) -> str:
     :param refused: one reason for each refused host
     :returns: at most ``MAX_BYTES`` bytes
     """
-    # Not in the order of the summary, which tells what more hosts lack.
+    # Not in the order of the summary, which would show tenants what more hosts
+    # lack.
     known = sorted((reason for reason, _count in summarise(refused)),
                    key=lambda reason: (not reason.own, reason[:3]))
     for reason in known:
@@ -130,9 +130,9 @@ def policy_text(refused: Iterable[Reason]) -> str:
 
 
 def summary_text(refused: Iterable[Reason]) -> str:
-    """Text for ``summary``: policies, needs, and what the best host had.
+    """Return the text for ``summary``: policies, needs, and the best host.
 
-    No host is named.
+    No host is named; the best host is the one that came closest.
 
     :param refused: one reason for each refused host
     :returns: at most ``MAX_BYTES`` bytes
@@ -156,10 +156,10 @@ def summary_text(refused: Iterable[Reason]) -> str:
 
 def hosts_text(refused: Iterable[tuple[str, Reason]],
                limit: int = MAX_BYTES) -> str:
-    """Text for ``hosts``: the name and reason of each host.
+    """Return the text for ``hosts``: the name and reason of each host.
 
     :param refused: (host, reason) of each refused host
-    :param limit: length of the text at most, in bytes
+    :param limit: maximum length of the text, in bytes
     """
     parts = [f'{host}: {reason}' for host, reason in refused]
     for kept in range(len(parts), 0, -1):

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the log and the tenant are told when no host is left for a server.
+"""Report the reasons to the log and the tenant if no host is left.
 
 The log gets all reasons.  The tenant gets what ``[nfv_sched] expose_reasons``
 allows, as the message of a ``NoValidHost``: Nova has no other way for it.  It
 must not be raised once a server of the request has been claimed.  The journal
-gets all, if there is one.
+gets all reasons, if there is one.
 """
 
 import functools
@@ -32,10 +32,7 @@ _LOGGED_HOSTS_BYTES = 4096
 
 
 def resolve(reason: reasons.Lazy) -> reasons.Reason:
-    """The reason itself, as ``reasons.resolve``; never raises.
-
-    :param reason: a reason, or a function that works it out
-    """
+    """Return the reason itself, by ``reasons.resolve``; never raises."""
     try:
         return reasons.resolve(reason)
     except Exception:
@@ -48,9 +45,8 @@ def tell(name: str, request_note: RequestNote, index: int | None) -> None:
     """Log the reasons, note them in the journal, perhaps tell the tenant.
 
     :param name: class name of the filter that refused the last host
-    :param request_note: the note of the request
-    :param index: number of the server among those of the request, from 0;
-        None if not known
+    :param index: number of the server among those of the request, from 0; None
+        if not known
     :raises nova.exception.NoValidHost: with the reason, for the first server
         of a request, if the operator lets tenants see reasons
     """
@@ -81,9 +77,9 @@ def tell(name: str, request_note: RequestNote, index: int | None) -> None:
 
 
 def _is_first_run(request_note: RequestNote) -> bool:
-    """Whether Nova runs the filters for the first time for this server.
+    """Return whether Nova filters for the first time for this server.
 
-    When it has claimed a host it runs all of them again, to find alternates:
+    When it has claimed a host it runs all filters again, to find alternates:
     if none is left then, no server was refused.  Simulated requests, which
     have sources of their own, are left out, too.
     """
@@ -96,7 +92,6 @@ def _note(name: str, request_note: RequestNote,
     """Have a refusal written to the journal; never raises.
 
     :param name: class name of the filter that refused the last host
-    :param request_note: the note of the request
     :param rejected: (host, reason) of the refusals
     """
     passes = tuple(request_note.passes)
@@ -118,7 +113,7 @@ def _note(name: str, request_note: RequestNote,
 
 def _entry(seconds, request_id, server, before, request, flavor, name, passes,
            rejected) -> entry.Refusal:
-    """The entry of a refusal in the journal; see :func:`_note`."""
+    """Return the entry of a refusal in the journal; see :func:`_note`."""
     found: dict[tuple[str, reasons.Reason], list[str]] = {}
     begin = 0
     for filter_name, _hosts, _left, end in (
@@ -141,7 +136,7 @@ def _entry(seconds, request_id, server, before, request, flavor, name, passes,
 
 
 def _flavor(flavor) -> entry.RefusedFlavor | None:
-    """What the journal keeps of a ``nova.objects.Flavor``."""
+    """Return the part of a ``nova.objects.Flavor`` for the journal."""
     if flavor is None:
         return None
     return entry.RefusedFlavor(

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A RequestSpec, read once: policies, guest cells, networks, PCI requests.
+"""Read a RequestSpec once: policies, guest cells, networks, PCI requests.
 
-The filters and weighers of one request share the result, and what else they
-know of the request, as a note in an attribute of the RequestSpec.  A
-RequestSpec is used by one thread of one process for one request, so nothing is
-locked.
+The filters and weighers of one request share the result and other data about
+the request, as a note in an attribute of the RequestSpec.  A RequestSpec is
+used by one thread of one process for one request, so nothing is locked.
 """
 
 from collections.abc import Hashable
@@ -33,11 +32,11 @@ Part = ty.TypeVar('Part')
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Request:
-    """What a request asks of a host's NUMA nodes.
+    """The requirements of a request, as far as hosts' NUMA nodes matter.
 
     :ivar policy: placement policies of flavor and image
-    :ivar guest: the guest's NUMA nodes, None if it has none
-    :ivar pristine: the guest's NUMA nodes as the claim on the compute node
+    :ivar guest: the guest's NUMA cells, None if it has none
+    :ivar pristine: the guest's NUMA cells as the claim on the compute node
         reads them; within a multi-create request Nova writes the placement of
         one server into the request of the next
     :ivar rules: the placement rules beyond Nova's own
@@ -51,7 +50,7 @@ class Request:
     :ivar is_move: the request moves an existing server
     :ivar demands: the PCI requests; empty if none
     :ivar network_metadata: ``nova.objects.NetworkMetadata`` or None
-    :ivar error: why no host can take the request, or None
+    :ivar error: the reason why no host can take the request, or None
     :ivar nics: the network interfaces
     :ivar security_groups: UUIDs of the security groups of ports that Nova
         creates, or ``default``
@@ -104,36 +103,36 @@ class DecisionOptions(ty.NamedTuple):
 
 
 class RequestNote:
-    """What is known of one request while it is scheduled.
+    """The data of one request that is kept while it is scheduled.
 
     :ivar request: the request as last read
-    :ivar index: number of the server that is being placed, from 0; None if
-        not known
+    :ivar index: number of the server that is being placed, from 0; None if not
+        known
     :ivar flavor: ``nova.objects.Flavor`` of the request, as last read
     :ivar rejected: (host, reason) of the refusals for this server
     :ivar passes: for each filter that looked at hosts for this server: its
-        name, how many hosts it was given, how many it accepted, and how many
-        refusals there were after it
+        name, the number of hosts that it was given and that it accepted, and
+        the number of refusals after it
     :ivar limits: NUMA limits objects by content, shared by like hosts
     :ivar settings: the options for this server; None until first read
     :ivar ran: filters that have run though they are not enabled; their rules
         count
     :ivar terms: value of ``ran`` -> ``decide.Terms``
-    :ivar decisions: (``id`` of the terms, whether rules lower the CPU ratio
-        of the host, its shape) -> ``decide.Decision``; and shape of the PCI
+    :ivar decisions: (``id`` of the terms, whether rules lower the CPU ratio of
+        the host, its shape) -> ``decide.Decision``; and shape of the PCI
         devices of a host -> ``pci.CandidateDevices``
     :ivar instance: UUID of the server that is being placed
     :ivar before: UUIDs of the servers of the request that filters have looked
         at before it
-    :ivar asked: when Nova was about to ask Placement for candidates, seconds
-        of ``time.monotonic()``; None if not known
+    :ivar asked: time when Nova was about to ask Placement for candidates,
+        seconds of ``time.monotonic()``; None if not known
     :ivar ledgers: the ledgers in Placement's answer; None if not known
-    :ivar taken: (host, UUID of the server) of each host on which room was
-        taken; see ``network_limits.contention.Contested``
+    :ivar taken: (host, UUID of the server) of each host on which resources
+        were taken; see ``network_limits.contention.Contested``
     :ivar placed: UUIDs of the servers of the request that Nova has placed on a
         host that a filter of limits passed; empty if none of these has run
-    :ivar sources: where the network load of hosts is read; None for those of
-        the process
+    :ivar sources: sources of the network load of hosts; None for those of the
+        process
     """
 
     __slots__ = ('request', 'index', 'flavor', 'rejected', 'passes',
@@ -166,7 +165,7 @@ class RequestNote:
         self._parts: dict[type, object] = {}
 
     def part(self, kind: type[Part]) -> Part | None:
-        """Return what another package keeps on the note, by its class."""
+        """Return the object of a class that another package keeps here."""
         return ty.cast('Part | None', self._parts.get(kind))
 
     def keep(self, part: object) -> None:
@@ -178,7 +177,7 @@ class RequestNote:
         self._parts.pop(kind, None)
 
     def begin(self, index: int | None, spec_obj=None) -> None:
-        """Called when a filter starts; forgets what concerned another server.
+        """Start a filter; forget what concerned another server.
 
         :param index: number of the server that is being placed, from 0; None
             if not known
@@ -196,10 +195,10 @@ class RequestNote:
             self.terms, self.decisions = {}, {}
 
     def read(self, spec_obj) -> Request:
-        """The request; parsed again only if the RequestSpec has changed.
+        """Return the request, parsed again if the RequestSpec has changed.
 
         :param spec_obj: ``nova.objects.RequestSpec``
-        :returns: the request; what is wrong with it is in its ``error``
+        :returns: the request; a mistake in it is its ``error``
         """
         flavor = fields.get(spec_obj, 'flavor')
         extra_specs = fields.get(flavor, 'extra_specs') or {}
@@ -291,10 +290,7 @@ class RequestNote:
 
 
 def note_of(spec_obj) -> RequestNote:
-    """The note on a RequestSpec; made on first use.
-
-    :param spec_obj: ``nova.objects.RequestSpec``
-    """
+    """Return the note on a RequestSpec; made on first use."""
     note = spec_obj.__dict__.get(_NOTE)
     if note is None:
         note = RequestNote()
@@ -317,7 +313,7 @@ class _Properties:
 
 def _nics(networks: list, is_move: bool) -> tuple[network_demand.RequestedNIC,
                                                   ...]:
-    """The network interfaces of a request.
+    """Return the network interfaces of a request.
 
     For a new server whose request names no networks Nova picks one of the
     project's: ``AUTO_NETWORK``.
@@ -331,7 +327,7 @@ def _nics(networks: list, is_move: bool) -> tuple[network_demand.RequestedNIC,
 
 
 def _security_groups(groups) -> tuple[str, ...]:
-    """UUIDs of the security groups, or their names where they have none."""
+    """Return the UUIDs of security groups, or names where they have none."""
     return tuple([
         found for group in fields.get(groups, 'objects') or ()
         if isinstance(found := fields.get(group, 'uuid') or
@@ -339,7 +335,7 @@ def _security_groups(groups) -> tuple[str, ...]:
 
 
 def _needs_threads(extra_specs: Mapping, properties: _Properties) -> bool:
-    """Whether flavor or image ask for pinned CPUs on sibling threads."""
+    """Return whether flavor or image need pinned CPUs on sibling threads."""
     return (
         'dedicated' in (extra_specs.get('hw:cpu_policy'),
                         properties.get('hw_cpu_policy')) and
@@ -350,7 +346,7 @@ def _needs_threads(extra_specs: Mapping, properties: _Properties) -> bool:
 def _switch_physnets(
     physnets: frozenset[str], requests: list, networks: list,
 ) -> frozenset[str]:
-    """Physical networks that the request reaches through the virtual switch.
+    """Return physical networks that are reached through the virtual switch.
 
     Nova does not say which port is on which physical network, so those of
     SR-IOV ports are left out only if all ports are SR-IOV ports.

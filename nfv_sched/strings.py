@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Short texts for log messages and command output."""
+"""Write short texts for log messages and command output."""
 
 from collections.abc import Iterable
 import re
@@ -20,8 +20,8 @@ _HEADER = re.compile(
     r'(?:password|secret|token)[ =])[^\s"\',;]+', re.IGNORECASE)
 
 _UNUSUAL = re.compile(r'[^\n\t -~]')
-# Characters without a picture that str.isprintable() lets pass: blanks,
-# fillers, joiners and selectors of variants.
+# Invisible characters that str.isprintable() lets pass: blanks, fillers,
+# joiners and variation selectors.
 _INVISIBLE = re.compile(
     '[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f'
     '\uffa0\U000e0100-\U000e01ef]')
@@ -29,10 +29,9 @@ _JOINER, _EMOJI_STYLE = '\u200d', '\ufe0f'
 
 
 def some(names: Iterable[str], most: int = _NAMED) -> str:
-    """Names as a text, such as ``a, b and 3 more``.
+    """Return names as a text, such as ``a, b and 3 more``.
 
-    :param names: names in any order; they are sorted
-    :param most: how many are named at most
+    :param most: number of names to list at most; they are sorted
     """
     names = sorted(names)
     more = len(names) - most
@@ -40,18 +39,14 @@ def some(names: Iterable[str], most: int = _NAMED) -> str:
 
 
 def count(number: int, noun: str) -> str:
-    """A number of things, such as ``3 hosts``.
-
-    :param number: how many
-    :param noun: one of them
-    """
+    """Return a number with a noun, such as ``3 hosts``."""
     return f'{number} {noun}{"" if number == 1 else "s"}'
 
 
 def short(text: str, most: int = 1000) -> str:
     """Return a text without its middle if it is long.
 
-    :param most: its length at most, in characters
+    :param most: its maximum length, in characters
     """
     if len(text) <= most:
         return text
@@ -60,25 +55,25 @@ def short(text: str, most: int = 1000) -> str:
 
 
 def brief(exc: Exception | str) -> str:
-    """The first line of an error message, without a full stop.
-
-    :param exc: an exception, or its message
-    """
+    """Return the first line of an error message, without a full stop."""
     lines = str(exc).splitlines() or [type(exc).__name__]
     return mask_secrets(lines[0].rstrip('. '))
 
 
 def visible(text: str) -> str:
-    """Escape what a terminal does not show or obeys, but for breaks."""
+    """Escape characters that a terminal hides or obeys.
+
+    Line breaks and tabs are kept.
+    """
     # Names come from tenants, and files may have been edited: a control
-    # sequence, a change of direction or a character of no width would change
-    # what a line says.
+    # sequence, a change of direction or a character of no width would falsify
+    # a line.
     return text if text.isascii() and text.isprintable() else _UNUSUAL.sub(
         _escaped, text)
 
 
 def line(text: str) -> str:
-    """Escape line breaks and tabs, too."""
+    """Escape like :func:`visible`, and line breaks and tabs."""
     return visible(text).replace('\n', r'\n').replace('\t', r'\t')
 
 
@@ -91,7 +86,7 @@ def _escaped(match: re.Match[str]) -> str:
 
 
 def _is_of_emoji(text: str, index: int) -> bool:
-    """Whether a character without a picture belongs to an emoji."""
+    """Return whether an invisible character belongs to an emoji."""
     before, after = text[max(index - 1, 0):index], text[index + 1:index + 2]
     if text[index] == _EMOJI_STYLE:
         return _is_symbol(before)
@@ -100,7 +95,7 @@ def _is_of_emoji(text: str, index: int) -> bool:
 
 
 def _is_symbol(char: str) -> bool:
-    # Sk: the colours of skin.
+    # Sk includes the skin tone modifiers.
     return char != '' and unicodedata.category(char) in ('So', 'Sk')
 
 
@@ -108,7 +103,7 @@ def mask_secrets(message: str) -> str:
     """Mask passwords and tokens in an error message.
 
     Libraries put the URL that they failed with into their messages, with the
-    account that may be in it.  What precedes the last ``@`` of a word is
+    account that may be in it.  The part of a word before its last ``@`` is
     masked as a whole: passwords have ``/``, ``#`` and ``@`` where they should
     have been quoted.
 
@@ -132,7 +127,7 @@ def _mask_account(word: str, parts: set[str]) -> str:
 
     Without a scheme, it must have a colon to be taken for an account.
 
-    :param parts: gets what libraries may take for the port
+    :param parts: text that libraries may take for the port is added to it
     """
     before, at, host = word.rpartition('@')
     start, scheme, account = before.partition('://')

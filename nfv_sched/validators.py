@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The flavor extra specs of nfv-sched, for the validation of the Nova API.
+"""Define the flavor extra specs of nfv-sched for validation by the Nova API.
 
-Loaded by ``nova-api`` through the entry-point group
+``nova-api`` loads this module through the entry-point group
 ``nova.api.extra_spec_validators``.  Nova hands over one key at a time, so
 contradictions between keys are found at scheduling, by
 :mod:`nfv_sched.extra_specs` and by the rules (``numa.rule.Rule.of``).
@@ -16,9 +16,9 @@ ExtraSpecValidator = scheduler.extra_spec_validator_class()
 #: Values that are numbers, of a vCPU or of a NUMA node.
 NUMBER = r'[0-9]{1,4}'
 
-#: Guest NUMA nodes as examples of what a key ends with -> how titles call
-#: them.  Catalogues that have no patterns for names list a key with each
-#: example of its parameter; Nova itself takes no notice of ``examples``.
+#: Guest NUMA node, as an example of the end of a key -> its name in titles.
+#: Catalogues that have no patterns for names list a key with each example of
+#: its parameter; Nova itself ignores ``examples``.
 GUEST_NODES = {str(node): f'guest node {node}' for node in range(4)}
 
 _AFFINITY = {
@@ -103,7 +103,7 @@ def _place(prefix: str) -> ExtraSpecValidator:
 
 
 def register() -> list[ExtraSpecValidator]:
-    """The validators, one for each key and synonym.
+    """Return the validators, one for each key and synonym.
 
     Nova calls this through the entry point.
     """

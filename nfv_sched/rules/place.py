@@ -10,7 +10,7 @@ from nfv_sched import extra_specs as nfv_extra_specs
 from nfv_sched.numa import rule
 from nfv_sched import reasons
 
-#: What the label of a place begins with; the name of the place follows.
+#: Prefix of the label of a place; the name of the place follows.
 PREFIX = 'nfv_'
 #: The extra specs; the name of the place follows.
 AFFINITY = 'nfv:numa_affinity.'
