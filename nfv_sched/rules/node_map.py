@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rule for guest NUMA nodes that run on given host NUMA nodes."""
+"""Keep guest NUMA nodes on given host NUMA nodes."""
 
 import dataclasses
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rule for guests on the NUMA nodes of their PCI devices."""
+"""Keep guests on the NUMA nodes of their PCI devices."""
 
 from nfv_sched import extra_specs
 from nfv_sched.numa import candidates

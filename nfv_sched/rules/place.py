@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rule for guests on, or away from, the NUMA nodes of a place."""
+"""Keep guests on, or away from, the NUMA nodes of a place."""
 
 from collections.abc import Iterator
 import dataclasses
@@ -92,7 +92,7 @@ class PlaceRule(rule.CellsRule):
 
     @classmethod
     def faults(cls, extra_specs):
-        """Malformed names, unknown values, and contradictions."""
+        """Return malformed names, unknown values, and contradictions."""
         errors: list[nfv_extra_specs.Fault] = []
         seen: dict[str, str] = {}
         for key, place, _away, value in _asked(extra_specs):
@@ -114,7 +114,7 @@ class PlaceRule(rule.CellsRule):
 
     @property
     def noun(self):
-        """See :meth:`nfv_sched.numa.rule.CellsRule.noun`."""
+        """Description of the host cells for reasons: "without ceph"."""
         return f'{"without" if self.away else "with"} {self.place}'
 
     def _declared(self, host, names: rule.Names) -> int:
@@ -133,14 +133,14 @@ class PlaceRule(rule.CellsRule):
         return declared or None
 
     def undeclared(self):
-        """See :meth:`nfv_sched.numa.rule.CellsRule.undeclared`."""
+        """Return the reason for a host that does not declare the place."""
         return reasons.Reason(
             self.order, self.text,
             f'a host that declares the place {self.place} needed',
             'no label')
 
     def apart(self, node, key, nodes):
-        """See :meth:`nfv_sched.numa.rule.CellsRule.apart`."""
+        """Return the reason if the node mapping contradicts the place."""
         return reasons.Reason(
             self.order, self.text,
             f'host NUMA node {node} {self.noun} needed ({key})',

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rule for guests with one vCPU on the shared CPUs of their NUMA node."""
+"""Keep one vCPU of a pinned guest on the shared CPUs of its NUMA node."""
 
 from collections.abc import Sequence
 import dataclasses

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rule for hosts that can keep the CPU thread policy of a guest."""
+"""Refuse hosts that can never keep the CPU thread policy of a guest."""
 
 import dataclasses
 

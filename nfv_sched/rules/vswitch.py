@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rule for guests on the NUMA nodes of the virtual switch."""
+"""Keep guests on the NUMA nodes of the virtual switch."""
 
 import dataclasses
 
@@ -65,14 +65,14 @@ class VSwitchRule(rule.CellsRule):
         return cells or None
 
     def undeclared(self):
-        """See :meth:`nfv_sched.numa.rule.CellsRule.undeclared`."""
+        """Return the reason for a host that does not declare its switch."""
         return reasons.Reason(
             self.order, self.text,
             'a host that declares where its virtual switch runs needed',
             'no label or network affinity')
 
     def apart(self, node, key, nodes):
-        """See :meth:`nfv_sched.numa.rule.CellsRule.apart`."""
+        """Return the reason if the node mapping leaves the switch's nodes."""
         return reasons.Reason(
             self.order, self.text,
             f'the virtual switch on host NUMA node {node} needed ({key})',
