@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The filter for guests with a CPU thread policy."""
+"""Filter hosts by the CPU thread policy of a guest."""
 
 from nfv_sched.filters import base
 from nfv_sched.host import decide

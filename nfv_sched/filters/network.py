@@ -26,7 +26,7 @@ _ACCEPTED = decide.Decision(True)
 
 
 def explain_lost_host(spec_obj) -> None:
-    """Report the reason if other requests have filled the last host of one.
+    """Report the reason if other requests filled the last host of this one.
 
     Filters report theirs when they refuse it; this host has passed them all.
 
@@ -62,7 +62,7 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
 
     @abc.abstractmethod
     def room(self, limits: network_limits.Limits) -> tuple[float, float]:
-        """Return the limit of a host, and its part for the usage in Neutron.
+        """Return the limit of a host, and the part of it for Neutron's usage.
 
         Neutron does not show the physical ports of a switch, so the second
         number is less by these.

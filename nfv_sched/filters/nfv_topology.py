@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The filter that takes the place of Nova's NUMATopologyFilter."""
+"""Filter hosts by NUMA topology, instead of Nova's NUMATopologyFilter."""
 
 from nfv_sched import active_rules
 from nfv_sched.filters import base

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The filter for guests that want their PCI devices on their NUMA nodes."""
+"""Filter hosts by the affinity of a guest to its PCI devices."""
 
 from nfv_sched.filters import base
 from nfv_sched.rules import pci

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The filter for guests that want, or shun, the NUMA nodes of a place."""
+"""Filter hosts by the affinity or anti-affinity of a guest to a place."""
 
 from nfv_sched.filters import base
 from nfv_sched.rules import place

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The filter that limits the security group rules of a host."""
+"""Filter hosts by their number of security group rules."""
 
 from nfv_sched.filters import network
 from nfv_sched.network_limits import allowance

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The filter for pinned guests with one vCPU on shared CPUs."""
+"""Filter hosts for pinned guests with one vCPU on shared CPUs."""
 
 from nfv_sched.filters import base
 from nfv_sched.rules import shared_vcpu

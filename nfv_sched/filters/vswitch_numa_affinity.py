@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The filter for guests that want the NUMA node of the virtual switch."""
+"""Filter hosts by the affinity of a guest to the virtual switch."""
 
 from nfv_sched.filters import base
 from nfv_sched.rules import node_map

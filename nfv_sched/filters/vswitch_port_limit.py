@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The filter that limits the ports of a host's virtual switch."""
+"""Filter hosts by the number of ports of their virtual switch."""
 
 import math
 

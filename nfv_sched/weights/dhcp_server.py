@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The weigher that keeps guests away from DHCP servers."""
+"""Weigh hosts by their DHCP servers."""
 
 from nfv_sched.network import usage
 from nfv_sched.weights import network

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The weigher that keeps room for large guests."""
+"""Weigh hosts by the room for large guests that a guest takes."""
 
 from collections.abc import Sequence
 

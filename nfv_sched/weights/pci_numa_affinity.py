@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The weigher for guests that prefer PCI devices on their NUMA nodes."""
+"""Weigh hosts by the PCI devices that a guest would have nearby."""
 
 from nfv_sched.rules import pci
 from nfv_sched.weights import base

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The weigher for guests that prefer, or shun, the NUMA nodes of a place."""
+"""Weigh hosts by the affinity or anti-affinity of a guest to a place."""
 
 from nfv_sched.rules import place
 from nfv_sched.weights import base

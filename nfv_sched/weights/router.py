@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The weigher that keeps guests away from virtual routers."""
+"""Weigh hosts by their virtual routers."""
 
 from nfv_sched.network import usage
 from nfv_sched.weights import network

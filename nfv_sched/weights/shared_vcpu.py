@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The weigher for pinned guests with one vCPU on shared CPUs."""
+"""Weigh hosts by their free shared CPUs, for guests with a shared vCPU."""
 
 from nfv_sched.rules import shared_vcpu
 from nfv_sched.weights import base

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The weigher for guests that prefer the NUMA node of the virtual switch."""
+"""Weigh hosts by the affinity of a guest to the virtual switch."""
 
 from nfv_sched.rules import vswitch
 from nfv_sched.weights import base

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The weigher that spreads the ports of guests over virtual switches."""
+"""Weigh hosts by the ports of their virtual switch."""
 
 from nfv_sched.weights import network
 
