@@ -2,9 +2,9 @@
 """Read values again and again in a background thread.
 
 :class:`Source` holds the latest value in each process that uses it.  Callers
-    never wait for the service that it is read from, except for a bounded time
-    at the first call.  :class:`Repeated` computes the pauses between attempts,
-    which are shorter after a failure; other loops use it, too.
+never wait for the service that it is read from, except for a bounded time at
+the first call.  :class:`Repeated` computes the pauses between attempts, which
+are shorter after a failure; other loops use it, too.
 
 Only the standard threading primitives are used, which also work where
 ``nova-scheduler`` is patched by eventlet.

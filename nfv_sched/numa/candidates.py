@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NUMA candidates: sets of assignments, searched without listing them.
+"""Search NUMA candidates: sets of assignments, without listing them.
 
 An assignment gives each guest cell a host cell of its own.  A set of
 assignments is described by *masks*, a bitmask of host cells for each guest
@@ -9,7 +9,7 @@ predicate on the bitmask of the chosen host cells (they have the PCI devices).
 
 Sets are narrowed by AND.  A bipartite matching shows whether a set is empty.
 
-These are the parameters of the functions, with ``order``: the positions of the
+The functions take these as parameters, and ``order``: the positions of the
 host cells in the order in which Nova tries them.
 """
 
@@ -103,7 +103,7 @@ def _covers(masks: Masks, hosts: Iterable[int]) -> bool:
 
 
 def feasible(masks: Masks, groups: Iterable[int] = ()) -> bool:
-    """Return whether an assignment takes a host cell of every group.
+    """Return whether any assignment takes a host cell of every group.
 
     If the guest cells can be matched, and a host cell of each group can be
     matched, both can be at once (theorem of Mendelsohn and Dulmage).  So a

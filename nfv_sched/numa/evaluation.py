@@ -24,7 +24,8 @@ from nfv_sched.numa import walk
 # Permutations of host cells that the claim may try without labels. Each takes
 # Nova ten microseconds or more.
 MAX_CLAIM_TRIES = 5_000_000
-# Permutations with labels, which Nova tests only on whole permutations.
+# Permutations that the claim may try with labels, which Nova tests only on
+# whole permutations.
 MAX_STEERED_TRIES = walk.MAX_STEPS
 
 

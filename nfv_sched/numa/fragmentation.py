@@ -55,8 +55,7 @@ def order(evaluation: numa_evaluation.Evaluation) -> tuple[int, ...]:
     """Return the positions of the host cells, least room lost first.
 
     Host cells with equal losses are in the order in which Nova tries them.
-    The largest of the guest cells is taken as an example, whether it fits or
-    not.
+    Losses are those by the largest guest cell, whether it fits or not.
     """
     host, guest = evaluation.host, evaluation.guest
     near = nodes_with_devices(evaluation.pools)

@@ -6,8 +6,8 @@ scheduler can only influence that by labels: physical networks in the limits
 that at least one chosen NUMA node must be near.
 
 :class:`GuestOnHost` predicts, for a guest on a host, what the claim would
-    choose now and what it could choose in any state of the host.  No I/O, no
-    Nova objects.
+choose now and what it could choose in any state of the host.  No I/O, no Nova
+objects.
 """
 
 from collections.abc import Iterator

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The interface of a rule: one placement policy of one request.
+"""Define the interface of a rule: one placement policy of one request.
 
 The solver (:mod:`nfv_sched.numa.decide`) knows no rule.  It asks each of them:
 which host cells are left for each guest cell (:meth:`Rule.narrow`)?  Is the
@@ -10,7 +10,7 @@ it in every state of the host (:meth:`Rule.always`)?  How far is it kept
 
 Rules are made once for a request and shared by all hosts.  A rule reads what
 it needs of a host once (:meth:`Rule.read`); the result, its *facts*, is passed
-to each of its other methods.  Host cells are positions among the NUMA nodes of
+to most of its other methods.  Host cells are positions among the NUMA nodes of
 the host; a bitmask has a bit for each.
 """
 
@@ -42,7 +42,7 @@ _NUMBER = re.compile('0|[1-9][0-9]*')
 
 
 class RequestError(Exception):
-    """No host can take the request; ``reason`` says why.
+    """Raised if no host can take the request; ``reason`` says why.
 
     :param policy: the key with its value, or ``flavor``
     :param need: the requirement that is not met

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compact, read-only views of a host's and a guest's NUMA topology.
+"""Read a host's and a guest's NUMA topology into compact, immutable views.
 
-Nova's versioned objects are read here and nowhere else in this package; the
-modules that decide work on these views.
+Nova's versioned objects are read here; the modules that decide work on these
+views.  Nothing here decides.
 
 Hosts are read for every request, and reading a field of a versioned object is
 slow.  So the values are taken from its ``__dict__``

@@ -25,7 +25,7 @@ Fits = Callable[[int, int, int | None], tuple[bool, int, bool]]
 
 
 class Undecided(Exception):
-    """Raised when the search is given up."""
+    """The search was given up before it was known what Nova chooses."""
 
 
 class Traces:
