@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Work out how many ports and security-group rules a guest takes.
+"""Count the ports and security group rules that a server will take.
 
-From the networks and ports of its request.  The vNIC types of ports and the
-rules of security groups come from the snapshot, and from what Neutron was
-asked for in addition.  No I/O.
+The counts start from the networks and ports of its request.  The vNIC types of
+ports and the rules of security groups come from the usage snapshot, and from
+what was looked up in Neutron for this request.  No I/O.
 """
 
 from collections.abc import Iterable
@@ -12,25 +12,25 @@ import typing as ty
 
 from nfv_sched.network import usage
 
-# What a request may have instead of the UUID of a network or security group.
+# Words in a request that stand for a network or security group.
 NO_NETWORK = 'none'
 AUTO_NETWORK = 'auto'
 DEFAULT_GROUP = 'default'
 
-#: How many security-group rules count for a port if that is not known and
-#: ``security_rules_per_port`` is no limit.
+#: Security group rules counted for a port with unknown security groups, if
+#: ``security_rules_per_port`` sets no limit.
 ASSUMED_RULES = 128
 
 
 class RequestedNIC(ty.NamedTuple):
     """One network interface of a request.
 
-    :ivar network: UUID of the network, ``auto`` or ``none``; None if a port
-        is given
-    :ivar port: UUID of a port that exists, or None
-    :ivar pci_request: UUID of the PCI request that serves it, or None
-    :ivar device_profile: name of the device profile of the accelerator that
-        serves it, or None
+    :ivar network: UUID of the network, ``auto`` or ``none``; None if a port is
+        given
+    :ivar port: UUID of an existing port, or None
+    :ivar pci_request: UUID of its PCI request, or None
+    :ivar device_profile: name of the device profile of its accelerator, or
+        None
     """
 
     network: str | None = None
@@ -40,14 +40,14 @@ class RequestedNIC(ty.NamedTuple):
 
 
 class NetworkDemand(ty.NamedTuple):
-    """What a guest takes of the network of its host, as numbers.
+    """The network resources that a server takes on its host.
 
     :ivar vswitch_ports: ports of the virtual switch
-    :ivar vfs: virtual functions, of ports and aliases
-    :ivar pci_nics: physical functions (whole NICs), of ports and aliases
-    :ivar rules: security-group rules, ingress and egress, of all its ports of
+    :ivar vfs: virtual functions, for ports and PCI aliases
+    :ivar pci_nics: physical functions (whole NICs), for ports and PCI aliases
+    :ivar rules: security group rules, ingress and egress, of all its ports on
         the virtual switch
-    :ivar port_rules: number of rules of the port that has most of them
+    :ivar port_rules: security group rules of the port that has the most
     """
 
     vswitch_ports: int = 0
@@ -58,13 +58,13 @@ class NetworkDemand(ty.NamedTuple):
 
 
 class Lacking(ty.NamedTuple):
-    """What the figures lack to work out what a guest takes.
+    """Items that have to be looked up in Neutron to count a demand.
 
-    :ivar ports: UUIDs of ports that are not known
-    :ivar groups: UUIDs of security groups whose rules are not known
-    :ivar projects: UUIDs of projects whose security group ``default`` is not
-        known
-    :ivar networks: UUIDs of networks that are not known
+    :ivar ports: UUIDs of unknown ports
+    :ivar groups: UUIDs of security groups whose rules are unknown
+    :ivar projects: UUIDs of projects whose security group ``default`` is
+        unknown
+    :ivar networks: UUIDs of unknown networks
     """
 
     ports: tuple[str, ...] = ()
@@ -74,18 +74,18 @@ class Lacking(ty.NamedTuple):
 
 
 class Interfaces:
-    """The network interfaces of a guest: their ports and security groups.
+    """The network interfaces of a server, their ports and security groups.
 
-    :param interfaces: those of its request
+    :param interfaces: network interfaces of the request
     :param security_groups: UUIDs of the security groups of ports that Nova
         will create, or ``default`` for that of the project
     :param project: UUID of the project
-    :param snapshot: the figures from Neutron; None if there are none
-    :param instance: UUID of the server if it exists. Its ports in the snapshot
-        then count, too, if they belong to its project.
+    :param snapshot: the usage snapshot; None if there is none
+    :param instance: UUID of the server if it exists.  Its ports in the
+        snapshot are then used as well, if they belong to its project.
 
-    :ivar nics: the interfaces
-    :ivar more: what Neutron was asked for in addition to the snapshot
+    :ivar nics: the interfaces to count
+    :ivar more: items looked up in Neutron in addition to the snapshot
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class Interfaces:
                     if port not in named]
 
     def lacking(self) -> Lacking | None:
-        """What Neutron has to be asked for; None if nothing is lacking."""
+        """Return what has to be looked up in Neutron; None if nothing."""
         snapshot, more = self._snapshot, self.more
         if snapshot is None or snapshot.hides_groups:
             return None
@@ -143,20 +143,16 @@ class Interfaces:
         return found if any(found) else None
 
     def port(self, nic: RequestedNIC) -> usage.NeutronPort | None:
-        """The port of an interface; None if it is not known, or not created.
-
-        :param nic: one of ``nics``
-        """
+        """Return the port of one of ``nics``; None if not known."""
         if not nic.port or self._snapshot is None:
             return None
         return self._snapshot.ports.get(nic.port) or (
             self.more.ports.get(nic.port))
 
     def rules(self, nic: RequestedNIC, assumed: int) -> int:
-        """Number of security-group rules of an interface.
+        """Return the number of security group rules of one of ``nics``.
 
-        :param nic: one of ``nics``
-        :param assumed: the result if not all its security groups are known,
+        :param assumed: returned if not all of its security groups are known,
             unless the known ones have more rules
         :returns: 0 without a snapshot
         """
@@ -183,7 +179,7 @@ class Interfaces:
         return known if None not in counts else max(known, assumed)
 
     def _secured(self, network: str | None) -> bool | None:
-        """Whether ports of a network get security groups; None: unknown."""
+        """Return whether a network has port security; None if unknown."""
         if network is None or network == AUTO_NETWORK:
             return True
         return self._snapshot.networks.get(
@@ -201,15 +197,14 @@ def of_request(
     interfaces: Interfaces, vfs: int, pci_nics: int, port_devices: int,
     assumed_rules: int = ASSUMED_RULES,
 ) -> NetworkDemand:
-    """What the guest of a request takes.
+    """Return the network demand of a server.
 
     Without a snapshot no rules are counted.
 
-    :param interfaces: its network interfaces
-    :param vfs: number of virtual functions of its PCI requests
-    :param pci_nics: number of physical functions of its PCI requests
-    :param port_devices: number of devices of PCI requests for ports
-    :param assumed_rules: how many rules count for a port if that is not known
+    :param vfs: virtual functions in its PCI requests
+    :param pci_nics: physical functions in its PCI requests
+    :param port_devices: devices in those of its PCI requests that serve ports
+    :param assumed_rules: rules counted for a port with unknown security groups
     """
     beside = ports = rules = port_rules = 0
     for nic in interfaces.nics:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The limits of a host and of the guests on it.
+"""Work out the limits of hosts and of the servers on them.
 
-From the options, and from the metadata of the host's aggregates.  Infinity
-means no limit.  No I/O.
+Limits come from the options and from the metadata of the host's aggregates.
+Infinity means no limit.  No I/O.
 """
 
 import functools
@@ -16,19 +16,20 @@ _PHYSICAL_PORTS = 'vswitch_physical_ports'
 
 
 class Limits(ty.NamedTuple):
-    """The most that a host may carry, and that a guest on it may have.
+    """The limits of a host and of each server on it.
 
     Options and aggregate metadata have the names of the fields.
 
     :ivar vswitch_ports_per_node: ports of the virtual switch
-    :ivar vswitch_physical_ports: how many of them are physical
-    :ivar vnics_per_guest: ports of the switch for one guest
-    :ivar sriov_vfs_per_guest: virtual functions of a guest
-    :ivar pci_nics_per_guest: physical functions of a guest
+    :ivar vswitch_physical_ports: ports among these that are physical; they
+        leave fewer for servers
+    :ivar vnics_per_guest: ports of the virtual switch for one server
+    :ivar sriov_vfs_per_guest: virtual functions of a server
+    :ivar pci_nics_per_guest: physical functions of a server
     :ivar network_services_per_node: DHCP servers and routers
-    :ivar security_rules_per_node: security-group rules of all ports of the
+    :ivar security_rules_per_node: security group rules of all ports on the
         switch
-    :ivar security_rules_per_port: security-group rules of one port of a guest
+    :ivar security_rules_per_port: security group rules of one port of a server
     """
 
     vswitch_ports_per_node: float
@@ -42,31 +43,22 @@ class Limits(ty.NamedTuple):
 
 
 def defaults(conf) -> Limits:
-    """The options as they are set: not yet infinity for 0 or less.
-
-    :param conf: configuration object with ``[nfv_sched]``
-    """
+    """Return the option values; 0 or less is not yet turned into infinity."""
     options = conf.nfv_sched
     return Limits(*(options[name] for name in Limits._fields))
 
 
 def assumed_rules(conf) -> int:
-    """How many security-group rules count for a port if that is not known.
-
-    It is ``security_rules_per_port``, or ``ASSUMED_RULES`` without a limit.
-
-    :param conf: configuration object with ``[nfv_sched]``
-    """
+    """Return ``security_rules_per_port``; ``ASSUMED_RULES`` if unlimited."""
     limit = conf.nfv_sched.security_rules_per_port
     return int(limit) if 1 <= limit < math.inf else demand.ASSUMED_RULES
 
 
 def of_host(host_state, options: Limits) -> Limits:
-    """The limits of a host.
+    """Return the limits of a host; aggregate metadata overrides options.
 
-    :param host_state: ``nova.scheduler.host_manager.HostState``, or another
-        object with ``host`` and ``aggregates``
-    :param options: values of the options, see :func:`defaults`
+    :param host_state: ``HostState`` or another object with ``host`` and
+        ``aggregates``
     """
     limits = Limits(*(
         scheduler.aggregate_limit(host_state, name, default)
@@ -83,9 +75,6 @@ def _physical_ports(host_state, options: Limits) -> int:
 
 
 def by_host(options: Limits) -> scheduler.PerAggregates[Limits]:
-    """The limits of hosts, worked out once for those with equal aggregates.
-
-    :param options: values of the options, see :func:`defaults`
-    """
+    """Return the limits of hosts, computed once per set of aggregates."""
     return scheduler.PerAggregates(
         functools.partial(of_host, options=options))

@@ -2,17 +2,18 @@
 """Read snapshots of the network from Neutron's API.
 
 :func:`read_snapshot` reads one.  :class:`SnapshotSource` holds the latest one,
-which a background thread reads again and again, so that callers do not wait
-for Neutron, except for a bounded time at the first call.
+    which a background thread reads again and again, so that callers do not
+    wait for Neutron, except for a bounded time at the first call.
 
-What a request needs and the snapshot lacks, because it was created after it,
-is read for this request (:class:`Lookups`).
+Items that a request needs but the snapshot lacks, because they were created
+after it, are read for this request (:class:`Lookups`).
 
-A snapshot is made of complete answers or not at all.  Neutron has no
-transactions over pages, so its parts can be as far apart in time as reading
-takes: a port that is created or moved meanwhile may be missing until the next
-snapshot; none is counted twice.  A reading that is complete but lacks most of
-what the one before it had is not accepted at once (:class:`ReadingCheck`).
+A snapshot consists of complete answers; if one is missing, there is none.
+Neutron has no transactions over pages, so its parts can be as far apart in
+time as reading takes: a port that is created or moved meanwhile may be missing
+until the next snapshot; none is counted twice.  A reading that is complete but
+lacks most of the ports or rules of the one before it is not accepted at once
+(:class:`ReadingCheck`).
 """
 
 from collections.abc import Callable
@@ -49,7 +50,7 @@ CONF = scheduler.CONF
 nfv_conf.register_opts(CONF)
 
 _GROUP = 'neutron'  # section of nova.conf
-#: Most pages of one resource; more are an error.
+#: Maximum number of pages of one resource; more are an error.
 PAGES = 10000
 # How many of the last items of a page are tried as the marker of the next one:
 # Neutron refuses a marker that has been deleted meanwhile.
@@ -59,7 +60,7 @@ _PORT_FIELDS = ('id', 'device_owner', 'device_id', 'binding:host_id',
 # Rules that Neutron creates with the group "default" of a project: all egress,
 # and ingress from the group itself, for IPv4 and IPv6.
 _DEFAULT_GROUP_RULES = 4
-# Most ports, networks and so on that are read for one request.
+# Maximum number of ports, networks and so on to read for one request.
 _LOOKED_UP = 50
 
 # Errors of connections, Keystone and Neutron, and of malformed URLs and
@@ -75,7 +76,7 @@ _HIDDEN_GROUPS = (
 # Neutron shows the groups.
 _PROBED = 100
 
-# Largest part of its time that a process spends reading.
+# Largest part of its time that a process may spend reading.
 _SHARE = 0.05
 
 
@@ -102,14 +103,14 @@ class _StatusError(NeutronError):
 
 
 class _Doubt(ty.NamedTuple):
-    """Why figures are doubted.
+    """A reason to doubt the figures of a reading.
 
-    :ivar project: UUID of the project whose figures they are; empty for all
+    :ivar project: UUID of the project concerned; empty for all
     :ivar resource: ``'ports'`` or ``'rules'``
-    :ivar reason: what suggests that they are incomplete
-    :ivar contradicted: whether Nova has ports of servers for which the
-        reading has none; of all figures only, as a project can make it look
-        so by what its ports say
+    :ivar reason: the sign that figures are incomplete
+    :ivar contradicted: whether Nova has ports of servers for which the reading
+        has none.  Only asked about the whole cloud: the ``device_id`` of its
+        ports lets a project make this look so.
     """
 
     project: str
@@ -124,7 +125,7 @@ class _Open(ty.NamedTuple):
     :ivar readings: number of readings in a row that raise it
     :ivar since: when the first of them was taken, seconds of
         ``time.monotonic()``
-    :ivar before: the snapshot before that
+    :ivar before: the snapshot before that; None if there was none
     """
 
     readings: int
@@ -133,35 +134,36 @@ class _Open(ty.NamedTuple):
 
 
 class ReadingCheck:
-    """Decides whether a reading that lacks most ports or rules is accepted.
+    """A check of whether to accept a reading that lacks most ports or rules.
 
     A defect of Neutron, or a user who lost a role, looks like an empty cloud;
-    accepted, it would make taken room look free.  But a cloud can really lose
-    most of its ports.  It has if Nova has deleted the servers that have no
-    ports any more.  Otherwise such a reading is accepted after ``READINGS``
+    accepted, it would make used capacity look free.  But a cloud can really
+    lose most of its ports.  It has if Nova has deleted the servers that have
+    no ports any more.  Otherwise such a reading is accepted after ``READINGS``
     of them in a row, if half of ``max_snapshot_age`` has passed since the
     first and Nova has no ports of these servers.  The first reading of a
     process is not accepted if it shows no bound port of a server although
     Nova's database has some.
 
-    If few projects alone have lost so much, only their figures stay for that
-    time as they were before, so that no project can keep those of the others
-    from being brought up to date.
+    If only a few projects have lost so much, only their figures stay for that
+    time as they were before, so that no project can keep the figures of the
+    others from being brought up to date.
 
-    To be used by one thread at a time.  It is kept when a :class:`Reader` is
-    replaced.
+    For use by one thread at a time.  The object is kept when a :class:`Reader`
+    is replaced.
 
     :param conf: configuration object with ``[nfv_sched]``
     :param deleted: returns those of some server UUIDs that Nova has deleted;
         None to ask Nova
     :param connected: returns whether any of some servers, or any server if
-        called with None, is on a host and has ports by Nova; None to ask Nova
+        called with None, is on a host and has ports in Nova's database; None
+        to ask Nova
     """
 
     #: Number of such readings in a row after which one is accepted.
     READINGS = 3
 
-    #: Most servers without ports that Nova is asked about.
+    #: Maximum number of servers without ports to ask Nova about.
     SERVERS = 100
 
     def __init__(
@@ -181,13 +183,12 @@ class ReadingCheck:
                   tuple[str, str, usage.Snapshot]]:
         """Check whether a reading can be accepted.
 
-        :param previous: the last reading that was accepted; None if there is
-            none
+        :param previous: the last accepted reading; None if there is none
         :param snapshot: the new reading
-        :returns: (UUID of a project, ``'ports'`` or ``'rules'``, snapshot)
-            of the figures that are not accepted yet; those of the snapshot
-            have to be used
-        :raises ImplausibleError: if none is accepted yet
+        :returns: (UUID of a project, ``'ports'`` or ``'rules'``, snapshot) of
+            the figures that are not accepted yet; use those of that snapshot
+            instead
+        :raises ImplausibleError: if none of the figures is accepted yet
         """
         doubts = [] if self._forgotten else (
             self._doubts_of_first(snapshot) if previous is None
@@ -223,7 +224,7 @@ class ReadingCheck:
         return replaced
 
     def _doubts_of_first(self, snapshot: usage.Snapshot) -> list[_Doubt]:
-        """Return why the first reading is doubted."""
+        """Return the doubts about the first reading of this process."""
         if snapshot.bound_ports() or not self._has_ports(None):
             return []
         return [_Doubt('', 'ports', 'no port of a server is bound to any host',
@@ -231,7 +232,7 @@ class ReadingCheck:
 
     def _doubts(self, previous: usage.Snapshot,
                 snapshot: usage.Snapshot) -> list[_Doubt]:
-        """Return why a reading is doubted; of all projects or of some."""
+        """Return the doubts about a reading, of all projects or of some."""
         found = usage.doubts(previous, snapshot)
         if found.ports and not found.ports_of:
             # Fewer rules need no other explanation.
@@ -251,7 +252,7 @@ class ReadingCheck:
              for project in found.rules_of]
 
     def _are_deleted(self, servers: Sequence[str]) -> bool:
-        """Whether there are servers and Nova has deleted the first of them."""
+        """Return whether Nova has deleted the first of some servers."""
         servers = servers[:self.SERVERS]
         try:
             return bool(servers) and self._deleted(servers).issuperset(servers)
@@ -272,16 +273,16 @@ class ReadingCheck:
 
 
 class Reader:
-    """One connection to Neutron.
+    """A connection to Neutron.
 
-    To be used by one thread at a time, in the process that made it.
+    For use by one thread at a time, in the process that made it.
 
     :param conf: configuration object with ``[neutron]`` and ``[nfv_sched]``
     :param stopped: once this is set, the next request to Neutron raises
         ``periodic.Stopped``
-    :param doubts: checks each reading; None for a new object
-    :param network: what to reach Neutron by, instead of ``[neutron]``; it is
-        the caller's, and stays open
+    :param doubts: checks each reading; None for a new :class:`ReadingCheck`
+    :param network: proxy used to reach Neutron instead of ``[neutron]``; the
+        caller keeps and closes it
     :raises NeutronError: if ``[neutron]`` cannot be used
     """
 
@@ -321,8 +322,8 @@ class Reader:
 
         For ``nfv-sched-status``.
 
-        :returns: (text with what Neutron shows, text with what it hides; empty
-            if it hides nothing)
+        :returns: (text about the items that Neutron shows, text about those
+            that it hides; empty if none)
         :raises NeutronError: if any answer is missing, late or malformed
         """
         self._deadline = math.inf
@@ -344,7 +345,7 @@ class Reader:
 
     def _few(self, resource: str, fields: tuple[str, ...],
              query: list[tuple[str, str]]) -> list[dict]:
-        """The first page of a resource; empty if Neutron does not have it."""
+        """Return the first page of a resource; empty if Neutron lacks it."""
         try:
             body = self._get(
                 resource, [('fields', field) for field in fields] + query)
@@ -362,8 +363,9 @@ class Reader:
         :param previous: the snapshot before, to compare with, and to share
             unchanged ports with
         :raises NeutronError: if any answer is missing, late or malformed
-        :raises ImplausibleError: if most is missing; see :class:`ReadingCheck`
-        :raises background.Stopped: if it was stopped
+        :raises ImplausibleError: if most ports or rules are missing; see
+            :class:`ReadingCheck`
+        :raises periodic.Stopped: if the reader was stopped
         """
         seconds = self._conf.nfv_sched.max_snapshot_age
         self._deadline = time.monotonic() + seconds
@@ -404,14 +406,13 @@ class Reader:
 
     def look_up(self, lacking: demand.Lacking,
                 deadline: float) -> usage.Supplement:
-        """Read only what a request needs.
+        """Read single items that a request needs.
 
-        :param lacking: what it needs; of each kind at most ``_LOOKED_UP`` are
-            read
+        :param lacking: the items; at most ``_LOOKED_UP`` of each kind are read
         :param deadline: when to give up, seconds of ``time.monotonic()``
-        :returns: what was found; without security groups that Neutron hides
+        :returns: the items found; without security groups that Neutron hides
         :raises NeutronError: if any answer is missing, late or malformed
-        :raises background.Stopped: if it was stopped
+        :raises periodic.Stopped: if the reader was stopped
         """
         self._deadline = deadline
         ports: dict[str, usage.NeutronPort | None] = dict.fromkeys(
@@ -440,10 +441,7 @@ class Reader:
         return usage.Supplement(ports, rules, default_groups, networks)
 
     def _rules_of(self, groups: list[str]) -> dict[str, int]:
-        """Security group -> number of rules, without groups that are hidden.
-
-        :param groups: UUIDs of security groups
-        """
+        """Return group UUID -> number of rules, without hidden groups."""
         rules = dict.fromkeys(groups, 0)
         for rule in self._chosen(
             'security-group-rules', ('id', 'security_group_id'),
@@ -457,7 +455,7 @@ class Reader:
                 if count or group in shown}
 
     def _rules_of_default_groups(self) -> int:
-        """Number of rules of a group ``default`` that does not exist yet."""
+        """Return the number of rules that new ``default`` groups get."""
         try:
             return sum(
                 rule.get('used_in_default_sg') is not False
@@ -473,12 +471,11 @@ class Reader:
         self, resource: str, fields: tuple[str, ...], name: str,
         values: Collection[str], *filters: tuple[str, str],
     ) -> Iterator[dict]:
-        """The items of a resource with one of some values in a field.
+        """Yield the items of a resource with one of some values in a field.
 
-        :param resource: its name, as in the URL
+        :param resource: its name in the URL
         :param fields: fields to read
-        :param name: the field with the values
-        :param values: the values
+        :param name: name of the field to compare with ``values``
         :param filters: further query parameters
         """
         if not values:
@@ -492,10 +489,10 @@ class Reader:
                 yield item
 
     def _hides_groups(self, builder: usage.SnapshotBuilder) -> bool:
-        """Whether Neutron hides security groups of ports from this user.
+        """Return whether Neutron hides security groups from this user.
 
-        That is no error: the list is then empty, or has only groups of the
-        user's own project.
+        Neutron reports no error then: the list is empty, or has only groups of
+        the user's own project.
         """
         groups = builder.groups_without_rules(_PROBED)
         shown = {group['id'] for group in self._chosen(
@@ -515,7 +512,7 @@ class Reader:
             groups, project)
 
     def _add_agents(self, builder: usage.SnapshotBuilder) -> None:
-        """Add the types of all agents, and what DHCP and L3 agents serve."""
+        """Add the types of all agents, and the loads of DHCP and L3 agents."""
         kinds = {text_of(agent, 'agent_type') for agent in self.items(
             'agents', ('id', 'agent_type'), paged=False, optional=True)}
         for kind in kinds:
@@ -550,18 +547,18 @@ class Reader:
         filters=(), paged: bool = True, optional: bool = False,
         key: str | None = None,
     ) -> Iterator[dict]:
-        """All items of a resource, each once.
+        """Yield all items of a resource, each once.
 
-        :param resource: its name, as in the URL
+        :param resource: its name in the URL
         :param fields: fields to read, with ``id``; empty for all
         :param filters: further query parameters
         :param paged: whether Neutron has pages for this resource
-        :param optional: whether a Neutron without the resource is no error,
-            but has no items
-        :param key: what the list is named in the answer; None for the name of
-            the resource
+        :param optional: whether to yield nothing, rather than raise, if this
+            Neutron does not have the resource
+        :param key: name of the list in the answer; None for that of the
+            resource
         :raises NeutronError: if any answer is missing, late or malformed
-        :raises background.Stopped: if it was stopped
+        :raises periodic.Stopped: if the reader was stopped
         """
         limit = self._conf.nfv_sched.neutron_page_size
         query = [('fields', field) for field in fields]
@@ -603,7 +600,7 @@ class Reader:
         self, resource: str, query: list[tuple[str, str]],
         markers: list[str],
     ) -> bytes:
-        """One page, after the first marker that still exists."""
+        """Return one page, after the first marker that still exists."""
         if not markers:
             return self._get(resource, query)
         for marker in markers[:-1]:
@@ -615,10 +612,10 @@ class Reader:
         return self._get(resource, query + [('marker', markers[-1])])
 
     def _get(self, resource: str, query: list[tuple[str, str]]) -> bytes:
-        """The body of one answer.
+        """Return the body of one answer.
 
-        :raises NeutronError: if it is no success, incomplete or late
-        :raises background.Stopped: if it was stopped
+        :raises NeutronError: if the answer is an error, incomplete or late
+        :raises periodic.Stopped: if the reader was stopped
         """
         if self._stopped is not None and self._stopped.is_set():
             raise periodic.Stopped()
@@ -643,7 +640,7 @@ class Reader:
 
 
 def _parse(body: bytes, resource: str) -> tuple[list[dict], bool]:
-    """The items of a page, and whether a link leads to a next page."""
+    """Return the items of a page, and whether a next page follows."""
     key = resource.replace('-', '_')
     try:
         document = json.loads(body)
@@ -665,7 +662,7 @@ def _parse(body: bytes, resource: str) -> tuple[list[dict], bool]:
 def _port(
     port: dict,
 ) -> tuple[str, str, str, str, tuple[str, ...], str]:
-    """ID, host, device, vNIC type, security groups and project of a port."""
+    """Return ID, host, device, vNIC type, security groups and project."""
     if 'binding:host_id' not in port:
         raise NeutronError(
             'ports come without binding:host_id: the user of the '
@@ -681,16 +678,14 @@ def _port(
 
 
 def _secured(network: dict) -> bool:
-    """Whether ports of a network get security groups."""
+    """Return whether ports of a network get security groups."""
     return network.get('port_security_enabled') is not False
 
 
 def text_of(item: dict, field: str) -> str:
-    """A text of an item; empty if it has none.
+    """Return a string field of an item; empty if missing or null.
 
-    :param item: as Neutron shows it
-    :param field: its key
-    :raises NeutronError: if it is no text
+    :raises NeutronError: if the value is not a string
     """
     value = item.get(field)
     if value is None:
@@ -708,30 +703,26 @@ def _count(figures: dict, field: str) -> int | None:
 
 
 def read_snapshot(conf=CONF) -> usage.Snapshot:
-    """Read Neutron once, in this thread.
-
-    :param conf: configuration object with ``[neutron]`` and ``[nfv_sched]``
-    :raises NeutronError: if it cannot be read completely
-    """
+    """Read Neutron once, in this thread, with a connection of its own."""
     with contextlib.closing(Reader(conf)) as reader:
         return reader.read()
 
 
 class Lookups:
-    """Reads from Neutron what the figures lack for single requests.
+    """Lookups in Neutron, for single requests, of what the snapshot lacks.
 
     Up to ``THREADS`` requests at a time; others wait within their time.  After
-    a failure there is a pause, in which requests do not wait.  What was found
-    is kept as long as the snapshot that lacked it.
+    a failure there is a pause, in which requests do not wait.  Items found are
+    kept as long as the snapshot that lacked them.
 
-    Several threads may use it.  Reading is done in threads of its own, so that
-    a connection, or Keystone, cannot delay a request beyond
+    For use by several threads.  Lookups run in threads of their own, so that a
+    connection, or Keystone, cannot delay a request beyond
     ``neutron_lookup_timeout``.
 
     :param conf: configuration object with ``[neutron]`` and ``[nfv_sched]``
     :param stopped: see :class:`Reader`
 
-    :ivar readers: readers that are not in use, to be used again
+    :ivar readers: idle readers, to be used again
     """
 
     THREADS = 4
@@ -739,7 +730,7 @@ class Lookups:
     #: :class:`nfv_sched.periodic.Repeated`.
     FIRST_PAUSE = 1.0
     LONGEST_PAUSE = 60.0
-    #: Most entries that are kept.
+    #: Maximum number of entries to keep.
     KEPT = 10000
 
     def __init__(self, conf, stopped: threading.Event):
@@ -784,7 +775,7 @@ class Lookups:
         self._lacks(snapshot, interfaces)
 
     def kept(self) -> int:
-        """Number of entries that are kept."""
+        """Return the number of entries that are kept."""
         return self._found.size()
 
     def close(self) -> None:
@@ -794,7 +785,7 @@ class Lookups:
 
     def _lacks(self, snapshot: usage.Snapshot,
                interfaces: demand.Interfaces) -> demand.Lacking | None:
-        """What neither the figures nor readings for other requests have."""
+        """Use the results of earlier lookups; return what is still lacking."""
         with self._lock:
             if self._snapshot is snapshot:
                 interfaces.more = self._found
@@ -857,7 +848,8 @@ class NeutronRefresher(periodic.Refresher[usage.Snapshot]):
     """The thread that reads Neutron in one process.
 
     :param conf: configuration object with ``[neutron]`` and ``[nfv_sched]``
-    :param memory: what this process has placed; reviewed after each reading
+    :param memory: servers that this process has placed; reviewed after each
+        reading
     """
 
     name = 'nfv-sched-neutron'
@@ -876,28 +868,23 @@ class NeutronRefresher(periodic.Refresher[usage.Snapshot]):
         self._slow_told = False
 
     def interval(self) -> float:
-        """``neutron_refresh_interval``, in seconds."""
+        """Return ``neutron_refresh_interval``, in seconds."""
         return self._conf.nfv_sched.neutron_refresh_interval
 
     def rest(self, took: float) -> float:
-        """Least pause in seconds, so that little time is spent reading.
-
-        At most half of ``max_snapshot_age``, so that figures stay fresh.
-
-        :param took: seconds that reading took
-        """
+        """Return the least pause in seconds after a reading of this length."""
+        # Little of the time is to be spent reading. But not more than half of
+        # max_snapshot_age, so that figures stay fresh.
         return max(took, min(
             took / _SHARE - took, self._conf.nfv_sched.max_snapshot_age / 2))
 
     def hurries(self) -> bool:
-        """Whether to read again soon after a failure.
-
-        Not if Neutron has answered and the figures were only doubted.
-        """
+        """Return whether to read again soon after a failure."""
+        # Neutron has answered if the figures were only doubted.
         return not self._doubted
 
     def first_timeout(self) -> float:
-        """``neutron_first_fetch_timeout``, in seconds."""
+        """Return ``neutron_first_fetch_timeout``, in seconds."""
         return self._conf.nfv_sched.neutron_first_fetch_timeout
 
     def read(self) -> usage.Snapshot:
@@ -914,9 +901,7 @@ class NeutronRefresher(periodic.Refresher[usage.Snapshot]):
         self.lookups.close()
 
     def succeeded(self, took: float) -> None:
-        """Log how long reading took, with a warning if it is too long.
-
-        Also reviews the memory.
+        """Review the memory and log the duration; warn if it is too long.
 
         :param took: seconds that reading took
         """
@@ -949,10 +934,7 @@ class NeutronRefresher(periodic.Refresher[usage.Snapshot]):
                 f'({options.max_snapshot_age:.0f} s) to spare it')
 
     def failed(self, exc: Exception) -> None:
-        """Log the first of several failures, and when figures get too old.
-
-        :param exc: the error
-        """
+        """Log the first of several failures, and when figures get too old."""
         options = self._conf.nfv_sched
         snapshot = self.value
         doubted, self._doubted = (
@@ -990,10 +972,11 @@ class NeutronRefresher(periodic.Refresher[usage.Snapshot]):
 
 
 class SnapshotSource(periodic.Source[usage.Snapshot]):
-    """Holds the latest snapshot in each process that uses it.
+    """The latest snapshot, in each process that uses it.
 
     :param conf: configuration object with ``[neutron]`` and ``[nfv_sched]``
-    :param memory: what this process has placed; reviewed after each reading
+    :param memory: servers that this process has placed; reviewed after each
+        reading
     """
 
     def __init__(self, conf=CONF, memory: reservations.Memory | None = None):
@@ -1006,12 +989,11 @@ class SnapshotSource(periodic.Source[usage.Snapshot]):
 
     def look_up(self, snapshot: usage.Snapshot | None,
                 interfaces: demand.Interfaces) -> None:
-        """Read from Neutron what a snapshot lacks about network interfaces.
+        """Look up in Neutron what a snapshot lacks about network interfaces.
 
-        Takes ``neutron_lookup_timeout`` at most.  What was found is written to
-        ``interfaces.more``; it may not be all.
+        Takes ``neutron_lookup_timeout`` at most.  Results are written to
+        ``interfaces.more``, which may not be all that is needed.
 
-        :param snapshot: what :meth:`get` returned
         :param interfaces: those of a request, made with the same snapshot
         """
         if snapshot is not None:
@@ -1022,9 +1004,6 @@ class SnapshotSource(periodic.Source[usage.Snapshot]):
         self.refresher().doubts.forget()
 
     def is_fresh(self, snapshot: usage.Snapshot | None) -> bool:
-        """Whether a snapshot is younger than ``max_snapshot_age``.
-
-        :param snapshot: what :meth:`get` returned
-        """
+        """Return whether a snapshot is within ``max_snapshot_age``."""
         return (snapshot is not None
                 and snapshot.age() <= self._conf.nfv_sched.max_snapshot_age)

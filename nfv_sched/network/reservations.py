@@ -1,23 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Remember what this process has placed and Neutron does not show yet.
+"""Remember servers placed by this process that Neutron does not show yet.
 
-Between two readings of Neutron the scheduler places guests.  It remembers them
-here until Neutron shows their ports, so that the next request does not count
-their room as free.  What other processes place meanwhile is not known here;
-for that there is the ledger in Placement.
+Between two readings of Neutron the scheduler places servers.  It remembers
+them here until Neutron shows their ports, so that the next request does not
+count the same capacity as free.  Servers that other processes place are not
+known here; the ledger in Placement covers those.
 
-Concurrent requests take their room here right before Nova claims it, so that
-they do not all count on the same.  These entries also tell what an answer of
-Placement to another request cannot contain yet.
+Concurrent requests reserve ports and rules here right before Nova claims a
+host, so that they do not all count on the same capacity.  Reservations also
+tell what Placement's answer to another request cannot include yet.
 
-An entry ends when Neutron shows the ports of the guest on the host; when they
-are gone, or bound to a host that the guest neither comes from nor goes to; and
-after an hour in any case.  A move may take long, and binds ports at its end.
+An entry ends when Neutron shows the server's ports on the host; when its ports
+are gone, or bound to a host that is neither source nor destination of the
+server; and after an hour in any case.  The hour is for moves, which may take
+long and bind ports at their end.
 
-If no reading has ever shown a port of the guest, it may have been deleted at
+If no reading has ever shown a port of the server, it may have been deleted at
 once, or its build may have failed: Nova is asked, in the background
-(:meth:`Memory.review`).  If fewer ports are shown than were counted, the rest
-counts for ten minutes; a guest whose move failed counts for an hour.
+(:meth:`Memory.review`).  If fewer ports are shown than were counted, the
+difference counts for ten minutes; a server whose move failed counts for an
+hour.
 """
 
 from collections.abc import Callable
@@ -31,44 +33,44 @@ import typing as ty
 from nfv_sched.network import demand as network_demand
 from nfv_sched.network import usage
 
-#: Seconds after which a guest is taken to be built with all its ports bound,
-#: unless its ports are still on the source of a move.
+#: Seconds after which a server is assumed to be built with all its ports
+#: bound, unless its ports are still on the source of a move.
 BUILD_SECONDS = 600.0
 
 #: Seconds that Nova has for the claim in Placement, and for the other servers
-#: of the request. Room that is only taken is free again after that, or when
-#: the request ends.
+#: of the request. A reservation without a claim ends after that, or with the
+#: request.
 TAKE_SECONDS = 60.0
 
 # Entries older than this are dropped in any case.
 _LOST_SECONDS = 3600.0
 
-# Limits of one review: guests that Nova is asked about, and seconds for asking
-# for single ones, as the database of a cell may not answer.
+# Limits of one review: servers that Nova is asked about, and seconds for
+# queries of single ones, as the database of a cell may not answer.
 _REVIEWED = 500
 _REVIEW_SECONDS = 5.0
 
 
 class Entry(ty.NamedTuple):
-    """One guest on one host: placed, or about to be.
+    """A server on a host: placed there, or about to be.
 
     Times are seconds of ``time.monotonic()``.
 
     :ivar ports: number of its ports on the virtual switch
-    :ivar rules: number of security-group rules on these ports
-    :ivar when: when this was noted
-    :ivar until: when this ends if Nova does not place the guest
+    :ivar rules: number of security group rules on these ports
+    :ivar when: when the entry was made
+    :ivar until: when a reservation ends if Nova does not place the server
     :ivar holder: weak reference to an object that lives as long as the
-        request; None once Nova has placed the guest
+        request; None once Nova has placed the server
     :ivar sources: hosts to which its ports are bound until it has moved
-    :ivar settled: whether ``sources`` is complete. The last reading before the
-        guest was placed may be older than its last move, so the first one
+    :ivar settled: whether ``sources`` is complete.  The last reading before
+        the server was placed may be older than its last move, so the first one
         after that may add a host.
-    :ivar shown: whether a reading has shown ports of the guest
-    :ivar project: UUID of its project; empty if not known
-    :ivar taken: when the room was taken, before Nova's claim
-    :ivar before: of room that is taken, the entry of the same guest that was
-        there, as when it is resized on its host; None if there was none
+    :ivar shown: whether a reading has shown ports of the server
+    :ivar project: UUID of its project; empty if unknown
+    :ivar taken: when ports and rules were reserved, before Nova's claim
+    :ivar before: for a reservation, the entry that the server already had on
+        this host, as when it is resized there; None if it had none
     """
 
     ports: int
@@ -84,29 +86,20 @@ class Entry(ty.NamedTuple):
     before: 'Entry | None' = None
 
     def in_flight(self, now: float) -> bool:
-        """Whether Nova has not placed the guest yet, but still may.
-
-        :param now: seconds of ``time.monotonic()``
-        """
+        """Return whether Nova has not placed the server yet, but still may."""
         return (self.holder is not None and now <= self.until and
                 self.holder() is not None)
 
     def lost(self, now: float) -> bool:
-        """Whether Nova did not place the guest, and will not any more.
-
-        :param now: seconds of ``time.monotonic()``
-        """
+        """Return whether Nova did not place the server, and no longer will."""
         return self.holder is not None and not self.in_flight(now)
 
     def after(self, snapshot: usage.Snapshot, host: str, instance: str,
               now: float) -> 'Entry | None':
-        """The entry after a reading of Neutron; None if it has ended.
+        """Return the entry updated by a snapshot; None if it has ended.
 
-        :param snapshot: the reading
-        :param host: ``host_state.host``
-        :param instance: UUID of the server
         :param now: seconds of ``time.monotonic()``
-        :returns: this entry if nothing has changed
+        :returns: this very entry if nothing has changed
         """
         if self.lost(now):
             return self.before and self.before.after(
@@ -137,14 +130,14 @@ class Entry(ty.NamedTuple):
 
 
 class LedgerBalance(ty.NamedTuple):
-    """What the ledger of a host had left by Placement's answer.
+    """Free amounts in the ledger of a host by Placement's answer.
 
     :ivar asked: when Placement was about to be asked, seconds of
         ``time.monotonic()``
     :ivar answered: when its answer was there, seconds of ``time.monotonic()``
-    :ivar ports: ports of the virtual switch that were left; None if they do
-        not limit the guest
-    :ivar rules: security-group rules that were left; None as for ports
+    :ivar ports: free ports of the virtual switch; None if they do not limit
+        the server
+    :ivar rules: free security group rules; None as for ports
     """
 
     asked: float
@@ -154,13 +147,14 @@ class LedgerBalance(ty.NamedTuple):
 
 
 class Unshown(ty.NamedTuple):
-    """What guests take on a host and an answer of Placement lacks.
+    """Amounts on a host that Placement's answer does not include.
 
-    :ivar ports: ports of guests that the answer cannot contain
-    :ivar rules: security-group rules on these ports
-    :ivar more_ports: ports of these and of guests that it may or may not
-        contain, because they were being placed at that time
-    :ivar more_rules: security-group rules on these ports
+    :ivar ports: ports of servers that the answer cannot include
+    :ivar rules: security group rules on these ports
+    :ivar more_ports: ports of these servers and of those that were being
+        placed while Placement was asked, which the answer may or may not
+        include
+    :ivar more_rules: security group rules on these ports
     """
 
     ports: int = 0
@@ -171,20 +165,20 @@ class Unshown(ty.NamedTuple):
 
 def left(ledger: int | None, surely: int, perhaps: int, otherwise: float,
          need: int) -> float:
-    """How much is left on a host with a ledger, of one resource class.
+    """Return how much of one resource class is free on a host.
 
-    It is what Placement answered, less what the answer cannot contain.  Guests
-    that this process was placing while Placement was asked may be in it or
-    not.  If the guest only fits if they are, the figures from Neutron count,
+    The amount in Placement's answer, less what the answer cannot include.  It
+    may or may not include servers that this process was placing at that time.
+    If the new server fits only if it does, the figures from Neutron count,
     too.
 
-    :param ledger: how much was left by Placement's answer; None if that does
-        not limit the guest
-    :param surely: how much the answer cannot contain
-    :param perhaps: how much it cannot, or perhaps does not, contain
-    :param otherwise: how much is left by figures from Neutron; infinity if
-        there are none
-    :param need: how much the guest takes
+    :param ledger: amount free by Placement's answer; None if that does not
+        limit the server
+    :param surely: amount that the answer cannot include
+    :param perhaps: ``surely``, and what the answer may not include
+    :param otherwise: amount free by figures from Neutron; infinity if there
+        are none
+    :param need: amount that the server takes
     """
     if ledger is None:
         return otherwise
@@ -207,15 +201,12 @@ class Memory:
             demand: network_demand.NetworkDemand, project: str = '',
             is_move: bool = False,
             snapshot: usage.Snapshot | None = None) -> None:
-        """Note that Nova has placed a guest.
+        """Record that Nova has placed a server.
 
-        :param host: ``host_state.host``
-        :param instance: UUID of the server
-        :param demand: what it takes
-        :param project: UUID of its project; empty if not known
+        :param project: UUID of its project; empty if unknown
         :param is_move: whether the server existed before
-        :param snapshot: the figures from Neutron, if any: they show the source
-            of a move
+        :param snapshot: the usage snapshot, if any: it shows the source of a
+            move
         """
         now = time.monotonic()
         ports = (snapshot.ports_of(instance, project)
@@ -244,20 +235,20 @@ class Memory:
         demand: network_demand.NetworkDemand, ports: float, rules: float,
         holder: Callable[[], ty.Any], answer: LedgerBalance | None = None,
     ) -> tuple[float, float] | None:
-        """Take room on a host until Nova has placed the guest, if it is free.
+        """Reserve ports and rules for a server, if there are enough.
 
-        :param snapshot: the figures from Neutron; None if they are too old
-        :param host: ``host_state.host``
-        :param instance: UUID of the server
-        :param demand: what it takes
-        :param ports: ports that are left by the figures from Neutron alone
-        :param rules: security-group rules that are left by these
+        It lasts until Nova has placed the server, and ``TAKE_SECONDS`` at most
+        unless :meth:`prolong` is called.
+
+        :param snapshot: the usage snapshot; None if it is too old
+        :param ports: ports that are free by the snapshot alone
+        :param rules: security group rules that are free by the snapshot alone
         :param holder: weak reference to an object that lives as long as the
             request
-        :param answer: what Placement said of the host's ledger; None if it has
-            none
-        :returns: None if the room was taken; else the numbers of ports and
-            of security-group rules that are left
+        :param answer: Placement's answer about the host's ledger; None if the
+            host has none
+        :returns: None if the reservation was made; else the numbers of ports
+            and of security group rules that are free
         """
         with self._lock:
             if snapshot is not None:
@@ -284,23 +275,18 @@ class Memory:
             return None
 
     def release(self, host: str, instance: str) -> None:
-        """Give back room that Nova has not claimed, or undoes.
-
-        :param host: ``host_state.host``
-        :param instance: UUID of the server
-        """
+        """Remove a server's entry; the one it replaced counts again."""
         entry = self._hosts.get(host, {}).get(instance)
         if entry is not None:
             self._change(host, {instance: (entry, entry.before)})
 
     def unshown(self, host: str, asked: float, answered: float,
                 without: str | None = None) -> Unshown:
-        """What an answer of Placement about a host lacks.
+        """Return the amounts on a host that Placement's answer lacks.
 
-        :param host: ``host_state.host``
         :param asked: see :class:`LedgerBalance`
         :param answered: see :class:`LedgerBalance`
-        :param without: UUID of a server that does not count
+        :param without: UUID of a server to ignore
         """
         ports = rules = more_ports = more_rules = 0
         now = time.monotonic()
@@ -318,11 +304,7 @@ class Memory:
         return Unshown(ports, rules, more_ports, more_rules)
 
     def prolong(self, host: str, instance: str) -> None:
-        """Keep room taken for longer: the request is still being scheduled.
-
-        :param host: ``host_state.host``
-        :param instance: UUID of the server
-        """
+        """Extend a reservation: the request is still being scheduled."""
         with self._lock:
             entries = self._hosts.get(host, {})
             entry = entries.get(instance)
@@ -340,17 +322,13 @@ class Memory:
                 del self._hosts[host]
 
     def hosts(self) -> Set[str]:
-        """Names of the hosts with entries.
-
-        A view: hosts that get entries later appear in it.
-        """
+        """Return a live view of the names of the hosts with entries."""
         return self._hosts.keys()
 
     def counts(self) -> tuple[int, int]:
-        """How many servers were placed, and how many are being placed.
+        """Return the numbers of placed servers and of reservations.
 
-        :returns: entries of servers that Nova has placed and readings may not
-            show yet; entries of room that is taken for a claim
+        Placed servers are those that snapshots may not show yet.
         """
         now = time.monotonic()
         entries = [entry for of_host in list(self._hosts.values())
@@ -359,20 +337,14 @@ class Memory:
                 sum(entry.in_flight(now) for entry in entries))
 
     def servers_on(self, host: str) -> Set[str]:
-        """UUIDs of the servers with an entry on a host.
-
-        :param host: ``host_state.host``
-        """
+        """Return the UUIDs of the servers with an entry on a host."""
         return self._hosts.get(host, {}).keys()
 
     def unseen(self, snapshot: usage.Snapshot, host: str,
                without: str | None = None) -> tuple[int, int]:
-        """How much on a host a reading does not show.
+        """Return the ports and rules on a host that a snapshot lacks.
 
-        :param snapshot: the figures from Neutron
-        :param host: ``host_state.host``
-        :param without: UUID of a server that does not count
-        :returns: number of ports, number of security-group rules
+        :param without: UUID of a server to ignore
         """
         ports, rules, changed = self._unseen(snapshot, host, without)
         if changed:
@@ -382,7 +354,7 @@ class Memory:
     def _unseen(
         self, snapshot: usage.Snapshot, host: str, without: str | None,
     ) -> tuple[int, int, dict[str, tuple[Entry, Entry | None]]]:
-        """As :meth:`unseen`, with server -> (entry, new entry) of changes."""
+        """Return ports, rules, and server UUID -> (entry, changed entry)."""
         guests = snapshot.host(host).guests
         ports = rules = 0
         changed: dict[str, tuple[Entry, Entry | None]] = {}
@@ -410,13 +382,13 @@ class Memory:
     ) -> None:
         """Drop entries that have ended.
 
-        Asks Nova about guests that were never shown, so it must not be called
-        by a filter.
+        Asks Nova about servers that no snapshot has shown, so filters must not
+        call it.
 
-        :param snapshot: the latest reading
+        :param snapshot: the latest usage snapshot
         :param deleted: returns the UUIDs of those servers that Nova has
             deleted
-        :param host_of: returns the name of the host that has a server, by Nova
+        :param host_of: returns the name of a server's host in Nova's database
         :raises Exception: any error of these functions
         """
         for host in list(self._hosts):

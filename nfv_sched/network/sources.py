@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sources of the network load of hosts, without the client of Neutron.
+"""Define where the network load of hosts is read.
 
-A process has one :class:`Sources`; see
-:mod:`nfv_sched.network_limits.figures`.  The simulator, which has figures of
-its own, gives the note of each request another object before the first filter
-runs.
+Nothing here imports the Neutron client.  A process has one :class:`Sources`;
+see :mod:`nfv_sched.network_limits.figures`.  The simulator has figures of its
+own: it puts another :class:`Sources` on the note of each request before the
+first filter runs.
 """
 
 import typing as ty
@@ -15,25 +15,25 @@ from nfv_sched.network import usage
 
 
 class UsageSource(ty.Protocol):
-    """Gives figures from Neutron; see ``neutron.SnapshotSource``."""
+    """A source of usage snapshots; see ``neutron.SnapshotSource``."""
 
     def get(self) -> usage.Snapshot | None:
-        """Return the latest figures, however old; None if there are none."""
+        """Return the latest snapshot, however old; None before the first."""
 
     def is_fresh(self, snapshot: usage.Snapshot | None) -> bool:
-        """Return whether figures are younger than ``max_snapshot_age``."""
+        """Return whether a snapshot is within ``max_snapshot_age``."""
 
     def look_up(self, snapshot: usage.Snapshot | None,
                 interfaces: demand.Interfaces) -> None:
-        """Write to ``interfaces.more`` what the figures lack about them."""
+        """Store in ``interfaces.more`` what the snapshot lacks."""
 
 
 class Sources:
     """The sources of the network load of hosts.
 
-    :ivar figures: gives figures from Neutron
-    :ivar recent: what this process has placed lately, which the figures may
-        not show yet
+    :ivar figures: source of the usage snapshots from Neutron
+    :ivar recent: servers that this process has placed lately, which the
+        snapshot may not show yet
     """
 
     __slots__ = ('figures', 'recent')

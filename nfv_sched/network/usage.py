@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Neutron shows on each host.
+"""Compute the network load of hosts from Neutron's ports and agents.
 
-Ports and their security-group rules, DHCP servers and routers.
+That is ports and their security group rules, DHCP servers and routers.
 
-A :class:`Snapshot` is immutable, and is made here from single ports, rules and
-agents; :mod:`nfv_sched.network.neutron` reads them.  No I/O.  The physical
+A :class:`Snapshot` is immutable, and is built here from single ports, rules
+and agents; :mod:`nfv_sched.network.neutron` reads them.  No I/O.  The physical
 ports of a virtual switch are an option and do not count here.
 
 A snapshot can be out of date: a port that was created after it is missing, one
@@ -20,8 +20,8 @@ import time
 import types
 import typing as ty
 
-#: How it is known where routers and DHCP servers are: by agents (ML2/OVS), by
-#: the bindings of gateway ports (ML2/OVN), by both, or not known yet.
+#: Where the hosts of routers and DHCP servers are read: in agents (ML2/OVS),
+#: in the bindings of gateway ports (ML2/OVN), in both, or not known yet.
 OVS = 'ovs'
 OVN = 'ovn'
 MIXED = 'mixed'
@@ -45,8 +45,7 @@ BYPASSING_VNIC_TYPES = frozenset({
     'virtio-forwarder',
 })
 
-#: Those of them that are served by accelerators (Cyborg), not by PCI requests
-#: of Nova.
+#: vNIC types served by accelerators (Cyborg), not by Nova's PCI requests.
 ACCELERATOR_VNIC_TYPES = frozenset({
     'accelerator-direct',
     'accelerator-direct-physical',
@@ -57,10 +56,11 @@ DHCP_AGENT = 'DHCP agent'
 L3_AGENT = 'L3 agent'
 OVN_GATEWAY_AGENT = 'OVN Controller Gateway agent'
 
-# If there were so many and less than half are left, a reading is doubted.
+# A reading is doubted if there were at least so many ports, or rules, before
+# and fewer than half are left.
 _MANY = 20
-# At most so many projects, and a quarter of all, can be doubted alone: what
-# more of them have lost looks like a defect of Neutron.
+# At most so many projects, and a quarter of all, can be doubted alone: if
+# more of them have lost ports, it looks like a defect of Neutron.
 _SINGLED_OUT = 3
 
 _GUEST_OWNER = 'compute:'
@@ -81,15 +81,12 @@ ROUTER_OWNERS = frozenset({
 })
 AGENT_GATEWAY_OWNER = 'network:floatingip_agent_gateway'
 GATEWAY_OWNER = 'network:router_gateway'
-#: Of the ports over which instances of a router see each other.
+#: Owner of the ports over which the instances of an HA router see each other.
 HA_OWNER = 'network:router_ha_interface'
 
 
 def bypasses_vswitch(vnic_type: str) -> bool:
-    """Whether a port of this vNIC type takes no port of the virtual switch.
-
-    :param vnic_type: ``binding:vnic_type`` of the port
-    """
+    """Return whether ports of a vNIC type take no port of the vSwitch."""
     return vnic_type in BYPASSING_VNIC_TYPES
 
 
@@ -97,10 +94,9 @@ def bypasses_vswitch(vnic_type: str) -> bool:
 class NeutronPort:
     """A port that belongs, or may later belong, to a server.
 
-    :ivar id: UUID
     :ivar host: name of the host to which it is bound; empty if none
-    :ivar instance: UUID of its server (``device_id``); empty if none. A tenant
-        can set it to any value.
+    :ivar instance: UUID of its server (``device_id``); empty if none.  A
+        tenant can set it to any value.
     :ivar vnic_type: ``binding:vnic_type``
     :ivar security_groups: UUIDs of its security groups
     :ivar project: UUID of its project; empty if none
@@ -118,10 +114,10 @@ class NeutronPort:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class GuestUsage:
-    """What one server has on the virtual switch of one host.
+    """Usage of the virtual switch of one host by one server.
 
     :ivar ports: UUIDs of its ports on the switch
-    :ivar rules: number of security-group rules of these ports, ingress and
+    :ivar rules: number of security group rules of these ports, ingress and
         egress
     """
 
@@ -137,20 +133,20 @@ _NO_GUESTS: Mapping[str, GuestUsage] = types.MappingProxyType({})
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class HostUsage:
-    """What Neutron has bound to one host, as numbers.
+    """The network load of a host as numbers, from Neutron's port bindings.
 
     :ivar host: name of the host: ``binding:host_id``, Nova's
         ``host_state.host``
     :ivar guest_ports: ports of servers on the virtual switch
-    :ivar dhcp_ports: ports of DHCP servers. They have no project, or are on a
+    :ivar dhcp_ports: ports of DHCP servers.  They have no project, or are on a
         host with a DHCP agent: a tenant can create ports that look like them.
     :ivar router_ports: ports of routers; without a project, or on a host with
         an L3 or gateway agent
     :ivar other_ports: all other ports on the virtual switch
-    :ivar sriov_ports: ports that bypass the switch; no other number here has
-        them
-    :ivar rules: security-group rules of the ports on the switch, ingress and
-        egress, those of each group once for each port that has the group
+    :ivar sriov_ports: ports that bypass the switch; no other field counts them
+    :ivar rules: security group rules of the ports on the switch, ingress and
+        egress; the rules of a group count once for each port that has the
+        group
     :ivar dhcp_servers: networks that a DHCP agent serves on the host
     :ivar routers: routers with an instance on the host
     :ivar guests: server UUID -> its part of ``guest_ports`` and ``rules``, by
@@ -185,21 +181,21 @@ NO_USAGE = HostUsage('')
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Snapshot:
-    """The figures of one reading of Neutron.
+    """The figures from one reading of Neutron.
 
     :ivar hosts: host name -> usage; hosts without any are missing
     :ivar rules: security group UUID -> number of its rules, ingress and
         egress; groups without any are missing
     :ivar default_groups: project UUID -> UUID of its security group
         ``default``
-    :ivar networks: UUID of a network -> whether its ports get security
-        groups (``port_security_enabled``)
+    :ivar networks: network UUID -> whether its ports get security groups
+        (``port_security_enabled``)
     :ivar ports: port UUID -> port, without those of DHCP servers and routers
         that have no project or are bound to no host
     :ivar instances: server UUID -> the ports that are bound for it, of any
         project, also those that bypass the switch
     :ivar hides_groups: whether Neutron hides the security groups of some
-        ports; rules that are hidden count as none
+        ports; hidden rules count as none
     :ivar source: ``OVS``, ``OVN``, ``MIXED`` or ``UNKNOWN``
     :ivar dhcp_known: whether Neutron shows on which hosts DHCP servers run; if
         not, ``dhcp_servers`` is 0 for every host
@@ -220,44 +216,31 @@ class Snapshot:
     taken_at: float
 
     def age(self) -> float:
-        """Seconds since reading began."""
+        """Return the seconds since reading began."""
         return time.monotonic() - self.taken
 
     def bound_ports(self) -> int:
-        """Number of ports bound for servers, on the switch or beside it."""
+        """Return the number of servers' bound ports, of any vNIC type."""
         return sum(map(len, self.instances.values()))
 
     def host(self, name: str) -> HostUsage:
-        """Usage of a host; all zero if Neutron has bound nothing to it.
-
-        :param name: ``host_state.host``
-        """
+        """Return the usage of a host; all zero if nothing is bound to it."""
         return self.hosts.get(name) or HostUsage(name)
 
     def rules_of(self, security_groups: Iterable[str]) -> int:
-        """Number of rules, ingress and egress, of a port with some groups.
-
-        :param security_groups: UUIDs of its security groups
-        """
+        """Return the number of rules of a port with these security groups."""
         return sum(self.rules.get(group, 0) for group in security_groups)
 
     def ports_of(self, instance: str, project: str) -> list[NeutronPort]:
-        """Ports that are bound for a server, on any host.
-
-        A tenant can give a port the ``device_id`` of any server, so ports of
-        other projects do not count.
-
-        :param instance: UUID of the server
-        :param project: UUID of the server's project
-        """
+        """Return the ports of a server's own project that are bound for it."""
+        # A tenant can give a port the device_id of any server.
         return [port for port in self.instances.get(instance, ())
                 if port.project == project]
 
     def switch_ports(self) -> dict[str, list[NeutronPort]]:
-        """Return the ports that may be servers', by host.
+        """Return the ports bound to each host's virtual switch, by host name.
 
-        Those that are bound to a host and pass through its virtual switch,
-        whatever owner they name.
+        Their device owner does not matter, as tenants can set it.
         """
         ports: dict[str, list[NeutronPort]] = {}
         for port in self.ports.values():
@@ -268,13 +251,13 @@ class Snapshot:
     def guests(
         self, ports: Iterable[NeutronPort], servers: Mapping[str, str],
     ) -> dict[str, GuestUsage]:
-        """Attribute ports of one host to servers.
+        """Attribute ports of one host to servers, by what Nova has plugged.
 
-        What the ports themselves say does not count.
+        The ports' own ``device_id`` is not used: tenants can set it.
 
         :param ports: ports on the virtual switch of the host
         :param servers: port UUID -> UUID of the server for which Nova has
-            plugged it; ports that are missing are no server's
+            plugged it; ports that are missing belong to no server
         :returns: server UUID -> its ports on the host, and their rules
         """
         of_server: dict[str, list[NeutronPort]] = {}
@@ -289,14 +272,14 @@ class Snapshot:
 
 
 class Supplement(ty.NamedTuple):
-    """What a snapshot lacks and was read from Neutron for single requests.
+    """Items missing from a snapshot, looked up for single requests.
 
     :ivar ports: port UUID -> port; None if there is no such port
     :ivar rules: security group UUID -> number of its rules, also 0
-    :ivar default_groups: as in the snapshot. For a project that has no group
-        yet, the UUID of the project stands for it, and its rules are those
-        that Neutron will give it.
-    :ivar networks: as in the snapshot
+    :ivar default_groups: see :class:`Snapshot`.  For a project that has no
+        group yet, the UUID of the project stands for it, and its rules are
+        those that Neutron will give it.
+    :ivar networks: see :class:`Snapshot`
     """
 
     ports: Mapping[str, NeutronPort | None] = types.MappingProxyType({})
@@ -305,28 +288,26 @@ class Supplement(ty.NamedTuple):
     networks: Mapping[str, bool] = types.MappingProxyType({})
 
     def size(self) -> int:
-        """Number of all entries."""
+        """Return the number of entries of all kinds."""
         return sum(map(len, self))
 
     def joined(self, other: 'Supplement') -> 'Supplement':
-        """The entries of this and of another one.
-
-        :param other: the newer one, which counts where both have an entry
-        """
+        """Return a union; entries of the newer one, ``other``, prevail."""
         return Supplement(*({**mine, **theirs}
                             for mine, theirs in zip(self, other)))
 
 
 class Doubts(ty.NamedTuple):
-    """Why a snapshot may be incomplete.
+    """Signs that a snapshot may be incomplete.
 
     :ivar ports: why bound ports may be missing; empty if nothing suggests it
-    :ivar rules: why security-group rules may be missing; empty as above
-    :ivar servers: UUIDs of servers that had bound ports before of which none
-        is bound now
-    :ivar ports_of: UUIDs of the projects without whose ports nothing suggests
-        that any are missing; empty if there are no such projects
-    :ivar rules_of: the same for security-group rules
+    :ivar rules: why security group rules may be missing; empty if nothing does
+    :ivar servers: UUIDs of servers that had bound ports before and have none
+        now
+    :ivar ports_of: UUIDs of the few projects that alone account for the
+        missing ports: without theirs the total is plausible.  Empty if there
+        are none such.
+    :ivar rules_of: UUIDs of the projects that alone account for missing rules
     """
 
     ports: str
@@ -342,9 +323,6 @@ def doubts(previous: Snapshot, snapshot: Snapshot) -> Doubts:
     Ports without a host are not compared: any tenant may create and delete
     many.  Of rules, only those on ports that were bound before and still exist
     are compared.
-
-    :param previous: the snapshot before
-    :param snapshot: the new one
     """
     bound = {port.id for port in snapshot.ports.values() if port.host}
     lost = tuple(
@@ -352,7 +330,7 @@ def doubts(previous: Snapshot, snapshot: Snapshot) -> Doubts:
         if bound.isdisjoint(port.id for port in ports))
     port_counts = [_bound_by_project(figures)
                    for figures in (previous, snapshot)]
-    # Those of the whole cloud. A port keeps its place if it changes its owner.
+    # In the whole cloud. A port keeps its host if it changes its owner.
     none_left = bool(previous.instances) and not snapshot.instances and (
         len(lost) == len(previous.instances))
     ports = ('no port of a server is bound to any host' if none_left else
@@ -369,7 +347,7 @@ def doubts(previous: Snapshot, snapshot: Snapshot) -> Doubts:
         *port_counts, most)
     if not any(count for project, count in port_counts[1].items()
                if project not in ports_of):
-        ports_of = ()  # nothing shows that Neutron has the others
+        ports_of = ()  # no sign that Neutron shows the others' ports
     return Doubts(
         ports, rules, lost, ports_of,
         _projects_that_lack(*rule_counts, most) if rules else ())
@@ -391,8 +369,8 @@ def _rules_by_project(
     """Return the number of rules on some ports by project.
 
     :param ports: UUIDs of ports of both snapshots
-    :param previous: the snapshot that says whose they are
-    :param figures: the snapshot that says which rules they have
+    :param previous: the snapshot from which their projects are taken
+    :param figures: the snapshot from which their rules are taken
     """
     rules_of = functools.cache(figures.rules_of)
     counts: collections.Counter[str] = collections.Counter()
@@ -411,8 +389,8 @@ def _projects_that_lack(
     :param before: project -> number in the snapshot before
     :param now: project -> number in the new one
     :param most: number of projects to return at most
-    :returns: those that have lost most; empty if without them too few are
-        left as well
+    :returns: the projects with the largest losses; empty if too few are left
+        without them as well
     """
     losses = collections.Counter({
         project: count - now[project] for project, count in before.items()
@@ -435,7 +413,7 @@ def _lacks(what: str, before: int, now: int) -> str:
 
 
 class _Services:
-    """Counts of ports of DHCP servers and routers on one host."""
+    """Ports of DHCP servers and routers on one host."""
 
     __slots__ = ('dhcp_ports', 'router_ports', 'routers')
 
@@ -446,7 +424,7 @@ class _Services:
 
 
 class _Tally:
-    """Counts for one host."""
+    """Running totals of one host."""
 
     __slots__ = ('sriov_ports', 'services', 'claimed', 'others', 'guests')
 
@@ -456,16 +434,16 @@ class _Tally:
         self.services = _Services()
         # By ports of projects, whose owner tenants can set as they like.
         self.claimed = _Services()
-        # Security groups of each port on the switch that is no server's.
+        # Security groups of each port on the switch that belongs to no server.
         self.others: list[tuple[str, ...]] = []
         self.guests: dict[str, list[NeutronPort]] = {}
 
 
 class SnapshotBuilder:
-    """Makes a snapshot from single ports, rules, groups and agents.
+    """A builder of snapshots from single ports, rules, groups and agents.
 
-    :param previous: the snapshot before, if any; ports that have not changed
-        are shared with it, to save memory
+    :param previous: the snapshot before, if any; unchanged ports are shared
+        with it, to save memory
 
     :ivar hides_groups: see :class:`Snapshot`; to be set by the caller
     """
@@ -489,62 +467,33 @@ class SnapshotBuilder:
         self.hides_groups = False
 
     def add_rule(self, security_group: str) -> None:
-        """Count a security-group rule.
-
-        :param security_group: UUID of its security group
-        """
+        """Count a rule of a security group."""
         self._rules[security_group] = self._rules.get(security_group, 0) + 1
 
     def add_default_group(self, project: str, security_group: str) -> None:
-        """Note the security group that ports of a project get by default.
-
-        :param project: UUID of the project
-        :param security_group: UUID of the security group
-        """
+        """Record the UUID of a project's security group ``default``."""
         self._default_groups[project] = security_group
 
     def add_network(self, network: str, port_security: bool) -> None:
-        """Note whether the ports of a network get security groups.
-
-        :param network: UUID of the network
-        :param port_security: ``port_security_enabled``
-        """
+        """Record the ``port_security_enabled`` of a network."""
         self._networks[network] = port_security
 
     def add_agent_type(self, agent_type: str) -> None:
-        """Note that there are agents of a type.
-
-        :param agent_type: Neutron's name of the type
-        """
+        """Record that there are agents of a type."""
         self._agent_types.add(agent_type)
 
     def add_agent_host(self, agent_type: str, host: str) -> None:
-        """Note the host of an agent, alive or not.
-
-        Ports of projects with the owner of a DHCP server or router count as
-        such only on hosts with such an agent, or if no agents are shown.
-
-        :param agent_type: Neutron's name of the type
-        :param host: name of its host
-        """
+        """Record the host of an agent, alive or not; see :meth:`_believes`."""
         self._agent_hosts.setdefault(agent_type, set()).add(host)
 
     def add_dhcp_agent(self, host: str, networks: int) -> None:
-        """Count DHCP servers by what their agent reports, not by ports.
-
-        :param host: name of the host of the agent
-        :param networks: number of networks that it serves
-        """
+        """Count DHCP servers by what their agent reports, not by ports."""
         self.add_agent_host(DHCP_AGENT, host)
         self._dhcp_servers[host] = self._dhcp_servers.get(host, 0) + networks
 
     def add_l3_agent(self, host: str, routers: int) -> None:
-        """Count routers by what their agent reports, not by ports.
-
-        :param host: name of the host of the agent
-        :param routers: number of routers on it, with standby instances and
-            routers without ports
-        """
+        """Count routers by what their agent reports, not by ports."""
+        # The number includes standby instances and routers without ports.
         self.add_agent_host(L3_AGENT, host)
         self._routers[host] = self._routers.get(host, 0) + routers
 
@@ -554,7 +503,6 @@ class SnapshotBuilder:
     ) -> None:
         """Count a port.
 
-        :param port_id: UUID
         :param owner: ``device_owner``, empty if none
         :param device: ``device_id``, empty if none
         :param host: ``binding:host_id``, empty if not bound
@@ -599,12 +547,9 @@ class SnapshotBuilder:
                         project)
 
     def keep_ports(self, previous: Snapshot, project: str) -> None:
-        """Add bound ports of a project that are not bound any more.
+        """Add the ports of a project that were bound before but no longer are.
 
-        To be called after all else was added, and before :meth:`keep_rules`.
-
-        :param previous: the snapshot that has them
-        :param project: UUID of the project
+        Call it after everything else was added, and before :meth:`keep_rules`.
         """
         for port in previous.ports.values():
             if port.host and port.project == project and not (
@@ -617,10 +562,7 @@ class SnapshotBuilder:
     def keep_rules(self, previous: Snapshot, project: str) -> None:
         """Count no fewer rules for bound ports of a project than before.
 
-        To be called after all else was added.
-
-        :param previous: the snapshot before
-        :param project: UUID of the project
+        Call it after everything else was added.
         """
         ports = [port for port in previous.ports.values()
                  if port.host and port.project == project]
@@ -637,7 +579,7 @@ class SnapshotBuilder:
                 self._regroup(port, before.security_groups)
 
     def _regroup(self, port: NeutronPort, groups: tuple[str, ...]) -> None:
-        """Give a bound port other security groups."""
+        """Replace the security groups of a bound port."""
         changed = dataclasses.replace(port, security_groups=groups)
         self._ports[port.id] = changed
         tally = self._tally(port.host)
@@ -672,7 +614,7 @@ class SnapshotBuilder:
                 services.routers.add(device)
 
     def groups_without_rules(self, most: int) -> dict[str, str]:
-        """Security groups of ports for which no rule was added.
+        """Return security groups of ports for which no rule was added.
 
         :param most: number of groups to return at most
         :returns: UUID of the group -> UUID of a port that has it
@@ -687,7 +629,7 @@ class SnapshotBuilder:
         return found
 
     def build(self) -> Snapshot:
-        """The snapshot of all that was counted."""
+        """Return the snapshot of everything that was added."""
         rules = self._rules
 
         @functools.cache
@@ -744,14 +686,9 @@ class SnapshotBuilder:
             guests=types.MappingProxyType(guests) if guests else _NO_GUESTS)
 
     def _believes(self, host: str, *agent_types: str) -> bool:
-        """Whether the ports of projects on a host are what their owner says.
-
-        Tenants can set ``device_owner`` to that of a DHCP server or router. It
-        is believed where there is an agent for these, or if Neutron shows no
-        agents at all.
-
-        :param agent_types: types of agents of which one must be on the host
-        """
+        """Return whether to believe the owner of projects' ports on a host."""
+        # Tenants can set device_owner to that of a DHCP server or router. It
+        # is believed where one of these agents is, or if no agents are shown.
         return not self._agent_types and not self._agent_hosts or any(
             host in self._agent_hosts.get(agent_type, ())
             for agent_type in agent_types)
