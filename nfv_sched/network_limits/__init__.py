@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keep the limits of ports and security-group rules of hosts."""
+"""Enforce the limits of ports and security group rules of hosts."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What limits count, ports and security-group rules, and what is left of it.
+"""Work out how many ports and security group rules are free on a host.
 
-What a host carries is what Neutron shows and what this process has placed
-since; in a cloud with a ledger, Placement's answer counts as well.
+A host carries what Neutron shows and what this process has placed since; in a
+cloud with a ledger, Placement's answer counts as well.
 """
 
 from collections.abc import Callable
@@ -20,15 +20,17 @@ from nfv_sched import reasons
 
 
 class Quantity(ty.NamedTuple):
-    """What a limit counts.
+    """A quantity that a limit counts.
 
     :ivar resource_class: its resource class in the ledger
-    :ivar order: position of its reasons
-    :ivar noun: how reasons call it
-    :ivar need: how much a guest takes, from its ``NetworkDemand``
-    :ivar carried: how much a host carries, from its ``usage.HostUsage``
-    :ivar own: how much of that one guest has, from its ``usage.GuestUsage``
-    :ivar pick: which of two numbers, of ports and of rules, counts
+    :ivar order: position of its reasons among other reasons
+    :ivar noun: its name in reasons
+    :ivar need: returns how much a server takes, from its ``NetworkDemand``
+    :ivar carried: returns how much a host carries, from its
+        ``usage.HostUsage``
+    :ivar own: returns how much of that one server takes, from its
+        ``usage.GuestUsage``
+    :ivar pick: returns its number out of two, of ports and of rules
     """
 
     resource_class: str
@@ -40,7 +42,7 @@ class Quantity(ty.NamedTuple):
     pick: Callable[[int, int], int]
 
 
-#: Ports of the virtual switch, but for the physical ones.
+#: Ports of the virtual switch, without the physical ones.
 PORTS = Quantity(
     names.PORTS, reasons.VSWITCH_PORTS, 'vSwitch ports',
     operator.attrgetter('vswitch_ports'),
@@ -54,15 +56,15 @@ RULES = Quantity(
 
 
 class Allowance(ty.NamedTuple):
-    """What the limits of hosts with the same aggregates allow a guest.
+    """The limits of hosts with equal aggregates, applied to one server.
 
     :ivar reason: why all these hosts are refused; None if they are not
     :ivar limits: all limits
     :ivar limit: the limit of the quantity
-    :ivar room: that less what Neutron does not know, such as physical ports;
-        infinity also if the figures from Neutron are too old
+    :ivar room: ``limit`` less what Neutron does not know, such as physical
+        ports; infinity also if the figures from Neutron are too old
     :ivar picky: whether a host can be refused for something else, however
-        little the guest needs
+        little the server needs
     """
 
     reason: reasons.Lazy | None
@@ -73,35 +75,36 @@ class Allowance(ty.NamedTuple):
 
 
 class Standing(ty.NamedTuple):
-    """How much of a quantity is left on a host for a guest.
+    """Free amount of a quantity on a host, for one server.
 
-    :ivar left: what is left by the figures from Neutron alone; infinity if
-        these are too old, or there is no limit
-    :ivar in_ledger: what the host's ledger had left by Placement's answer;
-        None if that does not limit the guest
+    :ivar left: amount that is free by the figures from Neutron alone; infinity
+        if these are too old, or there is no limit
+    :ivar in_ledger: amount that was free in the host's ledger by Placement's
+        answer; None if that does not limit the server
     """
 
     left: float = math.inf
     in_ledger: int | None = None
 
 
-#: Where nothing limits the guest.
+#: Standing where nothing limits the server.
 NO_LIMIT = Standing()
 
 
 class FreeQuantity:
-    """What is left of a quantity on the hosts, for one server of a request.
+    """The free amount of a quantity on each host, for one server of a request.
 
     :param network: the network note of the request
-    :param quantity: what is counted
-    :param allowances: what the limits of each host allow
+    :param quantity: the quantity
+    :param allowances: the allowances by host
 
     :ivar network: the network note of the request
-    :ivar need: how much the guest takes
-    :ivar allowances: what the limits of each host allow
+    :ivar need: how much the server takes
+    :ivar allowances: the allowances by host
     :ivar shown: host name -> ``usage.HostUsage``; empty if the figures from
         Neutron are too old
-    :ivar own: names of the hosts on which a moved guest may be already
+    :ivar own: names of the hosts on which a moved server may have ports
+        already
     """
 
     __slots__ = ('network', 'need', 'allowances', 'shown', 'own',
@@ -120,7 +123,7 @@ class FreeQuantity:
         self._recent = network.recent.hosts()
 
     def own_on(self, host_state) -> int | None:
-        """How much the guest has on a host already; None if not there."""
+        """Return what the server takes there already; None if not there."""
         if host_state.host not in self.own:
             return None
         guest = self.network.own_on(host_state)
@@ -128,15 +131,14 @@ class FreeQuantity:
 
     def left(self, host_state, allowance: Allowance, shown: usage.HostUsage,
              own: int | None) -> float:
-        """How much is left on a host.
+        """Return how much is free on a host.
 
-        If that is enough, and the host has a ledger, what the guest takes is
+        If that is enough, and the host has a ledger, the server's need is
         added to the host's allocation candidates.
 
-        :param host_state: ``nova.scheduler.host_manager.HostState``
-        :param allowance: what its limits allow
-        :param shown: what Neutron has bound to it
-        :param own: what the guest has there already; None if it is not there
+        :param shown: usage of the host by the figures from Neutron
+        :param own: amount that the server takes there already; None if it is
+            not there
         """
         network = self.network
         left = allowance.room - self._carried(shown)
@@ -145,16 +147,16 @@ class FreeQuantity:
         if host_state.host in self._recent and network.fresh:
             left -= self._quantity.pick(*network.recent.unseen(
                 network.snapshot, host_state.host, network.instance))
-        # A limit that is too low for any guest needs no ledger.
+        # Even an empty host may be too small; then the ledger is not needed.
         if network.ledgers is not None and (
                 left >= self.need or self.need <= allowance.room):
             left = self._by_ledger(host_state, left, own)
         return left
 
     def _by_ledger(self, host_state, free: float, own: int | None) -> float:
-        """How much is left on a host, by its ledger if it has one.
+        """Return how much is free on a host, by its ledger if it has one.
 
-        :param free: what is left by Neutron and this process
+        :param free: amount that is free by Neutron and this process
         """
         network, need = self.network, self.need
         resource_class = self._quantity.resource_class
@@ -183,10 +185,7 @@ class FreeQuantity:
         return left
 
     def standing(self, host_state) -> Standing:
-        """What is left on a host that has passed, right before its claim.
-
-        :param host_state: ``nova.scheduler.host_manager.HostState``
-        """
+        """Return how much is free on a host, right before its claim."""
         network = self.network
         left = self.allowances.of(host_state).room - self._carried(
             self.shown.get(host_state.host, usage.NO_USAGE))
@@ -198,11 +197,7 @@ class FreeQuantity:
         return Standing(left + (own or 0), in_ledger)
 
     def full(self, allowance: Allowance, left: float) -> reasons.Reason:
-        """The reason for a host without room.
-
-        :param allowance: what its limits allow
-        :param left: how much is left there
-        """
+        """Return the reason to refuse a host where so little is left."""
         limit = allowance.limit
         number = max(int(left), 0)
         # The ledger may have a limit that this process does not have.

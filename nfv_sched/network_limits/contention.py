@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keep concurrent requests from claiming the same room on a host.
-
-That is room for ports of the virtual switch and for security-group rules.
+"""Keep concurrent requests from claiming the same ports and rules of a host.
 
 Filters run long before Nova claims a host, and other requests of this process
-may have found the same room.  So right before Nova claims a host, the request
-checks again and marks its part of the room as taken in
-:mod:`nfv_sched.network.reservations`.
+may have counted on the same free ports of the virtual switch and security
+group rules.  So right before Nova claims a host, the request checks again and
+reserves what it takes in :mod:`nfv_sched.network.reservations`.
 """
 
 from collections.abc import Callable
@@ -33,7 +31,7 @@ class Contested(list):
 
     Right before Nova claims the first allocation candidate of a host, it tests
     whether there are any, by the truth value of the list.  If that is false,
-    Nova goes on to the next host.  It has no other hook there.
+    it continues with the next host.  Nova has no other hook there.
 
     :ivar network: the network note of the request
     :ivar may_claim: returns whether Nova may claim the host
@@ -59,14 +57,14 @@ class Contested(list):
 
 
 def _take(network: NetworkNote, reference: weakref.ref) -> bool:
-    """Take a request's part of the room on the host that Nova is to claim.
+    """Reserve a request's ports and rules on the host that Nova will claim.
 
-    Only what this process places is known; the rest is left to Placement.
+    Only servers that this process places are known here; Placement checks the
+    rest.
 
-    :param network: the network note of the request
-    :param reference: to the HostState; a strong one would keep it longer than
-        its request
-    :returns: whether there is room
+    :param reference: weak reference to the HostState; a strong one would keep
+        it longer than its request
+    :returns: whether there is enough, so that Nova may claim the host
     """
     host_state = reference()
     if host_state is None or network.instance is None:
@@ -109,12 +107,10 @@ def _take(network: NetworkNote, reference: weakref.ref) -> bool:
 
 
 def give_back(request_note: RequestNote) -> None:
-    """Give back all room that a request has taken.
+    """Cancel all reservations of a request.
 
     To be called when no host is left for a server: the request fails, and Nova
     undoes its other servers, too.
-
-    :param request_note: the note of the request
     """
     taken = request_note.taken
     if request_note.instance in request_note.placed:
@@ -126,12 +122,12 @@ def give_back(request_note: RequestNote) -> None:
 
 
 class _Rememberer(scheduler.Watcher):
-    """Adds each server that Nova places to ``recent``."""
+    """A watcher that adds each server that Nova places to ``recent``."""
 
     __slots__ = ()
 
     def after_placed(self, host_state, spec_obj):
-        """Remember what the server that was placed takes on the host."""
+        """Record the ports and rules of the server on the host."""
         note = note_of(spec_obj)
         network = note.part(NetworkNote)
         instance = spec_obj.instance_uuid
@@ -147,13 +143,11 @@ _REMEMBERER = _Rememberer()
 
 
 def contest(host_state, network: NetworkNote) -> None:
-    """Have the request take room on a host right before Nova claims it.
+    """Make the request reserve ports and rules right before Nova's claim.
 
-    When Nova has placed the server there, its ports and security-group rules
-    are remembered.
+    When Nova has placed the server there, they are recorded as placed.
 
     :param host_state: ``nova.scheduler.host_manager.HostState`` that passes
-    :param network: the network note of the request
     """
     candidates = host_state.allocation_candidates
     if candidates.__class__ is Contested and candidates.network is network:

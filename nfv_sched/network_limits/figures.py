@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The figures and Placement's answer for each request."""
+"""Give each request its usage snapshot and Placement's answer."""
 
 from collections.abc import Mapping
 import time
@@ -32,18 +32,14 @@ def sources_of(request_note: RequestNote) -> sources.Sources:
 
 
 def placement_asked(spec_obj) -> None:
-    """Called when Nova is about to ask Placement for candidates.
-
-    :param spec_obj: ``nova.objects.RequestSpec``
-    """
+    """Record when Nova is about to ask Placement for candidates."""
     note_of(spec_obj).asked = time.monotonic()
 
 
 def placement_answered(spec_obj, summaries: Mapping | None) -> None:
-    """Called when Placement has answered.
+    """Record Placement's answer for the request.
 
-    :param spec_obj: ``nova.objects.RequestSpec``
-    :param summaries: see ``reader.Reading``; None if it was not asked
+    :param summaries: see ``reader.Reading``; None if Placement was not asked
     """
     note = note_of(spec_obj)
     now = time.monotonic()
@@ -57,9 +53,8 @@ def placement_answered(spec_obj, summaries: Mapping | None) -> None:
 
 
 def of(request_note: RequestNote, request: Request) -> NetworkNote:
-    """The network note of a request; made anew for each server.
+    """Return the network note of a request; a new one for each server.
 
-    :param request_note: the note of the request
     :param request: the request as read now
     """
     note = request_note.part(NetworkNote)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one request knows of ports and security-group rules, for all hosts.
+"""Keep the network figures of one request, for all hosts.
 
-One object for each server of a request, kept on the request note, so that all
-filters of limits see the same figures.  What is known of NUMA nodes is kept
-for each host; see :mod:`nfv_sched.host.visit`.
+There is one object for each server of a request, kept on the request note, so
+that all filters of limits see the same figures.  Facts about NUMA nodes are
+kept for each host; see :mod:`nfv_sched.host.visit`.
 """
 
 from nfv_sched.ledger import reader
@@ -21,31 +21,30 @@ CONF = scheduler.CONF
 
 
 class NetworkNote:
-    """What is known of the network load, for one server of a request.
+    """The network load and the demand of one server of a request.
 
-    :param request_note: the note of the request
-    :param request: the request
-    :param load: where the network load of hosts is read
+    :param request_note: note of the whole request
+    :param load: the sources of the network load
 
-    :ivar note: the note of the request
-    :ivar request: the request
+    :ivar note: note of the whole request
     :ivar instance: UUID of the server
-    :ivar recent: what this process has placed lately
-    :ivar snapshot: the latest figures from Neutron, however old; None if none
-    :ivar fresh: whether the figures are younger than ``max_snapshot_age``
-    :ivar deny: hosts must be refused because the figures are not fresh
-    :ivar demand: what the guest takes
+    :ivar recent: servers that this process has placed lately
+    :ivar snapshot: the latest usage snapshot, however old; None if there is
+        none
+    :ivar fresh: whether the snapshot is within ``max_snapshot_age``
+    :ivar deny: whether to refuse hosts because the snapshot is not fresh
+    :ivar demand: the network demand of the server
     :ivar limits: limits of the hosts
     :ivar ledgers: the ledgers in Placement's answer; None if they are not used
         or not known
-    :ivar host: name of the host that has the server, by Nova; empty if not
-        known, None before Nova is asked
+    :ivar host: name of the server's host in Nova's database; empty if unknown,
+        None before Nova is asked
     :ivar filter: class name of the filter of limits that has run last
     :ivar passed: names of the hosts that it has passed
     :ivar asked: names of the hosts that Nova has tried to claim
     :ivar lost_last_host: whether other requests have filled the last of these
-    :ivar rooms: resource class -> what is left of it on the hosts, for each
-        filter of limits that has run
+    :ivar rooms: resource class -> free amounts on the hosts, for each filter
+        of limits that has run
     :ivar own: host name -> ports that a moved server has, or may have, there;
         see :meth:`own_on`
     """
@@ -97,15 +96,11 @@ class NetworkNote:
                     self.own.setdefault(port.host, []).append(port)
 
     def own_on(self, host_state) -> usage.GuestUsage | None:
-        """What a moved server has on a host already.
+        """Return a moved server's ports and rules on a host; None if none.
 
-        Any tenant can enter any server in a port.  Only ports of the server's
-        project, and those that its request names, count, and only on the host
-        on which Nova has the server.
-
-        :param host_state: ``nova.scheduler.host_manager.HostState``
-        :returns: its ports and security-group rules; None if it has no ports
-            there
+        A tenant can set the ``device_id`` of a port to any server.  Only ports
+        of the server's project, and those that its request names, count, and
+        only on the host on which Nova has the server.
         """
         ports = self.own.get(host_state.host)
         if ports is None:
