@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A client of Placement's API for the resource providers of the ledger.
 
-It reads and writes what it is told; what is right is decided elsewhere.  Every
-write is guarded by the generation that was read before, or is idempotent, so
-that several writers do not undo each other's work.
+It only reads and writes; callers decide about the contents.  Every write is
+guarded by the generation that was read before, or is idempotent, so that
+several writers do not undo each other's work.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ from nfv_sched import strings
 
 _GROUP = 'placement'  # section of nova.conf
 _MICROVERSION = '1.38'
-# The last one in which PUT /allocations leaves the consumer type as it is.
+# The last microversion in which PUT /allocations keeps the consumer type.
 _UNTYPED = '1.37'
 _TIMEOUT = 30.0  # seconds, unless [placement] timeout says otherwise
 _IN_USE = ('placement.resource_provider.inuse', 'placement.inventory.inuse')
@@ -36,7 +36,7 @@ Found = ty.TypeVar('Found')
 
 
 class PlacementError(Exception):
-    """Placement did not do what was asked.
+    """Placement did not do what was requested.
 
     :param message: secrets in it are masked
     :ivar status: HTTP status of the answer, if it was an error; else None
@@ -57,32 +57,31 @@ class UnavailableError(PlacementError):
 
 
 class MalformedError(PlacementError):
-    """Placement's answer is not what its API says."""
+    """Placement's answer does not have the form that its API documents."""
 
 
 class NotFoundError(PlacementError):
-    """The provider, or whatever was asked for, does not exist."""
+    """The provider, or another requested object, does not exist."""
 
 
 class ConflictError(PlacementError):
-    """Somebody else has changed the provider, or too little is left of it."""
+    """Another client has changed the provider, or its capacity is exceeded."""
 
 
 class InUseError(PlacementError):
-    """There are allocations from the provider."""
+    """The provider has allocations."""
 
 
 class NoParentError(PlacementError):
-    """The compute node has no provider yet."""
+    """The compute node does not have a resource provider yet."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LedgerProvider:
-    """A provider of the ledger.
+    """A resource provider of the ledger.
 
-    :ivar uuid: UUID
-    :ivar name: name
-    :ivar compute: UUID of its compute node, which is its parent provider
+    :ivar compute: UUID of its compute node, which is its parent provider;
+        empty if it has none
     :ivar generation: number that grows with every change, except when
         allocations are removed
     """
@@ -94,10 +93,10 @@ class LedgerProvider:
 
 
 class Member(ty.NamedTuple):
-    """Any provider, as a member of its tree.
+    """Any resource provider, as a member of its tree.
 
-    :ivar parent: UUID of the one above; None for a root
-    :ivar root: UUID of the topmost one
+    :ivar parent: UUID of its parent; None for a root
+    :ivar root: UUID of the root of the tree
     """
 
     uuid: str
@@ -107,11 +106,7 @@ class Member(ty.NamedTuple):
 
 
 def name_of(hypervisor: str, uuid: str) -> str:
-    """The name of a provider of the ledger, cut to Placement's length.
-
-    :param hypervisor: name of the compute node
-    :param uuid: UUID of the provider
-    """
+    """Return the name of a hypervisor's provider, cut to Placement's limit."""
     if len(hypervisor) + len(_SUFFIX) > _NAME_LENGTH:
         hypervisor = f'{hypervisor[:_NAME_LENGTH - len(_SUFFIX) - 9]}_' \
                      f'{uuid[:8]}'
@@ -124,12 +119,12 @@ _DEFINITIONS = (f'/resource_classes/{names.PORTS}',
 
 
 class Client:
-    """A connection to Placement; several threads may use it.
+    """A connection to Placement; for use by several threads.
 
     :param conf: configuration object with ``[placement]``
     :param threads: number of these threads
-    :param adapter: what to reach Placement by, instead of ``[placement]``; it
-        is the caller's, who limits its answers, and stays open
+    :param adapter: adapter used to reach Placement instead of ``[placement]``;
+        the caller limits its answers and closes it
     :raises UnavailableError: if ``[placement]`` cannot be used
     """
 
@@ -151,12 +146,12 @@ class Client:
             self._request('PUT', path)
 
     def undefined(self) -> list[str]:
-        """Names of the resource classes and the trait that are missing."""
+        """Return the names of missing resource classes and traits."""
         return [path.rpartition('/')[2] for path in _DEFINITIONS
                 if not self._found(path)]
 
     def providers(self) -> list[LedgerProvider]:
-        """All providers of the ledger."""
+        """Return all providers of the ledger."""
         path = f'/resource_providers?required={names.TRAIT}'
         try:
             found = self._request('GET', path, read=lambda answer: [
@@ -182,7 +177,7 @@ class Client:
         :param hypervisor: name of the compute node
         :returns: its generation; None if it existed already, perhaps with
             inventories and allocations
-        :raises NoParentError: if the compute node has no provider yet
+        :raises NoParentError: if the compute node does not have a provider yet
         """
         uuid = names.provider_uuid(compute)
         try:
@@ -203,10 +198,7 @@ class Client:
                 'the compute node has no resource provider') from exc
 
     def exists(self, uuid: str) -> bool:
-        """Whether a provider exists, in the ledger or not.
-
-        :param uuid: UUID of the provider
-        """
+        """Return whether a provider exists, in the ledger or not."""
         return self._found(f'/resource_providers/{uuid}')
 
     def _found(self, path: str) -> bool:
@@ -219,10 +211,9 @@ class Client:
     def mark(self, uuid: str, generation: int, new: bool = False) -> int:
         """Add a provider to the ledger by giving it the trait.
 
-        To be done after the inventories are written, so that whoever finds a
-        provider by its trait finds these, too.
+        Call it after the inventories are written, so that a client that finds
+        a provider by its trait finds these, too.
 
-        :param uuid: UUID of the provider
         :param generation: its generation when it was read
         :param new: whether it was just created, and has no traits yet
         :returns: its new generation
@@ -232,12 +223,11 @@ class Client:
         return self._set_traits(uuid, generation, [*others, names.TRAIT])
 
     def unmark(self, uuid: str) -> None:
-        """Take a provider out of the ledger by removing the trait.
+        """Remove a provider from the ledger by removing its trait.
 
         Its inventories and allocations stay.
 
-        :param uuid: UUID of the provider
-        :raises ConflictError: if somebody changes it at the same time
+        :raises ConflictError: if another client changes it at the same time
         """
         generation, traits = self._traits(uuid)
         if names.TRAIT in traits:
@@ -245,14 +235,14 @@ class Client:
                 trait for trait in traits if trait != names.TRAIT])
 
     def members(self) -> list[Member]:
-        """All providers of Placement, those of the ledger among them."""
+        """Return all providers of Placement, those of the ledger included."""
         return self._request(
             'GET', '/resource_providers', read=lambda answer: [
                 _member(found)
                 for found in _list(answer['resource_providers'])])
 
     def used_traits(self) -> list[str]:
-        """The traits that any provider has."""
+        """Return the traits that any provider has."""
         return self._request(
             'GET', '/traits?associated=true', read=lambda answer: [
                 _text(trait) for trait in _list(answer['traits'])])
@@ -269,17 +259,11 @@ class Client:
             for each in _list(answer['resource_classes'])])
 
     def with_trait(self, trait: str) -> list[str]:
-        """UUIDs of all providers that have a trait.
-
-        :param trait: its name; it must exist
-        """
+        """Return the UUIDs of all providers with a trait, which must exist."""
         return self._uuids(f'required={trait}')
 
     def in_aggregate(self, uuid: str) -> list[str]:
-        """UUIDs of all providers in an aggregate.
-
-        :param uuid: UUID of the aggregate
-        """
+        """Return the UUIDs of all providers in an aggregate."""
         return self._uuids(f'member_of={uuid}')
 
     def _uuids(self, query: str) -> list[str]:
@@ -302,9 +286,8 @@ class Client:
             'resource_provider_generation': generation}, _generation)
 
     def inventories(self, uuid: str) -> tuple[int, dict[str, dict]]:
-        """The inventories of a provider.
+        """Return the inventories of a provider.
 
-        :param uuid: UUID of the provider
         :returns: (generation, resource class -> inventory)
         """
         return self._request(
@@ -314,9 +297,8 @@ class Client:
                 for name, inventory in answer['inventories'].items()}))
 
     def allocations(self, uuid: str) -> tuple[int, dict[str, dict[str, int]]]:
-        """The allocations from a provider.
+        """Return the allocations from a provider.
 
-        :param uuid: UUID of the provider
         :returns: (generation, consumer UUID -> resource class -> amount)
         """
         generation, held = self.held(uuid)
@@ -325,9 +307,8 @@ class Client:
             for consumer, allocation in held.items()}
 
     def held(self, uuid: str) -> tuple[int, dict[str, names.Held]]:
-        """The allocations from a provider, with generations of consumers.
+        """Return the allocations from a provider, with consumer generations.
 
-        :param uuid: UUID of the provider
         :returns: (generation of the provider, consumer UUID -> allocation)
         """
         return self._request(
@@ -343,7 +324,6 @@ class Client:
     ) -> int:
         """Replace all inventories of a provider.
 
-        :param uuid: UUID of the provider
         :param generation: its generation when it was read
         :param inventories: resource class -> inventory
         :returns: its new generation
@@ -397,14 +377,13 @@ class Client:
     ) -> Found | None:
         """Make one request to Placement.
 
-        :param method: HTTP method
-        :param path: path, with query
-        :param body: body, sent as JSON
+        :param path: path of the URL, with query
+        :param body: sent as JSON
         :param read: function from the decoded answer to the result
         :param version: microversion; None for ``_MICROVERSION``
         :returns: the result of ``read``; None without it
-        :raises MalformedError: if the answer is no JSON, or ``read`` fails
-        :raises PlacementError: if Placement does not answer with success
+        :raises MalformedError: if the answer is not JSON, or ``read`` fails
+        :raises PlacementError: if the answer is an error
         """
         try:
             response = self._adapter.request(
@@ -431,9 +410,8 @@ class Client:
 
 
 def connect(conf) -> ks_adapter.Adapter:
-    """An HTTP adapter for Placement, by ``[placement]`` of nova.conf.
+    """Return an HTTP adapter for Placement, by ``[placement]`` of nova.conf.
 
-    :param conf: configuration object with that section
     :raises UnavailableError: if the section cannot be used
     """
     try:
@@ -502,7 +480,7 @@ def _text(value) -> str:
 
 
 def _error(method: str, path: str, response) -> PlacementError:
-    """The exception for an answer whose status is not success."""
+    """Return the exception for an answer whose status is an error."""
     status = response.status_code
     code, detail = '', response.reason
     try:

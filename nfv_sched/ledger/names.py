@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names of the ledger in Placement, and how a request asks for some of it.
+"""Name the parts of the ledger in Placement, and request amounts of it.
 
 Each compute node has a nested resource provider with an inventory of vSwitch
-ports and one of security-group rules.  The filters add what a guest takes to
-the allocation candidates of a host, and Nova claims it in Placement together
-with everything else, or not at all.
+ports and one of security group rules.  The filters add the demand of a server
+to the allocation candidates of a host, and Nova claims it in Placement
+together with everything else, or not at all.
 
-Nothing in this module asks Placement.
+Nothing in this module contacts Placement.
 """
 
 import functools
@@ -25,10 +25,10 @@ UNLIMITED = 2 ** 31 - 1
 
 
 class Held(ty.NamedTuple):
-    """What a consumer has allocated from one provider of the ledger.
+    """The allocation of a consumer from one provider of the ledger.
 
-    :ivar generation: number that grows with every change of what the consumer
-        has allocated, from this provider or any other
+    :ivar generation: number that grows with every change of the consumer's
+        allocations, from this provider or any other
     :ivar resources: resource class -> amount
     """
 
@@ -41,11 +41,8 @@ _NAMESPACE = uuid.UUID('5b0c7f0e-6a55-4d0b-9a3b-6f7d2e5c8a41')
 
 @functools.lru_cache(maxsize=65536)
 def provider_uuid(compute_node: str) -> str:
-    """UUID of the nested provider of a compute node.
-
-    :param compute_node: UUID of the compute node's own provider, which is
-        that of the compute node in Nova
-    """
+    """Return the UUID of the nested provider of a compute node."""
+    # A compute node and its own resource provider have the same UUID.
     return str(uuid.uuid5(_NAMESPACE, compute_node))
 
 
@@ -56,7 +53,6 @@ def ask(host_state, resource_class: str, amount: int) -> None:
     No other request uses these allocation candidates.  Calling this again with
     the same amount changes nothing.
 
-    :param host_state: ``nova.scheduler.host_manager.HostState``
     :param resource_class: ``PORTS`` or ``RULES``
     :param amount: number of ports or rules, more than 0
     """

@@ -2,10 +2,10 @@
 """Read the ledgers from the answer to Nova's query of allocation candidates.
 
 With the allocation candidates of a request come summaries of all providers in
-the trees of the candidate hosts, those of the ledger among them, with capacity
-and use.  So the scheduler needs no query of its own, and what it reads is as
-new as the request.  It only spares Nova claims that would fail: Placement
-checks every claim itself.
+the trees of the candidate hosts, with capacity and use; the providers of the
+ledger are among them.  So the scheduler needs no query of its own, and what it
+reads is as new as the request.  Reading only spares Nova claims that would
+fail: Placement checks every claim itself.
 """
 
 from collections.abc import Mapping
@@ -35,7 +35,7 @@ class Reading:
     answered: float
 
     def left(self, compute_node: str, resource_class: str) -> int | None:
-        """How much the ledger of a host had left: capacity less used.
+        """Return the free amount in a host's ledger: capacity less used.
 
         :param compute_node: UUID of the compute node
         :param resource_class: ``names.PORTS`` or ``names.RULES``
@@ -62,7 +62,7 @@ class Latest:
 
     :ivar answered: when it came, seconds of ``time.monotonic()``; None if
         there was none
-    :ivar providers: how many summaries it had
+    :ivar providers: number of provider summaries in it
     """
 
     __slots__ = ('answered', 'providers')

@@ -95,7 +95,7 @@ class FreeQuantity:
     """The free amount of a quantity on each host, for one server of a request.
 
     :param network: the network note of the request
-    :param quantity: the quantity
+    :param quantity: ``PORTS`` or ``RULES``
     :param allowances: the allowances by host
 
     :ivar network: the network note of the request
