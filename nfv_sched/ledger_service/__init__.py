@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keep the ledger in Placement as Nova and Neutron say, in rounds."""
+"""Keep the ledger in Placement up to date with Nova and Neutron, in rounds."""

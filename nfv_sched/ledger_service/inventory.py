@@ -1,36 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
 """Work out the inventories of a host in the ledger.  No I/O.
 
-Placement lets guests allocate ``total - reserved`` of a resource class.  A
-guest that was placed with the ledger has an allocation.  Everything else on
+Placement lets servers allocate ``total - reserved`` of a resource class.  A
+server that was placed with the ledger has an allocation.  Everything else on
 the virtual switch has none and is therefore reserved: physical ports, DHCP
-servers, routers, ports attached after boot, guests from before the plugin.
+servers, routers, ports attached after boot, servers from before the plugin.
 
-A guest's ports and rules are covered by its own allocation from this host and
-by those of its migrations: while a guest moves, Nova gives its allocation on
+A server's ports and rules are covered by its own allocation from this host and
+by those of its migrations: while a server moves, Nova gives its allocation on
 the source to the migration, until the move ends or is confirmed, and its ports
 stay bound to the source for a part of that time.  An allocation covers no more
-than its own guest has here, so none covers the ports of another guest.
+than its own server uses here, so none covers the ports of another server.
 
-A port is the server's for which Nova has plugged it, by the table
-``virtual_interfaces``; what the port names as its owner does not count, as
+A port belongs to the server for which Nova has plugged it, by the table
+``virtual_interfaces``; the ``device_id`` of the port does not count, as
 tenants can change it.  A port that Nova has plugged for no server is reserved.
 
 Neutron is read first and the allocations after that.  Between the two:
 
-* A guest that arrives has an allocation and no port yet.  It counts once.
-* A guest that leaves, or is deleted, has ports and no allocation any more.  It
-  counts as reserved until the next round, as if it had left later: Placement
-  may refuse another guest for one interval.  (In the other order, a guest that
-  arrives would count twice, and others would be refused free room.)
-* A port that Nova is plugging for a guest is bound before it is in that table.
-  It counts as reserved, beside the allocation, until the round after it is.
+* A server that arrives has an allocation and no port yet.  It counts once.
+* A server that leaves, or is deleted, has ports and no allocation any more.
+  It counts as reserved until the next round, as if it had left later:
+  Placement may refuse another server for one interval.  (In the other order, a
+  server that arrives would count twice, and others would be refused although
+  there is capacity.)
+* A port that Nova is plugging for a server is bound before it is in that
+  table.  It counts as reserved, beside the allocation, until the round after
+  it is.
 * A port attached after Neutron was read, or a rule added, is missing.  For one
-  interval Placement may let in a guest too many.  This is the only error of
+  interval Placement may accept one server too many.  This is the only error of
   that kind, and no order avoids it: Neutron does not ask the ledger.
 
 A migration that is not in Nova's database covers nothing: again, at worst a
-guest is refused.
+server is refused.
 """
 
 from collections.abc import Mapping
@@ -48,8 +50,8 @@ Allocations = Mapping[str, Mapping[str, int]]
 class LedgerInventory(ty.NamedTuple):
     """The inventory of one resource class on one host.
 
-    :ivar total: all there is; never less than what is allocated
-    :ivar reserved: part of ``total`` that no guest may allocate
+    :ivar total: total of the inventory; never less than what is allocated
+    :ivar reserved: part of ``total`` that no server may allocate
     """
 
     total: int
@@ -57,22 +59,22 @@ class LedgerInventory(ty.NamedTuple):
 
     @property
     def capacity(self) -> int:
-        """How much guests may allocate in all."""
+        """The amount that servers may allocate in all."""
         return self.total - self.reserved
 
     def to_placement(self) -> dict:
-        """The inventory as it is sent to Placement."""
+        """Return the inventory in the form of Placement's API."""
         return {'total': self.total, 'reserved': self.reserved,
                 'min_unit': 1, 'max_unit': self.total, 'step_size': 1,
                 'allocation_ratio': 1.0}
 
 
 class Account(ty.NamedTuple):
-    """Limit and use of one resource class on one host.
+    """Limit and usage of one resource class on one host.
 
-    :ivar limit: how much the host may carry; infinity if there is no limit
-    :ivar allocated: how much guests have allocated
-    :ivar unallocated: how much is in use without an allocation, physical ports
+    :ivar limit: amount that the host may carry; infinity if there is no limit
+    :ivar allocated: amount that servers have allocated
+    :ivar unallocated: amount in use without an allocation, physical ports
         included
     """
 
@@ -82,11 +84,11 @@ class Account(ty.NamedTuple):
 
     @property
     def overdrawn(self) -> bool:
-        """Whether guests have allocated more than the limit."""
+        """Whether servers have allocated more than the limit."""
         return self.allocated > self.limit
 
     def inventory(self) -> LedgerInventory:
-        """The inventory that has to be published."""
+        """Return the inventory to publish."""
         if self.limit >= names.UNLIMITED:
             return LedgerInventory(names.UNLIMITED, 0)
         limit = math.floor(self.limit)
@@ -100,11 +102,11 @@ def update(
 ) -> tuple[dict[str, Mapping], bool]:
     """Work out the inventories to write to a provider.
 
-    :param existing: resource class -> inventory as Placement has it
-    :param wanted: resource class -> inventory that has to be published
+    :param existing: resource class -> inventory in Placement
+    :param wanted: resource class -> inventory to publish
     :param can_raise: whether a capacity may be raised
     :returns: (resource class -> inventory to write, those of other classes
-        unchanged; whether all that is wanted is among them)
+        unchanged; whether that includes everything in ``wanted``)
     """
     written = dict(existing)
     complete = True
@@ -126,12 +128,11 @@ def _capacity(inventory: Mapping | None) -> float:
 def by_guest(
     allocations: Allocations, migrations: Mapping[str, str], name: str,
 ) -> dict[str, int]:
-    """How much each guest has allocated of one resource class.
+    """Return the amount of one resource class that each server has allocated.
 
-    :param allocations: from one host's provider in the ledger
-    :param migrations: consumer that is a migration -> the guest that moves
+    :param allocations: allocations from one host's provider in the ledger
+    :param migrations: UUID of a migration -> UUID of the server that it moves
     :param name: resource class
-    :returns: server UUID -> amount
     """
     amounts: dict[str, int] = {}
     for consumer, resources in allocations.items():
@@ -145,13 +146,12 @@ def accounts(
     host_limits: limits.Limits, allocations: Allocations,
     migrations: Mapping[str, str],
 ) -> dict[str, Account]:
-    """Limit and use of ports and rules on a host.
+    """Return limit and usage of ports and rules on a host.
 
-    :param host: what Neutron has bound to the host
+    :param host: usage of the host by Neutron
     :param guests: server UUID -> its part of ``host``
-    :param host_limits: the limits of the host
-    :param allocations: from the host's provider in the ledger
-    :param migrations: consumer that is a migration -> the guest that moves
+    :param allocations: allocations from the host's provider in the ledger
+    :param migrations: UUID of a migration -> UUID of the server that it moves
     :returns: resource class -> account
     """
     ports = by_guest(allocations, migrations, names.PORTS)

@@ -10,16 +10,16 @@ if its compute node were gone.
 
 Several processes may do rounds at once.  They come to the same results from
 the same figures, every write is guarded by the generation of the provider, and
-what is right is not written again.  A process with older figures from Neutron
-must not undo what another has written.  So more room is published only if
-nobody else has published anything since before Neutron was read: the
-generation is still the one that was listed first, or, because every guest that
-comes changes that, the inventories are still those of the round before.
-Otherwise the host waits for the next round.  Less room is always published.
-(Two changes of others that cancel each other out within one round are not
-noticed; the next round corrects what follows.)
+values that are right already are not written again.  A process with older
+figures from Neutron must not undo what another has written.  So more capacity
+is published only if nobody else has published anything since before Neutron
+was read: the generation is still the one that was listed first, or, because
+every server that arrives changes that, the inventories are still those of the
+round before.  Otherwise the host waits for the next round.  Less capacity is
+always published.  (Two changes of others that cancel each other out within one
+round are not noticed; the next round corrects the consequences.)
 
-What a guest has allocated and does not use is given back
+Amounts that a server has allocated and does not use are given back
 (:mod:`nfv_sched.ledger_service.unused`), guarded by the generation of the
 consumer.
 
@@ -27,8 +27,8 @@ No provider is deleted: nova-compute caches the providers below its own, and
 cannot report to Placement while one of them is missing.  Nova deletes them
 together with that of the compute node.
 
-If Neutron cannot be read, a round changes nothing: what is published stays as
-it is, and new hosts wait.  The same is true of the hosts of a cell whose
+If Neutron cannot be read, a round changes nothing: published inventories stay
+as they are, and new hosts wait.  The same is true of the hosts of a cell whose
 database does not answer.
 """
 
@@ -88,30 +88,30 @@ class RoundError(Exception):
 
 
 class Action(enum.Enum):
-    """What a round did for a host."""
+    """The action of a round for a host."""
 
     CREATED = 'created'
     CHANGED = 'changed'
     UNCHANGED = 'unchanged'
-    #: More room has to be published, but others have written meanwhile; the
-    #: next round does it.
+    #: More capacity has to be published, but another process has written
+    #: meanwhile; the next round does it.
     LATER = 'later'
     REMOVED = 'removed'
-    #: Its compute node is gone, but there still are allocations.
+    #: Its compute node is gone, but servers still have allocations.
     IN_USE = 'in use'
     #: Its compute node has no resource provider yet.
     WAITING = 'waiting'
-    #: Bare metal, or several compute nodes: the ledger cannot have it.
+    #: Bare metal, or several compute nodes: not possible in the ledger.
     LEFT_OUT = 'left out'
     FAILED = 'failed'
 
 
 class HostReport(ty.NamedTuple):
-    """What a round did for a host, or would do in a dry run.
+    """The result of a round, or of a dry run, for a host.
 
     :ivar host: name of the compute service; of the provider if the compute
         node is gone
-    :ivar action: what was done
+    :ivar action: the action taken
     :ivar accounts: resource class -> account; empty if not worked out
     :ivar note: the reason, and other remarks; may be empty
     """
@@ -123,19 +123,19 @@ class HostReport(ty.NamedTuple):
 
     @property
     def overdrawn(self) -> str:
-        """Classes with more allocated than the limit, as a text."""
+        """Classes with more allocated than the limit, as text."""
         return ', '.join(
             f'{account.allocated} {_WORDS[name]} of {account.limit:g}'
             for name, account in self.accounts.items() if account.overdrawn)
 
 
 class RoundReport(ty.NamedTuple):
-    """What a round did.
+    """The result of a round.
 
     :ivar hosts: reports, sorted by name of the host
     :ivar failures: errors that concern no single host, such as a cell that
         does not answer
-    :ivar took: seconds that it took
+    :ivar took: duration in seconds
     """
 
     hosts: list[HostReport]
@@ -166,7 +166,7 @@ class _LastResult(ty.NamedTuple):
         host: usage.HostUsage,
         guests: dict[str, usage.GuestUsage], host_limits: nfv_limits.Limits,
     ) -> bool:
-        """Whether nothing has changed, as far as is known without a query.
+        """Return whether nothing has changed, as far as known without a query.
 
         Placement does not tell that allocations were removed.
         """
@@ -176,7 +176,7 @@ class _LastResult(ty.NamedTuple):
 
 
 class _State(ty.NamedTuple):
-    """What Placement has of a provider of the ledger at one moment."""
+    """The state of a provider of the ledger in Placement at one moment."""
 
     generation: int
     held: dict[str, ledger_names.Held]
@@ -185,9 +185,9 @@ class _State(ty.NamedTuple):
 
 
 class Publisher:
-    """Brings the ledger up to date, round by round.
+    """A publisher of the ledger, which brings it up to date round by round.
 
-    To be used by one thread, in the process that made it.
+    For use by one thread, in the process that made it.
 
     :param conf: configuration object with ``[placement]``, ``[neutron]`` and
         ``[nfv_sched]``
@@ -206,7 +206,7 @@ class Publisher:
         self._known: dict[str, _LastResult] = {}
         # UUID of a provider -> UUID of a consumer -> last sight.
         self._sights: dict[str, dict[str, unused.Sight]] = {}
-        # Name of a host -> server UUID -> what it has there, by Nova; of this
+        # Name of a host -> server UUID -> its usage there, by Nova; of this
         # round.
         self._guests: dict[str, dict[str, usage.GuestUsage]] = {}
         self._traced = threading.Event()
@@ -234,7 +234,7 @@ class Publisher:
 
         :param dry_run: only report what would be done
         :raises RoundError: if Neutron, Placement or Nova's database cannot be
-            used; what was written before stays
+            used; changes written before that stay
         """
         began = time.monotonic()
         try:
@@ -297,9 +297,8 @@ class Publisher:
     def _attribute(
         self, nodes: list[database.ComputeNode],
     ) -> tuple[list[database.ComputeNode], list[str]]:
-        """Read from Nova whose the ports on the hosts are.
+        """Attribute the ports on the hosts to servers, by Nova's database.
 
-        :param nodes: compute nodes
         :returns: (the compute nodes of cells that can be read, error texts of
             the other cells)
         :raises RoundError: if no cell can be read
@@ -326,9 +325,9 @@ class Publisher:
         self, nodes: Iterable[database.ComputeNode],
     ) -> tuple[list[database.ComputeNode],
                list[tuple[str, str, list[database.ComputeNode]]]]:
-        """Which compute nodes the ledger has, and which hosts it leaves out.
+        """Choose the compute nodes that the ledger can have.
 
-        Left out are bare metal, and hosts with several compute nodes: Neutron
+        Bare metal is left out, and hosts with several compute nodes: Neutron
         binds ports to the host, not to one of them.
 
         :returns: (compute nodes; (host, reason, its compute nodes) of each
@@ -357,8 +356,6 @@ class Publisher:
     def _together(self, function, items: list, began: float) -> list:
         """Call a function with each item, in ``ledger_threads`` threads.
 
-        :param function: takes an item; its result is kept
-        :param items: the items
         :param began: when the round began, seconds of ``time.monotonic()``
         :returns: the results, in any order
         :raises UnavailableError: if the function does
@@ -394,7 +391,7 @@ class Publisher:
     def _retire(
         self, provider: ledger_client.LedgerProvider, dry_run: bool,
     ) -> HostReport:
-        """Take a provider out of the ledger whose compute node is gone.
+        """Remove a provider from the ledger whose compute node is gone.
 
         It only exists because the compute node's provider still does.
         """
@@ -430,9 +427,9 @@ class Publisher:
         published: list[ledger_client.LedgerProvider],
         dry_run: bool,
     ) -> HostReport:
-        """Take the providers of a host that is left out out of the ledger.
+        """Remove the providers of a host that is left out from the ledger.
 
-        Guests may still have allocations, so the inventories stay.
+        Servers may still have allocations, so the inventories stay.
         """
         try:
             for provider in published:
@@ -521,8 +518,8 @@ class Publisher:
         if written != state.inventories and not dry_run:
             generation = self._client.replace(uuid, generation, written)
         if provider is None and written.keys() >= _WORDS.keys():
-            # Perhaps with less room than there is, but that can be raised
-            # only if it was listed first.
+            # Perhaps with less capacity than there is, but that can be raised
+            # only if the provider was listed first.
             action = Action.CREATED
             if not dry_run:
                 generation = self._client.mark(uuid, generation, state.new)
@@ -579,15 +576,14 @@ class Publisher:
         held: Mapping[str, ledger_names.Held],
         guests: Mapping[str, usage.GuestUsage],
     ) -> tuple[ledger_inventory.Allocations, dict[str, str]]:
-        """Match the consumers of a provider with the guests on its host.
+        """Match the consumers of a provider with the servers on its host.
 
         Updates the sights.
 
-        :param node: a compute node
         :param held: consumer UUID -> allocation
         :param guests: server UUID -> its ports and rules on the host
-        :returns: (consumer UUID -> resource class -> amount; consumer that is
-            a migration -> the guest that moves)
+        :returns: (consumer UUID -> resource class -> amount; UUID of a
+            migration -> UUID of the server that it moves)
         """
         provider = ledger_names.provider_uuid(node.uuid)
         allocations = {consumer: allocation.resources
@@ -606,7 +602,7 @@ class Publisher:
         """Update the sights of a host where nothing has changed.
 
         :param uuid: UUID of its provider
-        :returns: whether any guest can give something back now
+        :returns: whether any server can give something back now
         """
         sights = self._sights[uuid] = {
             consumer: unused.look(
@@ -617,7 +613,7 @@ class Publisher:
             for sight in sights.values())
 
     def _kept(self, sight: unused.Sight) -> dict[str, int]:
-        """The part of its allocation that a guest uses; see unused.kept."""
+        """Return the part of its allocation that a server uses."""
         # A security group that is not shown looks like one without rules.
         return unused.kept(sight.held.resources, sight.guest,
                            not self._snapshot.hides_groups)
@@ -627,15 +623,15 @@ class Publisher:
         held: Mapping[str, ledger_names.Held], migrations: Mapping[str, str],
         returned: collections.Counter[str], dry_run: bool,
     ) -> dict[str, ledger_names.Held]:
-        """Lower the allocations of guests that do not use all of theirs.
+        """Lower the allocations of servers that do not use all of theirs.
 
-        Not while Nova builds or moves the guest, nor while a migration of it
-        has an allocation here, as the guest may return.
+        Not while Nova builds or moves the server, nor while a migration of it
+        has an allocation here, as the server may return.
 
-        :param node: a compute node
         :param held: consumer UUID -> allocation
-        :param migrations: consumer that is a migration -> the guest that moves
-        :param returned: resource class -> amount; what is given back is added
+        :param migrations: UUID of a migration -> UUID of the server that it
+            moves
+        :param returned: resource class -> amount; amounts given back are added
         :param dry_run: only work out what would be done
         :returns: consumer UUID -> allocation now, of those that were lowered
         """
@@ -668,8 +664,8 @@ class Publisher:
     ) -> bool:
         """Lower an allocation.
 
-        :param keep: resource class -> amount that is kept
-        :returns: whether it was lowered; not if somebody else has changed it
+        :param keep: resource class -> amount to keep
+        :returns: whether it was lowered; not if another client has changed it
         """
         try:
             if not self._client.lower(
@@ -693,7 +689,7 @@ class Publisher:
     def _migrations(
         self, node: database.ComputeNode, consumers: list[str],
     ) -> dict[str, str]:
-        """Which consumers are migrations: UUID -> UUID of the guest."""
+        """Return the consumers that are migrations: UUID -> server UUID."""
         found = {}
         for consumer in consumers:
             instance = self._instances.get(consumer)
@@ -712,10 +708,7 @@ class Publisher:
 
 
 def excess(accounts: Mapping[str, ledger_inventory.Account]) -> str:
-    """Use and limit of what exceeds its limit, as a text; empty if nothing.
-
-    :param accounts: resource class -> account
-    """
+    """Return usage and limit of classes above their limit; empty if none."""
     return '; '.join(
         f'{account.allocated + account.unallocated} {_WORDS[name]}, limit '
         f'{account.limit:g}' for name, account in accounts.items()
@@ -728,7 +721,7 @@ def _in_words(amounts: Mapping[str, int]) -> str:
 
 
 class Keeper(periodic.Repeated):
-    """Does rounds until it is stopped, and logs their results.
+    """A loop of rounds, which logs their results.
 
     :param conf: see :class:`Publisher`
     """
@@ -747,15 +740,15 @@ class Keeper(periodic.Repeated):
         self._over: frozenset[str] = frozenset()
 
     def interval(self) -> float:
-        """``ledger_publish_interval``, in seconds."""
+        """Return ``ledger_publish_interval``, in seconds."""
         return self._interval
 
     def longest_pause(self) -> float:
-        """Seconds: the interval, but at least the first pause."""
+        """Return the interval, but at least the first pause, in seconds."""
         return max(self.interval(), self.FIRST_PAUSE)
 
     def stop(self) -> None:
-        """Make :meth:`run` return after the requests that are under way."""
+        """Make :meth:`run` return after the requests in progress."""
         self._stopped.set()
 
     def run(self) -> None:

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find what guests have allocated from the ledger and do not use.  No I/O.
+"""Find amounts that servers have allocated from the ledger but do not use.
 
-Nova does not lower the allocation of a guest when a port is detached or a rule
-removed.  So what a guest has not used for :data:`ROUNDS` rounds is taken out
-of its allocation.
+Nova does not lower the allocation of a server when a port is detached or a
+rule removed.  So an amount that a server has not used for :data:`ROUNDS`
+rounds is removed from its allocation.  No I/O.
 
-A guest that is being built, or that moves here, has an allocation before its
+A server that is being built, or that moves here, has an allocation before its
 ports are bound, and they are bound one after the other.  Its allocation is
 left alone until a port of it has been seen here with this allocation, while
 its ports change, and while Nova has a task for it, which the publisher checks.
-What the guest uses again later counts as reserved, as all that is attached
-after boot does.
+Anything that the server uses again later counts as reserved, like everything
+that is attached after boot.
 """
 
 from collections.abc import Mapping
@@ -20,17 +20,17 @@ from nfv_sched.ledger import names
 from nfv_sched.network import usage
 
 #: Rounds in a row with the same allocation, the same ports and the same number
-#: of rules, after which a guest gives back what it does not use.
+#: of rules, after which a server gives back what it does not use.
 ROUNDS = 3
 
 
 class Sight(ty.NamedTuple):
-    """What the last rounds have seen of a guest on a host.
+    """The state of a server on a host as the last rounds have seen it.
 
     :ivar held: its allocation
     :ivar guest: its ports and rules that Neutron had bound to the host
     :ivar bound: whether a port was bound here since it has this allocation
-    :ivar rounds: number of rounds in a row in which it was like this
+    :ivar rounds: number of rounds in a row with this state
     :ivar last: number of the last of these rounds
     """
 
@@ -42,7 +42,7 @@ class Sight(ty.NamedTuple):
 
     @property
     def due(self) -> bool:
-        """Whether it can give back what it does not use."""
+        """Whether the server can give back what it does not use."""
         return self.bound and self.rounds >= ROUNDS
 
 
@@ -50,11 +50,9 @@ def look(
     before: Sight | None, held: names.Held, guest: usage.GuestUsage,
     number: int,
 ) -> Sight:
-    """What has been seen of a guest, this round included.
+    """Return the sight of a server, updated by this round.
 
     :param before: the last sight; None if there is none
-    :param held: its allocation
-    :param guest: its ports and rules that Neutron has bound to the host
     :param number: number of this round; several calls in a round count once
     """
     bound = bool(guest.ports)
@@ -70,13 +68,12 @@ def look(
 def kept(
     resources: Mapping[str, int], guest: usage.GuestUsage, rules_known: bool,
 ) -> dict[str, int]:
-    """The part of its allocation that a guest uses.
+    """Return the part of its allocation that a server uses.
 
-    :param resources: resource class -> amount that it has allocated
-    :param guest: its ports and rules that Neutron has bound to the host
+    :param resources: resource class -> allocated amount
     :param rules_known: whether Neutron shows the rules of all its ports; if
         not, all allocated rules count as used
-    :returns: resource class -> amount, without classes of which it uses none
+    :returns: resource class -> amount, without classes that it does not use
     """
     used = dict(resources)
     used[names.PORTS] = len(guest.ports)
@@ -89,12 +86,7 @@ def kept(
 def difference(
     resources: Mapping[str, int], keep: Mapping[str, int],
 ) -> dict[str, int]:
-    """How much is given back.
-
-    :param resources: resource class -> amount that is allocated
-    :param keep: resource class -> amount that is kept
-    :returns: resource class -> amount, without classes of which all is kept
-    """
+    """Return the amounts to give back, by resource class."""
     return {name: amount - keep.get(name, 0)
             for name, amount in resources.items()
             if amount > keep.get(name, 0)}
