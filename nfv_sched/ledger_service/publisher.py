@@ -166,10 +166,9 @@ class _LastResult(ty.NamedTuple):
         host: usage.HostUsage,
         guests: dict[str, usage.GuestUsage], host_limits: nfv_limits.Limits,
     ) -> bool:
-        """Return whether nothing has changed, as far as known without a query.
-
-        Placement does not tell that allocations were removed.
-        """
+        """Return whether nothing has changed, as far as can be known."""
+        # The generation stays the same when allocations are removed; without a
+        # query of them that is not noticed.
         return provider is not None and self.rounds > 0 and (
             self.generation, self.usage, self.guests, self.limits,
         ) == (provider.generation, host, guests, host_limits)
@@ -223,10 +222,7 @@ class Publisher:
         self._defined = False
 
     def forget(self) -> None:
-        """Accept the next figures from Neutron, even if most ports are gone.
-
-        See :class:`nfv_sched.network.neutron.ReadingCheck`.
-        """
+        """Accept the next figures from Neutron, whatever they show."""
         self._doubts.forget()
 
     def round(self, dry_run: bool = False) -> RoundReport:
