@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read the nova.conf of a compute node, of this host or another one.
 
-By oslo.config with the definitions of Nova's options, but apart from the
-configuration of this process.
+oslo.config reads it, with the definitions of Nova's options, but apart from
+the configuration of this process.
 """
 
 from collections.abc import Mapping
@@ -27,24 +27,25 @@ _NAMING_FILES = (
 
 
 class OptionsError(Exception):
-    """A nova.conf cannot be read, or Nova would not take it; says why."""
+    """A nova.conf cannot be read, or Nova would refuse it; says why."""
 
 
 def read(paths: Sequence[str]) -> compute_settings.Settings:
-    """What the configuration of a compute node says.
+    """Return the settings in the configuration files of a compute node.
 
-    :param paths: of its files, as nova-compute has them by ``--config-file``
-    :raises OptionsError: if nova-compute would not start with it
+    :param paths: the files, as nova-compute gets them by ``--config-file``
+    :raises OptionsError: if nova-compute would not start with them
     """
     for path in paths:
         if files.is_named_pipe(path):
             raise OptionsError(f'{path}: is a named pipe')
     conf = cfg.ConfigOpts()
-    # Nova's own functions for that register groups that it has once for all.
+    # Nova's own functions for this register its OptGroup objects, which all
+    # configurations of a process share.
     conf.register_opts(compute.ALL_OPTS)
     conf.register_opts(compute.compute_group_opts, group='compute')
     conf.register_opts(neutron.ALL_OPTS, group='neutron')
-    # A source is a driver that the file names, and what that reads elsewhere.
+    # A source is a driver named in the file, which reads options elsewhere.
     conf.set_override('config_source', [])
     try:
         conf([], project='nova', default_config_files=list(paths),
@@ -71,7 +72,7 @@ def read(paths: Sequence[str]) -> compute_settings.Settings:
 
 
 def _cpus(text: str | None) -> frozenset[int]:
-    """The CPUs of a set, as Nova reads it.
+    """Return the CPUs of a set, as Nova reads it.
 
     :raises ValueError: if it has numbers that no CPU has: Nova would fill the
         memory with all up to them
@@ -83,7 +84,7 @@ def _cpus(text: str | None) -> frozenset[int]:
 
 def _pages(entries: Sequence[Mapping[str, str]]
            ) -> dict[tuple[int, int], int]:
-    """(NUMA node, KiB) -> pages, as ``numa_get_reserved_huge_pages`` reads.
+    """Return (NUMA node, KiB) -> number of reserved pages, as Nova reads it.
 
     :raises ValueError: if an entry is malformed
     """

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nova's configuration and databases, for commands and the ledger service.
+"""Read Nova's configuration and databases.
 
-Nova's cells are read as ``nova-manage`` reads them.  Filters and weighers do
-not use this module.
+For commands and the ledger service; filters and weighers do not use this
+module.  Nova's cells are read as ``nova-manage`` reads them.
 """
 
 from collections.abc import Iterable
@@ -23,7 +23,8 @@ from nfv_sched import strings
 
 CONF = scheduler.CONF
 
-# Seconds, of databases that somebody waits for.  A cell has a minute.
+# Time limits in seconds of databases for which an operator waits.  Nova gives
+# a cell a minute.
 _CONNECT = 10
 _ANSWER = 30
 _DRIVERS = ('mysqldb', 'pymysql')
@@ -35,10 +36,10 @@ class ComputeNode(ty.NamedTuple):
     :ivar uuid: UUID, also that of its resource provider
     :ivar name: name of the hypervisor, also that of its resource provider
     :ivar host: name of the compute service
-    :ivar hypervisor_type: as the driver calls it
-    :ivar cell: ``nova.objects.CellMapping`` of the cell where it is
+    :ivar hypervisor_type: type reported by the driver
+    :ivar cell: ``nova.objects.CellMapping`` of its cell
     :ivar aggregates: ``nova.objects.Aggregate`` of the host
-    :ivar numa_topology: as the database has it, for :func:`numa_topology`
+    :ivar numa_topology: column of the database, for :func:`numa_topology`
     """
 
     uuid: str
@@ -55,7 +56,6 @@ def read_configuration(args: list[str], prog: str, description: str,
     """Read nova.conf and prepare to read Nova's database.
 
     :param args: command-line arguments, without the name of the program
-    :param prog: name of the program
     :param description: description of the program for ``--help``
     :param patient: whether to wait for databases, as Nova does, for minutes;
         otherwise see :func:`limit_waiting`
@@ -71,7 +71,7 @@ def parse_configuration(args: list[str], prog: str, description: str) -> None:
 
     Parameters are those of :func:`read_configuration`.
 
-    :raises oslo_config.cfg.Error: if that is not possible; see :func:`parse`
+    :raises oslo_config.cfg.Error: if this is not possible; see :func:`parse`
     """
     from nova import config
     from nova import version
@@ -84,17 +84,15 @@ def parse_configuration(args: list[str], prog: str, description: str) -> None:
 
 def parse(conf: cfg.ConfigOpts, args: Sequence[str], prog: str,
           **others) -> None:
-    """Have oslo.config read nova.conf and arguments.
+    """Make oslo.config read nova.conf and command-line arguments.
 
-    A file that is no text, or a directory, it takes for no error of its own.
+    For a file that is not valid text, or a directory, oslo.config raises
+    errors that are not its own; they are converted.
 
-    :param conf: the options
     :param args: command-line arguments, without the name of the program
-    :param prog: name of the program
     :param others: further arguments for oslo.config
-    :raises oslo_config.cfg.ConfigFileParseError: also if a file cannot be
-        read at all
-    :raises oslo_config.cfg.Error: for whatever else is wrong
+    :raises oslo_config.cfg.ConfigFileParseError: also if a file cannot be read
+    :raises oslo_config.cfg.Error: for anything else that is wrong
     """
     try:
         conf(args, project='nova', prog=prog, **others)
@@ -108,7 +106,7 @@ def parse(conf: cfg.ConfigOpts, args: Sequence[str], prog: str,
 
 
 def _no_text(args: Iterable[str], prog: str) -> str:
-    """The first of the configuration files that is no text."""
+    """Return the first of the configuration files that is not valid text."""
     for name in (*[arg.rpartition('=')[2] for arg in args],
                  *cfg.find_config_files('nova', prog),
                  *cfg.find_config_dirs('nova', prog)):
@@ -126,7 +124,7 @@ def _no_text(args: Iterable[str], prog: str) -> str:
 def register_profiler() -> None:
     """Register the options of osprofiler, where that is installed.
 
-    Nova asks for them then when it prepares its databases.
+    Nova then reads them when it prepares its databases.
     """
     profiler = importutils.try_import('osprofiler.opts')
     if profiler is not None:
@@ -136,9 +134,9 @@ def register_profiler() -> None:
 def limit_waiting() -> None:
     """Make a database that does not answer an error soon.
 
-    Connecting is tried once.  What the address of a database says of time
-    limits (``connect_timeout``, ``read_timeout``) is left.  The configuration
-    must be read, and the database not yet prepared.
+    Connecting is tried once.  Time limits in the URL of a database
+    (``connect_timeout``, ``read_timeout``) take precedence.  Call it after the
+    configuration was read and before the database is prepared.
     """
     for group in ('api_database', 'database'):
         CONF.set_override('max_retries', 1, group)
@@ -148,7 +146,7 @@ def limit_waiting() -> None:
 
 
 def _limit(dialect, record, arguments, parameters) -> None:
-    """Called by SQLAlchemy before it connects."""
+    """Set time limits; SQLAlchemy calls this before it connects."""
     if dialect.driver in _DRIVERS:
         parameters.setdefault('connect_timeout', _CONNECT)
         parameters.setdefault('read_timeout', _ANSWER)
@@ -199,7 +197,7 @@ def _prepare_messaging() -> None:
 
 
 def compute_nodes() -> tuple[list[ComputeNode], list[str]]:
-    """The compute nodes of all cells, also of disabled compute services.
+    """Return the compute nodes of all cells, disabled ones included.
 
     :returns: (compute nodes, error texts of the cells that cannot be read)
     :raises Exception: any error of the API database
@@ -241,16 +239,16 @@ def compute_nodes() -> tuple[list[ComputeNode], list[str]]:
 
 
 def all_cells(context) -> list:
-    """The cells, to be read with the account that the configuration names.
+    """Return the cells, to be read with the configured database account.
 
     :param context: request context of an administrator
-    :returns: ``nova.objects.CellMapping`` each
+    :returns: list of ``nova.objects.CellMapping``
     :raises Exception: any error of the API database
     """
     cells = list(objects.CellMappingList.get_all(context))
     for cell in cells:
-        # Nothing is sent to it, and Nova cannot even read the database of a
-        # cell whose message queue has a wrong address.
+        # Nothing is sent to the message queue of a cell, but with a wrong URL
+        # of it Nova could not even read the database of the cell.
         cell.transport_url = 'none://'
     user = CONF.nfv_sched.cell_database_user
     if user:
@@ -262,7 +260,7 @@ def all_cells(context) -> list:
 
 
 def _by_user(connection: str, user: str, password: str | None) -> str:
-    """The address of a database with another account."""
+    """Return the URL of a database with another account."""
     try:
         url = sa.make_url(connection)
     except sa.exc.ArgumentError:
@@ -273,9 +271,8 @@ def _by_user(connection: str, user: str, password: str | None) -> str:
 
 
 def numa_topology(node: ComputeNode):
-    """The NUMA topology that a compute node has reported.
+    """Return the NUMA topology that a compute node has reported.
 
-    :param node: a compute node
     :returns: ``nova.objects.NUMATopology``; None if it has reported none
     :raises Exception: any, if it is malformed
     """
@@ -285,21 +282,17 @@ def numa_topology(node: ComputeNode):
 
 
 def flavors():
-    """All flavors of the cloud, also those that are not public.
-
-    :returns: ``nova.objects.Flavor`` each
-    :raises Exception: any error of the API database
-    """
+    """Return all flavors of the cloud, private ones included."""
     from nova import context as nova_context
     return objects.FlavorList.get_all(nova_context.get_admin_context())
 
 
 def moving_instance(cell, migration: str) -> str | None:
-    """The server that a migration moves.
+    """Return the UUID of the server that a migration moves.
 
     :param cell: ``nova.objects.CellMapping`` of the cell of its source
     :param migration: UUID of the migration
-    :returns: UUID; None if there is no such migration
+    :returns: None if there is no such migration
     """
     from nova import context as nova_context
     with nova_context.target_cell(
@@ -312,7 +305,7 @@ def moving_instance(cell, migration: str) -> str | None:
 
 
 def is_idle(cell, instance: str) -> bool:
-    """Whether Nova is doing nothing to a server: it has no task, no build.
+    """Return whether a server has no task and is not being built.
 
     :param cell: ``nova.objects.CellMapping`` of its cell
     :param instance: UUID of the server

@@ -16,31 +16,24 @@ _PREFIX = '_obj_'
 
 
 def key(name: str) -> str:
-    """The key of a field's value in the ``__dict__`` of its object.
-
-    :param name: name of the field
-    """
+    """Return the key of a field in the ``__dict__`` of its object."""
     return _PREFIX + name
 
 
 def values_of(*names: str) -> Callable[[Mapping[str, ty.Any]], tuple]:
-    """Make a function that reads the values of several fields at once.
-
-    :param names: names of the fields, two or more
-    :returns: function that takes the ``__dict__`` of an object, returns a
-        tuple of the values, and raises ``KeyError`` if a field is not set
-    """
+    """Return a function that reads the values of several fields at once."""
+    # It takes the __dict__ of an object, and returns a tuple (of two names or
+    # more). It raises KeyError if a field is not set.
     return operator.itemgetter(*map(key, names))
 
 
 def get(obj, name: str) -> ty.Any:
-    """The value of a field or attribute of any object; never raises.
+    """Return the value of a field or attribute of any object; never raise.
 
     A field that is not set is not loaded from the database.
 
     :param obj: a versioned object, any other object, or None
-    :param name: name of the field
-    :returns: None if it is not set or missing
+    :returns: None if the field is not set or missing
     """
     if obj is None:
         return None
@@ -58,10 +51,8 @@ def get(obj, name: str) -> ty.Any:
 
 
 def read(obj, name: str, default=None) -> ty.Any:
-    """The value of a field, read through its accessor.
+    """Return the value of a field, read through its accessor.
 
-    :param obj: a versioned object
-    :param name: name of the field
     :param default: returned if the field is not set, missing or None
     """
     try:

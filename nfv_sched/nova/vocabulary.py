@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Words that Nova and Placement define, and that name nobody."""
+"""List words of Nova and Placement that identify nobody."""
 
 import functools
 import importlib
@@ -21,7 +21,7 @@ import os_traits
 
 from nfv_sched.nova import scheduler
 
-# Of values and keys that are in no list that can be read from Nova.
+# Words of values and keys that cannot be read from any list in Nova.
 _OTHERS = """
     true false yes no on off none null unknown
     in or all-in s
@@ -53,9 +53,9 @@ _OTHERS = """
     name capability_type device_type numa_policy live_migratable pci address
     devname product_id domain bus slot function
 """.split()
-# Properties of images with numbers in them, though Nova takes any text.
+# Properties of images that contain numbers, though Nova accepts any text.
 _NUMBERS = ('hw_cpu_realtime_mask', 'hw_mem_page_size')
-# Properties by their names in older releases, and of nfv-sched.
+# Properties with names of older releases, and those of nfv-sched.
 _PROPERTY = re.compile(
     r'(?:architecture|hypervisor_type|vm_mode|hw_numa_(?:cpus|mem)\.\d{1,4}'
     r'|(?:trait|nfv|hw:wrs):.*|nfv_.*|hw_wrs_.*)', re.DOTALL)
@@ -65,11 +65,11 @@ _FREE_FIELDS = (fields.StringField, fields.UUIDField,
 
 @functools.cache
 def words() -> frozenset[str]:
-    """Return keys and values that say nothing of who uses them."""
+    """Return keys and values that do not tell who uses them."""
     names = set(_OTHERS)
     names.update(os_traits.get_traits(), os_resource_classes.STANDARDS)
     for trait in os_traits.get_traits():
-        # As libvirt calls features of CPUs.
+        # libvirt's names of CPU features.
         names.update(trait.lower().split('_'))
     for module in (vm_states, task_states, network_model):
         names.update(value for name, value in vars(module).items()
@@ -78,7 +78,7 @@ def words() -> frozenset[str]:
         values = getattr(kind, 'ALL', ())
         if isinstance(values, tuple | list | frozenset):
             names.update(filter(lambda value: isinstance(value, str), values))
-    # As drivers report them.
+    # The spelling that drivers report.
     names.update(map(str.upper, fields.HVType.ALL))
     names.update(image_meta.ImageMetaProps.fields)
     validators.load_validators()
@@ -108,7 +108,7 @@ def classes(*packages: types.ModuleType) -> set[str]:
 def is_image_property(name: str) -> bool:
     """Return whether an image property has one of a few values, or a number.
 
-    Others are free text, or the user's own.
+    Other properties are free text, or defined by the user.
     """
     field = image_meta.ImageMetaProps.fields.get(name)
     if field is not None:
