@@ -72,11 +72,8 @@ def read(paths: Sequence[str]) -> compute_settings.Settings:
 
 
 def _cpus(text: str | None) -> frozenset[int]:
-    """Return the CPUs of a set, as Nova reads it.
-
-    :raises ValueError: if it has numbers that no CPU has: Nova would fill the
-        memory with all up to them
-    """
+    """Return the CPUs of a set, as Nova reads it."""
+    # Nova would fill the memory with all numbers up to the last one.
     if text and flavors.cpu_count(text) > cpu_spec.MOST_CPUS:
         raise ValueError(f'{text[:40]!r} has CPUs that no host has')
     return frozenset(hardware.parse_cpu_spec(text)) if text else frozenset()

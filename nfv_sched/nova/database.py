@@ -122,10 +122,8 @@ def _no_text(args: Iterable[str], prog: str) -> str:
 
 
 def register_profiler() -> None:
-    """Register the options of osprofiler, where that is installed.
-
-    Nova then reads them when it prepares its databases.
-    """
+    """Register the options of osprofiler, where that is installed."""
+    # Nova then reads them when it prepares its databases.
     profiler = importutils.try_import('osprofiler.opts')
     if profiler is not None:
         profiler.set_defaults(CONF)

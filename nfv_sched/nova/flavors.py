@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Nova's API says of a flavor and an image, without an API.
+"""Check flavors and images as Nova's API does, without an API.
 
-The validators of extra specs are those that ``nova-api`` would load here, with
-those of other packages; the checks of a flavor as a whole are those that it
-makes when a server is booted.
+The validators of extra specs are those that ``nova-api`` would load here,
+those of other packages included; the checks of a flavor as a whole are those
+that the API makes when a server is created.
 """
 
 from collections.abc import Iterator
@@ -21,12 +21,12 @@ from nfv_sched import extra_specs as nfv_extra_specs
 # Makes the classes attributes of nova.objects.
 objects.register_all()
 
-#: Highest number of a vCPU that is looked at; Nova makes a set of all numbers
-#: that a text such as 0-4000000000 stands for.
+#: Highest number of a vCPU that is accepted; Nova makes a set of all numbers
+#: in a value such as 0-4000000000.
 MOST_VCPUS = 1 << 16
-#: Characters of the value of an extra spec, as the API limits it.
+#: Maximum length of the value of an extra spec in the API.
 MOST_VALUE = 255
-#: Linux takes no host with more NUMA nodes.
+#: Linux does not support hosts with more NUMA nodes.
 MOST_NODES = 1 << 10
 
 # Names of Nova's checks of flavor and image: those of the API in its order, of
@@ -58,11 +58,11 @@ _PLACEHOLDER = re.compile(r'\{[^}]*\}')
 class Spec:
     """An extra spec that the API knows.
 
-    :ivar name: its key; ``{...}`` stands for what may vary
-    :ivar description: what it is for
-    :ivar value: what it may be: ``type``, and ``enum``, ``pattern``, ``min``
+    :ivar name: its key; ``{...}`` stands for a variable part
+    :ivar description: description of its purpose
+    :ivar value: allowed values: ``type``, and ``enum``, ``pattern``, ``min``
         or ``max``
-    :ivar pattern: of its key
+    :ivar pattern: pattern of its key
     """
 
     name: str
@@ -71,21 +71,18 @@ class Spec:
     pattern: re.Pattern
 
     def is_of(self, key: str) -> bool:
-        """Whether a key is this one.
-
-        :param key: of an extra spec
-        """
+        """Return whether this extra spec has that key."""
         return self.name == key or self.pattern.fullmatch(key) is not None
 
     @property
     def stem(self) -> str:
-        """The key without what may vary at its end or before a colon."""
+        """The key without the variable parts."""
         return _PLACEHOLDER.sub('', self.name)
 
 
 @functools.cache
 def specs() -> tuple[Spec, ...]:
-    """The extra specs that the API here knows.
+    """Return the extra specs that the API here knows.
 
     :raises Exception: any error of a validator that is loaded
     """
@@ -98,11 +95,9 @@ def specs() -> tuple[Spec, ...]:
 
 @functools.lru_cache(maxsize=4096)
 def refusal(key: str, value: str) -> str | None:
-    """Why the API refuses an extra spec, since microversion 2.86.
+    """Return why the API refuses an extra spec; None if it does not.
 
-    :param key: of the extra spec
-    :param value: its value
-    :returns: its message; None if it takes the extra spec
+    The API validates extra specs since microversion 2.86.
     """
     from nova.api.validation.extra_specs import validators
     reason = malformed_cpus(key, value)
@@ -118,11 +113,9 @@ def refusal(key: str, value: str) -> str | None:
 
 
 def misshapen(key: str, value: str) -> str | None:
-    """Why the API takes no extra spec of this form, at any microversion.
+    """Return why the form of an extra spec is invalid; None if it is not.
 
-    :param key: of the extra spec
-    :param value: its value
-    :returns: None if it takes the form
+    The API refuses it at any microversion.
     """
     from nova.api.validation import parameter_types
     (pattern, form), = parameter_types.metadata['patternProperties'].items()
@@ -136,13 +129,7 @@ def misshapen(key: str, value: str) -> str | None:
 
 def flavor(name: str, vcpus: int, memory: int,
            extra_specs: Mapping[str, str]) -> objects.Flavor:
-    """A flavor of Nova.
-
-    :param name: its name
-    :param vcpus: number of vCPUs
-    :param memory: MiB
-    :param extra_specs: its extra specs
-    """
+    """Return a flavor as an object of Nova; ``memory`` is in MiB."""
     return objects.Flavor(
         id=1, name=name, flavorid=name, vcpus=vcpus, memory_mb=memory,
         root_gb=1, ephemeral_gb=0, swap=0, rxtx_factor=1.0, vcpu_weight=0,
@@ -151,11 +138,11 @@ def flavor(name: str, vcpus: int, memory: int,
 
 
 # Keys of flavors and image properties whose values Nova reads as sets of CPUs;
-# it does not look how many there are, in the API as little as elsewhere.
+# it does not limit the number of CPUs, not even in the API.
 _CPU_SETS = re.compile(r'hw[:_](numa_cpus\.\d+|cpu_dedicated_mask|'
                        r'cpu_realtime_mask)')
 _CPU_SET = re.compile(r'\^?\d+(-\d+)?(,\^?\d+(-\d+)?)*')
-# Characters of a set of CPUs that Nova's pattern refuses in milliseconds.
+# Length up to which Nova's pattern refuses a set of CPUs in milliseconds.
 _SHORT = 32
 _NODES = ('hw:numa_nodes', 'hw_numa_nodes')
 _PAGE_SIZES = ('hw:mem_page_size', 'hw_mem_page_size')
@@ -176,8 +163,8 @@ def malformed_cpus(key: str, value: str) -> str | None:
 def unreadable(extra_specs: Mapping[str, ty.Any]) -> str | None:
     """Return why extra specs would take minutes to read, or fill the memory.
 
-    :param extra_specs: all those of a flavor
-    :returns: None if Nova can be given them
+    :param extra_specs: all extra specs of a flavor
+    :returns: None if they can be passed to Nova
     """
     if len(extra_specs) > nfv_extra_specs.MOST_SPECS:
         return (f'{len(extra_specs)} extra specs are more than '
@@ -196,8 +183,8 @@ def unreadable(extra_specs: Mapping[str, ty.Any]) -> str | None:
 def oversized(key: str, value: ty.Any) -> str | None:
     """Return why a value would fill the memory, or take minutes to read.
 
-    :param key: of an extra spec, or name of an image property
-    :returns: None if Nova can be given the value
+    :param key: key of an extra spec, or name of an image property
+    :returns: None if the value can be passed to Nova
     """
     text = str(value)
     if _CPU_SETS.fullmatch(key) and cpu_count(text) > MOST_VCPUS:
@@ -211,10 +198,10 @@ def oversized(key: str, value: ty.Any) -> str | None:
 
 
 def cpu_count(text: str) -> int:
-    """Return how many numbers Nova would make of a set of CPUs.
+    """Return how many numbers Nova would read from a set of CPUs.
 
     Counted as Nova reads it: ``int()`` takes signs, underscores and the digits
-    of any script, spans may overlap, and what is before a mistake is read.
+    of any script, spans may overlap, and the parts before a mistake are read.
     A number that no vCPU has counts as too many.
     """
     count = 0
@@ -232,14 +219,14 @@ def cpu_count(text: str) -> int:
 
 
 class ImageError(ValueError):
-    """Nova cannot take the value of an image property; says why."""
+    """Nova refuses the value of an image property; says why."""
 
 
 def image(properties: Mapping[str, str]) -> objects.ImageMeta:
-    """An image of Nova.
+    """Return an image as an object of Nova.
 
-    :param properties: its properties by name
-    :raises ImageError: if Nova does not take a value
+    :param properties: image properties by name
+    :raises ImageError: if Nova refuses a value
     """
     for name, value in properties.items():
         reason = oversized(name, value)
@@ -255,13 +242,10 @@ def image(properties: Mapping[str, str]) -> objects.ImageMeta:
 
 
 def reads_property(name: str, value: str) -> bool:
-    """Whether Nova reads an image property, and does not drop it.
+    """Return whether Nova reads an image property, instead of dropping it.
 
-    Of ``hw_numa_cpus.N`` and ``hw_numa_mem.N`` it is not asked here whether
-    those of lower numbers are there.
-
-    :param name: of the property
-    :param value: its value
+    For ``hw_numa_cpus.N`` and ``hw_numa_mem.N`` it is not checked whether
+    those of lower numbers exist.
     """
     numbered = re.fullmatch(r'(hw_numa_(?:cpus|mem))\.[0-9]+', name)
     if numbered is not None:
@@ -274,12 +258,12 @@ def reads_property(name: str, value: str) -> bool:
 
 
 class FlavorRefusal(ty.NamedTuple):
-    """Why Nova takes no server of a flavor.
+    """A reason why Nova refuses servers of a flavor.
 
     :ivar kind: name of the exception
     :ivar text: its message
-    :ivar keys: extra specs, then image properties, without any one of which
-        it would not refuse so; empty if that was not tried
+    :ivar keys: extra specs, then image properties; without any one of them the
+        reason would not apply; empty if that was not tried
     """
 
     kind: str
@@ -289,14 +273,8 @@ class FlavorRefusal(ty.NamedTuple):
 
 def refusals(of: objects.Flavor,
              meta: objects.ImageMeta) -> list[FlavorRefusal]:
-    """Why Nova takes no server of a flavor with an image.
-
-    Each of Nova's checks is made, so that all that is wrong is found at once.
-
-    :param of: the flavor
-    :param meta: the image
-    :returns: empty if it takes them
-    """
+    """Return why Nova refuses servers of a flavor with an image."""
+    # Each of Nova's checks is made, so that all mistakes are found at once.
     return list(dict.fromkeys(_refusals(of, meta)))
 
 
@@ -320,11 +298,11 @@ def _refusals(of: objects.Flavor,
 
 
 def _check_limits(of: objects.Flavor, meta: objects.ImageMeta) -> None:
-    """Refuse limits of sockets, cores and threads that no topology keeps.
+    """Refuse limits of sockets, cores and threads that no topology meets.
 
-    The API does not look; the compute host does, when the server is started:
-    at each product of three numbers, which would take minutes for hundreds of
-    vCPUs.  Here only divisors are looked at.
+    The API does not check them; the compute host does, when the server is
+    started: at each product of three numbers, which would take minutes for
+    hundreds of vCPUs.  Here only divisors are tried.
 
     :raises nova.exception.ImageVCPULimitsRangeImpossible: as the host does
     """
@@ -344,18 +322,15 @@ def _check_limits(of: objects.Flavor, meta: objects.ImageMeta) -> None:
 
 
 def _divisors(number: int, most: int) -> list[int]:
-    """The divisors of a number, up to one that may be less."""
+    """Return the divisors of a number that are not above ``most``."""
     return [each for each in range(1, min(number, most) + 1)
             if number % each == 0]
 
 
 def numa_topology(of: objects.Flavor, meta: objects.ImageMeta) -> ty.Any:
-    """The NUMA topology that Nova makes of a flavor and an image.
+    """Return the ``InstanceNUMATopology`` of a flavor with an image.
 
-    :param of: the flavor
-    :param meta: the image
-    :returns: ``nova.objects.InstanceNUMATopology``; None if it makes none, or
-        refuses them
+    :returns: None if there is none, or Nova refuses the flavor
     """
     from nova.virt import hardware
     try:
@@ -366,12 +341,7 @@ def numa_topology(of: objects.Flavor, meta: objects.ImageMeta) -> ty.Any:
 
 def request(of: objects.Flavor, meta: objects.ImageMeta,
             topology: ty.Any) -> objects.RequestSpec:
-    """A request for a server without networks and PCI devices.
-
-    :param of: the flavor
-    :param meta: the image
-    :param topology: its NUMA topology, or None
-    """
+    """Return a request for a server without networks and PCI devices."""
     return objects.RequestSpec(
         flavor=of, image=meta, numa_topology=topology, num_instances=1,
         pci_requests=objects.InstancePCIRequests(requests=[]))

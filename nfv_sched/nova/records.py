@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of Nova's databases, read in bulk and never written.
+"""Read rows of Nova's databases in bulk; never write.
 
-Nova's objects are not used for them: some write to the database while they are
+Nova's objects are not used for this: some write to the database while they are
 read, to bring old rows up to date (allocation ratios of compute nodes, NUMA
 topologies of servers and request specs), which an account that may only read
 cannot, and they take many times as long.
@@ -20,11 +20,11 @@ import sqlalchemy as sa
 from nfv_sched.nova import database
 from nfv_sched import strings
 
-#: Rows of servers and request specs that are read at once.
+#: Maximum number of rows of servers and request specs to read at once.
 CHUNK = 500
-#: Most values of one SQL condition.
+#: Maximum number of values in one SQL condition.
 _VALUES = 500
-# A migration with such a status holds nothing any more.
+# A migration with such a status uses no resources any more.
 _OVER = ('confirmed', 'reverted', 'error', 'failed', 'completed',
          'cancelled', 'done')
 _IMAGE = 'image_'  # prefix of keys of system_metadata
@@ -38,11 +38,11 @@ Progress = Callable[[str, int, int], None]
 class ServerRow(ty.NamedTuple):
     """A server in the database of its cell.
 
-    :ivar columns: of the tables ``instances``, ``instance_extra`` and
+    :ivar columns: columns of the tables ``instances``, ``instance_extra`` and
         ``instance_info_caches``; see :func:`_server_columns`
     :ivar image: properties of its image, as strings
     :ivar fault: message of its last fault; None if it is not in error
-    :ivar shares: whether it has shares of Manila
+    :ivar shares: whether it uses shares of Manila
     :ivar moved: when its last move from another host than its present one
         began; None if there is none
     """
@@ -56,7 +56,7 @@ class ServerRow(ty.NamedTuple):
 
 
 class CellHosts(ty.NamedTuple):
-    """The compute nodes of a cell, and what belongs to them.
+    """The compute nodes of a cell, with their services and PCI devices.
 
     :ivar computes: rows of ``compute_nodes``
     :ivar services: host -> row of ``services``
@@ -73,14 +73,12 @@ class CellHosts(ty.NamedTuple):
 
 
 def plain(text: str | None) -> ty.Any:
-    """What a column with a versioned object has, without versions.
+    """Return the data of a serialized object, without versions.
 
-    Fields that are not set are missing, sets are lists, keys of dicts strings.
-
-    :param text: the column
-    :returns: None if it is empty
-    :raises ValueError: if it is no JSON
+    :raises ValueError: if it is not JSON
     """
+    # Fields that are not set are missing, sets are lists, keys of dicts are
+    # strings. An empty column gives None.
     return json.loads(text, object_hook=_unpacked) if text else None
 
 
@@ -89,10 +87,7 @@ def _unpacked(found: dict) -> ty.Any:
 
 
 def name_of(cell) -> str:
-    """The name of a cell, its UUID if it has none.
-
-    :param cell: ``nova.objects.CellMapping``
-    """
+    """Return the name of a cell, or its UUID if the name is empty."""
     return cell.name or cell.uuid
 
 
@@ -108,9 +103,9 @@ class UnreadCell(ty.NamedTuple):
 
 
 class Cells:
-    """Reads all cells at once, each in a thread with Nova's time limit.
+    """All cells, read at once, each in a thread with Nova's time limit.
 
-    A cell that fails once is not asked again.
+    A cell that fails once is not read again.
 
     :raises Exception: any error of the API database
 
@@ -129,7 +124,7 @@ class Cells:
         self.empty = all(cell.is_cell0() for cell in self._cells.values())
 
     def _read(self, read: Callable, cells: Iterable[str]) -> dict[str, ty.Any]:
-        """UUID of each cell that answers -> what was read."""
+        """Return UUID -> result for each cell that answers."""
         from nova import context as nova_context
         wanted = [self._cells[uuid] for uuid in cells if uuid in self._cells]
 
@@ -156,26 +151,23 @@ class Cells:
         return found
 
     def hosts(self) -> list[CellHosts]:
-        """The compute nodes of all cells that answer."""
+        """Return the compute nodes of all cells that answer."""
         return [CellHosts(uuid, name_of(self._cells[uuid]), *found,
                           bool(self._cells[uuid].disabled))
                 for uuid, found in self._read(
                     _hosts, list(self._cells)).items()]
 
     def moves(self) -> Iterator:
-        """Rows of ``migrations`` of all cells that answer; see _moves."""
+        """Yield unfinished migrations of all cells that answer; see _moves."""
         for rows in self._read(_moves, list(self._cells)).values():
             yield from rows
 
     def is_up(self, service) -> bool:
-        """Whether a service reports, and is not forced down.
-
-        :param service: row of ``services``
-        """
+        """Return whether a service reports, and is not forced down."""
         return self._groups.service_is_up(dict(service._mapping))
 
     def servers(self, progress: Progress) -> Iterator[ServerRow]:
-        """The servers of all cells that answer, those in cell0 too.
+        """Yield the servers of all cells that answer, cell0 included.
 
         Servers that are not yet, or no longer, in a cell are not among them.
 
@@ -203,7 +195,7 @@ class Cells:
 
 
 def _moves(context) -> list:
-    """The migrations that may still hold something on their hosts.
+    """Return the migrations that may still use resources on their hosts.
 
     Those that Nova's resource tracker takes for unfinished, and evacuations
     that the source has not cleaned up after.
@@ -221,19 +213,19 @@ def _moves(context) -> list:
 
 
 def _line(exc: Exception) -> str:
-    """The first line of an error; those of SQLAlchemy end with the SQL."""
+    """Return the first line of an error; those of SQLAlchemy end with SQL."""
     return strings.mask_secrets(str(exc).partition('\n')[0])
 
 
 def _rows(context, query) -> list:
-    """Rows of the database of a cell."""
+    """Return rows of the database of a cell."""
     from nova.db.main import api
     with api.get_context_manager(context).reader.using(context) as session:
         return list(session.execute(query))
 
 
 def _api_rows(query) -> list:
-    """Rows of the API database."""
+    """Return rows of the API database."""
     from nova import context as nova_context
     from nova.db.api import api
     context = nova_context.get_admin_context()
@@ -242,7 +234,7 @@ def _api_rows(query) -> list:
 
 
 def _present(table, *columns: str):
-    """A query of columns of the rows that are not deleted."""
+    """Return a query of columns of the rows that are not deleted."""
     return sa.select(*(table.c[name] for name in columns)).where(
         table.c.deleted == 0)
 
@@ -275,7 +267,7 @@ def _hosts(context) -> tuple[list, dict, dict]:
 
 
 def _shown_servers(table, query):
-    # A server that moves between cells is in both; the other one is hidden.
+    # A server that moves between cells is in both; one of the rows is hidden.
     return query.where(table.c.deleted == 0, sa.or_(
         table.c.hidden.is_(None), table.c.hidden == sa.false()))
 
@@ -302,11 +294,11 @@ def _server_columns(models) -> list:
 
 
 def _servers(context, last: int) -> list[tuple]:
-    """The next servers of a cell.
+    """Return the next servers of a cell.
 
-    :param last: database ID of the one before
-    :returns: (row, image properties, fault, whether it has shares, when its
-        last move from another host began) each
+    :param last: database ID of the last server that was read
+    :returns: list of (row, image properties, fault, whether it uses shares,
+        when its last move from another host began)
     """
     from nova.compute import vm_states
     from nova.db.main import models
@@ -352,12 +344,11 @@ def _servers(context, last: int) -> list[tuple]:
 
 def _moved(context, hosts: Mapping[str, str | None],
            ) -> dict[str, datetime.datetime]:
-    """When the last moves of servers from other hosts began.
+    """Return when the last moves of servers from other hosts began, in UTC.
 
-    Whether they succeeded does not matter: the server was elsewhere then.
+    Moves that failed count as well: the server was elsewhere then.
 
     :param hosts: UUID of a server -> its present host
-    :returns: UUID of a server -> when, UTC
     """
     from nova.db.main import models
     table = models.Migration.__table__
@@ -382,8 +373,8 @@ def plugged_servers(
     """Return the servers for which Nova has plugged ports.
 
     Read from ``virtual_interfaces`` in the database of the cell of each
-    compute node.  ``instance_info_caches`` would not do: nova-compute heals
-    it from the ``device_id`` of the ports, which tenants can set.
+    compute node.  ``instance_info_caches`` would not do: nova-compute heals it
+    from the ``device_id`` of the ports, which tenants can set.
 
     :param ports: compute nodes, each with the UUIDs of ports
     :returns: (port UUID -> server UUID, without ports that are plugged for no
@@ -437,11 +428,10 @@ def _parts(values: Iterable[str]) -> Iterator[list[str]]:
 def request_specs(
     uuids: Iterable[str], progress: Progress,
 ) -> Iterator[tuple[str, str]]:
-    """What was asked for servers when they were scheduled last.
+    """Yield (server UUID, latest request spec, serialized) of servers.
 
     :param uuids: UUIDs of the servers
     :param progress: called from time to time
-    :returns: (UUID of the server, request spec for :func:`plain`) each
     :raises Exception: any error of the API database
     """
     from nova.db.api import models
@@ -468,7 +458,7 @@ class AggregateRow(ty.NamedTuple):
 
 
 def aggregates() -> list[AggregateRow]:
-    """All host aggregates.
+    """Return all host aggregates.
 
     :raises Exception: any error of the API database
     """
@@ -492,9 +482,8 @@ def aggregates() -> list[AggregateRow]:
 
 
 def mapped_hosts() -> dict[str, str]:
-    """Return the cell to which Nova sends what is for a host.
+    """Return the UUID of the cell to which each host is mapped.
 
-    :returns: name of each host that is mapped -> UUID of its cell
     :raises Exception: any error of the API database
     """
     from nova.db.api import models
@@ -508,7 +497,7 @@ def mapped_hosts() -> dict[str, str]:
 class GroupRow(ty.NamedTuple):
     """A server group.
 
-    :ivar rules: for :func:`plain`
+    :ivar rules: serialized rules, for :func:`plain`
     """
 
     uuid: str
@@ -519,7 +508,7 @@ class GroupRow(ty.NamedTuple):
 
 
 def groups() -> list[GroupRow]:
-    """All server groups.
+    """Return all server groups.
 
     :raises Exception: any error of the API database
     """
@@ -545,7 +534,7 @@ def groups() -> list[GroupRow]:
 class FlavorRow(ty.NamedTuple):
     """A flavor.
 
-    :ivar columns: of the table ``flavors``
+    :ivar columns: columns of the table ``flavors``
     """
 
     columns: ty.Any
@@ -553,7 +542,7 @@ class FlavorRow(ty.NamedTuple):
 
 
 def flavors() -> list[FlavorRow]:
-    """All flavors, those included that tenants do not see.
+    """Return all flavors, private ones included.
 
     :raises Exception: any error of the API database
     """
@@ -573,9 +562,5 @@ def flavors() -> list[FlavorRow]:
 
 
 def iso(moment: datetime.datetime | None, timespec: str = 'seconds') -> str:
-    """A moment of the database, which has UTC, as ISO 8601.
-
-    :param moment: the column; None gives an empty string
-    :param timespec: as of ``datetime.isoformat``
-    """
+    """Return a UTC time of the database in ISO 8601; '' for None."""
     return '' if moment is None else f'{moment.isoformat("T", timespec)}Z'

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All that filters and weighers use of Nova beyond its stable interfaces.
+"""Wrap what filters and weighers use of Nova beyond its stable interfaces.
 
 Out-of-tree filters may rely on ``nova.scheduler.filters``,
 ``nova.scheduler.weights``, ``nova.conf``, ``nova.objects`` and
@@ -38,20 +38,16 @@ T = ty.TypeVar('T')
 
 
 def request_is_rebuild(spec_obj) -> bool:
-    """Whether a request is for a rebuild, which stays on its host.
-
-    :param spec_obj: ``nova.objects.RequestSpec``
-    """
+    """Return whether a request is for a rebuild, which stays on its host."""
     from nova.scheduler import utils  # imports much; not wanted in nova-api
     return utils.request_is_rebuild(spec_obj)
 
 
 def weight_multiplier(host_state, name: str, default: float) -> float:
-    """The multiplier of a weigher, from the metadata of a host's aggregates.
+    """Return a weigher's multiplier, from the aggregates of a host if set.
 
     The lowest counts if aggregates differ, as in Nova.
 
-    :param host_state: ``nova.scheduler.host_manager.HostState``
     :param name: metadata key
     :param default: value of the option, used if no aggregate sets the key, or
         if the aggregates cannot be read
@@ -68,26 +64,22 @@ def weight_multiplier(host_state, name: str, default: float) -> float:
 
 
 class Watcher:
-    """Is called when Nova places a server on a host; see when_placed."""
+    """A listener for servers that Nova places on a host; see when_placed."""
 
     __slots__ = ()
 
     def before_placed(self, host_state) -> None:
-        """Called before the server is counted on the HostState.
-
-        :param host_state: ``nova.scheduler.host_manager.HostState``
-        """
+        """Handle a server that is about to be counted on the HostState."""
 
     def after_placed(self, host_state, spec_obj) -> None:
-        """Called after the server is counted on the HostState.
+        """Handle a server that has been counted on the HostState.
 
-        :param host_state: ``nova.scheduler.host_manager.HostState``
         :param spec_obj: ``nova.objects.RequestSpec`` with the server's UUID
         """
 
 
 class _Consume:
-    """Stands in for ``HostState.consume_from_request`` of one host.
+    """A replacement for ``HostState.consume_from_request`` of one host.
 
     It calls the method, and the watchers before and after it.
     """
@@ -97,7 +89,7 @@ class _Consume:
     def __init__(self, host_state):
         # A strong reference would keep the host longer than its request.
         self._host = weakref.ref(host_state)
-        # What somebody else has put there.
+        # A replacement by another plugin, if there is one.
         self._before = host_state.__dict__.get('consume_from_request')
         self.watchers: list[Watcher] = []
 
@@ -114,17 +106,16 @@ class _Consume:
 
 
 def when_placed(host_state, watcher: Watcher) -> None:
-    """Have a watcher called when Nova places a server on a host.
+    """Register a watcher to be called when Nova places a server on a host.
 
     That is when Nova calls ``HostState.consume_from_request``, right after the
-    claim in Placement.  A HostState belongs to one request, so it is enough to
-    wrap the method on this object.  Calling this again with the same
-    watcher changes nothing.
+    claim in Placement.  Registering the same watcher again changes nothing.
 
-    :param host_state: ``nova.scheduler.host_manager.HostState``
-    :param watcher: is called each time, after those added before
+    :param watcher: called each time, after those registered before
     """
-    # Not looked for where it was put: others may have wrapped it since.
+    # A HostState belongs to one request, so the method is wrapped on this
+    # object only. The wrapper is kept under a name of its own, because other
+    # plugins may have wrapped the method since.
     consume = host_state.__dict__.get(_CONSUME)
     if consume is None:
         consume = host_state.__dict__[_CONSUME] = _Consume(host_state)
@@ -146,12 +137,12 @@ def watch_requests(
     after_query: Callable[[ty.Any, ty.Any], None],
     without_host: Callable[[ty.Any], None],
 ) -> None:
-    """Have functions called in the course of each request.
+    """Register functions to be called in the course of each request.
 
     Nova asks Placement for allocation candidates after it has run its request
-    filters, and gives the answer to ``SchedulerManager._schedule``, which
+    filters, and passes the answer to ``SchedulerManager._schedule``, which
     finds hosts and claims them.  So *before_query* becomes a request filter,
-    and that method is wrapped.  To be called when a filter is made:
+    and that method is wrapped.  Call this when a filter is made:
     nova-scheduler has its manager then, and takes no requests yet.  In other
     processes, and if it is called again, nothing happens.
 
@@ -185,7 +176,7 @@ def watch_requests(
 
 
 def _tells(function: Callable | None, tell: Callable) -> bool:
-    """Whether a function, or one that it wraps, was made to call ``tell``."""
+    """Return whether a function, or one that it wraps, calls ``tell``."""
     while function is not None:
         if getattr(function, _TELLS, None) == tell:
             return True
@@ -194,7 +185,7 @@ def _tells(function: Callable | None, tell: Callable) -> bool:
 
 
 def _request_filter(tell: Callable[[ty.Any], None]) -> Callable:
-    """A request filter that calls ``tell`` and changes nothing."""
+    """Return a request filter that calls ``tell`` and changes nothing."""
     def nfv_sched_filter(ctxt, request_spec):
         try:
             tell(request_spec)
@@ -242,7 +233,7 @@ def _give_reason(without_host: Callable[[ty.Any], None], spec_obj) -> None:
 
 
 def aggregate_numbers(host_state, name: str) -> list[float]:
-    """Numbers from the metadata of a host's aggregates.
+    """Return the numbers under a key in the metadata of a host's aggregates.
 
     :param host_state: ``nova.scheduler.host_manager.HostState``, or another
         object with ``host`` and ``aggregates``
@@ -274,12 +265,10 @@ def aggregate_numbers(host_state, name: str) -> list[float]:
 
 
 def aggregate_limit(host_state, name: str, default: float) -> float:
-    """A limit from the metadata of a host's aggregates, the lowest if several.
+    """Return the lowest limit in the metadata of a host's aggregates.
 
-    :param host_state: see :func:`aggregate_numbers`
     :param name: metadata key
-    :param default: value of the option, used if no aggregate sets the key to
-        a number
+    :param default: used if no aggregate sets the key to a number
     :returns: infinity for a value of 0 or less, which means no limit
     """
     return min([
@@ -288,25 +277,22 @@ def aggregate_limit(host_state, name: str, default: float) -> float:
 
 
 def host_limit(host_state, name: str) -> float:
-    """Return a limit of ``[nfv_sched]``, or of the host's aggregates.
-
-    :param host_state: see :func:`aggregate_numbers`
-    """
+    """Return a limit of ``[nfv_sched]``, or of the host's aggregates."""
     return aggregate_limit(host_state, name, CONF.nfv_sched[name])
 
 
 def _aggregates_of(host_state) -> tuple:
-    """The aggregates of a host; none if they cannot be read."""
+    """Return the aggregates of a host; none if they cannot be read."""
     try:
         return tuple(host_state.aggregates or ())
-    except Exception:  # whoever looks for a value in them says so
+    except Exception:  # functions that read values in them log it
         return ()
 
 
 def _kind_of(host_state) -> tuple[int, ...]:
-    """The IDs of a host's aggregate objects, to group hosts by.
+    """Return the IDs of a host's aggregate objects, to group hosts by.
 
-    Kept on the HostState: Nova makes both anew for each request.
+    They are kept on the HostState: Nova makes both anew for each request.
     """
     kind = tuple(map(id, _aggregates_of(host_state)))
     if hasattr(host_state, '__dict__'):
@@ -315,13 +301,13 @@ def _kind_of(host_state) -> tuple[int, ...]:
 
 
 class PerAggregates(ty.Generic[T]):
-    """A value that depends only on the aggregates of a host.
+    """A value by host that depends only on the aggregates of the host.
 
-    It is worked out once for all hosts with the same aggregate objects; to be
-    used within one request, in which Nova shares these between hosts.
+    It is worked out once for all hosts with the same aggregate objects.  For
+    use within one request, in which Nova shares these objects between hosts.
 
-    :param work_out: works out the value; called with the first such host;
-        must not return None
+    :param work_out: works out the value; called with the first such host; must
+        not return None
     """
 
     __slots__ = ('_work_out', '_known', '_aggregates')
@@ -333,11 +319,7 @@ class PerAggregates(ty.Generic[T]):
         self._aggregates: list = []
 
     def of(self, host_state) -> T:
-        """The value for a host.
-
-        :param host_state: ``nova.scheduler.host_manager.HostState``, or
-            another object with ``aggregates``
-        """
+        """Return the value for a host."""
         known = self._known.get(getattr(host_state, _KIND, None))
         return self._first_of(host_state) if known is None else known
 
@@ -351,13 +333,13 @@ class PerAggregates(ty.Generic[T]):
 
 
 def extra_spec_validator_class():
-    """The class of Nova for validators of flavor extra specs."""
+    """Return Nova's class for validators of flavor extra specs."""
     from nova.api.validation.extra_specs import base
     return base.ExtraSpecValidator
 
 
 def known_extra_specs() -> set[str]:
-    """Names of the extra specs that the installed Nova API validates.
+    """Return the names of extra specs that the installed Nova validates.
 
     :raises Exception: any error of a validator that is loaded
     """
@@ -366,9 +348,9 @@ def known_extra_specs() -> set[str]:
 
 
 def extra_spec_validator(name: str):
-    """What the installed Nova API knows of an extra spec.
+    """Return Nova's validator of an extra spec, by name.
 
-    :param name: as Nova has it, such as ``hw:numa_cpus.{num}``
+    :param name: name with placeholders, such as ``hw:numa_cpus.{num}``
     :returns: ``nova.api.validation.extra_specs.base.ExtraSpecValidator``
     :raises KeyError: if there is none of that name
     """
@@ -377,16 +359,14 @@ def extra_spec_validator(name: str):
 
 
 def enabled_filters() -> list[str]:
-    """Names of the enabled filters, in the order in which Nova runs them."""
+    """Return the enabled filters, in the order in which Nova runs them."""
     return CONF.filter_scheduler.enabled_filters
 
 
 def packs_numa_cells() -> bool:
-    """Whether Nova fills the most used NUMA node of a host first.
-
-    The option is meant for nova-compute.  The scheduler predicts the claim by
-    its own nova.conf, which must say the same.
-    """
+    """Return whether Nova fills the most used NUMA cell of a host first."""
+    # The option is one of nova-compute. The scheduler predicts the claim by
+    # its own nova.conf, which must have the same value.
     return CONF.compute.packing_host_numa_cells_allocation_strategy
 
 
@@ -394,7 +374,7 @@ def packs_numa_cells() -> bool:
 def claims_sort_by_devices() -> bool:
     """Return whether claims sort by PCI devices for servers without any.
 
-    The compute nodes are taken to have the release of this service.
+    The compute nodes are assumed to run the release of this service.
     """
     # NOTE: Before commit 76d06e115b (bug 2144660, Nova 34) a claim sorted host
     # cells by free PCI devices only for servers that ask for devices, while
@@ -428,18 +408,15 @@ def claims_sort_by_devices() -> bool:
 
 @functools.cache
 def live_migration_carries_limits() -> bool:
-    """Whether the claim of a live migration gets the scheduler's NUMA limits.
-
-    It does not before Nova 34.0.0 (bug 2153425).
-    """
+    """Return whether claims of live migrations get the scheduler's limits."""
+    # NOTE: Before Nova 34.0.0 they do not get the NUMA limits (bug 2153425).
     major = importlib.metadata.version('nova').partition('.')[0]
     return not major.isdigit() or int(major) >= 34
 
 
 def pci_alias_policy(name: str) -> str | None:
-    """The NUMA policy of a PCI alias, by the configuration of this service.
+    """Return the NUMA policy of a PCI alias, by this service's nova.conf.
 
-    :param name: name of an alias in ``[pci] alias``
     :returns: None if there is no such alias
     """
     from nova.pci import request
@@ -453,12 +430,9 @@ def pci_alias_policy(name: str) -> str | None:
 def numa_topology_limits(
     cpu_ratio: float, ram_ratio: float, network_metadata=None,
 ):
-    """Make NUMA limits for the claim on the compute node.
+    """Return ``NUMATopologyLimits`` for the claim on the compute node.
 
-    :param cpu_ratio: CPU allocation ratio of the host
-    :param ram_ratio: memory allocation ratio of the host
     :param network_metadata: ``nova.objects.NetworkMetadata`` or None
-    :returns: ``nova.objects.NUMATopologyLimits``
     """
     limits = objects.NUMATopologyLimits(
         cpu_allocation_ratio=cpu_ratio, ram_allocation_ratio=ram_ratio)
@@ -468,13 +442,13 @@ def numa_topology_limits(
 
 
 def host_of_server(uuid: str) -> str:
-    """The host on which a server is, by Nova's databases.
+    """Return the name of a server's host in Nova's databases.
 
     Waits at most ``_CELL_SECONDS`` for the database of the cell.
 
     :param uuid: UUID of the server
-    :returns: name of the host; empty if the server is on none, or the
-        databases cannot be read
+    :returns: empty if the server is on no host, or the databases cannot be
+        read
     """
     from nova import context as nova_context
     context = nova_context.get_admin_context()
@@ -497,12 +471,10 @@ def host_of_server(uuid: str) -> str:
 
 
 def deleted_servers(uuids: Iterable[str]) -> set[str]:
-    """Which of some servers Nova has deleted, or is deleting.
+    """Return the UUIDs of those servers that Nova has deleted or deletes.
 
-    Servers that are not in the API database are not among them.
+    Servers that are not in the API database are not included.
 
-    :param uuids: UUIDs of servers
-    :returns: UUIDs
     :raises Exception: any error of the API database
     """
     from nova import context as nova_context
@@ -514,7 +486,7 @@ def deleted_servers(uuids: Iterable[str]) -> set[str]:
 
 
 def has_connected_servers(uuids: Iterable[str] | None = None) -> bool:
-    """Whether Nova has plugged a port for any server on a host.
+    """Return whether Nova has plugged a port for any server on a host.
 
     Only the latest ``_LOOKED_AT`` servers of each cell are read.
 
