@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The decision journal: what was refused, why, and when.
+"""Record the hosts that filters refuse, why and when: the decision journal.
 
-``nova-scheduler`` writes it where ``[nfv_sched] decision_journal`` says, and
-the tools read it.  Nothing here knows Nova.
+``nova-scheduler`` writes it to the directory in ``[nfv_sched]
+decision_journal``, and the tools read it.  Nothing here imports Nova.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An entry of the journal, as a value and as a line of JSON."""
+"""Define the entries of the journal, and their form as a line of JSON."""
 
 from collections.abc import Iterable
 from collections.abc import Mapping
@@ -10,18 +10,18 @@ import json
 import types
 import typing as ty
 
-#: Of the format. Changes when older tools would misread it; they refuse the
-#: entries that have keys unknown to them.
+#: Version of the format. It changes when older tools would misread entries;
+#: they refuse those with keys unknown to them.
 VERSION = 1
 
 
 class LineError(ValueError):
-    """A line that is no entry of a journal; says why."""
+    """A line is not an entry of a journal; says why."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Pass:
-    """What a filter of nfv-sched made of the hosts of a request.
+    """The result of a filter of nfv-sched for the hosts of a request.
 
     :ivar filter: name of its class
     :ivar hosts: number of hosts that it was given
@@ -35,12 +35,13 @@ class Pass:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class RefusalReason:
-    """Why some hosts were refused.
+    """A reason why some hosts were refused.
 
     :ivar filter: name of the filter that refused them
-    :ivar policy: what refused: an extra spec with its value, or words
-    :ivar need: what was needed
-    :ivar have: what these hosts had; may be empty
+    :ivar policy: an extra spec with its value, or other words for the policy
+        that refused them
+    :ivar need: text about the need of the server
+    :ivar have: text about the resources of these hosts; may be empty
     :ivar hosts: their names
     """
 
@@ -62,7 +63,7 @@ class Earlier:
     :ivar time: when; ISO 8601, UTC, with milliseconds
     :ivar request: ID of the request
     :ivar server: UUID
-    :ivar before: UUIDs, as in :class:`Refusal`
+    :ivar before: UUIDs, see :class:`Refusal`
     """
 
     time: str
@@ -90,7 +91,7 @@ class Refusal:
     """A server for which a filter of nfv-sched removed the last host.
 
     :ivar time: when; ISO 8601, UTC, with milliseconds
-    :ivar written: when the entry was written, if that was later, as with
+    :ivar written: when the entry was written, if that was later, because of
         joined refusals; ISO 8601, UTC
     :ivar request: ID of the request
     :ivar server: UUID
@@ -100,11 +101,12 @@ class Refusal:
     :ivar move: whether an existing server was to be moved
     :ivar flavor: the flavor of the request; None if it had none
     :ivar filter: the filter that removed the last host
-    :ivar passes: the filters of nfv-sched that looked at hosts, in order
+    :ivar passes: the filters of nfv-sched that examined hosts, in order
     :ivar reasons: why hosts were refused
-    :ivar unnamed: refused hosts that were left out, for want of room
+    :ivar unnamed: number of refused hosts that were left out to shorten the
+        entry
     :ivar earlier: equal refusals that were joined with this one, the oldest
-        first; they differ in nothing but what is in there
+        first; they differ only in the fields of :class:`Earlier`
     :ivar copied: whether this is a copy of an entry in a file that was, or is
         about to be, removed
     """
@@ -132,12 +134,12 @@ class Refusal:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Lost:
-    """Refusals that are not in the journal.
+    """A count of refusals that are not in the journal.
 
-    :ivar time: when the first entry after them was, or of the latest of them;
-        ISO 8601, UTC
-    :ivar count: how many could not be written
-    :ivar removed: how many were removed to make room
+    :ivar time: when the first entry after them was made, or the latest of
+        them; ISO 8601, UTC
+    :ivar count: number of refusals that could not be written
+    :ivar removed: number of refusals removed because the journal was full
     """
 
     time: str
@@ -149,7 +151,7 @@ _KINDS: dict[str, type] = {'refusal': Refusal, 'lost': Lost}
 
 
 def encode(value: ty.Any) -> ty.Any:
-    """Return an entry as data for JSON, without what has its default.
+    """Return an entry as data for JSON, without fields at their default.
 
     :param value: an entry, or the value of a field of one
     """
@@ -168,10 +170,7 @@ def encode(value: ty.Any) -> ty.Any:
 
 
 def line(value: Refusal | Lost) -> bytes:
-    """The line of an entry, with its end.
-
-    :param value: the entry
-    """
+    """Return an entry as a line, with its end."""
     name, = [name for name, kind in _KINDS.items() if isinstance(value, kind)]
     return json.dumps(
         {'version': VERSION, name: encode(value)},
@@ -179,10 +178,9 @@ def line(value: Refusal | Lost) -> bytes:
 
 
 def short_line(refusal: Refusal, limit: int) -> bytes:
-    """The line of a refusal, without some of the hosts if it is too long.
+    """Return the line of a refusal; if it is too long, without some hosts.
 
-    :param refusal: the refusal
-    :param limit: length of the line at most, in bytes
+    :param limit: maximum length of the line, in bytes
     :raises LineError: if it is too long even without any host
     """
     whole = refusal
@@ -204,7 +202,7 @@ def key(refusal: Refusal) -> bytes:
     """Return a digest that equal refusals have in common.
 
     Equal are those of one project with the same flavor, filters, reasons and
-    hosts, in whatever order the hosts were looked at.
+    hosts, in any order of the hosts.
     """
     flavor = refusal.flavor
     same = (
@@ -218,7 +216,7 @@ def key(refusal: Refusal) -> bytes:
 
 
 def joined(first: Refusal, last: Refusal) -> Refusal:
-    """Return one entry for refusals and a later one that is equal."""
+    """Return one entry for a refusal and a later one that is equal."""
     return dataclasses.replace(last, earlier=(*first.earlier, Earlier(
         time=first.time, request=first.request, server=first.server,
         before=first.before)))
@@ -234,16 +232,13 @@ def single(refusal: Refusal) -> Iterable[Refusal]:
 
 
 def copy(text: bytes) -> bytes:
-    """Mark the line of a refusal as a copy."""
+    """Return the line of a refusal, marked as a copy."""
     return line(dataclasses.replace(parse(text), copied=True))
 
 
 def _first(reasons: Iterable[RefusalReason],
            count: int) -> Iterable[RefusalReason]:
-    """The reasons of the first hosts.
-
-    :param count: how many hosts
-    """
+    """Yield the reasons, cut to the first ``count`` hosts."""
     for reason in reasons:
         hosts = reason.hosts[:count]
         count -= len(hosts)
@@ -252,10 +247,9 @@ def _first(reasons: Iterable[RefusalReason],
 
 
 def parse(text: bytes) -> Refusal | Lost:
-    """The entry of a line.
+    """Return the entry in a line.
 
-    :param text: the line
-    :raises LineError: if it is no entry, or one of another version
+    :raises LineError: if there is none, or one of another version
     """
     try:
         data: ty.Any = json.loads(text)
@@ -273,7 +267,7 @@ def parse(text: bytes) -> Refusal | Lost:
 
 
 def _decode(hint: ty.Any, data: ty.Any) -> ty.Any:
-    """Return a value of a type for JSON data.
+    """Return a value of a type, made from JSON data.
 
     nova-scheduler copies entries, so this needs no library that only tools
     have.

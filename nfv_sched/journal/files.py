@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files of a journal.
+"""List, write and remove the files of a journal.
 
-Each process writes files of its own, one after the other, so that nobody has
-to wait for another one and a file is never renamed.  A file has the lines of
-:mod:`nfv_sched.journal.entry`.  All processes together keep to the size that
-the journal may have: whoever writes removes the oldest files first, those of
-processes that are gone like any other.
+Each process writes files of its own, one after the other, so that no process
+has to wait for another one and a file is never renamed.  A file consists of
+the lines of :mod:`nfv_sched.journal.entry`.  All processes together keep to
+the configured size of the journal: a process that writes removes the oldest
+files first, those of processes that have ended included.
 
 Before a file is removed, the last entries of each project are copied from it
 to the file of the process that removes it, so that a project with many
-refusals removes its own, not those of others.
+refusals displaces its own, not those of others.
 """
 
 import collections
@@ -27,17 +27,17 @@ import uuid
 
 from nfv_sched.journal import entry
 
-#: A file has at most this part of the size of the journal.
+#: A file has at most 1/PARTS of the size of the journal.
 PARTS = 8
 
-#: Number of entries of a project that are copied from the files that are
+#: Maximum number of entries of a project to copy from the files that are
 #: removed at once.
 SHARE = 16
 
-#: Files that are removed at once.
+#: Maximum number of files to remove at once.
 MAX_OPEN = 64
 
-#: Bytes that are copied at once, so that memory is bounded.
+#: Maximum number of bytes to copy at once, so that memory is bounded.
 MAX_COPIED = 16 * 2 ** 20
 
 _NAME = re.compile(r'refusals-\d{8}T\d{6}Z-\d+-[0-9a-f]{8}\.jsonl')
@@ -47,7 +47,7 @@ class File(ty.NamedTuple):
     """A file of a journal.
 
     :ivar changed: when it was last written, ns since the epoch
-    :ivar path: where it is
+    :ivar path: path of the file
     :ivar size: bytes
     """
 
@@ -57,12 +57,11 @@ class File(ty.NamedTuple):
 
 
 def listed(directory: str) -> list[File]:
-    """The files of a journal; the one that was written last is the last.
+    """Return the files of a journal; the one written last comes last.
 
-    Other files, and what is no file at all, are not among them.
+    Other files, and entries of other types, are left out.
 
-    :param directory: of the journal
-    :raises OSError: if it cannot be read
+    :raises OSError: if the directory cannot be read
     """
     return sorted(_files(directory))
 
@@ -92,10 +91,10 @@ class _Line(ty.NamedTuple):
 
 
 class Writer:
-    """Writes to a journal, for one process; for use by one thread.
+    """A writer of a journal, for one process; for use by one thread.
 
-    :param directory: of the journal; made when it is needed
-    :param size: bytes that all its files may have together
+    :param directory: directory of the journal; created when needed
+    :param size: maximum size of all its files together, in bytes
     """
 
     def __init__(self, directory: str, size: int):
@@ -107,25 +106,25 @@ class Writer:
 
     @property
     def longest(self) -> int:
-        """Bytes that may be written at once."""
+        """Maximum number of bytes to write at once."""
         return self.size // PARTS
 
     @property
     def _copies(self) -> int:
-        """Bytes that may be copied before files are removed."""
+        """Maximum number of bytes to copy before files are removed."""
         return min(self.longest * 3 // 8, MAX_COPIED)
 
     def write(self, data: bytes) -> None:
         """Append to the file of this process.
 
-        :param data: whole lines, not more than :attr:`longest`
+        :param data: whole lines, not longer than :attr:`longest`
         :raises OSError: if it cannot be written
         """
         self._make_room(len(data))
         self._append(data)
 
     def close(self) -> None:
-        """Close the file; what is written next goes to another one."""
+        """Close the file; the next write opens another one."""
         if self._file is not None:
             with contextlib.suppress(OSError):
                 os.close(self._file)
@@ -135,7 +134,7 @@ class Writer:
         if self._written + len(data) > self.longest:
             self.close()
         # NOTE: another process that removes the file has the lock meanwhile.
-        # What is written after it has read the file would be lost.
+        # Entries written after it has read the file would be lost.
         while self._file is None or not _lock(self._file):
             self.close()
             self._open()
@@ -159,16 +158,13 @@ class Writer:
             time.strftime('%Y%m%dT%H%M%SZ', time.gmtime()), os.getpid(),
             uuid.uuid4().hex[:8])
         self._path = os.path.join(self.directory, name)
-        # Host names and what they have are for operators.
+        # Host names and resources are for operators, not for other users.
         self._file = os.open(
             self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL |
             os.O_CLOEXEC, 0o600)
 
     def _make_room(self, needed: int) -> None:
-        """Remove the oldest files until there is room.
-
-        :param needed: bytes
-        """
+        """Remove the oldest files until some number of bytes is free."""
         os.makedirs(self.directory, mode=0o700, exist_ok=True)
         while True:
             files = listed(self.directory)
@@ -181,12 +177,12 @@ class Writer:
                 return
 
     def _remove_oldest(self, files: Iterable[File], full: bool) -> bool:
-        """Remove the oldest files, but for the share of each project.
+        """Remove the oldest files, except for the share of each project.
 
         :param files: the oldest first
-        :param full: whether others are to be removed if another process uses
-            the oldest, which it may be about to remove
-        :returns: whether there is more room now
+        :param full: whether to remove others if another process uses the
+            oldest, which it may be about to remove
+        :returns: whether more bytes are free now
         """
         with contextlib.ExitStack() as stack:
             size = 0
@@ -263,8 +259,8 @@ def _shares(lines: Iterable[_Line], limit: int) -> list[_Line]:
     The last one of each project comes first, without some of its hosts if
     there are many projects, then the last but one of each, and so on.
 
-    :param limit: bytes
-    :returns: by time
+    :param limit: maximum length of all, in bytes
+    :returns: lines, sorted by time
     """
     counts: collections.Counter[str] = collections.Counter()
     ranked: list[tuple[int, _Line]] = []

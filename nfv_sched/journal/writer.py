@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the journal, in a thread, so that no request waits for a disk.
+"""Write the journal in a thread, so that no request waits for a disk.
 
-What is to be written waits in a queue that has an end: what comes when it is
-full is lost, counted, and told in the log and in the journal.  What is lost is
-of the project that has most there.
+Refusals wait in a queue of limited length: if it is full, one is dropped, of
+the project that has most there.  Dropped refusals are counted, and the count
+is reported in the log and in the journal.
 
 A refusal that is equal to one written a few seconds ago is not written at
 once, but joined with those that follow it, so that a project that is refused
@@ -26,28 +26,28 @@ from nfv_sched import periodic
 
 LOG = logging.getLogger(__name__)
 
-#: Refusals that may wait.
+#: Maximum number of refusals in the queue.
 QUEUE = 256
 
 #: Seconds for which equal refusals are joined.
 JOIN = 10.0
 
-#: UUIDs of servers in an entry of joined refusals.
+#: Maximum number of UUIDs of servers in an entry of joined refusals.
 JOINED_SERVERS = 100
 
-#: Entries with which further refusals may be joined.
+#: Maximum number of entries with which further refusals may be joined.
 RECENT = 64
 
-#: Seconds that the thread lets pass before it writes, so that it does not
-#: compete with the request that it is about.
+#: Seconds for which the thread waits before it writes, so that it does not
+#: compete with the request that was refused.
 PAUSE = 0.2
 
 
 class JournalLocation(ty.NamedTuple):
-    """Where to write.
+    """Place of a journal.
 
-    :ivar directory: of the journal
-    :ivar size: bytes that it may have
+    :ivar directory: directory of the journal
+    :ivar size: its maximum size in bytes
     """
 
     directory: str
@@ -58,10 +58,7 @@ Make = Callable[[], entry.Refusal]
 
 
 def stamp(seconds: float) -> str:
-    """A time as the journal has it: ISO 8601, UTC, with milliseconds.
-
-    :param seconds: since the epoch
-    """
+    """Return seconds since the epoch in ISO 8601, UTC, with milliseconds."""
     whole = int(seconds)
     return time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(whole)) + (
         f'.{int((seconds - whole) * 1000):03d}Z')
@@ -79,7 +76,7 @@ class _Recent(ty.NamedTuple):
     """A refusal that was written, with those that are joined after it.
 
     :ivar until: when these are written, seconds of ``time.monotonic()``
-    :ivar joined: they; None if there are none yet
+    :ivar joined: the joined refusals; None if there are none yet
     """
 
     until: float
@@ -127,7 +124,7 @@ class _Thread:
         self._lost += 1
 
     def stop(self) -> None:
-        """Write what waits, and end the thread."""
+        """Write all waiting refusals, and end the thread."""
         self._stopped.set()
         self._wanted.set()
         if self._thread is not None:
@@ -157,7 +154,7 @@ class _Thread:
         return None
 
     def _write_waiting(self) -> None:
-        """Write all that waits, or join it."""
+        """Write or join all waiting refusals."""
         with self._lock:
             waiting, self._waiting = self._waiting, []
         for each in waiting:
@@ -201,7 +198,7 @@ class _Thread:
             self._write_oldest()
 
     def _write_oldest(self) -> None:
-        """Join no more with the oldest of the recent refusals."""
+        """Stop joining with the oldest of the recent refusals."""
         _key, recent = self._recent.popitem(last=False)
         if recent.joined is not None:
             self._write_late(recent.joined)
@@ -264,7 +261,7 @@ def _servers(refusal: entry.Refusal) -> int:
 
 
 class JournalWriter:
-    """The journal as a process writes it; for use by several threads.
+    """A writer of journals for a process; for use by several threads.
 
     The first call of :meth:`put` in a process starts a thread there; after a
     fork the child starts its own.
@@ -275,16 +272,15 @@ class JournalWriter:
 
     def put(self, make: Make, place: JournalLocation,
             project: str = '') -> None:
-        """Have a refusal written soon.  Never waits for the disk.
+        """Add a refusal to the queue; never wait for the disk.
 
         :param make: makes the entry; called in the thread
-        :param place: where to write it
         :param project: UUID of the project; each has a share of the queue
         """
         self._threads.get().put(make, place, project)
 
     def stop(self) -> None:
-        """Write what waits in this process, and end its thread."""
+        """Write all waiting refusals of this process, and end its thread."""
         thread = self._threads.pop()
         if thread is not None:
             thread.stop()
