@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of the NUMA topologies and aggregates of the compute nodes.
+"""Check the NUMA topologies and aggregates of the compute nodes.
 
-They are read from Nova's database, as each compute node reported them last.
+They are read from Nova's database, in the state last reported by each compute
+node.
 """
 
 from collections.abc import Iterable
@@ -33,7 +34,7 @@ class Computes:
         self._error: str | None = None
 
     def nodes(self) -> list[database.ComputeNode]:
-        """The compute nodes, except bare metal, sorted by host.
+        """Return the compute nodes, except bare metal, sorted by host.
 
         :raises ComputesUnreadError: if none can be read
         """
@@ -47,7 +48,7 @@ class Computes:
             key=lambda node: (node.host, node.name))
 
     def unread(self) -> list[findings.Finding]:
-        """A warning for each cell that cannot be read.
+        """Return a warning for each cell that cannot be read.
 
         :raises ComputesUnreadError: if the API database cannot be read
         """
@@ -69,7 +70,7 @@ class Computes:
 
 
 def _view(node: database.ComputeNode) -> topology.HostTopology | None:
-    """The NUMA nodes that a compute node has reported, if any.
+    """Return the NUMA cells that a compute node has reported, if any.
 
     :raises OddTopologyError: if they cannot be read
     """
@@ -84,7 +85,7 @@ def _view(node: database.ComputeNode) -> topology.HostTopology | None:
 def _views(
     nodes: Iterable[database.ComputeNode],
 ) -> dict[str, topology.HostTopology]:
-    """Name of the host -> its NUMA nodes, of those that can be read."""
+    """Return host name -> NUMA cells, for topologies that can be read."""
     views = {}
     for node in nodes:
         try:
@@ -97,11 +98,7 @@ def _views(
 
 
 def labels(conf, computes: Computes) -> upgradecheck.Result:
-    """Whether compute nodes declare where their virtual switch runs.
-
-    :param conf: configuration object
-    :param computes: the compute nodes
-    """
+    """Check that compute nodes declare where their virtual switch runs."""
     if not scheduler.uses_labels(conf):
         return findings.conclude(
             [], 'Not needed: no filter that uses labels is enabled.')
@@ -160,9 +157,9 @@ _NO_TOPOLOGY = (
 def _label_faults(
     conf, view: topology.HostTopology, switch: bool,
 ) -> list[str]:
-    """Faults in the labels of a compute node, as texts.
+    """Return the faults in the labels of a compute node, as text.
 
-    :param view: its NUMA nodes
+    :param view: its NUMA cells
     :param switch: whether it needs the label of the virtual switch
     """
     faults = []
@@ -203,10 +200,7 @@ def _label_faults(
 
 
 def aggregates(computes: Computes) -> upgradecheck.Result:
-    """Whether aggregates override options with valid numbers.
-
-    :param computes: the compute nodes
-    """
+    """Check that aggregates override options with valid numbers."""
     try:
         nodes = computes.nodes()
     except ComputesUnreadError as exc:
@@ -243,15 +237,12 @@ def _is_number(value: str) -> bool:
 
 
 def pinning(conf, computes: Computes) -> upgradecheck.Result:
-    """Whether Placement counts pinned servers on the CPUs that they get.
+    """Check that Placement counts pinned servers on the CPUs that they get.
 
     With the fallback query Nova also asks Placement for hosts where the pinned
     CPUs of a server are allocated as ``VCPU`` instead of ``PCPU``.  Hosts
     without ``cpu_dedicated_set`` only have ``VCPU``; the others are offered in
     both ways.
-
-    :param conf: configuration object
-    :param computes: the compute nodes
     """
     disabled = conf.workarounds.disable_fallback_pcpu_query
     option = '[workarounds] disable_fallback_pcpu_query'
@@ -289,5 +280,5 @@ def pinning(conf, computes: Computes) -> upgradecheck.Result:
 
 
 def _dedicates(view: topology.HostTopology) -> bool:
-    """Whether a compute node has ``cpu_dedicated_set``."""
+    """Return whether a compute node has ``cpu_dedicated_set``."""
     return any(cell.dedicated and not cell.legacy for cell in view.cells)

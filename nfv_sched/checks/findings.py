@@ -8,7 +8,7 @@ from oslo_upgradecheck import upgradecheck
 
 
 class Finding(ty.NamedTuple):
-    """One thing that an operator should look at.
+    """A problem that an operator should look at.
 
     :ivar code: ``WARNING`` or ``FAILURE``
     :ivar text: what is wrong, and what to do
@@ -19,28 +19,21 @@ class Finding(ty.NamedTuple):
 
 
 def warning(text: str) -> Finding:
-    """A finding about what works, but perhaps not as it was meant.
-
-    :param text: what is wrong, and what to do
-    """
+    """Return a finding about what works, but perhaps not as intended."""
     return Finding(upgradecheck.Code.WARNING, text)
 
 
 def failure(text: str) -> Finding:
-    """A finding about what does not work.
-
-    :param text: what is wrong, and what to do
-    """
+    """Return a finding about what does not work."""
     return Finding(upgradecheck.Code.FAILURE, text)
 
 
 def conclude(
     findings: Iterable[Finding], well: str,
 ) -> upgradecheck.Result:
-    """The result of a check, with the code of its worst finding.
+    """Return the result of a check, with the code of its worst finding.
 
-    :param findings: the findings; failures are shown first
-    :param well: details of the result if there are none
+    :param well: details of the result if there are no findings
     """
     found = sorted(findings, key=lambda finding: -finding.code)
     if not found:
@@ -50,11 +43,7 @@ def conclude(
 
 
 def unread(what: str, why: str) -> upgradecheck.Result:
-    """The result of a check if Nova's database cannot be read.
-
-    :param what: what could not be checked
-    :param why: the cause, as sentences
-    """
+    """Return the result of a check without access to Nova's database."""
     return conclude([warning(
         f"{what} could not be checked, because Nova's database cannot be "
         f'read: {why}')], '')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A check of the flavors in Nova's database."""
+"""Check the flavors in Nova's database."""
 
 from oslo_upgradecheck import upgradecheck
 
@@ -8,7 +8,7 @@ from nfv_sched.nova import database
 from nfv_sched import rules
 from nfv_sched import strings
 
-# How many different mistakes are shown.
+# Maximum number of different mistakes to show.
 _MOST = 10
 
 #: Shown below the mistakes.
@@ -19,7 +19,7 @@ ADVICE = (
 
 
 def flavors() -> upgradecheck.Result:
-    """Whether the extra specs of nfv-sched are valid in all flavors."""
+    """Check that the extra specs of nfv-sched are valid in all flavors."""
     try:
         known = database.flavors()
     except Exception as exc:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of filters, weighers, options and validators.
+"""Check filters, weighers, options and validators.
 
 Only the configuration and the installed packages are read.
 """
@@ -39,7 +39,7 @@ STOCK_PCI = 'PciPassthroughFilter'
 RULES = 'SecurityRuleLimitFilter'
 LIMITS = ('VSwitchPortLimitFilter', RULES)
 
-#: Filter of a limit -> what is not kept without it.
+#: Filter of a limit -> limits that are not enforced without it.
 _LIMITED = {
     LIMITS[0]: 'limits of ports',
     LIMITS[1]: 'limits of security-group rules',
@@ -53,26 +53,22 @@ _PARAMOUNT = ('build_failure', 'cross_cell_move')
 
 
 def _keeps() -> dict[str, str]:
-    """Filter -> the extra spec, or rule, that is not kept without it.
-
-    Of all rules that are installed, but those of Nova's own extra specs. A
-    rule of another package may have a name only.
-    """
+    """Return filter -> the extra spec, or rule, not enforced without it."""
+    # Without the rules of Nova's own extra specs. A rule of another package
+    # may have a name only.
     return {cls.filters[0]: cls.keys[0] if cls.keys else cls.name
             for cls in rules.classes() if cls.keys or not cls.general}
 
 
 def _policies() -> tuple[str, ...]:
-    """Filters of one policy, which accept all hosts for guests without it."""
+    """Return filters of one policy, which pass all hosts for other guests."""
     return tuple(cls.filters[0] for cls in rules.classes()
                  if not cls.general)
 
 
 def _preferences() -> dict[str, type[weights_base.PreferenceWeigher]]:
-    """Filter of a policy that can be preferred -> its weigher.
-
-    A weigher whose rule is not installed has nothing to weigh.
-    """
+    """Return filter -> weigher, for policies that can be preferred."""
+    # A weigher whose rule is not installed has nothing to weigh.
     keeps = _keeps()
     return {cls.rule.filters[0]: cls
             for cls in extensions.classes('nfv_sched.weighers')
@@ -82,32 +78,22 @@ def _preferences() -> dict[str, type[weights_base.PreferenceWeigher]]:
 
 
 def needs_figures(conf) -> bool:
-    """Whether a filter that needs figures from Neutron is enabled.
-
-    :param conf: configuration object
-    """
+    """Return whether a filter that needs figures from Neutron is enabled."""
     return any(name in conf.filter_scheduler.enabled_filters
                for name in LIMITS)
 
 
 def uses_labels(conf) -> bool:
-    """Whether a filter with which the labels of hosts matter is enabled.
-
-    The filters of all rules by which host cells are excluded, and the one for
-    guest NUMA nodes.
-
-    :param conf: configuration object
-    """
+    """Return whether an enabled filter uses the labels of hosts."""
+    # The filter for guest NUMA nodes, and those of all rules that exclude
+    # host cells.
     names = {TOPOLOGY}.union(*(
         cls.filters for cls in rules.classes() if cls.steers))
     return not names.isdisjoint(conf.filter_scheduler.enabled_filters)
 
 
 def weighs_network(conf) -> bool:
-    """Whether a weigher of network load is enabled.
-
-    :param conf: configuration object
-    """
+    """Return whether a weigher of network load is enabled."""
     classes, _found = _load(
         nova_weights.HostWeightHandler(),
         conf.filter_scheduler.weight_classes, 'weight_classes')
@@ -122,8 +108,8 @@ def _load(
     :param handler: Nova's loader of filters or weighers
     :param names: values of the option
     :param option: its name, for findings
-    :returns: (name of each class -> value that offers it, a failure for each
-        value that cannot be loaded)
+    :returns: (class name -> value that offers it, a failure for each value
+        that cannot be loaded)
     """
     classes: dict[str, str] = {}
     found = []
@@ -141,10 +127,7 @@ def _load(
 
 
 def filters(conf) -> upgradecheck.Result:
-    """Whether the enabled filters can be loaded and suit each other.
-
-    :param conf: configuration object
-    """
+    """Check that the enabled filters can be loaded and suit each other."""
     available = list(conf.filter_scheduler.available_filters)
     enabled = list(conf.filter_scheduler.enabled_filters)
     classes, found = _load(
@@ -176,7 +159,7 @@ def filters(conf) -> upgradecheck.Result:
 def _unavailable(
     missing: list[str], available: list[str], known: set[str],
 ) -> findings.Finding:
-    """The failure for enabled filters that Nova does not find.
+    """Return the failure for enabled filters that Nova does not find.
 
     :param missing: names of these filters
     :param available: values of ``available_filters``
@@ -223,9 +206,8 @@ def _order(enabled: list[str]) -> list[findings.Finding]:
     """Warn of filters after those of limits, which have to come last.
 
     These replace the list of allocation candidates by one that makes
-    concurrent requests take turns
-    (``network_limits.contention.Contested``).  A later filter may replace
-    that list.
+    concurrent requests take turns (``network_limits.contention.Contested``).
+    A later filter may replace that list.
     """
     first = min((enabled.index(name) for name in LIMITS if name in enabled),
                 default=len(enabled))
@@ -240,10 +222,7 @@ def _order(enabled: list[str]) -> list[findings.Finding]:
 
 
 def weighers(conf) -> upgradecheck.Result:
-    """Whether *prefer* outweighs all of Nova's weighers.
-
-    :param conf: configuration object
-    """
+    """Check that *prefer* outweighs all of Nova's weighers."""
     classes, found = _load(
         nova_weights.HostWeightHandler(),
         conf.filter_scheduler.weight_classes, 'weight_classes')
@@ -278,10 +257,9 @@ def weighers(conf) -> upgradecheck.Result:
 def _multiplier(
     conf, key: str, weigher: type[weights_base.PreferenceWeigher],
 ) -> list[findings.Finding]:
-    """Warn of a weigher of a preference that others can outweigh.
+    """Warn of a preference's weigher that others can outweigh.
 
-    :param key: the extra spec
-    :param weigher: its weigher
+    :param key: extra spec of the preference
     """
     group, option = weigher.group, weigher.multiplier
     value = conf[group][option]
@@ -301,7 +279,7 @@ def _multiplier(
 
 
 def _other_multipliers(conf) -> dict[str, float]:
-    """Multipliers of the weighers that must not outweigh a preference."""
+    """Return multipliers of weighers that must not outweigh a preference."""
     others = {'[metrics] weight_multiplier': conf.metrics.weight_multiplier}
     preferences = {(cls.group, cls.multiplier)
                    for cls in _preferences().values()}
@@ -315,10 +293,7 @@ def _other_multipliers(conf) -> dict[str, float]:
 
 
 def options(conf) -> upgradecheck.Result:
-    """Whether the options of ``[nfv_sched]`` are valid and consistent.
-
-    :param conf: configuration object
-    """
+    """Check that the options of ``[nfv_sched]`` are valid and consistent."""
     known = list(itertools.chain.from_iterable(
         options for _group, options in nfv_conf.list_opts()))
     found = []
@@ -336,12 +311,12 @@ def options(conf) -> upgradecheck.Result:
 
 
 def _why(exc: Exception) -> str:
-    """What is wrong with a value, without oslo.config's introduction."""
+    """Return the error of a value, without oslo.config's introduction."""
     return strings.brief(str(exc).rpartition(' is not valid: ')[2])
 
 
 def _unknown(conf, known: set[str]) -> list[findings.Finding]:
-    """Warn of names in the section ``[nfv_sched]`` that are no options."""
+    """Warn of names in the section ``[nfv_sched]`` that are not options."""
     found = []
     for path in _config_files(conf):
         sections: dict = {}
@@ -357,7 +332,7 @@ def _unknown(conf, known: set[str]) -> list[findings.Finding]:
 
 
 def _config_files(conf) -> list[str]:
-    """Paths of the configuration files that were read."""
+    """Return the paths of the configuration files that were read."""
     paths = list(conf.config_file or ())
     for directory in conf.config_dir or ():
         paths += sorted(
@@ -367,7 +342,7 @@ def _config_files(conf) -> list[str]:
 
 
 def _inconsistent(values) -> list[findings.Finding]:
-    """Findings about options that contradict each other."""
+    """Return findings about options that contradict each other."""
     found = []
     label, prefix = values.vswitch_label, values.node_label_prefix
     if rule.Names(label, prefix).node(label) is not None:
@@ -391,7 +366,7 @@ def _inconsistent(values) -> list[findings.Finding]:
 
 
 def validators() -> upgradecheck.Result:
-    """Whether the Nova API in this Python environment knows our keys."""
+    """Check that the Nova API in this Python environment knows our keys."""
     from nfv_sched import validators as nfv_validators
     ours = {validator.name for validator in nfv_validators.register()}
     try:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of Neutron, Placement and the ledger.
+"""Check Neutron, Placement and the ledger.
 
-They connect with the credentials and time-outs of nova.conf.
+Connections use the credentials and time-outs of nova.conf.
 """
 
 import contextlib
@@ -23,18 +23,12 @@ _PROBE = ('"nfv-sched ledger probe" shows whether Placement grants no more '
 
 
 def uses_ledger(conf) -> bool:
-    """Whether ports and rules are claimed in Placement: the option ledger.
-
-    :param conf: configuration object
-    """
+    """Return whether ports and rules are claimed in Placement."""
     return conf.nfv_sched.ledger == 'placement'
 
 
 def neutron(conf) -> upgradecheck.Result:
-    """Whether Neutron can be read, and shows what limits and weighers need.
-
-    :param conf: configuration object
-    """
+    """Check that Neutron can be read, and shows all that is needed."""
     limits = scheduler.needs_figures(conf) or uses_ledger(conf)
     if not limits and not scheduler.weighs_network(conf):
         return findings.conclude(
@@ -63,10 +57,7 @@ def neutron(conf) -> upgradecheck.Result:
 
 
 def placement(conf) -> upgradecheck.Result:
-    """Whether Placement answers a query for the providers of the ledger.
-
-    :param conf: configuration object
-    """
+    """Check that Placement answers a query for the providers of the ledger."""
     try:
         with contextlib.closing(ledger_client.Client(conf)) as client:
             published = client.providers()
@@ -80,11 +71,9 @@ def placement(conf) -> upgradecheck.Result:
 
 
 def ledger(conf) -> upgradecheck.Result:
-    """Whether the ledger is what ``nfv-sched-ledger`` would publish now.
+    """Check that the ledger is what ``nfv-sched-ledger`` would publish now.
 
-    By a round that changes nothing.
-
-    :param conf: configuration object
+    A dry run of a round is compared with it.
     """
     if not uses_ledger(conf):
         return findings.conclude(
@@ -127,7 +116,7 @@ def ledger(conf) -> upgradecheck.Result:
 def _unpublished(
     conf, hosts: dict[publisher.Action, list[str]],
 ) -> list[findings.Finding]:
-    """Findings about the hosts that a round would change.
+    """Return findings about the hosts that a round would change.
 
     :param hosts: action -> names of the hosts for which it would be done
     """
