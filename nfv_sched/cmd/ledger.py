@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command ``nfv-sched-ledger``: a service, or one round of its work."""
+"""Run the command ``nfv-sched-ledger``: a service, or one round."""
 
 from collections.abc import Sequence
 import sys
@@ -40,10 +40,9 @@ _HEADERS = ('host', 'action', 'ports', 'reserved', 'allocated',
 
 
 def table(done, dry_run: bool = False) -> str:
-    """The results of a round as a table in plain text.
+    """Return the results of a round as a table in plain text.
 
     :param done: ``nfv_sched.ledger_service.publisher.RoundReport``
-    :param dry_run: whether it was a dry run
     """
     from nfv_sched.ledger import names
     rows = [_HEADERS]
@@ -75,11 +74,7 @@ def table(done, dry_run: bool = False) -> str:
 
 
 def once(dry_run: bool) -> int:
-    """Do one round and print its results.
-
-    :param dry_run: only print what would be done
-    :returns: exit code
-    """
+    """Do one round, print its results and return the exit code."""
     from nfv_sched.ledger_service import publisher
     worker = publisher.Publisher()
     try:
@@ -95,10 +90,7 @@ def once(dry_run: bool) -> int:
 
 
 def serve() -> int:
-    """Do rounds until the process gets a signal to stop.
-
-    :returns: exit code
-    """
+    """Do rounds until a signal stops the process; return the exit code."""
     from oslo_service import service
 
     from nfv_sched.ledger_service import publisher
@@ -125,10 +117,9 @@ def serve() -> int:
 
 @quiet.warnings_ignored()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command.
+    """Run the command and return its exit code.
 
-    :param argv: arguments; those of the process if None
-    :returns: exit code
+    :param argv: command-line arguments; None for those of the process
     """
     argv = list(sys.argv[1:] if argv is None else argv)
     usage.show_if_asked(argv, PROG, _DESCRIPTION, _CLI_OPTS)
@@ -143,7 +134,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         database.read_configuration(
             argv, PROG, _DESCRIPTION, patient=True)
         if conf.once:
-            # Not among the table, where oslo.log writes by itself.
+            # By default oslo.log would write into the table.
             conf.set_default('use_stderr', True)
         logging.setup(conf, PROG)
         if conf.dry_run and not conf.once:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keep what the libraries say to themselves out of what a command prints."""
+"""Suppress library warnings and logs in the output of commands."""
 
 from collections.abc import Iterator
 import contextlib
@@ -7,7 +7,7 @@ import logging
 import sys
 import warnings
 
-#: Loggers of what a command tells itself, in a line, if it fails.
+#: Loggers of errors that the command itself reports, in one line.
 _LOGGERS = ('nova', 'oslo_config', 'oslo_db', 'keystoneauth')
 
 
@@ -15,8 +15,8 @@ _LOGGERS = ('nova', 'oslo_config', 'oslo_db', 'keystoneauth')
 def warnings_ignored() -> Iterator[None]:
     """Ignore Python's warnings, unless ``python -W`` says otherwise.
 
-    Nova's libraries warn of what they will change one day, of Eventlet above
-    all: first when they are imported.
+    Nova's libraries warn of future changes, of Eventlet above all: first when
+    they are imported.
     """
     with warnings.catch_warnings():
         if not sys.warnoptions:
@@ -26,7 +26,7 @@ def warnings_ignored() -> Iterator[None]:
 
 @contextlib.contextmanager
 def logs_ignored() -> Iterator[None]:
-    """Log nothing of what Nova and its libraries do."""
+    """Suppress the logs of Nova and its libraries."""
     loggers = [logging.getLogger(name) for name in _LOGGERS]
     before = [logger.level for logger in loggers]
     for logger in loggers:

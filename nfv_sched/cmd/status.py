@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command ``nfv-sched-status upgrade check``."""
+"""Run the command ``nfv-sched-status upgrade check``."""
 
 import argparse
 from collections.abc import Callable
@@ -39,13 +39,13 @@ exit codes:
 
 
 class Checks(upgradecheck.UpgradeCommands):
-    """The checks, in the order in which they are shown.
+    """The upgrade checks, in the order in which they are shown.
 
     :param conf: configuration object
     """
 
     def __init__(self, conf):
-        # They import Nova, which takes seconds that --help must not take.
+        # Imported late: they import Nova, which would delay --help by seconds.
         from nfv_sched.checks import computes
         from nfv_sched.checks import flavors
         from nfv_sched.checks import scheduler
@@ -69,7 +69,7 @@ class Checks(upgradecheck.UpgradeCommands):
             ))
 
     def _get_details(self, upgrade_check_result):
-        """The details of a result, with each line wrapped by itself."""
+        """Return the details of a result, each line wrapped separately."""
         lines = strings.visible(
             upgrade_check_result.details or '').split('\n')
         return '\n'.join(
@@ -119,10 +119,7 @@ _CLI_OPTS = [
 
 
 def bound(conf) -> None:
-    """Lower time-outs of services to ``TIMEOUT``.
-
-    :param conf: configuration object; changed
-    """
+    """Lower time-outs of services to ``TIMEOUT``."""
     for group, option in (('neutron', 'timeout'), ('placement', 'timeout'),
                           ('nfv_sched', 'neutron_request_timeout')):
         try:
@@ -150,10 +147,9 @@ def _check() -> int:
 
 @quiet.warnings_ignored()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command.
+    """Run the command and return its exit code.
 
-    :param argv: arguments; those of the process if None
-    :returns: exit code
+    :param argv: command-line arguments; None for those of the process
     """
     # Errors are in the results, not in a log.
     logging.getLogger().addHandler(logging.NullHandler())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The help of the commands that oslo.config reads the arguments of."""
+"""Print the help of commands whose arguments oslo.config reads."""
 
 from collections.abc import Sequence
 
@@ -11,14 +11,13 @@ _ASKED = ('-h', '--help')
 
 def show_if_asked(argv: Sequence[str], prog: str, description: str,
                   options: Sequence[cfg.Opt]) -> None:
-    """Print the help and exit, if that is what is asked for.
+    """Print the help and exit, if the arguments request it.
 
     It needs no option of Nova, which takes seconds to import.
 
-    :param argv: arguments, without the name of the program
-    :param prog: name of the program
-    :param description: what the program does
-    :param options: of the program, besides those of oslo.config and oslo.log
+    :param argv: command-line arguments, without the name of the program
+    :param options: options of the program, besides those of oslo.config and
+        oslo.log
     """
     if any(argument in _ASKED for argument in argv):
         conf = cfg.ConfigOpts()
