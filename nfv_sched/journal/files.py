@@ -169,8 +169,8 @@ class Writer:
         while True:
             files = listed(self.directory)
             room = self.size - needed - sum(file.size for file in files)
-            # One process makes room, in time for the copies; meanwhile others
-            # write on.
+            # One process makes room, in time for the copies; the others
+            # continue to write meanwhile.
             if room >= self._copies + self.longest // 8:
                 return
             if not self._remove_oldest(files, room < self._copies):

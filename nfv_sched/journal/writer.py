@@ -2,8 +2,8 @@
 """Write the journal in a thread, so that no request waits for a disk.
 
 Refusals wait in a queue of limited length: if it is full, one is dropped, of
-the project that has most there.  Dropped refusals are counted, and the count
-is reported in the log and in the journal.
+the project with the most refusals there.  Dropped refusals are counted, and
+the count is reported in the log and in the journal.
 
 A refusal that is equal to one written a few seconds ago is not written at
 once, but joined with those that follow it, so that a project that is refused
@@ -113,7 +113,7 @@ class _Thread:
         self._wanted.set()
 
     def _drop_one(self) -> None:
-        """Drop the newest refusal of the project that has most."""
+        """Drop the newest refusal of the project with the most waiting."""
         counts = collections.Counter(
             each.project for each in reversed(self._waiting))
         project = counts.most_common(1)[0][0]

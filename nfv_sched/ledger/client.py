@@ -162,7 +162,7 @@ class Client:
             if exc.status == 400 and names.TRAIT in exc.detail:
                 return []
             raise
-        # Providers of others that have the trait are left alone.
+        # Providers of other tools with the same trait are left alone.
         return [
             provider for provider in found
             if provider.compute and (
@@ -430,7 +430,7 @@ def connect(conf) -> ks_adapter.Adapter:
 
 
 def _provider(found: dict) -> LedgerProvider:
-    # A provider of others with the trait may have no parent.
+    # A provider of another tool with the trait may have no parent.
     parent = found['parent_provider_uuid']
     return LedgerProvider(
         _text(found['uuid']), _text(found['name']),

@@ -59,7 +59,7 @@ class LedgerInventory(ty.NamedTuple):
 
     @property
     def capacity(self) -> int:
-        """The amount that servers may allocate in all."""
+        """Amount that servers may allocate in all."""
         return self.total - self.reserved
 
     def to_placement(self) -> dict:
@@ -84,7 +84,7 @@ class Account(ty.NamedTuple):
 
     @property
     def overdrawn(self) -> bool:
-        """Whether servers have allocated more than the limit."""
+        """True if servers have allocated more than the limit."""
         return self.allocated > self.limit
 
     def inventory(self) -> LedgerInventory:

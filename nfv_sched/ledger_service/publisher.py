@@ -66,10 +66,10 @@ CONF = scheduler.CONF
 nfv_conf.register_opts(CONF)
 
 _BARE_METAL = 'ironic'
-# How often a host is tried in one round if others write at the same time.
+# Attempts for a host in one round if others write at the same time.
 _ATTEMPTS = 8
 # Removing allocations does not change the generation. So a host where nothing
-# else has changed is read again after so many rounds.
+# else has changed is read again after at most so many rounds.
 ROUNDS = 10
 # Seconds between two log lines about the progress of a round.
 _PROGRESS = 10.0
@@ -144,7 +144,7 @@ class RoundReport(ty.NamedTuple):
 
     @property
     def failed(self) -> bool:
-        """Whether anything went wrong."""
+        """True if anything went wrong."""
         return bool(self.failures) or any(
             report.action is Action.FAILED for report in self.hosts)
 
@@ -154,12 +154,12 @@ class _LastResult(ty.NamedTuple):
 
     generation: int
     usage: usage.HostUsage
-    guests: dict[str, usage.GuestUsage]  # by Nova
+    guests: dict[str, usage.GuestUsage]  # by what Nova has plugged
     limits: nfv_limits.Limits
     accounts: dict[str, ledger_inventory.Account]
-    inventories: dict[str, dict]  # as Placement has them
+    inventories: dict[str, dict]  # in Placement
     rounds: int  # until the host is read again in any case
-    wasteful: bool  # whether guests have allocated what they do not use
+    wasteful: bool  # whether servers have unused allocations
 
     def holds(
         self, provider: ledger_client.LedgerProvider | None,
@@ -486,6 +486,12 @@ class Publisher:
         host_limits: nfv_limits.Limits, returned: collections.Counter[str],
         dry_run: bool,
     ) -> HostReport:
+        """Bring the provider of one compute node up to date, in one attempt.
+
+        :param known: the last result for the host, if any
+        :param returned: resource class -> amount; amounts given back are added
+        :raises ConflictError: if another client changes the provider meanwhile
+        """
         uuid = ledger_names.provider_uuid(node.uuid)
         host_usage = self._snapshot.host(node.host)
         state = self._read(node, provider, known, dry_run)

@@ -42,7 +42,7 @@ class Sight(ty.NamedTuple):
 
     @property
     def due(self) -> bool:
-        """Whether the server can give back what it does not use."""
+        """True if the server can give back what it does not use."""
         return self.bound and self.rounds >= ROUNDS
 
 

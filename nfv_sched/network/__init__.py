@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read from Neutron what the network puts on hosts, and count it."""
+"""Read the network load of hosts from Neutron, and count it."""

@@ -68,6 +68,7 @@ def of_host(host_state, options: Limits) -> Limits:
 
 
 def _physical_ports(host_state, options: Limits) -> int:
+    # They count against the limit, so the highest is the strictest.
     numbers = [
         number for number in scheduler.aggregate_numbers(
             host_state, _PHYSICAL_PORTS) if math.isfinite(number)]

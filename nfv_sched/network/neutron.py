@@ -109,8 +109,8 @@ class _Doubt(ty.NamedTuple):
     :ivar resource: ``'ports'`` or ``'rules'``
     :ivar reason: the sign that figures are incomplete
     :ivar contradicted: whether Nova has ports of servers for which the reading
-        has none.  Only asked about the whole cloud: the ``device_id`` of its
-        ports lets a project make this look so.
+        has none.  Only used for the whole cloud: a project could cause this by
+        the ``device_id`` of its ports.
     """
 
     project: str
@@ -134,7 +134,7 @@ class _Open(ty.NamedTuple):
 
 
 class ReadingCheck:
-    """A check of whether to accept a reading that lacks most ports or rules.
+    """An acceptance check for readings that lack most ports or rules.
 
     A defect of Neutron, or a user who lost a role, looks like an empty cloud;
     accepted, it would make used capacity look free.  But a cloud can really
@@ -146,8 +146,8 @@ class ReadingCheck:
     Nova's database has some.
 
     If only a few projects have lost so much, only their figures stay for that
-    time as they were before, so that no project can keep the figures of the
-    others from being brought up to date.
+    time as they were before.  So no project can keep the figures of the others
+    out of date.
 
     For use by one thread at a time.  The object is kept when a :class:`Reader`
     is replaced.
@@ -726,7 +726,7 @@ class Lookups:
     """
 
     THREADS = 4
-    #: Seconds of pause after a first failure, and at most; see
+    #: Seconds of the first pause after a failure, and of the longest; see
     #: :class:`nfv_sched.periodic.Repeated`.
     FIRST_PAUSE = 1.0
     LONGEST_PAUSE = 60.0

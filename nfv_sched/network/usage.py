@@ -31,7 +31,7 @@ UNKNOWN = 'unknown'
 #: virtual switch of the node: a virtual function or a whole NIC is given to
 #: the guest, or, with ``remote-managed`` and ``smart-nic``, the switch runs on
 #: the NIC itself.  A type that is not listed counts as a port of the switch,
-#: so that a host gets too few guests rather than too many.
+#: so that a host gets too few servers rather than too many.
 BYPASSING_VNIC_TYPES = frozenset({
     'accelerator-direct',
     'accelerator-direct-physical',

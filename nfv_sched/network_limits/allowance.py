@@ -48,7 +48,7 @@ PORTS = Quantity(
     operator.attrgetter('vswitch_ports'),
     operator.attrgetter('vswitch_ports'),
     lambda guest: len(guest.ports), lambda ports, rules: ports)
-#: Security-group rules of these ports.
+#: Security group rules of these ports.
 RULES = Quantity(
     names.RULES, reasons.SECURITY_RULES, 'security-group rules',
     operator.attrgetter('rules'), operator.attrgetter('rules'),
@@ -175,8 +175,8 @@ class FreeQuantity:
             left = reservations.left(in_ledger, surely, perhaps, free, need)
         if own:
             # Until a resize on the same host is confirmed, Placement counts
-            # the guest twice, as it does with CPUs. It takes no more than
-            # before, so it is not refused if there is no room for that.
+            # the server twice, as it does with CPUs. It takes no more than
+            # before, so it is not refused if the ledger lacks that much.
             if min(free - own, in_ledger - perhaps) >= need:
                 names.ask(host_state, resource_class, need)
             return free

@@ -186,8 +186,8 @@ def _prepare_messaging() -> None:
                 f'[{section}] transport_url: its messaging driver needs the '
                 f'Python package {exc.name}') from exc
         except Exception as exc:
-            # Parts of a password may be in the error, as what should have been
-            # the port.
+            # The error may quote part of a password, which was parsed as the
+            # port.
             raise cfg.ConfigFileValueError(
                 f'[{section}] transport_url is not a URL like '
                 'rabbit://USER:PASSWORD@HOST:PORT/VIRTUAL_HOST; special '

@@ -107,7 +107,7 @@ def refusal(key: str, value: str) -> str | None:
         validators.validate(key, value)
     except exception.NovaException as exc:
         return exc.format_message()
-    except Exception as exc:  # of somebody else's validator
+    except Exception as exc:  # in a validator of another package
         return f'{type(exc).__name__}: {exc}'
     return None
 
@@ -309,7 +309,7 @@ def _check_limits(of: objects.Flavor, meta: objects.ImageMeta) -> None:
     from nova.virt import hardware
     try:
         _preferred, most = hardware.get_cpu_topology_constraints(of, meta)
-    except Exception:  # told already
+    except Exception:  # reported by _refusals()
         return
     for sockets in _divisors(of.vcpus, most.sockets):
         for cores in _divisors(of.vcpus // sockets, most.cores):
@@ -335,7 +335,7 @@ def numa_topology(of: objects.Flavor, meta: objects.ImageMeta) -> ty.Any:
     from nova.virt import hardware
     try:
         return hardware.numa_get_constraints(of, meta)
-    except Exception:  # told by refusals()
+    except Exception:  # reported by refusals()
         return None
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wrap what filters and weighers use of Nova beyond its stable interfaces.
+"""Give filters and weighers access to Nova beyond its stable interfaces.
 
 Out-of-tree filters may rely on ``nova.scheduler.filters``,
 ``nova.scheduler.weights``, ``nova.conf``, ``nova.objects`` and
@@ -315,7 +315,7 @@ class PerAggregates(ty.Generic[T]):
     def __init__(self, work_out: Callable[[ty.Any], T]):
         self._work_out = work_out
         self._known: dict[tuple[int, ...], T] = {}
-        # Kept, so that their IDs are not given to other aggregates.
+        # Kept, so that Python does not give their IDs to other aggregates.
         self._aggregates: list = []
 
     def of(self, host_state) -> T:
@@ -379,7 +379,7 @@ def claims_sort_by_devices() -> bool:
     # NOTE: Before commit 76d06e115b (bug 2144660, Nova 34) a claim sorted host
     # cells by free PCI devices only for servers that ask for devices, while
     # the scheduler's filter has always done so for all. A claim on two equal
-    # NUMA nodes, of which the first has a device, tells the two apart.
+    # NUMA nodes, of which the first has a device, shows the difference.
     from nova.compute import claims
     cells = [objects.NUMACell(
         id=number, cpuset={number}, pcpuset=set(), memory=2, cpu_usage=0,
