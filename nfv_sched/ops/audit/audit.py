@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All checks of a cloud."""
+"""Run all checks on the hosts of a cloud."""
 
 from collections.abc import Callable
 from collections.abc import Collection
@@ -16,7 +16,7 @@ from nfv_sched.ops.audit import records
 from nfv_sched.ops.audit import values
 from nfv_sched.ops.snapshot import snapshot
 
-#: Each looks at one host.
+#: Each checks one host.
 CHECKS: tuple[Callable[[audit_hosts.Site], Iterator[values.AuditFinding]],
               ...] = (
     policies.check, records.check, records.mapping, guests.floating,
@@ -28,10 +28,10 @@ def findings(
     cloud: snapshot.Cloud, *, hosts: Collection[str] | None = None,
     update: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[values.AuditFinding]:
-    """What is not as it was promised or recorded, host by host.
+    """Return the findings of all checks, host by host.
 
-    :param hosts: UUIDs of the hosts that count; None for all
-    :param update: called with (hosts done, hosts in all)
+    :param hosts: UUIDs of the hosts to check; None for all
+    :param update: called with (hosts done, total hosts)
     """
     order = {kind: number for number, kind in enumerate(values.KINDS)}
     found = []

@@ -72,7 +72,7 @@ class AuditCloud(source.Looking, base.Lister):
         return parser
 
     def take_action(self, parsed_args):
-        # Nova is imported by now only if somebody wants this command.
+        # Imported here so that --help does not wait for Nova.
         from nfv_sched.ops.audit import values
         kinds = set(source.chosen(values.KINDS, parsed_args.kind, 'kind'))
         read = self._reader(parsed_args)
@@ -90,7 +90,7 @@ class AuditCloud(source.Looking, base.Lister):
 
     def _reader(self, parsed_args: argparse.Namespace,
                 ) -> Callable[[], snapshot.Cloud]:
-        """A function that reads the cloud, and may be called again."""
+        """Return a function that reads the cloud and can be called again."""
         if parsed_args.source is not None:
             return lambda: self.cloud(parsed_args)
         read = source.reader(base.configuration(parsed_args))
@@ -105,9 +105,9 @@ class AuditCloud(source.Looking, base.Lister):
     def produce_output(self, parsed_args: argparse.Namespace,
                        column_names: Sequence[str],
                        data: Iterable) -> int:
-        """Print the findings, and on stderr that there are none.
+        """Print the findings, or a line on stderr that there are none.
 
-        :raises UsageError: if none of the wanted columns is there
+        :raises UsageError: if none of the requested columns exists
         """
         if self.found:
             return super().produce_output(parsed_args, column_names, data)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PCI devices that are recorded for the wrong server, or for none."""
+"""Find PCI devices recorded for the wrong server, or for a deleted one."""
 
 from collections.abc import Iterator
 
@@ -9,10 +9,7 @@ from nfv_sched.ops.snapshot import snapshot
 
 
 def check(site: hosts.Site) -> Iterator[values.AuditFinding]:
-    """Devices of servers that are gone, elsewhere, or other ones.
-
-    :param site: the host
-    """
+    """Yield devices of servers not on this host, and of the wrong server."""
     here = {server.uuid for server in site.servers}
     here.update(move.server for move in site.moves)
     gone: dict[str, list[str]] = {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Guests that do not go with their host, or with their flavor."""
+"""Find servers whose vCPUs or memory are not confined as they should be."""
 
 from collections.abc import Iterator
 
@@ -13,13 +13,11 @@ _PAGE_SIZE = 'hw:mem_page_size'
 
 
 def floating(site: hosts.Site) -> Iterator[values.AuditFinding]:
-    """Guests whose vCPUs float over CPUs that others are pinned to.
+    """Yield servers whose vCPUs float over CPUs that others are pinned to.
 
-    With ``cpu_shared_set`` they have CPUs of their own: there they do no harm.
-    They do where shared and pinned guests have the same CPUs
-    (``vcpu_pin_set``), and on a host that has no shared CPUs.
-
-    :param site: the host
+    With ``cpu_shared_set`` floating vCPUs have CPUs of their own and do no
+    harm.  They do where shared and pinned servers use the same CPUs
+    (``vcpu_pin_set``), and on a host without shared CPUs.
     """
     nodes = site.host.nodes or ()
     pinned: dict[int, set[str]] = {}
@@ -48,12 +46,12 @@ def floating(site: hosts.Site) -> Iterator[values.AuditFinding]:
 def reserve(site: hosts.Site) -> Iterator[values.AuditFinding]:
     """Yield a finding if floating servers use memory of the platform.
 
-    Placement counts huge pages as memory for them, too. Where memory is
-    overcommitted on purpose, they may use as many times as much.
+    Placement counts huge pages as memory for them, too.  With an allocation
+    ratio above 1 they may use that many times the small pages.
     """
     small = memory.small_pages(site.host, site.servers)
     if small is None or not site.host.providers:
-        return  # what is reserved is not known
+        return  # without providers, nobody says what is reserved
     most = small.available * max(site.host.memory_ratio or 1.0, 1.0)
     if small.floating > most:
         yield values.of(
@@ -64,9 +62,9 @@ def reserve(site: hosts.Site) -> Iterator[values.AuditFinding]:
 
 
 def pages(site: hosts.Site) -> Iterator[values.AuditFinding]:
-    """Guests whose memory is not claimed in pages as their flavor asks.
+    """Yield servers whose memory Nova has not claimed in pages.
 
-    :param site: the host
+    Only if their flavor sets ``hw:mem_page_size``.
     """
     for server in site.steady:
         asked = server.flavor.extra_specs.get(_PAGE_SIZE)

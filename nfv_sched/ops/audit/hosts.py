@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A host with the servers that are there, or may be."""
+"""Pair each host with the servers that are on it, or may be."""
 
 from collections.abc import Iterator
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from nfv_sched.ops.hosts import view
 from nfv_sched.ops.simulator import restore_hosts
 from nfv_sched.ops.snapshot import snapshot
 
-#: Of a device that a server has.
+#: Status of a device that belongs to a server.
 USED = ('claimed', 'allocated')
 _DONE = 'done'
 _Kind = snapshot.MissingKind
@@ -22,19 +22,19 @@ Allocations = Mapping[str, Mapping[str, int]]
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Site:
-    """A host with the servers that are there, or may be.
+    """A host and the servers that are on it, or may be.
 
     While Nova works on a server, or moves it, its record, that of its host
     and Placement are written one after the other.  Such a server is not
-    *steady*: what it has may be here and there, and is not missed.
+    *steady*: it may use resources on either host, or both, and none are
+    reported as missing.
 
-    :ivar whole: the cloud
-    :ivar host: the host
+    :ivar whole: indexes of the cloud, shared by all sites
     :ivar title: name of the host, unique in the cloud
-    :ivar servers: all that are there
-    :ivar steady: those of them with which nothing happens
-    :ivar moves: those from or to this host
-    :ivar metadata: that of each of the host's aggregates
+    :ivar servers: all servers on the host
+    :ivar steady: those without a task or an unsettled migration
+    :ivar moves: migrations from or to the host
+    :ivar metadata: metadata of each of the host's aggregates
     """
 
     whole: 'Whole'
@@ -52,7 +52,7 @@ class Site:
 
     @property
     def known(self) -> Mapping[str, snapshot.Server]:
-        """The servers of the cloud, by UUID."""
+        """The servers of the cloud by UUID."""
         return self.whole.servers
 
     @functools.cached_property
@@ -71,21 +71,21 @@ class Site:
 
     @functools.cached_property
     def positions(self) -> Mapping[int, int]:
-        """Number of each NUMA node -> its position."""
+        """Position of each NUMA node, by its number."""
         return {node.number: index
                 for index, node in enumerate(self.host.nodes or ())}
 
     @property
     def certain(self) -> Iterator[tuple[snapshot.Server,
                                         snapshot.GuestNode]]:
-        """What steady servers have on NUMA nodes of the host."""
+        """NUMA nodes of the steady servers, each with its server."""
         for server in self.steady:
             for part in server.nodes or ():
                 yield server, part
 
     @property
     def possible(self) -> Iterator[snapshot.GuestNode]:
-        """What others may have there: those that move, before and after."""
+        """NUMA nodes here of the other servers, and of migrations."""
         steady = {server.uuid for server in self.steady}
         for server in self.servers:
             if server.uuid not in steady:
@@ -98,7 +98,7 @@ class Site:
 
     @property
     def guessed(self) -> bool:
-        """Whether something may be there of which too little is known."""
+        """True if servers may be here whose NUMA nodes are not known."""
         if self.whole.unread or (
                 self.cloud.moves is None and self.whole.busy):
             return True
@@ -109,12 +109,10 @@ class Site:
             for move in self.moves)
 
     def devices_of(self, server: snapshot.Server) -> list[snapshot.Device]:
-        """The PCI devices of a server on this host.
+        """Return the PCI devices of a server on this host.
 
-        Without those that it may have from before a resize on this host that
-        is not confirmed.
-
-        :param server: one of its servers
+        Devices that it may still hold from before an unconfirmed resize on
+        this same host are left out.
         """
         return self._devices.get(server.uuid, [])
 
@@ -137,14 +135,13 @@ class Site:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Whole:
-    """What is worked out once for all hosts of a cloud.
+    """Indexes of a cloud that the checks of all its hosts share.
 
-    :ivar cloud: the cloud
-    :ivar servers: its servers by UUID
-    :ivar holders: resource provider -> the consumers that have some of it,
-        each with all that it has
-    :ivar busy: whether a server is worked on, or may hold something on
-        another host
+    :ivar servers: the servers by UUID
+    :ivar holders: resource provider -> its consumers, each with all of its
+        allocations
+    :ivar busy: True if Nova works on a server, or a resized server may still
+        hold resources on its old host
     :ivar unread: UUIDs of servers and migrations that could not be read
     """
 
@@ -156,7 +153,7 @@ class Whole:
 
     @classmethod
     def of(cls, cloud: snapshot.Cloud) -> 'Whole':
-        """Work out what all hosts of a cloud need."""
+        """Build the indexes of a cloud."""
         holders: dict[str, list[tuple[str, Allocations]]] = {}
         for consumer, found in (
                 *((server.uuid, server.allocations or {})
@@ -173,7 +170,7 @@ class Whole:
 
 
 def sites(cloud: snapshot.Cloud) -> Iterator[Site]:
-    """Yield all hosts of a cloud that can be checked."""
+    """Yield a site for each host that can be checked."""
     whole = Whole.of(cloud)
     servers = view.by_host(cloud)
     titles = view.titles(cloud.hosts)
@@ -182,7 +179,8 @@ def sites(cloud: snapshot.Cloud) -> Iterator[Site]:
               if not move.settled}
     moves: dict[str, list[snapshot.Migration]] = {}
     for move in cloud.moves or ():
-        # What is left of an evacuation that is done is left behind.
+        # What a finished evacuation leaves on its source is reported as left
+        # behind, not as part of a move.
         if move.status != _DONE:
             for name in {move.source, move.target}:
                 if name is not None:
@@ -198,7 +196,7 @@ def sites(cloud: snapshot.Cloud) -> Iterator[Site]:
 
 
 def readable(cloud: snapshot.Cloud) -> list[snapshot.Host]:
-    """Return the hosts that can be checked: their cells were read."""
+    """Return the hosts whose cells were read, so that they can be checked."""
     if not names_unread(cloud):
         return []
     cells = {each.cell for each in cloud.missing
@@ -207,5 +205,5 @@ def readable(cloud: snapshot.Cloud) -> list[snapshot.Host]:
 
 
 def names_unread(cloud: snapshot.Cloud) -> bool:
-    """Return whether a cloud names the cells and servers that it lacks."""
+    """Return True if a cloud names all cells and servers that it lacks."""
     return all(each.kind is not _Kind.OTHER for each in cloud.missing)

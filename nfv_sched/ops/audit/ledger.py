@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ledger in Placement against what Neutron has bound to a host."""
+"""Compare the ledger in Placement with what Neutron has bound to a host."""
 
 from collections.abc import Iterator
 
@@ -16,11 +16,9 @@ _PUBLISHED = 'placement'
 
 
 def check(site: hosts.Site) -> Iterator[values.AuditFinding]:
-    """What guests may have by the ledger, and by Neutron.
+    """Yield differences between the capacity in the ledger and in Neutron.
 
-    Nothing is said while a guest comes or goes.
-
-    :param site: the host
+    Yields nothing while a server comes or goes.
     """
     if (view.option(site.cloud, 'ledger') != _PUBLISHED
             or not site.host.providers
@@ -50,7 +48,7 @@ def check(site: hosts.Site) -> Iterator[values.AuditFinding]:
 
 def _accounts(site: hosts.Site, network: snapshot.HostNetwork,
               ledger: str) -> dict[str, inventory.Account]:
-    """Limit and use of ports and rules; those that are known."""
+    """Return limit and usage of ports, and of rules if those are known."""
     guests = {}
     known = network.security_rules is not None
     for server in site.servers:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Moves that Nova takes for unfinished, and that nobody goes on with."""
+"""Find migrations that Nova counts as unfinished but does not continue."""
 
 from collections.abc import Iterator
 
@@ -9,10 +9,7 @@ from nfv_sched.ops.snapshot import snapshot
 
 
 def check(site: hosts.Site) -> Iterator[values.AuditFinding]:
-    """Moves from this host of servers that are not being moved.
-
-    :param site: the host
-    """
+    """Yield migrations from this host of servers that are not being moved."""
     for move in site.moves:
         if move.source != site.host.name or move.kind == snapshot.EVACUATION:
             continue

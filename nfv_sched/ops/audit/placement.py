@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Placement against the hosts and servers of Nova."""
+"""Compare Placement with the hosts and servers of Nova."""
 
 from collections.abc import Iterator
 from collections.abc import Mapping
@@ -13,15 +13,12 @@ from nfv_sched.ops.snapshot import occupied
 from nfv_sched.ops.snapshot import snapshot
 
 _VCPU, _PCPU, _MEMORY = orc.VCPU, orc.PCPU, orc.MEMORY_MB
-# Compute nodes of which servers do not have such amounts.
+# Hypervisor types whose servers take whole machines, not CPUs and memory.
 _WHOLE_MACHINES = ('ironic',)
 
 
 def check(site: hosts.Site) -> Iterator[values.AuditFinding]:
-    """Inventories and allocations of a host.
-
-    :param site: the host
-    """
+    """Yield what is wrong with the inventories and allocations of a host."""
     if site.host.hypervisor_type in _WHOLE_MACHINES:
         return
     if site.host.providers:
@@ -38,18 +35,19 @@ def check(site: hosts.Site) -> Iterator[values.AuditFinding]:
 
 
 def _is_read(site: hosts.Site) -> bool:
-    """Whether Placement was read for a host of which it has nothing."""
+    """Return True if the lack of a provider is known, not just unread."""
     return site.cloud.consumers is not None and site.host.uuid not in (
         site.cloud.unread(snapshot.MissingKind.PROVIDERS))
 
 
 def _inventories(site: hosts.Site) -> Iterator[values.AuditFinding]:
-    """CPUs of the host, and those that Placement has of it."""
+    """Yield CPU inventories that differ from the CPUs of the host."""
     nodes = site.host.nodes
     if not nodes:
         return
     root = site.host.providers[0]
-    # With vcpu_pin_set the same CPUs serve all, and are VCPU.
+    # With vcpu_pin_set the same CPUs serve pinned and shared servers, and
+    # nova-compute reports them as VCPU.
     for name, count in (
             (_PCPU, sum(len(node.dedicated - node.shared) for node in nodes)),
             (_VCPU, sum(len(node.shared) for node in nodes))):
@@ -63,7 +61,7 @@ def _inventories(site: hosts.Site) -> Iterator[values.AuditFinding]:
 
 def _here(site: hosts.Site,
           allocations: hosts.Allocations) -> dict[str, int]:
-    """What is allocated of a host, by resource class."""
+    """Return the amounts allocated of a host, by resource class."""
     found: dict[str, int] = {}
     for provider in site.host.providers:
         for name, amount in allocations.get(provider.uuid, {}).items():
@@ -73,7 +71,7 @@ def _here(site: hosts.Site,
 
 def _allocations(site: hosts.Site,
                  server: snapshot.Server) -> Iterator[values.AuditFinding]:
-    """What a server has in Placement, and what it should have."""
+    """Yield a finding if a server has not the allocations it should have."""
     if server.allocations is None:
         return
     found = _here(site, server.allocations)
@@ -92,9 +90,10 @@ def _allocations(site: hosts.Site,
 
 
 def _wanted(site: hosts.Site, server: snapshot.Server) -> dict[str, int]:
-    """What a server should have of CPUs and memory.
+    """Return the CPUs and memory that a server should have allocated.
 
-    Without what its flavor sets itself.
+    Resource classes that its flavor sets itself (``resources:...``) are not
+    included.
     """
     found = occupied.allocation(
         server, _PCPU in site.host.providers[0].inventories)
@@ -107,7 +106,7 @@ def _wanted(site: hosts.Site, server: snapshot.Server) -> dict[str, int]:
 
 
 def _strangers(site: hosts.Site) -> Iterator[values.AuditFinding]:
-    """What servers that are elsewhere, and others, have of a host."""
+    """Yield allocations of consumers that are not servers on this host."""
     here = {server.uuid for server in site.servers}
     here.update(move.server for move in site.moves if not move.settled)
     moves = {move.uuid for move in site.cloud.moves or ()}

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Strict policies that are not kept now, and what is remote of a guest.
+"""Find strict policies that are violated, and remote devices and networks.
 
-The rules themselves are asked whether a server keeps them where it is.  What
-counts is the flavor as it was booted or resized.
+The placement rules themselves decide whether a server keeps its policies where
+it is.  The flavor counts as it was when the server was booted or resized.
 """
 
 from collections.abc import Iterator
@@ -25,16 +25,13 @@ from nfv_sched import reasons
 from nfv_sched import rules
 from nfv_sched.rules import pci as pci_rule
 
-# Nova's own policy for PCI devices, from that of this package.
+# PCI policy of this package -> Nova's own.
 _NATIVE = {extra_specs.STRICT: pci.REQUIRED, extra_specs.SOCKET: pci.SOCKET,
            extra_specs.PREFER: pci.PREFERRED}
 
 
 def check(site: hosts.Site) -> Iterator[values.AuditFinding]:
-    """Strict policies not kept, and devices and networks that are remote.
-
-    :param site: the host
-    """
+    """Yield violated strict policies, and remote devices and networks."""
     taken: dict[int, set[str]] = {}
     for server, part in site.certain:
         for cpu in part.pins.values():
@@ -49,9 +46,9 @@ def check(site: hosts.Site) -> Iterator[values.AuditFinding]:
 
 def _remote(site: hosts.Site, server: snapshot.Server,
             broken: set[int]) -> Iterator[values.AuditFinding]:
-    """Devices and networks near none of the NUMA nodes of a guest.
+    """Yield devices and networks near none of the NUMA nodes of a server.
 
-    :param broken: ``order`` of the policies that are not kept
+    :param broken: ``order`` of the policies that are violated
     """
     own = {part.host_node for part in server.nodes or ()}
     if not own:
@@ -81,7 +78,7 @@ def _listed(numbers: ty.Iterable[int]) -> str:
 
 
 def _near_enough(site: hosts.Site, server: snapshot.Server) -> bool:
-    """Whether the devices are on the same socket, if that was asked for."""
+    """Return True if socket affinity was requested and its devices keep it."""
     policy = extra_specs.parse(server.flavor.extra_specs, server.image)
     chosen = _chosen(site, server)
     devices = site.devices_of(server)
@@ -94,7 +91,7 @@ def _near_enough(site: hosts.Site, server: snapshot.Server) -> bool:
 
 def _broken(site: hosts.Site, server: snapshot.Server,
             taken: dict[int, set[str]]) -> Iterator[reasons.Reason]:
-    """Why a server does not keep its strict policies.
+    """Yield the reasons why a server violates its strict policies.
 
     :param taken: CPU of the host -> UUIDs of the servers pinned to it
     """
@@ -106,7 +103,7 @@ def _broken(site: hosts.Site, server: snapshot.Server,
         return
     chosen = _chosen(site, server)
     if server.nodes is not None and (host is None or chosen is None):
-        return  # what is wrong with the record is found elsewhere
+        return  # the check of the records reports that
     native = pci.LEGACY
     if policy.pci_key not in extra_specs.PCI_KEYS:
         native = _NATIVE.get(policy.pci, native)
@@ -143,14 +140,13 @@ def _broken(site: hosts.Site, server: snapshot.Server,
 
 
 def _knows_networks(server: snapshot.Server) -> bool:
-    """Whether the networks of all ports of a server are known."""
     return server.ports is not None and all(
         port.network for port in server.ports)
 
 
 def _chosen(site: hosts.Site,
             server: snapshot.Server) -> tuple[int, ...] | None:
-    """The position of the host node of each guest node."""
+    """Return the positions of the host NUMA nodes; None if one is missing."""
     try:
         return tuple(site.positions[part.host_node]
                      for part in server.nodes or ())
@@ -161,10 +157,10 @@ def _chosen(site: hosts.Site,
 def _asked(policy: extra_specs.NFVPolicy, server: snapshot.Server,
            devices: list[snapshot.Device], native: str,
            tunnel: bool) -> numa_rule.Asked:
-    """What a server asks for, with what it has.
+    """Return the request of a server, for the PCI devices that it has.
 
     :param native: Nova's policy for its PCI devices
-    :param tunnel: whether the host says where its tunnels end
+    :param tunnel: True if the host reports where its tunnels end
     :raises OddTopologyError: if its NUMA nodes cannot be read
     """
     numa_topology = restore_servers.topology(server)
@@ -182,7 +178,7 @@ def _asked(policy: extra_specs.NFVPolicy, server: snapshot.Server,
 
 
 def _demand(device: snapshot.Device, native: str) -> pci.Demand:
-    """A PCI request that only one device serves."""
+    """Return a PCI request that only one device can serve."""
     return pci.Demand(
         count=1, specs=((('address', device.address),),), policy=native,
         claimed=native, fixable=False, request_id=None, from_port=False,
@@ -192,7 +188,7 @@ def _demand(device: snapshot.Device, native: str) -> pci.Demand:
 
 def _devices(host: topology.HostTopology, devices: list[snapshot.Device],
              native: str) -> pci.CandidateDevices:
-    """The devices of a server as if they were all that the host has."""
+    """Return the devices of a server as if the host had no others."""
     pools = [{'count': 1, 'numa_node': device.node, 'dev_type': device.kind,
               'address': device.address} for device in devices]
     demands = tuple(_demand(device, native) for device in devices)

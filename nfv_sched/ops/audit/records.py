@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The record of a host against those of the servers on it.
+"""Compare the record of a host with those of the servers on it.
 
-What Nova's ``numa_usage_from_instance_numa`` records of servers is worked out
-from what they have, and compared with what the host says is used.
+The usage that Nova's ``numa_usage_from_instance_numa`` would record for the
+servers is computed and compared with the usage that the host reports.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from nfv_sched.ops.snapshot import snapshot
 
 
 def mapping(site: hosts.Site) -> Iterator[values.AuditFinding]:
-    """Yield a finding if Nova does not map the host to its cell."""
+    """Yield a finding if the API database has no mapping of the host."""
     if not site.host.mapped:
         yield values.of(
             values.UNMAPPED, site.title, 'no host mapping in the API '
@@ -24,10 +24,7 @@ def mapping(site: hosts.Site) -> Iterator[values.AuditFinding]:
 
 
 def check(site: hosts.Site) -> Iterator[values.AuditFinding]:
-    """Where host and servers contradict each other.
-
-    :param site: the host
-    """
+    """Yield contradictions between the NUMA usage of host and servers."""
     by_node: dict[int, list[tuple[snapshot.Server,
                                   snapshot.GuestNode]]] = {}
     for server, part in site.certain:
@@ -54,7 +51,7 @@ def _misplaced(
     site: hosts.Site, node: snapshot.Node,
     here: list[tuple[snapshot.Server, snapshot.GuestNode]],
 ) -> Iterator[values.AuditFinding]:
-    """CPUs that several servers have, or that are not for pinned ones."""
+    """Yield CPUs used by several servers, or not dedicated to pinned ones."""
     owners: dict[int, list[snapshot.Server]] = {}
     for server, part in here:
         for cpu in [*part.pins.values(), *part.reserved]:
@@ -85,7 +82,7 @@ def _missing(
     site: hosts.Site, node: snapshot.Node,
     here: list[tuple[snapshot.Server, snapshot.GuestNode]],
 ) -> Iterator[values.AuditFinding]:
-    """What servers have and the host does not know of."""
+    """Yield resources that servers use but the host records as free."""
     shares = occupied.shares([node], [part for _server, part in here])
     usage = occupancy.total(shares)
     lacking: dict[str, set[int]] = {}
@@ -111,7 +108,7 @@ def _missing(
 
 def _unknown(site: hosts.Site, node: snapshot.Node,
              parts: list[snapshot.GuestNode]) -> Iterator[values.AuditFinding]:
-    """What is taken by the record of the host, and not by servers."""
+    """Yield resources that the host records as used but no server uses."""
     usage = occupancy.total(occupied.shares([node], parts))
     cpus = node.pinned - usage.cpus
     found = [f'CPU {cores.ranges(cpus)}'] if cpus else []
@@ -129,13 +126,13 @@ def _unknown(site: hosts.Site, node: snapshot.Node,
 
 
 def _amounts(memory: int, shared: int, pages: dict[int, int]) -> list[str]:
-    """What there is too much of, in words."""
+    """Return the positive amounts, as phrases."""
     found = []
     if memory > 0:
         found.append(f'{memory} MiB')
     if shared > 0:
         found.append(f'{shared} shared vCPUs')
-    # Where small pages are all that is wrong, the memory says it already.
+    # Where only small pages differ, the memory has said it already.
     smallest = min(pages, default=0)
     found += [f'{count} pages of {size} KiB' for size, count in pages.items()
               if count > 0 and not (size == smallest and memory > 0)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kinds of findings, and a finding."""
+"""Define the kinds of findings, and a finding."""
 
 from collections.abc import Mapping
 import typing as ty
@@ -67,21 +67,21 @@ KINDS: Mapping[str, str] = {
 }
 
 
-# What a server has on a host where it is not, or no longer.
+# Kinds about resources on a host that a server is not on, or no longer.
 _ELSEWHERE = frozenset({
     LEFT_BEHIND, DEVICE_GONE, ALLOCATION_ELSEWHERE, STALE_MOVE})
 
 
 class AuditFinding(ty.NamedTuple):
-    """Something that is not as it was promised or recorded.
+    """A violated guarantee or an inconsistent record.
 
     :ivar kind: one of :data:`KINDS`
     :ivar host: name of the host, unique in the cloud
-    :ivar text: what, with numbers
-    :ivar server: UUID of the server; empty if it concerns none that is known
-    :ivar name: of the server
-    :ivar since: it cannot be older by Nova's records: ISO 8601, UTC; empty if
-        these do not tell
+    :ivar text: description with numbers
+    :ivar server: UUID of the server; empty if no known server is concerned
+    :ivar name: name of the server
+    :ivar since: earliest time at which it can have begun, by Nova's records:
+        ISO 8601, UTC; empty if these do not say
     """
 
     kind: str
@@ -93,20 +93,16 @@ class AuditFinding(ty.NamedTuple):
 
     @property
     def advice(self) -> str:
-        """What to do about it."""
+        """Instructions for the operator."""
         return KINDS[self.kind]
 
 
 def of(kind: str, host: str, text: str,
        server: snapshot.Server | None = None, since: str = '') -> AuditFinding:
-    """A finding.
+    """Create a finding.
 
-    :param kind: one of :data:`KINDS`
-    :param host: name of the host
-    :param text: what, with numbers
-    :param server: the server that it concerns
-    :param since: it cannot be older than that either, whatever is known of
-        the server: ISO 8601, UTC
+    :param server: the server concerned, whose age limits ``since``
+    :param since: further earliest time: ISO 8601, UTC; the later one counts
     """
     if server is None:
         return AuditFinding(kind, host, text, since=since)
@@ -116,12 +112,11 @@ def of(kind: str, host: str, text: str,
 
 
 def settled(server: snapshot.Server) -> str:
-    """A server cannot be on its present host for longer than that.
+    """Return the earliest time at which a server can have been on its host.
 
-    Nova's ``launched_at`` does not tell: a rescue and a rebuild change it, and
-    a live migration does not.
+    Nova's ``launched_at`` does not say it: a rescue and a rebuild change it,
+    and a live migration does not.
 
-    :param server: the server
     :returns: ISO 8601, UTC; empty if it is not known
     """
     return max(server.created, server.moved)
