@@ -62,7 +62,7 @@ class ProbeLedger(source.Telling, base.Command):
     def take_action(self, parsed_args) -> int:
         if parsed_args.claims <= parsed_args.room:
             return self.tell('--claims must be more than --room')
-        # Nova is imported by now only if somebody wants this command.
+        # Imported here so that --help does not wait for Nova.
         from nfv_sched.ledger import client
         from nfv_sched.nova import scheduler
         from nfv_sched.ops.probe import probe

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test whether Placement grants too much to claims that come at once.
+"""Test whether Placement grants too much when many claims come at once.
 
-The limits of the ledger depend on it, and it depends on how Placement is
-configured.  A probe makes a resource provider of its own, has invented
-consumers claim from it, all at the same moment, and removes everything again.
-The provider belongs to no compute node and has a resource class of its own, so
+The limits in the ledger hold only if it does not, which depends on how
+Placement is configured.  A probe creates a resource provider, has invented
+consumers claim from it at the same moment, and removes everything again.  The
+provider belongs to no compute node and has a resource class of its own, so
 Nova never uses it.
 """
 
@@ -20,18 +20,18 @@ import uuid
 
 from nfv_sched.ledger import client
 
-#: Beginning of the names of the providers.
+#: Prefix of the names of the providers.
 PREFIX = 'nfv-sched-probe-'
-#: Resource class, and trait by which what was left behind is found.
+#: Resource class, and trait by which leftovers of other probes are found.
 NAME = 'CUSTOM_NFV_PROBE'
 
-# Seconds after which a probe gives up, and after which others remove what it
-# has left.
+# Seconds after which a probe gives up, and after which other probes remove its
+# leftovers.
 _LONGEST = 300.0
 _DEAD = 600.0
-# How often a claim is tried again after a conflict, and the longest pause
-# before the second attempt, in seconds; it grows with each attempt. Nova tries
-# less often, with longer pauses.
+# Number of retries after a conflict, and the longest pause before the first
+# retry, in seconds; it grows with each retry. Nova retries less often, with
+# longer pauses.
 _ATTEMPTS = 100
 _PAUSE = 0.02
 
@@ -52,12 +52,12 @@ class Burst(ty.NamedTuple):
     """Results of claims that came at once.
 
     :ivar granted: number of claims granted at the first attempt
-    :ivar conflicts: number of claims that met a conflict with another at the
-        first attempt
-    :ivar refused: number of claims refused at the first attempt because
-        nothing was left
-    :ivar total: amount allocated in the end, after those with a conflict were
-        tried again
+    :ivar conflicts: number of claims whose first attempt conflicted with
+        another claim
+    :ivar refused: number of claims refused at the first attempt because the
+        inventory was used up
+    :ivar total: amount allocated in the end, after claims with a conflict
+        were repeated
     """
 
     granted: int
@@ -67,7 +67,7 @@ class Burst(ty.NamedTuple):
 
 
 class _Client(client.Client):
-    """The client of the ledger, with the requests of a probe."""
+    """A client of the ledger with the requests of a probe."""
 
     def begin(self, provider: str, room: int) -> None:
         """Create a provider with an inventory.
@@ -86,7 +86,7 @@ class _Client(client.Client):
             'step_size': 1, 'allocation_ratio': 1.0}})
 
     def left_behind(self) -> list[str]:
-        """UUIDs of the providers of probes that were not ended."""
+        """Return the UUIDs of providers that dead probes have left."""
         if not self._found(f'/traits/{NAME}'):
             return []
         return self._request(
@@ -131,17 +131,17 @@ class _Client(client.Client):
 
 
 def _is_dead(name: str) -> bool:
-    """Whether a provider of this name is left from a probe long ago."""
+    """Return True for a provider name of a probe that must have died."""
     began = name.removeprefix(PREFIX).partition('-')[0]
     return name.startswith(PREFIX) and began.isdigit() and (
         time.time() - int(began) > _DEAD)
 
 
 class Probe:
-    """A probe; a context manager, in which its provider exists.
+    """A probe: a context manager within which its provider exists.
 
     :param conf: configuration object with ``[placement]``
-    :param room: number of claims for which there is room
+    :param room: total of the inventory: number of claims that can be granted
     :param claims: number of claims that come at once, more than ``room``
     :raises client.PlacementError: if Placement refuses a request
     """
@@ -165,8 +165,8 @@ class Probe:
         return self
 
     def __exit__(self, exc_type, *exc_info) -> None:
-        # The first error is the one to show; the next probe removes what is
-        # left.
+        # The first error is the one to report; the next probe removes
+        # leftovers.
         with contextlib.suppress(
                 *((client.PlacementError,) if exc_type else ())):
             self._end()
@@ -177,11 +177,11 @@ class Probe:
             self._client.end()
 
     def burst(self) -> Burst:
-        """Make all claims at once, then repeat those that met a conflict.
+        """Send all claims at once, then repeat those that met a conflict.
 
         :raises ProbeError: if that takes too long, or a claim meets too many
             conflicts
-        :raises client.PlacementError: if Placement refuses a request otherwise
+        :raises client.PlacementError: if Placement refuses another request
         """
         consumers = [str(uuid.uuid4()) for _ in range(self._claims)]
         start = threading.Barrier(len(consumers))
@@ -220,7 +220,7 @@ class Probe:
         raise ProbeError(f'a claim met {_ATTEMPTS} conflicts in a row')
 
     def granted(self) -> int:
-        """The amount that Placement shows as allocated."""
+        """Return the amount that Placement shows as allocated."""
         return sum(
             resources.get(NAME, 0) for resources in
             self._client.allocations(self._provider)[1].values())
