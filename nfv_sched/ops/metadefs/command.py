@@ -27,7 +27,7 @@ exit code: 0; 1 if a file cannot be written; 2 if the command line is wrong.
 
 
 def _place(text: str) -> str:
-    """The name of a place, as an argument."""
+    """Return the name of a place from the command line."""
     if not place.NAME.fullmatch(text):
         raise argparse.ArgumentTypeError(
             f'{extra_specs.shown(text)} is no name of a place: 1 to 64 '

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The keys of flavors, images and host aggregates as Glance catalogues them.
+"""Build Glance metadata definitions for flavors, images and host aggregates.
 
-Horizon offers what this catalogue, of *metadata definitions*, has: in Update
-Metadata of flavors, images and host aggregates.  Glance has none of the keys
-of nfv-sched, and lacks some of Nova's that network functions need.
+Horizon offers the keys of these definitions in Update Metadata of flavors,
+images and host aggregates.  Glance's own definitions have none of the keys of
+nfv-sched, and lack some of Nova's that network functions need.
 
-Nothing is said here twice.  What the Nova API checks comes from the validators
-of the installed Nova, those of nfv-sched among them; what a key of nfv-sched
-means from its validator, and metadata of aggregates from the options that it
-overrides.  Only what Nova's own keys mean is in :data:`NOVA_KEYS`.
+No description is written twice.  Types and values that the Nova API checks
+come from the validators of the installed Nova, including those of nfv-sched.
+The keys of nfv-sched are described by their validators, metadata of aggregates
+by the options that it overrides.  Only Nova's own keys are described here, in
+:data:`NOVA_KEYS`.
 """
 
 from collections.abc import Iterator
@@ -28,15 +29,15 @@ FLAVOR = 'OS::Nova::Flavor'
 IMAGE = 'OS::Glance::Image'
 AGGREGATE = 'OS::Nova::Aggregate'
 
-#: Parameters of keys -> values that are catalogued besides their examples.
+#: Parameter of a key -> further values besides its examples.
 Further = Mapping[str, Sequence[str]]
 
 _NOVA = 'hw:'
 _NOVA_IMAGE = 'hw_'
 _NONE: Further = types.MappingProxyType({})
 
-#: Nova's extra specs that Glance does not catalogue, or, of the CPU policy,
-#: not with all values -> what they mean.
+#: Nova's extra specs that Glance does not define (or, for the CPU policy, not
+#: with all values) -> description.
 NOVA_KEYS = {
     'hw:numa_nodes': (
         'Number of NUMA nodes of the guest. Each of them runs on a host NUMA '
@@ -74,7 +75,7 @@ NOVA_KEYS = {
         'page size.'),
 }
 
-#: Those of them that are image properties, too.
+#: Keys of :data:`NOVA_KEYS` that are also image properties.
 OF_IMAGES = frozenset({
     'hw:numa_nodes', 'hw:numa_cpus.{num}', 'hw:numa_mem.{num}',
     'hw:cpu_policy', 'hw:cpu_realtime_mask', 'hw:pci_numa_affinity_policy',
@@ -95,10 +96,10 @@ _WORDS = {
 
 
 class Association(ty.NamedTuple):
-    """What a namespace is for.
+    """A type of resource that a namespace applies to.
 
     :ivar resource: type of resource, such as :data:`FLAVOR`
-    :ivar prefix: comes before the names of the properties; may be empty
+    :ivar prefix: precedes the names of the properties; may be empty
     """
 
     resource: str
@@ -106,13 +107,13 @@ class Association(ty.NamedTuple):
 
 
 class Namespace(ty.NamedTuple):
-    """A namespace of Glance's catalogue.
+    """A namespace of Glance's metadata definitions.
 
     :ivar file: name of its file
     :ivar name: unique in Glance, at most 80 characters
-    :ivar title: what Horizon calls it, at most 80 characters
+    :ivar title: display name in Horizon, at most 80 characters
     :ivar description: at most 500 characters
-    :ivar associations: what it is for
+    :ivar associations: types of resources that it applies to
     :ivar properties: name -> JSON schema with title and description
     """
 
@@ -124,7 +125,7 @@ class Namespace(ty.NamedTuple):
     properties: Mapping[str, Mapping[str, ty.Any]]
 
     def text(self) -> str:
-        """The file for ``glance-manage db load_metadefs``, and for Horizon."""
+        """Return the file that ``glance-manage`` and Horizon import."""
         return json.dumps({
             'namespace': self.name,
             'display_name': self.title,
@@ -139,12 +140,12 @@ class Namespace(ty.NamedTuple):
 
 
 def namespaces(further: Further = _NONE) -> tuple[Namespace, ...]:
-    """All namespaces.
+    """Return all namespaces.
 
-    Glance has no patterns for names, so of a key that ends with a parameter
-    there is one for each example of the parameter.
+    Glance has no patterns for names, so a key that ends with a parameter
+    becomes a property for each example of the parameter.
 
-    :param further: parameters -> more values, such as names of places
+    :param further: parameter -> more values, such as names of places
     """
     return (
         Namespace(
@@ -179,7 +180,7 @@ def namespaces(further: Further = _NONE) -> tuple[Namespace, ...]:
 
 
 def _own_keys(further: Further) -> Iterator[tuple[str, dict]]:
-    """Properties of the keys of nfv-sched; not of their synonyms."""
+    """Yield properties for the keys of nfv-sched, without their synonyms."""
     for validator in validators.register():
         if validator.name.startswith(extra_specs.NAMESPACE):
             yield from _key(validator, extra_specs.NAMESPACE,
@@ -187,9 +188,9 @@ def _own_keys(further: Further) -> Iterator[tuple[str, dict]]:
 
 
 def _nova_keys(of_images: bool) -> Iterator[tuple[str, dict]]:
-    """Properties of the extra specs of Nova.
+    """Yield properties for the extra specs of Nova.
 
-    :param of_images: whether of those that images can have
+    :param of_images: True for those that images can have, False for others
     """
     for name, description in NOVA_KEYS.items():
         if (name in OF_IMAGES) == of_images:
@@ -199,14 +200,13 @@ def _nova_keys(of_images: bool) -> Iterator[tuple[str, dict]]:
 
 def _key(validator, prefix: str, description: str,
          further: Further) -> Iterator[tuple[str, dict]]:
-    """A property, or several for a key that ends with a parameter.
+    """Yield a property, or several for a key that ends with a parameter.
 
-    Those of Nova are numbers of guest NUMA nodes, and have no examples.
+    Parameters of Nova's keys are numbers of guest NUMA nodes and have no
+    examples, so those of ``validators.GUEST_NODES`` are used.
 
-    :param validator: of the key
-    :param prefix: of its name, not to be in that of the property
-    :param description: what the key means
-    :param further: parameters -> more values
+    :param prefix: prefix of the namespace, left out of the property's name
+    :param further: parameter -> more values
     """
     name = validator.name.removeprefix(prefix)
     stem, _brace, _rest = name.partition('.{')
@@ -225,7 +225,7 @@ def _key(validator, prefix: str, description: str,
 
 
 def _aggregate_metadata() -> Iterator[tuple[str, dict]]:
-    """Properties of what aggregates can override, as the options say."""
+    """Yield properties for the options that aggregates can override."""
     (_group, options), = conf.list_opts()
     for option in options:
         text, overridden, rest = option.help.partition(_OVERRIDDEN)
@@ -245,22 +245,23 @@ def _aggregate_metadata() -> Iterator[tuple[str, dict]]:
 
 def _property(title: str, description: str,
               value: Mapping[str, ty.Any]) -> dict[str, ty.Any]:
-    """The JSON schema of a property.
+    """Return the JSON schema of a property.
 
-    :param description: may be marked up
-    :param value: as validators of Nova have it; ``float`` is a type, too
+    :param description: may contain RST literals
+    :param value: in the form of Nova's validators; its type may be float, too
     """
     return {'title': title, 'description': _plain(description),
             **_schema(value)}
 
 
 def _schema(value: Mapping[str, ty.Any]) -> dict[str, ty.Any]:
-    """What values there are, as a JSON schema."""
+    """Return the JSON schema for the values of a validator."""
     if value.get('pattern') == validators.NUMBER:
         return {'type': 'integer', 'minimum': 0, 'maximum': 9999}
     kind = value['type']
     if kind is bool:
-        # Flavors and images have texts; so has Glance where it means these.
+        # Flavors and images store strings; Glance's own definitions use the
+        # strings 'true' and 'false', too.
         return {'type': 'string', 'enum': ['true', 'false']}
     schema: dict[str, ty.Any] = {'type': {
         int: 'integer', float: 'number', str: 'string'}[kind]}
@@ -276,12 +277,11 @@ def _schema(value: Mapping[str, ty.Any]) -> dict[str, ty.Any]:
 
 
 def _plain(text: str) -> str:
-    """A text without markup and line breaks."""
     return ' '.join(text.replace('``', '').split())
 
 
 def _title(name: str) -> str:
-    """A name as people write it."""
+    """Return a title for Horizon, such as "PCI NUMA affinity"."""
     words = [_WORDS.get(word, word) for word in name.split('_')]
     if words[0].islower():
         words[0] = words[0].capitalize()
