@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The command ``nfv-sched``.
+"""Define the application ``nfv-sched`` and the base of its subcommands.
 
-Its subcommands are the entry points of the group ``nfv_sched.cli``; other
+The subcommands are entry points of the group ``nfv_sched.cli``; other
 packages can add theirs.
 """
 
@@ -42,7 +42,7 @@ nfv-sched. Start with: nfv-sched simulate --example carrier-grade
 
 
 def version() -> str:
-    """The version of the installed package."""
+    """Return the version of the installed package."""
     try:
         return importlib.metadata.version('nfv-sched')
     except importlib.metadata.PackageNotFoundError:
@@ -65,7 +65,7 @@ class _MaskingFormatter(logging.Formatter):
 
 
 class NFVSched(app.App):
-    """The cliff application."""
+    """The cliff application of the command ``nfv-sched``."""
 
     NAME = 'nfv-sched'
 
@@ -79,13 +79,13 @@ class NFVSched(app.App):
 
     def build_option_parser(self, description, version,
                             argparse_kwargs=None):
-        """The parser of the options before the subcommand; called by cliff."""
+        """Return the parser of options before the subcommand; see cliff."""
         return super().build_option_parser(
             description, version,
             {'prog': self.NAME, **(argparse_kwargs or {})})
 
     def configure_logging(self):
-        """Set log levels: without -v or -vv nothing of Nova is shown."""
+        """Set log levels; without -v or -vv, Nova's messages are not shown."""
         super().configure_logging()
         # cliff leaves the root logger at DEBUG, so Nova would spend time on
         # messages that no handler shows.
@@ -103,8 +103,8 @@ class NFVSched(app.App):
     def run_subcommand(self, argv):
         """Run a subcommand; called by cliff.
 
-        One that does not exist is told on stderr, with those that are like
-        it, also if it is help for it that is asked for.
+        For one that does not exist, also after ``help``, an error and similar
+        names are written to stderr.
         """
         if argv[0].startswith('-'):
             self.parser.error(f'unknown option {argv[0]}')
@@ -115,9 +115,9 @@ class NFVSched(app.App):
         return super().run_subcommand(argv)
 
     def _is_known(self, words: Sequence[str], part: bool) -> bool:
-        """Whether there is such a subcommand.
+        """Return True if the subcommand exists.
 
-        :param part: whether a word that some begin with is enough
+        :param part: accept a word that some subcommands begin with
         """
         try:
             self.command_manager.find_command(list(words))
@@ -137,14 +137,14 @@ def _size(argument: str) -> int:
 class _Subcommand:
     """Base of the subcommands, of ``nfv-sched`` and of ``openstack nfv``.
 
-    ``--help`` shows the docstring and epilog of a subcommand, with the line
+    ``--help`` prints the docstring and epilog of a subcommand, with the line
     breaks that they have here.
     """
 
     #: Shown after the options.
     epilog: str
 
-    #: For ``openstack``: what has to be known is in the nova.conf.
+    #: For ``openstack``: most subcommands need a nova.conf, not an account.
     auth_required = False
 
     def __init__(self, app: app.App | None, app_args: ty.Any,
@@ -154,14 +154,14 @@ class _Subcommand:
             printable.protect(app)
 
     def get_epilog(self) -> str:
-        """The epilog; cliff would add the name of the package."""
+        """Return the epilog; cliff would add the name of the package."""
         if self.app is None or self.app.NAME == NFVSched.NAME:
             return self.epilog
         return self.epilog.replace(
             f'\n  {NFVSched.NAME} ', f'\n  {self.app.NAME} nfv ')
 
     def run(self, parsed_args: argparse.Namespace) -> int:
-        """Run the command, without what the libraries have to say.
+        """Run the command with the warnings and logs of libraries suppressed.
 
         :returns: exit code
         """
@@ -174,10 +174,10 @@ class _Subcommand:
             return super().run(parsed_args)
 
     def tell(self, error: ty.Any) -> int:
-        """Tell an error in a line on stderr.
+        """Write an error to stderr, in one line.
 
         :param error: text, or an exception
-        :returns: the exit code for that
+        :returns: exit code 1
         """
         message = strings.short(
             strings.mask_secrets(' '.join(str(error).split())))
@@ -185,7 +185,7 @@ class _Subcommand:
         return 1
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """The parser; subclasses add their options."""
+        """Return the parser; subclasses add their options."""
         parser = super().get_parser(prog_name)
         parser.formatter_class = argparse.RawDescriptionHelpFormatter
         parser.add_argument(
@@ -199,8 +199,8 @@ class _Subcommand:
 class _Displaying(_Subcommand):
     """Base of the subcommands that print values in several formats.
 
-    The formats are the same for ``openstack``, where other packages may have
-    added some that quote less.
+    For ``openstack``, too, only these formats are loaded: other packages may
+    have added some that quote less.
     """
 
     #: Name of each format -> its class.
@@ -220,7 +220,7 @@ class Lister(_Displaying, lister.Lister):
 
     formats = formats.LIST
 
-    # It would compare texts.
+    # It would compare cells as text; produce_output sorts numbers, too.
     need_sort_by_cliff = False
 
     def produce_output(self, parsed_args: argparse.Namespace,
@@ -250,10 +250,7 @@ class ShowOne(_Displaying, show.ShowOne):
 def add_configuration(
     parser: argparse.ArgumentParser | argparse._ArgumentGroup,
 ) -> None:
-    """Add the option for the configuration of Nova.
-
-    :param parser: of a subcommand that reads what nova-scheduler reads
-    """
+    """Add the option for the configuration of nova-scheduler."""
     parser.add_argument(
         '--config-file', action='append', default=[], metavar='FILE',
         help='configuration of nova-scheduler (default: nova.conf where '
@@ -261,24 +258,24 @@ def add_configuration(
 
 
 def configuration(parsed_args: argparse.Namespace) -> list[str]:
-    """The arguments by which Nova reads this configuration.
+    """Return the arguments with which Nova reads this configuration.
 
-    :param parsed_args: those of a parser with :func:`add_configuration`
+    :param parsed_args: from a parser with :func:`add_configuration`
     """
     return [f'--config-file={name}' for name in parsed_args.config_file]
 
 
-#: Formats that can have more than a table.
+#: Formats that can express more than a table.
 DOCUMENTS = ('json', 'yaml')
 
 
 def document(value: ty.Any, formatter: str) -> str:
-    """A value as text that programs read.
+    """Return a value as JSON or YAML.
 
-    :param value: of dictionaries, lists, texts, numbers and None
+    :param value: of dictionaries, lists, strings, numbers and None
     :param formatter: one of :data:`DOCUMENTS`
     """
-    # Only now: --help is to be quick.
+    # Imported here so that --help is quick.
     if formatter == 'json':
         from oslo_serialization import jsonutils
         return formats.visible_json(jsonutils.dumps(value, indent=2)) + '\n'
@@ -287,7 +284,7 @@ def document(value: ty.Any, formatter: str) -> str:
 
 
 def discard_output() -> None:
-    """Discard further output, when its reader, such as head, has ended."""
+    """Discard further output, for example when its reader, head, has ended."""
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, sys.stdout.fileno())
     os.close(null)
@@ -296,7 +293,7 @@ def discard_output() -> None:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command.
 
-    :param argv: arguments; those of the process if None
+    :param argv: arguments; None for those of the process
     :returns: exit code
     """
     argv = list(sys.argv[1:] if argv is None else argv)
@@ -316,7 +313,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         discard_output()
         return 0
     except OSError as exc:
-        # What was still to be written, to a full disk.
+        # Flushing the output failed, for example because a disk is full.
         discard_output()
         sys.stderr.write(f'error: {exc.strerror or exc}\n')
         return 1

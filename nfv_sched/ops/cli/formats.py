@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Output formats of the commands: those of cliff, made safe for any value.
+"""Adapt cliff's output formats so that any value is printed safely.
 
-Values are names that tenants chose, and what an edited file has: none may
-become a command of a shell, a formula, or another row.
+Values include names that tenants chose and the content of edited files: none
+may become a command of a shell, a formula or another row.
 """
 
 from collections.abc import Iterable
@@ -24,21 +24,21 @@ from stevedore import extension
 
 from nfv_sched import strings
 
-# OWASP, "CSV Injection"; the last ones are what East Asian keyboards have.
+# OWASP, "CSV Injection"; the last four are the full-width forms.
 _FORMULA = re.compile('[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]')
-# What begins with a number and goes on with nothing, or with "/40", " of 40".
+# A number, alone or followed by something like "/40" or " of 40".
 _FIGURES = re.compile(r'[+-]?\d+(\.\d+)?(?![^ /])', re.ASCII)
 _NUMBER = re.compile(r'[+-]?\d+(?:\.\d+)?', re.ASCII)
-#: Cells of nothing.
+#: Cells that stand for no value.
 _BLANK = (None, '', '-')
 _NOT_IN_NAME = re.compile('[^A-Za-z0-9_]')
 
 
 class Commands(base.ListFormatter):
-    """Prints the first column, without its name."""
+    """A format that prints only the first column, without its title."""
 
     def add_argument_group(self, parser):
-        """There are no options; called by cliff."""
+        """Add no options; called by cliff."""
 
     def emit_list(self, column_names, data, stdout, parsed_args):
         """Print the rows; called by cliff."""
@@ -47,20 +47,20 @@ class Commands(base.ListFormatter):
 
 
 class CSV(commaseparated.CSVLister):
-    """Values of which a spreadsheet takes none for a formula."""
+    """A CSV format with no value that a spreadsheet would run as a formula."""
 
     def emit_list(self, column_names, data, stdout, parsed_args):
         """Print the rows; called by cliff."""
         rows = [list(map(_no_formula, row)) for row in data]
         if parsed_args.quote_mode == 'none':
-            # A line break would begin a row, and that with a formula.
+            # Unquoted, text after a line break would be a row, even a formula.
             rows = [list(_lines(row)) for row in rows]
         super().emit_list(list(map(_no_formula, column_names)), rows, stdout,
                           parsed_args)
 
 
 class JSON(json_format.JSONFormatter):
-    """JSON that a terminal can show."""
+    """A JSON format without unprintable characters."""
 
     def emit_list(self, column_names, data, stdout, parsed_args):
         """Print the rows; called by cliff."""
@@ -76,7 +76,7 @@ class JSON(json_format.JSONFormatter):
 
 
 class Shell(shell.ShellFormatter):
-    """Variables for a POSIX shell, each value quoted."""
+    """A format of variables for a POSIX shell, each value quoted."""
 
     def emit_one(self, column_names, data, stdout, parsed_args):
         """Print names and values; called by cliff."""
@@ -91,7 +91,7 @@ class Shell(shell.ShellFormatter):
 
 
 class Table(table.TableFormatter):
-    """A table in which no value has line breaks of its own."""
+    """A table format in which no value contains line breaks of its own."""
 
     def emit_list(self, column_names, data, stdout, parsed_args):
         """Print the rows; called by cliff."""
@@ -104,7 +104,7 @@ class Table(table.TableFormatter):
 
 
 class Value(value.ValueFormatter):
-    """Values of a row in a line."""
+    """A format of plain values, one row per line."""
 
     def emit_list(self, column_names, data, stdout, parsed_args):
         """Print the rows; called by cliff."""
@@ -123,12 +123,12 @@ LIST = {'csv': CSV, 'json': JSON, 'table': Table, 'value': Value,
         'yaml': yaml_format.YAMLFormatter}
 SHOW = {'json': JSON, 'shell': Shell, 'table': Table, 'value': Value,
         'yaml': yaml_format.YAMLFormatter}
-#: What to run, a line each; lines with # say what they are for.
+#: Name of the format of commands to run, one per line, with # comments.
 COMMANDS = 'commands'
 
 
 def load(formats: dict[str, type[base.Formatter]]) -> ty.Any:
-    """Return formats by name, as cliff loads them from entry points."""
+    """Return formats by name, in the form of loaded entry points."""
     return extension.ExtensionManager.make_test_instance([
         extension.Extension(name, None, formatter, formatter())
         for name, formatter in formats.items()])
@@ -136,9 +136,9 @@ def load(formats: dict[str, type[base.Formatter]]) -> ty.Any:
 
 def sorted_rows(rows: Iterable[Sequence[ty.Any]], column: int,
                 descending: bool) -> list[Sequence[ty.Any]]:
-    """Return rows sorted by a column: figures, then texts; blanks are last.
+    """Return rows sorted by a column: numbers, then text, then blanks.
 
-    :param column: its index
+    :param column: index of the column
     """
     filled: list[Sequence[ty.Any]] = []
     blank: list[Sequence[ty.Any]] = []
@@ -149,9 +149,9 @@ def sorted_rows(rows: Iterable[Sequence[ty.Any]], column: int,
 
 
 def _order(cell: ty.Any) -> tuple[bool, Sequence[float], str]:
-    """Return the key that a cell is sorted by: ``8/40`` is before ``10/40``.
+    """Return the sort key of a cell that is not blank.
 
-    :param cell: not blank
+    Numbers in it compare as numbers: ``8/40`` comes before ``10/40``.
     """
     if isinstance(cell, (int, float)):
         return False, [cell], ''
@@ -162,18 +162,18 @@ def _order(cell: ty.Any) -> tuple[bool, Sequence[float], str]:
 
 
 def visible_json(text: str) -> str:
-    """Escape DEL, which JSON in ASCII may have as it is."""
+    """Escape DEL, which JSON in ASCII leaves unescaped."""
     return text.replace('\x7f', r'\u007f')
 
 
 def _machine(cell: ty.Any) -> ty.Any:
-    """Return what a cell is for programs."""
+    """Return the value of a cell for programs."""
     return (cell.machine_readable()
             if isinstance(cell, columns.FormattableColumn) else cell)
 
 
 def _lines(row: Iterable[ty.Any]) -> Sequence[ty.Any]:
-    """Return a row whose texts are of one line each."""
+    """Return a row without line breaks in its cells."""
     return [strings.line(cell) if isinstance(cell, str) else cell
             for cell in row]
 
@@ -184,7 +184,7 @@ def _no_formula(cell: ty.Any) -> ty.Any:
     if cell is None or isinstance(cell, (bool, int, float)):
         return cell
     text = str(cell)
-    # "-" stands for nothing.
+    # "-" stands for no value.
     if not _FORMULA.match(text) or text == '-' or _is_number(text):
         return strings.visible(text)
     return f"'{strings.visible(text)}"

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Starts the command ``nfv-sched``, if its libraries are installed."""
+"""Start the command ``nfv-sched`` if its libraries are installed."""
 
 import importlib.util
 import sys
 
-#: Modules of the extra ``ops`` in setup.cfg.
+#: Modules that the extra ``ops`` in setup.cfg installs.
 MODULES = ('bcrypt', 'cliff', 'jinja2', 'jsonschema', 'markupsafe',
            'oslo_serialization', 'prometheus_client', 'pydantic',
            'pydantic_core', 'rich', 'yaml')

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Output that does nothing to the terminal but show text.
+"""Escape everything in the output that a terminal would not show as text.
 
-See :func:`nfv_sched.strings.visible`; here is where it is used for all that a
-command writes to standard output and standard error, its log included.
+This applies :func:`nfv_sched.strings.visible` to all that a command writes to
+standard output and standard error, its log included.
 """
 
 from collections.abc import Iterable
@@ -13,9 +13,9 @@ from nfv_sched import strings
 
 
 class _Printable:
-    """A stream that escapes what a terminal does not show.
+    """A stream that escapes characters that a terminal does not show.
 
-    :param stream: where the rest goes
+    :param stream: the wrapped stream
     """
 
     def __init__(self, stream: ty.Any):
@@ -34,7 +34,7 @@ class _Printable:
 
 
 def protect(app: ty.Any) -> None:
-    """Have a program write nothing but text from now on.
+    """Make a program write only visible text from now on.
 
     :param app: the cliff application
     """
@@ -43,7 +43,7 @@ def protect(app: ty.Any) -> None:
         if not isinstance(stream, _Printable):
             setattr(app, name, _Printable(stream))
     for handler in logging.getLogger().handlers:
-        # Not of a subclass: those write to files.
+        # Not its subclasses: they write to files.
         if type(handler) is logging.StreamHandler and not isinstance(
                 handler.stream, _Printable):
             handler.setStream(_Printable(handler.stream))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables and lines of text for people, and values for programs."""
+"""Format tables and lines of text for people, and values for programs."""
 
 from collections.abc import Iterable
 from collections.abc import Mapping
@@ -17,13 +17,13 @@ from rich import text as rich_text
 
 from nfv_sched import strings
 
-#: Characters of a line.
+#: Most characters of a line.
 WIDTH = 120
 count = strings.count
 
 
 class Lines(cliff_columns.FormattableColumn):
-    """A cell of several lines, none of which has line breaks of its own."""
+    """A cell of several lines, with line breaks inside them escaped."""
 
     def human_readable(self) -> str:
         return '\n'.join(map(strings.line, self._value))
@@ -33,19 +33,16 @@ class Lines(cliff_columns.FormattableColumn):
 
 
 def wrapped(lines: Sequence[str]) -> str:
-    """Lines as text, each broken where it is too long.
-
-    :param lines: the lines
-    """
+    """Return lines as text, each broken where it is too long."""
     return ''.join(_printed(rich_text.Text(strings.line(line)))
                    for line in lines)
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[ty.Any]]) -> str:
-    """A table as text; columns of numbers are on the right.
+    """Return a table as text, with columns of numbers aligned to the right.
 
-    :param columns: their titles
-    :param rows: the rows, with a value for each column
+    :param columns: titles of the columns
+    :param rows: rows with a value for each column
     """
     found = rich_table.Table(box=box.SIMPLE_HEAD, pad_edge=False,
                              show_edge=False)
@@ -75,9 +72,9 @@ def _printed(what: ty.Any) -> str:
 
 
 def plain(value: ty.Any) -> ty.Any:
-    """A value as dictionaries and lists, which JSON and YAML can have.
+    """Return a value made of types that JSON and YAML have.
 
-    :param value: of dataclasses, sequences, mappings and what JSON has
+    :param value: of dataclasses, enums, sequences, mappings and JSON types
     """
     if dataclasses.is_dataclass(value):
         return {field.name: plain(getattr(value, field.name))
