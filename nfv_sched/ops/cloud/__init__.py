@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Get the cloud that a command is about; save and simulate clouds."""
+"""Read the cloud for a command; save and simulate clouds."""

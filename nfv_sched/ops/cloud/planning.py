@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What commands share that tell a plan, or what they have found out.
+"""Define the base of commands that print a plan or a report.
 
 Each prints text for people, rows for scripts (``-f value``, ``-f csv``), and
 everything as a document (``-f json``, ``-f yaml``).  A plan can also be
@@ -33,12 +33,12 @@ its move should have brought it.
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Output:
-    """What is told, in all formats.
+    """The result of a command, prepared for all formats.
 
     :ivar text: for people
     :ivar columns: titles of the columns
-    :ivar rows: the rows, with a value for each column
-    :ivar document: of dictionaries, lists, texts, numbers and None
+    :ivar rows: rows with a value for each column
+    :ivar document: of dictionaries, lists, strings, numbers and None
     :ivar commands: lines for a shell; comments begin with ``#``
     """
 
@@ -50,17 +50,14 @@ class Output:
 
 
 class Report(source.Looking, base.Lister, metaclass=abc.ABCMeta):
-    """Base of the commands that tell what they have found out."""
+    """Base of the commands that report something about the cloud."""
 
     @abc.abstractmethod
     def report(self, parsed_args: argparse.Namespace) -> Output:
-        """What is told; sets ``found`` if there is something to do.
-
-        :param parsed_args: those of the command line
-        """
+        """Compute the result; set ``found`` if it calls for action."""
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple:
-        """Find it out.
+        """Compute the result; called by cliff.
 
         :returns: columns and rows
         """
@@ -70,7 +67,7 @@ class Report(source.Looking, base.Lister, metaclass=abc.ABCMeta):
     def produce_output(self, parsed_args: argparse.Namespace,
                        column_names: Sequence[str],
                        data: Iterable) -> int:
-        """Print it in the chosen format; with --column, always rows."""
+        """Print the result in the chosen format; with --column, as rows."""
         formatter, output = parsed_args.formatter, self._output
         if formatter == formats.COMMANDS:
             self.app.stdout.write(
@@ -87,6 +84,6 @@ class Report(source.Looking, base.Lister, metaclass=abc.ABCMeta):
 
 
 class PlanCommand(Report):
-    """Base of the commands that plan: there is one more format."""
+    """Base of the commands that plan; adds the format ``commands``."""
 
     formats = {**formats.LIST, formats.COMMANDS: formats.Commands}

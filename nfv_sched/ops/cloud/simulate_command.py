@@ -39,10 +39,10 @@ _SECTIONS = {
 
 
 def _concerned(result, all_hosts: bool):
-    """The part of a result that its steps are about.
+    """Return the servers and hosts of a result that its steps concern.
 
     :param result: the result of steps on a cloud with more servers and hosts
-    :param all_hosts: whether all hosts are left in it
+    :param all_hosts: keep all hosts
     """
     names = {found.server for found in result.outcomes}
     hosts = {name for found in result.outcomes
@@ -159,9 +159,9 @@ class SimulateCloud(source.Telling, base.Lister):
         return self._tables[0].columns, self._tables[0].rows
 
     def _check(self, paths: Sequence[str], parsed_args: argparse.Namespace):
-        """Run several clouds.
+        """Run several cloud files.
 
-        :returns: columns and rows of a table, one row a cloud
+        :returns: columns and rows of a table, one row per file
         """
         if parsed_args.show:
             raise source.UsageError('--show is for a single file')

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a command gets the cloud from that it looks at.
+"""Read the cloud that a command works on, and report what could not be read.
 
-From Nova's databases, from the API alone, or from a file.  The commands print
-values and exit with 0 if all is well, 1 if something could not be read, 2 if
-the command line is wrong, 3 if there is something to do about the cloud.
+The cloud comes from Nova's databases, from the API alone, or from a file.  The
+commands print values and exit with 0 if all is well, 1 if something could not
+be read, 2 if the command line is wrong, 3 if the operator should act on the
+result.
 """
 
 import argparse
@@ -44,31 +45,31 @@ _ADDED = re.compile(r' (\[SQL: |\(Background on this error at: ).*')
 
 
 class CloudUnreadError(Exception):
-    """The cloud cannot be read at all; says why."""
+    """The cloud cannot be read at all; the message says why."""
 
 
 class UsageError(Exception):
-    """A command line that cannot be used; says why."""
+    """The command line is wrong; the message says why."""
 
 
 class NotThereError(UsageError):
-    """It does not go with the cloud, as far as that was read; says why.
+    """The cloud, as far as it was read, lacks what the command line names.
 
-    What it names may be in what could not be read.
+    It may be among what could not be read.
     """
 
 
-#: What makes a command end with a line for each thing that is wrong.
+#: Exceptions that are reported as one line per problem, without a traceback.
 EXPECTED = (CloudUnreadError, UsageError, problems.InputError)
 
 
 class Telling:
-    """Part of a subcommand that reads something, before ``base.Command``.
+    """Mixin of a subcommand that reads something; before ``base.Command``.
 
-    Errors are told in a line each, and the exit code says what is wrong.
+    Errors are printed in one line each and decide the exit code.
     """
 
-    #: Set by a command that has found something to do.
+    #: Set by a command if the operator should act on the result.
     found = False
 
     def run(self, parsed_args: argparse.Namespace) -> int:
@@ -83,7 +84,7 @@ class Telling:
         except EXPECTED as exc:
             for line in str(exc).splitlines():
                 self.tell(line)
-            # What is missing may be why.
+            # The name may be in a part of the cloud that was not read.
             if self._missing and isinstance(
                     exc, (NotThereError, problems.InputError)):
                 return self._tell_missing()
@@ -104,15 +105,15 @@ class Telling:
         return code or (FINDINGS if self.found else 0)
 
     def _tell_missing(self) -> int:
-        """Tell what could not be read; returns the exit code for that."""
+        """Print what could not be read; return the exit code for that."""
         for text in self._missing:
             self.tell(text)
         return UNREAD
 
     def check(self, parsed_args: argparse.Namespace) -> None:
-        """Refuse a command line before anything is read.
+        """Check the command line before anything is read.
 
-        :raises UsageError: if it cannot be used
+        :raises UsageError: if options contradict each other
         """
 
     def produce_output(self, parsed_args: argparse.Namespace,
@@ -120,7 +121,7 @@ class Telling:
                        data: Iterable) -> int:
         """Print the result in the chosen format; called by cliff.
 
-        :raises UsageError: if none of the wanted columns is there
+        :raises UsageError: if none of the requested columns exists
         """
         self.check_columns(parsed_args, column_names)
         return super().produce_output(parsed_args, column_names, data)
@@ -128,11 +129,10 @@ class Telling:
     @staticmethod
     def check_columns(parsed_args: argparse.Namespace,
                       column_names: Sequence[str]) -> None:
-        """Refuse a choice of columns of which none is there.
+        """Check that at least one of the requested columns exists.
 
-        :param parsed_args: those of the command line
-        :param column_names: all that there are
-        :raises UsageError: if none of the wanted columns is there
+        :param column_names: all columns of the result
+        :raises UsageError: if none does
         """
         wanted = parsed_args.columns
         if wanted and not set(wanted) & set(column_names):
@@ -141,21 +141,21 @@ class Telling:
 
 
 class Looking(Telling):
-    """Part of a subcommand that looks at a cloud, before ``base.Command``.
+    """Mixin of a subcommand that works on a cloud; before ``base.Command``.
 
     ``take_action`` gets the cloud from :meth:`cloud`; what could not be read
-    is told after the output.
+    is printed after the output.
     """
 
-    #: Whether hosts are simulated: of a service with several compute nodes,
-    #: as Ironic has them, only the first is.
+    #: True if hosts are simulated.  Of a service with several compute nodes,
+    #: as with Ironic, only the first one is; the user is told so.
     simulates = False
 
-    #: Whether what the API shows may be enough for it.
+    #: True if data from the API can be enough, so that --api is offered.
     takes_api = False
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """The parser with the options for the cloud."""
+        """Return the parser with the options that choose the cloud."""
         parser = super().get_parser(prog_name)
         group = parser.add_argument_group('the cloud')
         group.add_argument(
@@ -165,7 +165,7 @@ class Looking(Telling):
                  'read; with it, --config-file says which other filters and '
                  'weighers the file may name')
         base.add_configuration(group)
-        # Commands that cannot use it say why.
+        # Commands that cannot use the API accept the option to say why.
         group.add_argument(
             '--api', action='store_true',
             help="read the cloud by its API alone, with an account, not by "
@@ -179,7 +179,7 @@ class Looking(Telling):
         return parser
 
     def check(self, parsed_args: argparse.Namespace) -> None:
-        """Refuse options that contradict each other."""
+        """Check that the options for the cloud fit together."""
         if not parsed_args.api:
             if getattr(parsed_args, 'os_cloud', None) is not None:
                 raise UsageError('--os-cloud is for --api')
@@ -193,11 +193,10 @@ class Looking(Telling):
               parts: Collection[str] | None = None) -> snapshot.Cloud:
         """Read the cloud.
 
-        :param parsed_args: those of the command line
-        :param parts: names of the fields that are enough, with ``--api``;
-            None if what the API shows is not
-        :raises CloudUnreadError: if there is nothing to look at
-        :raises UsageError: if the API is not enough
+        :param parts: names of the ``Cloud`` fields that are needed, with
+            ``--api``; None if the API does not show enough
+        :raises CloudUnreadError: if the cloud cannot be read at all
+        :raises UsageError: if the API does not show enough
         """
         if parsed_args.api:
             if parts is None:
@@ -218,7 +217,7 @@ class Looking(Telling):
         return cloud
 
     def _in_client(self) -> bool:
-        """Whether it is a command of ``openstack``, not of nfv-sched."""
+        """Return True for a command of ``openstack``, not of nfv-sched."""
         return self.app is not None and self.app.NAME != base.NFVSched.NAME
 
     def _by_api(self, parsed_args: argparse.Namespace,
@@ -235,16 +234,17 @@ class Looking(Telling):
                 raise CloudUnreadError(str(exc)) from exc
 
     def _connection(self, parsed_args: argparse.Namespace) -> ty.Any:
-        """A connection to the API, with the account of the command line."""
+        """Return an API connection with the account of the command line."""
         import openstack
         from openstack import connection
         try:
             if not self._in_client():
                 return openstack.connect(cloud=parsed_args.os_cloud)
-            # The client has not checked it: other commands need no account.
+            # The client has not authenticated: other commands need no
+            # account (``auth_required`` is False).
             return connection.Connection(config=self.app.cloud_config.get_one(
                 cloud=self.app.options.cloud, argparse=self.app.options))
-        except Exception as exc:  # whatever is in the files of accounts
+        except Exception as exc:  # clouds.yaml can be wrong in any way
             raise CloudUnreadError(
                 'no account for the API, see --os-cloud and '
                 f'the OS_* variables: {exc}') from exc
@@ -253,12 +253,12 @@ class Looking(Telling):
 def load(path: str, config_files: Sequence[str] = ()) -> snapshot.Cloud:
     """Read a cloud from a file.
 
-    :param path: of a snapshot, or of a cloud file of the simulator
-    :param config_files: of this machine; they say which classes besides those
-        of Nova and nfv-sched a file may name
-    :returns: the cloud; what it names and this machine does not have is among
-        what is missing
-    :raises CloudUnreadError: if it cannot be read
+    :param path: a snapshot, or a cloud file of the simulator
+    :param config_files: nova.conf files of this machine: the filters and
+        weighers that a file may name besides those of Nova and nfv-sched
+    :returns: the cloud; classes that are not installed here are added to what
+        is missing
+    :raises CloudUnreadError: if the file cannot be read
     """
     if config_files:
         configure([f'--config-file={name}' for name in config_files],
@@ -270,14 +270,16 @@ def load(path: str, config_files: Sequence[str] = ()) -> snapshot.Cloud:
     except (file.FileError, problems.InputError) as exc:
         raise CloudUnreadError(str(exc)) from exc
     if cloud_options.only_standard_classes(cloud.options):
-        return cloud  # quickly, without Nova
+        return cloud  # the usual case need not import Nova
     from nfv_sched.ops.simulator import configuration
     return dataclasses.replace(cloud, missing=(
         *cloud.missing, *configuration.refused_classes(cloud.options)))
 
 
 def _simulate(path: str) -> snapshot.Cloud:
-    """The cloud of a cloud file, after its steps; progress is on stderr.
+    """Run the steps of a cloud file and return the resulting cloud.
+
+    Progress is shown on stderr.
 
     :raises InputError: if anything is wrong with the file
     """
@@ -292,13 +294,13 @@ def _simulate(path: str) -> snapshot.Cloud:
 def configure(arguments: Sequence[str], databases: bool = True) -> None:
     """Read the configuration of Nova.
 
-    :param arguments: by which Nova reads it
-    :param databases: whether to prepare to read Nova's databases
+    :param arguments: command line arguments for Nova's configuration
+    :param databases: also prepare to read Nova's databases
     :raises CloudUnreadError: if it cannot be used; names the file, in a line
     """
     from oslo_config import cfg
 
-    # Nova is imported by now only if somebody wants such a command.
+    # Imported here so that --help does not wait for Nova.
     from nfv_sched.nova import database
     try:
         (database.read_configuration if databases
@@ -312,10 +314,9 @@ def configure(arguments: Sequence[str], databases: bool = True) -> None:
 
 
 def _unusable(exc: Exception) -> tuple[str | None, str]:
-    """The file of a configuration that cannot be used, and why it cannot.
+    """Return the file of a bad configuration and what is wrong with it.
 
-    :param exc: as reading it ends
-    :returns: None for a file that is not known
+    The file is None if it is not known.
     """
     from oslo_config import cfg
     match exc:
@@ -330,12 +331,9 @@ def _unusable(exc: Exception) -> tuple[str | None, str]:
 
 
 def database_error(exc: Exception) -> CloudUnreadError:
-    """The error, in a line, that reading Nova's databases has ended with.
-
-    :param exc: as it has ended
-    """
+    """Return a one-line error for an exception from reading the databases."""
     from oslo_config import cfg
-    # Without what SQLAlchemy adds: the whole query, and where to read on.
+    # SQLAlchemy appends the whole query and a link to its documentation.
     told = _ADDED.sub('', ' '.join(str(exc).split()))
     if isinstance(exc, cfg.Error):
         # Nova looks at some values only when it needs them.
@@ -346,12 +344,12 @@ def database_error(exc: Exception) -> CloudUnreadError:
 
 
 def reader(arguments: list[str]) -> Callable[[], snapshot.Cloud]:
-    """A function that reads a live cloud, with progress on stderr.
+    """Return a function that reads the live cloud, with progress on stderr.
 
     The configuration is read now, and the cloud at each call, which raises
     CloudUnreadError if Nova's database cannot be read.
 
-    :param arguments: by which Nova reads its configuration
+    :param arguments: command line arguments for Nova's configuration
     :raises CloudUnreadError: if the configuration cannot be used
     """
     configure(arguments)
@@ -371,21 +369,16 @@ def reader(arguments: list[str]) -> Callable[[], snapshot.Cloud]:
 
 
 def read(arguments: list[str]) -> snapshot.Cloud:
-    """Read a live cloud once; see :func:`reader`.
-
-    :param arguments: by which Nova reads its configuration
-    :raises CloudUnreadError: if that or Nova's database cannot be read
-    """
+    """Read the live cloud once; see :func:`reader`."""
     return reader(arguments)()
 
 
 def chosen(names: Iterable[str], patterns: Sequence[str],
            what: str) -> list[str]:
-    """Those of some names that match a pattern; all without patterns.
+    """Return the names that match a pattern; all names without patterns.
 
-    :param names: of hosts and the like
     :param patterns: with ``*`` and ``?``
-    :param what: what they are names of, for people
+    :param what: what is named, for the error message, such as ``host``
     :raises NotThereError: if a pattern matches none
     """
     names = list(names)
@@ -399,16 +392,14 @@ def chosen(names: Iterable[str], patterns: Sequence[str],
 
 
 def _is_of(name: str, pattern: str) -> bool:
-    # A name may have brackets, and is itself a pattern of it then.
+    # A name with brackets does not match itself as a pattern.
     return name == pattern or fnmatch.fnmatchcase(name, pattern)
 
 
 def flavor(cloud: snapshot.Cloud, name: str) -> snapshot.Flavor:
-    """A flavor of a cloud.
+    """Return the flavor of a name.
 
-    :param cloud: the cloud
-    :param name: its name
-    :raises NotThereError: if there is none of that name
+    :raises NotThereError: if there is none
     """
     for each in cloud.flavors:
         if each.name == name:
@@ -417,11 +408,9 @@ def flavor(cloud: snapshot.Cloud, name: str) -> snapshot.Flavor:
 
 
 def number(text: str, least: int = 0) -> int:
-    """A number on the command line.
+    """Parse a whole number on the command line.
 
-    :param text: as it was given
-    :param least: what it must be at least
-    :raises argparse.ArgumentTypeError: if it is no such number
+    :raises argparse.ArgumentTypeError: if it is less than ``least``
     """
     value = int(text)
     if value < least:
@@ -430,18 +419,12 @@ def number(text: str, least: int = 0) -> int:
 
 
 def positive(text: str) -> int:
-    """A number from 1; see :func:`number`.
-
-    :param text: as it was given
-    """
+    """Parse a number from 1 on the command line; see :func:`number`."""
     return number(text, 1)
 
 
 def add_image_properties(parser: argparse.ArgumentParser) -> None:
-    """Add the option for properties of an image.
-
-    :param parser: of the command
-    """
+    """Add the option for properties of an image."""
     parser.add_argument(
         '--image-property', action='append', default=[],
         dest='properties', metavar='KEY=VALUE',
@@ -449,9 +432,8 @@ def add_image_properties(parser: argparse.ArgumentParser) -> None:
 
 
 def image_properties(parsed_args: argparse.Namespace) -> dict[str, str]:
-    """The properties of an image on the command line.
+    """Return the image properties given on the command line.
 
-    :param parsed_args: with the option of :func:`add_image_properties`
     :raises UsageError: if one has no key or no value
     """
     found = {}
@@ -464,10 +446,7 @@ def image_properties(parsed_args: argparse.Namespace) -> dict[str, str]:
 
 
 def add_networks(parser: argparse.ArgumentParser) -> None:
-    """Add the option for networks, which :func:`ports` does not need alone.
-
-    :param parser: of the command
-    """
+    """Add the option for the networks of new servers."""
     parser.add_argument(
         '--network', action='append', default=[], dest='networks',
         metavar='NET[,physnet=P][,vnic-type=T]',
@@ -478,10 +457,7 @@ def add_networks(parser: argparse.ArgumentParser) -> None:
 
 
 def add_ports(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say which ports new servers of a flavor have.
-
-    :param parser: of the command
-    """
+    """Add the options for the ports that new servers of a flavor have."""
     group = parser.add_mutually_exclusive_group()
     group.add_argument(
         '--like', metavar='UUID|NAME',
@@ -495,7 +471,7 @@ def add_ports(parser: argparse.ArgumentParser) -> None:
 
 
 def ports(cloud: snapshot.Cloud, parsed_args: argparse.Namespace) -> ty.Any:
-    """Return the ports that the options of :func:`add_ports` say.
+    """Return the ports chosen with the options of :func:`add_ports`.
 
     :returns: ``ops.requests.assumed_ports.Choice``
     :raises NotThereError: if the cloud has no such network or server
@@ -515,8 +491,8 @@ def ports(cloud: snapshot.Cloud, parsed_args: argparse.Namespace) -> ty.Any:
 def server(cloud: snapshot.Cloud, name: str) -> snapshot.Server:
     """Return a server of a cloud.
 
-    :param name: its UUID, or its name if no other has it
-    :raises NotThereError: if there is no such server, or several
+    :param name: its UUID, or its name if that is unique
+    :raises NotThereError: if no server or several match
     """
     from nfv_sched.ops.requests import request
     from nfv_sched.ops.requests import subject
@@ -528,11 +504,10 @@ def server(cloud: snapshot.Cloud, name: str) -> snapshot.Server:
 
 def known_image_properties(
         parsed_args: argparse.Namespace) -> dict[str, str]:
-    """Return the properties of an image, all of which Nova knows.
+    """Return the image properties given, if Nova accepts all of them.
 
-    :param parsed_args: with the option of :func:`add_image_properties`
     :raises UsageError: if one has no key or value, or Nova does not know or
-        take it
+        accept it
     """
     from nova import exception
 
@@ -549,10 +524,7 @@ def known_image_properties(
 
 
 def add_hosts(parser: argparse.ArgumentParser) -> None:
-    """Add the options that choose hosts.
-
-    :param parser: of a subcommand
-    """
+    """Add the options that choose hosts."""
     for name, what in (('host', 'these hosts'),
                        ('aggregate', 'hosts of these aggregates'),
                        ('az', 'hosts of these availability zones')):
@@ -565,10 +537,11 @@ def hosts(
     cloud: snapshot.Cloud, names: Sequence[str] = (),
     zones: Sequence[str] = (), aggregates: Sequence[str] = (),
 ) -> list[snapshot.Host]:
-    """The hosts that match patterns; all without patterns.
+    """Return the hosts that match each kind of pattern given.
 
-    :param cloud: the cloud
-    :param names: patterns of names
+    Without patterns all hosts match.
+
+    :param names: patterns of host names
     :param zones: patterns of availability zones
     :param aggregates: patterns of aggregates that have hosts
     :raises NotThereError: if a pattern matches nothing
