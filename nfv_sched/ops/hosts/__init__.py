@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Show what is on hosts: NUMA nodes, cores, devices, and whose they are."""
+"""Show hosts: NUMA nodes, cores, memory and devices, and who uses them."""

@@ -82,9 +82,9 @@ examples:
 
 {source.EXIT_CODES}"""
 
-#: What the rows can be sorted by, the best last for "worst".
 _STDOUT = '/dev/stdout'
 
+#: Value of --sort -> sort key of a host.
 _ORDERS: dict[str, Callable[['values.HostView'], tuple]] = {
     'name': lambda view: (),
     'free': lambda view: (-view.free,),
@@ -96,7 +96,7 @@ SORTS = tuple(_ORDERS)
 
 def _chosen(cloud: 'snapshot.Cloud',
             parsed_args: argparse.Namespace) -> list['snapshot.Host']:
-    """The hosts that a command line wants."""
+    """Return the hosts that a command line selects."""
     return source.hosts(cloud, parsed_args.host, parsed_args.az,
                         parsed_args.aggregate)
 
@@ -121,7 +121,7 @@ class ListHost(source.Looking, base.Lister):
 
     def take_action(self, parsed_args):
         cloud = self.cloud(parsed_args)
-        # Nova is imported by now only if somebody wants this command.
+        # Imported here so that --help does not wait for Nova.
         from nfv_sched.ops.hosts import view
         views = sorted(view.views(cloud, _chosen(cloud, parsed_args)),
                        key=_ORDERS[parsed_args.sort])
@@ -138,7 +138,7 @@ Table = tuple[Sequence[str], list[tuple]]
 
 def _table(views: Iterable['values.HostView'],
            sizes: Sequence[int]) -> Table:
-    """Columns and rows for people."""
+    """Return columns and rows for people."""
     from nfv_sched.ops.hosts import rendering
     columns = ('Host', 'State', 'Node', 'Switch', 'pCPUs used',
                'Largest fit', 'Shared used',
@@ -146,7 +146,7 @@ def _table(views: Iterable['values.HostView'],
                'VFs used', 'Ports used', 'Guests')
     rows = []
     for view in views:
-        # In each row: a row has to be right wherever it is sorted to.
+        # In each row, because --sort-column can separate the rows of a host.
         host = (view.title, view.state)
         ports = _of(view.ports, view.port_limit)
         for node in view.nodes:
@@ -178,7 +178,7 @@ def _of(used: int | None, limit: int | None) -> str:
 
 
 def _floating_memory(view: 'values.HostView', size: int) -> str:
-    """Return the small pages of servers without NUMA topology, and all."""
+    """Return used and available small pages, of servers without NUMA."""
     small = view.small_pages
     if small is None or small.size != size:
         return ''
@@ -186,7 +186,7 @@ def _floating_memory(view: 'values.HostView', size: int) -> str:
 
 
 def _whole_shared(view: 'values.HostView') -> str:
-    """Shared vCPUs of what is on no NUMA node."""
+    """Return the vCPUs of servers that are on no NUMA node."""
     if not view.nodes:
         return f'{view.host.vcpus_used}/{view.shared_limit}'
     return str(sum(guest.vcpus for guest in view.floating))
@@ -195,9 +195,9 @@ def _whole_shared(view: 'values.HostView') -> str:
 def _machine(views: Iterable['values.HostView'],
              sizes: Sequence[int],
              names: Callable[[Iterable[str]], ty.Any]) -> Table:
-    """Columns and rows for programs: a number in each cell.
+    """Return columns and rows for programs, with one number in each cell.
 
-    :param names: what makes a cell of several names
+    :param names: function that makes a cell of several names
     """
     from nfv_sched.ops.hosts import rendering
     columns = (
@@ -243,7 +243,7 @@ def _machine(views: Iterable['values.HostView'],
 
 
 class _NamesColumn(cliff_columns.FormattableColumn):
-    """Names: a text for people, a list for programs."""
+    """A cell of names: text for people, a list for programs."""
 
     def human_readable(self) -> str:
         return strings.line(', '.join(self._value))
@@ -253,14 +253,14 @@ class _NamesColumn(cliff_columns.FormattableColumn):
 
 
 class _NumberColumn(cliff_columns.FormattableColumn):
-    """A number, or None if it is not known."""
+    """A cell with a number, or None if it is not known."""
 
     def human_readable(self) -> str:
         return 'not known' if self._value is None else str(self._value)
 
 
 class _LinesColumn(cliff_columns.FormattableColumn):
-    """Text in lines for people, and values for programs.
+    """A cell with lines of text for people and values for programs.
 
     :param value: (lines, values)
     """
@@ -273,21 +273,21 @@ class _LinesColumn(cliff_columns.FormattableColumn):
 
 
 class _WithFacts(source.Looking):
-    """Part of a subcommand that may have facts about machines."""
+    """Mixin of a subcommand with the option --facts."""
 
     def views(
         self, parsed_args: argparse.Namespace,
         chosen: Callable[['snapshot.Cloud'], list['snapshot.Host']],
     ) -> tuple['snapshot.Cloud', Sequence['values.HostView']]:
-        """The cloud, and some of its hosts.
+        """Return the cloud, and views of some of its hosts.
 
-        :param chosen: tells which
+        :param chosen: function that selects the hosts
         """
         files = facts.listed(parsed_args.facts)
         cloud = self.cloud(parsed_args)
         found = chosen(cloud)
         machines = facts.machines(files, cloud, found, self._warn)
-        # Nova is imported by now only if somebody wants this command.
+        # Imported here so that --help does not wait for Nova.
         from nfv_sched.ops.hosts import view
         return cloud, view.views(cloud, found, machines)
 
@@ -313,7 +313,7 @@ class ShowHost(_WithFacts, base.ShowOne):
 
 
 def _named(cloud: 'snapshot.Cloud', name: str) -> list['snapshot.Host']:
-    """The one host of a name.
+    """Return the host of a name or UUID, in a list.
 
     :raises NotThereError: if there is none
     :raises UsageError: if there are several
@@ -333,7 +333,7 @@ def _named(cloud: 'snapshot.Cloud', name: str) -> list['snapshot.Host']:
 
 
 def _facts(view: 'values.HostView') -> Iterator[tuple[str, ty.Any]]:
-    """Names and values of what is known of a host."""
+    """Yield names and values for the table of a host."""
     from nfv_sched.ops.hosts import rendering
     host = view.host
     state = view.state
@@ -393,7 +393,7 @@ def _device_values(group: 'values.DeviceGroup') -> dict[str, ty.Any]:
 
 
 def _node_lines(view: 'values.NodeView') -> Iterator[str]:
-    """A NUMA node for people."""
+    """Yield the lines about a NUMA node, for people."""
     from nfv_sched.ops.hosts import rendering
     node = view.node
     here = [text for text in (
@@ -419,7 +419,7 @@ def _node_lines(view: 'values.NodeView') -> Iterator[str]:
 
 
 def _node_values(view: 'values.NodeView') -> dict[str, ty.Any]:
-    """A NUMA node for programs."""
+    """Return a NUMA node for programs."""
     node = view.node
     return {
         'number': node.number, 'socket': node.socket, 'switch': view.switch,
@@ -445,7 +445,7 @@ def _node_values(view: 'values.NodeView') -> dict[str, ty.Any]:
 
 
 def _guest_values(guest: 'values.GuestView') -> dict[str, ty.Any]:
-    """A guest for programs."""
+    """Return a server for programs."""
     return {
         'uuid': guest.uuid, 'name': guest.name, 'project': guest.project,
         'flavor': guest.flavor, 'state': guest.state, 'vcpus': guest.vcpus,

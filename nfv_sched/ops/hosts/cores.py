@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cores of a host NUMA node, whose their threads are, and what fits."""
+"""List the cores of a host NUMA node, their users, and what fits."""
 
 from collections.abc import Iterable
 from collections.abc import Mapping
@@ -10,24 +10,21 @@ from nfv_sched.ops.hosts import values
 from nfv_sched.ops.snapshot import occupied
 from nfv_sched.ops.snapshot import snapshot
 
-#: A server, and what it has on one NUMA node.
+#: A server, and one of its NUMA nodes that is on the host NUMA node.
 Tenancy = tuple[values.GuestView, snapshot.GuestNode]
 
 
 def largest_fit(node: snapshot.Node) -> int:
-    """Most pinned vCPUs of a guest with one NUMA node that fits here.
+    """Return the most pinned vCPUs that a server with one NUMA node can have.
 
-    That is what Nova's fit accepts, for a guest without thread policy whose
-    memory is of a page size that has room.
-
-    :param node: a NUMA node of a host
-    :returns: 0 without free memory
+    This is what Nova accepts for a server without a thread policy whose page
+    size is one with free memory; 0 without free memory.
     """
     return len(node.free) if _has_memory(node) else 0
 
 
 def _has_memory(node: snapshot.Node) -> bool:
-    """Whether there is room for the smallest guest, which has 1 MiB."""
+    """Return True if the smallest server, with 1 MiB, has memory here."""
     if not node.pages:
         return node.memory > node.memory_used
     return any(pages.free * pages.size >= max(pages.size, 1024)
@@ -36,11 +33,10 @@ def _has_memory(node: snapshot.Node) -> bool:
 
 def siblings(node: snapshot.Node,
              facts: Iterable[frozenset[int]] = ()) -> list[list[int]]:
-    """CPUs of each physical core, in order.
+    """Return the CPUs of each physical core, in order.
 
-    :param node: a NUMA node of a host
-    :param facts: CPUs of each core that facts about the machine have there;
-        without them only CPUs for guests are known
+    :param facts: CPUs of each core by facts about the machine; without them
+        only CPUs for servers are known
     """
     cpus = node.shared | node.dedicated
     cores = [*node.siblings,
@@ -56,10 +52,9 @@ def siblings(node: snapshot.Node,
 def cores(node: snapshot.Node, tenancies: Sequence[Tenancy],
           facts: Iterable[frozenset[int]] = (),
           ) -> tuple[tuple[values.Thread, ...], ...]:
-    """The threads of each core of a NUMA node.
+    """Return the threads of each core of a NUMA node.
 
-    :param node: a NUMA node of a host
-    :param tenancies: the guests that have a part of it
+    :param tenancies: servers with a NUMA node here
     :param facts: see :func:`siblings`
     """
     pinned, reserved = _owners(tenancies)
@@ -73,7 +68,7 @@ def cores(node: snapshot.Node, tenancies: Sequence[Tenancy],
 
 def _owners(tenancies: Iterable[Tenancy]) -> tuple[
         dict[int, list[values.CPUOwner]], dict[int, list[values.CPUOwner]]]:
-    """CPU -> who is pinned to it; and whose emulator threads it is for."""
+    """Return owners by CPU: of pinned vCPUs, and of emulator threads."""
     pinned: dict[int, list[values.CPUOwner]] = {}
     reserved: dict[int, list[values.CPUOwner]] = {}
     for guest, part in tenancies:
@@ -89,9 +84,9 @@ def _thread(node: snapshot.Node, cpu: int,
             pinned: Mapping[int, list[values.CPUOwner]],
             reserved: Mapping[int, list[values.CPUOwner]],
             is_taken: bool) -> values.Thread:
-    """A CPU and what it is.
+    """Return the state and the owners of a CPU.
 
-    :param is_taken: whether a guest occupies it, be it to leave it idle
+    :param is_taken: a server occupies it, possibly just to keep it idle
     """
     owners = tuple(pinned.get(cpu, [])) + tuple(reserved.get(cpu, []))
     state = values.CPUState
@@ -112,10 +107,9 @@ def _thread(node: snapshot.Node, cpu: int,
 
 def problems(node: snapshot.Node,
              tenancies: Sequence[Tenancy]) -> list[str]:
-    """What Nova's record of a NUMA node and those of its guests contradict in.
+    """Return contradictions between the records of a host and its servers.
 
-    :param node: a NUMA node of a host
-    :param tenancies: the guests that have a part of it
+    They concern one NUMA node.
     """
     pinned, reserved = _owners(tenancies)
     threads = [thread for core in cores(node, tenancies) for thread in core]
@@ -141,10 +135,7 @@ def problems(node: snapshot.Node,
 
 
 def ranges(numbers: Iterable[int]) -> str:
-    """Numbers as lists of CPUs are written, such as ``0-3,8``.
-
-    :param numbers: in any order
-    """
+    """Return numbers as a list of CPUs is written, such as ``0-3,8``."""
     parts: list[list[int]] = []
     for number in sorted(numbers):
         if parts and parts[-1][1] == number - 1:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The PCI devices of a host, by NIC and by NUMA node."""
+"""Group the PCI devices of a host by NIC and by NUMA node."""
 
 from collections.abc import Collection
 from collections.abc import Container
@@ -17,9 +17,9 @@ _USED = ('claimed', 'allocated')
 def grouped(
     devices: Collection[snapshot.Device], labels: Mapping[str, str],
 ) -> dict[int | None, tuple[values.DeviceGroup, ...]]:
-    """PCI devices by NUMA node: those of a PF together, others by product.
+    """Return PCI devices by NUMA node, grouped by PF or else by product.
 
-    Those that are gone do not count, nor does a PF whose VFs are had instead.
+    Removed devices do not count, nor does a PF whose VFs are in use instead.
 
     :param devices: those of a host
     :param labels: UUID of a server -> its label
@@ -39,7 +39,7 @@ def grouped(
 
 def _is_for_vfs(members: list[snapshot.Device],
                 parents: Container[str | None]) -> bool:
-    """Whether it is a PF that is not to be had, because its VFs are."""
+    """Return True for a PF that is not available because its VFs are."""
     (first, *others) = members
     return (not others and first.kind == 'type-PF' and
             first.address in parents and
@@ -47,7 +47,7 @@ def _is_for_vfs(members: list[snapshot.Device],
 
 
 def _key(device: snapshot.Device) -> tuple[str, str]:
-    """Name and kind of the group that a device is of."""
+    """Return name and kind of the group that a device belongs to."""
     kind = _KINDS.get(device.kind, device.kind)
     product = f'{device.vendor}:{device.product}'
     if device.kind == 'type-PF':

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Facts about the machines of hosts, from files named after them.
+"""Read facts about the machines of hosts from files named after the hosts.
 
-Nova knows only CPUs for guests; see :mod:`nfv_sched.ops.hosts.machines`.
+Nova reports only CPUs for servers; see :mod:`nfv_sched.ops.hosts.machines`.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from nfv_sched.ops.machine import values
 if ty.TYPE_CHECKING:
     from nfv_sched.ops.snapshot import snapshot
 
-#: For the help of a command.
+#: Shown by --help of the commands with --facts.
 EPILOG = """\
 CPUs in none of Nova's sets, such as those of the platform or the virtual
 switch, Nova does not know. With --facts, a file of DIR named HOST.json or HOST
@@ -32,10 +32,7 @@ Nova, which is told, a host is shown as it is without --facts."""
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Add the option for the folder.
-
-    :param parser: of a subcommand
-    """
+    """Add the option for the folder of facts."""
     parser.add_argument(
         '--facts', metavar='DIR',
         help='a folder with a file for each host, HOST.json or HOST, of '
@@ -44,9 +41,8 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def listed(folder: str | None) -> dict[str, str] | None:
-    """The files of a folder: name -> path; None without one.
+    """Return the files of a folder, by name; None without a folder.
 
-    :param folder: that of the command line
     :raises CloudUnreadError: if it cannot be read
     """
     if folder is None:
@@ -63,18 +59,19 @@ def machines(
     files: Mapping[str, str] | None, cloud: 'snapshot.Cloud',
     hosts: Iterable['snapshot.Host'], warn: Callable[[str], ty.Any],
 ) -> dict[str, values.Machine]:
-    """UUID of each host with facts that can be true -> its machine.
+    """Return the machines of hosts, by UUID of the host.
 
-    :param files: what :func:`listed` returned
-    :param cloud: the cloud
-    :param hosts: those of its hosts that are wanted
-    :param warn: is called with what contradicts Nova, a line for each host;
-        and if no file is of a host
+    Hosts without facts, and with facts that contradict Nova, are left out.
+
+    :param files: result of :func:`listed`
+    :param hosts: hosts of the cloud to look up
+    :param warn: called with a line for each host whose facts contradict Nova,
+        and if no file belongs to a host
     :raises CloudUnreadError: if a file cannot be read
     """
     if files is None:
         return {}
-    # Nova is imported by now only if somebody wants this command.
+    # Imported here so that --help does not wait for Nova.
     from nfv_sched.ops.hosts import machines as host_machines
     from nfv_sched.ops.hosts import view
     counts = collections.Counter(host.name for host in cloud.hosts)
@@ -99,7 +96,7 @@ def machines(
 
 
 def _path(files: Mapping[str, str], name: str) -> str | None:
-    """The file of a host, or None."""
+    """Return the file of a host, or None."""
     found = [files[each] for each in (f'{name}.json', name) if each in files]
     if len(found) > 1:
         raise source.CloudUnreadError(
@@ -108,7 +105,7 @@ def _path(files: Mapping[str, str], name: str) -> str | None:
 
 
 def _machine(path: str) -> values.Machine:
-    """The machine of a file; of its memory nothing needs to be known."""
+    """Read a machine from a file; its memory need not be known."""
     if os.path.isdir(path):
         raise source.CloudUnreadError(f'{path}: is a folder; a file is needed')
     try:

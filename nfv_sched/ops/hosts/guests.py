@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The servers on a host: how they are called, and what of them is remote."""
+"""Describe the servers on a host, and what is remote from them."""
 
 from collections.abc import Iterable
 from collections.abc import Mapping
@@ -13,9 +13,9 @@ _ON_SWITCH = ('normal', 'macvtap-none', 'vhostuser')
 
 
 def labels(servers: Iterable[snapshot.Server]) -> dict[str, str]:
-    """UUID -> a name of each server that no other one here has.
+    """Return a label for each server of a host, by UUID.
 
-    :param servers: those of a host
+    It is the name, with a part of the UUID unless the name is unique here.
     """
     found: dict[str, list[str]] = {}
     for server in servers:
@@ -29,11 +29,11 @@ def guest(
     server: snapshot.Server, host: snapshot.Host, label: str,
     switch: frozenset[int],
 ) -> values.GuestView:
-    """A server on a host.
+    """Return the view of a server on a host.
 
-    :param label: a name that no other one on the host has
+    :param label: see :func:`labels`
     :param switch: numbers of the nodes with the virtual switch; empty if the
-        host does not say
+        host does not report them
     """
     parts = _parts(server.nodes or ())
     return values.GuestView(
@@ -61,7 +61,7 @@ def _parts(nodes: Sequence[snapshot.GuestNode]) -> tuple[values.Part, ...]:
 
 def _remote(server: snapshot.Server, host: snapshot.Host, own: set[int],
             switch: frozenset[int]) -> list[str]:
-    """What of a guest is near none of its NUMA nodes.
+    """Describe devices and networks near none of a server's NUMA nodes.
 
     :param own: numbers of its host NUMA nodes
     """
@@ -86,10 +86,7 @@ def _remote(server: snapshot.Server, host: snapshot.Host, own: set[int],
 
 
 def near(host: snapshot.Host) -> Mapping[str, set[int]]:
-    """Physical network or label -> numbers of the nodes near it.
-
-    :param host: a host
-    """
+    """Return the nodes near each physical network or label, as numbers."""
     found: dict[str, set[int]] = {}
     for node in host.nodes or ():
         for network in node.physnets:

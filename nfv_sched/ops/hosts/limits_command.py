@@ -28,11 +28,11 @@ _COLUMNS = (
 
 
 class LimitUse(ty.NamedTuple):
-    """Use of one of the limits of a host.
+    """Usage of one of the limits of a host.
 
-    :ivar used: number that the host carries; None if it is not known
-    :ivar limit: number that it may carry; infinity if there is no limit
-    :ivar free: number that is left; None if it is not known
+    :ivar used: usage of the host; None if it is not known
+    :ivar limit: infinity if there is no limit
+    :ivar free: None if it is not known
     """
 
     used: int | None
@@ -41,7 +41,7 @@ class LimitUse(ty.NamedTuple):
 
     @property
     def percent_used(self) -> float:
-        """Part of the limit that is not free, in percent."""
+        """The part of the limit that is not free, in percent."""
         if self.free is None or math.isinf(self.limit):
             return 0.0
         return 100.0 * (1 - max(self.free, 0) / self.limit)
@@ -104,7 +104,7 @@ def _inventories(host: snapshot.Host) -> ty.Mapping[str, snapshot.Inventory]:
 def _row(host: snapshot.Host, limits: ty.Any,
          ledger: ty.Mapping[str, snapshot.Inventory],
          age: int | None) -> tuple[tuple, float]:
-    """Return the row of a host, and percent of its fuller limit."""
+    """Return the row of a host, and the higher of its percentages used."""
     network = host.network or snapshot.HostNetwork()
     is_read = network.vswitch_ports is not None
     ports = _figures(
@@ -128,10 +128,10 @@ def _row(host: snapshot.Host, limits: ty.Any,
 
 def _overdrawn(noun: str, figures: LimitUse,
                inventory: snapshot.Inventory | None) -> str:
-    """Return a note if more is allocated than there is; else empty."""
+    """Return a note if more is allocated than the limit; else ``''``."""
     if inventory is None:
         return ''
-    # The service raises a total to what is allocated.
+    # nfv-sched-ledger raises a total that is below the allocations.
     total = min(figures.limit, inventory.total)
     if inventory.used <= total:
         return ''

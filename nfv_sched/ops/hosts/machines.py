@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Facts about the machine of a host, beside what Nova knows of it.
+"""Combine facts about the machine of a host with what Nova reports.
 
-Nova knows CPUs for guests.  Those of the platform or the virtual switch, in
-none of its sets, only facts about the machine tell.
+Nova reports CPUs for servers.  CPUs of the platform or the virtual switch, in
+none of its sets, are known only from facts about the machine.
 """
 
 from collections.abc import Iterator
@@ -14,10 +14,10 @@ from nfv_sched.ops.snapshot import snapshot
 
 def cores(machine: values.Machine | None,
           number: int) -> tuple[frozenset[int], ...]:
-    """CPUs of each core of a NUMA node.
+    """Return the CPUs of each core of a NUMA node.
 
-    :param machine: facts, or None without
-    :param number: of the NUMA node
+    :param machine: facts about the machine; None if there are none
+    :param number: number of the NUMA node
     """
     if machine is None:
         return ()
@@ -27,14 +27,11 @@ def cores(machine: values.Machine | None,
 
 def contradictions(host: snapshot.Host,
                    machine: values.Machine) -> Iterator[str]:
-    """What facts say that cannot be, by what Nova knows; a phrase each.
+    """Yield what is impossible in the facts by what Nova reports, as phrases.
 
     Such facts are of another machine, or older than a change of this one.
-    CPUs that are offline are none: Nova switches CPUs off itself where
+    Offline CPUs do not contradict: Nova itself switches CPUs off where
     ``[libvirt] cpu_power_management`` is set.
-
-    :param host: as Nova knows it
-    :param machine: facts about it
     """
     places = {cpu: node.number for node in machine.nodes for cpu in node.cpus}
     of_core = {cpu: core.cpus for node in machine.nodes
@@ -61,10 +58,9 @@ def contradictions(host: snapshot.Host,
 
 def notes(host: snapshot.Host,
           machine: values.Machine | None) -> Iterator[str]:
-    """What facts have that has no place beside what Nova knows.
+    """Yield what the facts have that Nova's NUMA nodes have no place for.
 
-    :param host: as Nova knows it
-    :param machine: facts about it, or None without
+    :param machine: facts about the host; None if there are none
     """
     if machine is None or host.nodes is None:
         return

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small pages of a host: what the platform, NUMA guests and others have.
+"""Count the small pages of a host: for the platform, NUMA guests and others.
 
 A server without NUMA topology is on no NUMA node, so nova-compute records its
-memory on none: only the sum over the host says whether there is any left.
+memory on none: only the sum over the host shows whether any is left.
 """
 
 from collections.abc import Iterable
@@ -18,12 +18,12 @@ _MIB = 1024  # KiB
 class SmallPages:
     """Memory in pages of the smallest size of a host, in MiB.
 
-    :ivar size: of a page, KiB
-    :ivar total: all of them
-    :ivar reserved: for the platform: ``reserved_host_memory_mb`` without
+    :ivar size: size of a page in KiB
+    :ivar total: all pages
+    :ivar reserved: for the platform: ``reserved_host_memory_mb`` minus
         reserved huge pages
-    :ivar on_nodes: what servers on NUMA nodes have
-    :ivar floating: what servers without NUMA topology have
+    :ivar on_nodes: used by servers with a NUMA topology
+    :ivar floating: used by servers without NUMA topology
     """
 
     size: int
@@ -34,12 +34,12 @@ class SmallPages:
 
     @property
     def available(self) -> int:
-        """Return the MiB for servers without NUMA topology, used or not."""
+        """The MiB for servers without NUMA topology, used or not."""
         return max(self.total - self.reserved - self.on_nodes, 0)
 
     @property
     def free(self) -> int:
-        """Return the MiB left; below 0 the platform's reserve is used."""
+        """The MiB left; below 0, servers use memory of the platform."""
         return (self.total - self.reserved - self.on_nodes - self.floating)
 
 
@@ -47,7 +47,7 @@ def small_pages(host: snapshot.Host,
                 servers: Iterable[snapshot.Server]) -> SmallPages | None:
     """Return the small pages of a host.
 
-    :param servers: those on the host
+    :param servers: the servers on the host
     :returns: None if it reports no pages, or huge ones only
     """
     pages = [each for node in host.nodes or () for each in node.pages]

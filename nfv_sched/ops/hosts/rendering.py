@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How hosts are put in words, in tables and on maps."""
+"""Describe hosts in words, for tables and maps."""
 
 from collections.abc import Iterator
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ _PARTS = {1: '', 2: ' (half)', 3: ' (third)', 4: ' (quarter)'}
 
 
 def page_size(size: int) -> str:
-    """A page size as one says it, such as ``2M``.
+    """Return a page size in short form, such as ``2M``.
 
     :param size: KiB
     """
@@ -26,15 +26,12 @@ def page_size(size: int) -> str:
 
 
 def used_pages(pages: snapshot.Pages) -> int:
-    """Return the usable pages that guests have."""
+    """Return the number of usable pages that servers use."""
     return pages.usable - pages.free
 
 
 def page_column(size: int) -> str:
-    """Return what :func:`page_cell` counts, such as ``4K MiB`` or ``1G``.
-
-    :param size: KiB
-    """
+    """Return a title such as ``4K MiB`` or ``1G``; ``size`` is in KiB."""
     return page_size(size) + (' MiB' if size < _MIB else '')
 
 
@@ -47,7 +44,7 @@ def page_cell(pages: snapshot.Pages) -> str:
 
 
 def small_pages(found: memory.SmallPages) -> str:
-    """Return the small pages of a host in a line."""
+    """Describe the small pages of a host in a line."""
     text = (f'{found.floating} of {found.available} used by servers without '
             f'NUMA topology, {found.on_nodes} by others; {found.reserved} '
             'reserved')
@@ -56,23 +53,20 @@ def small_pages(found: memory.SmallPages) -> str:
 
 
 def guest_on(guest: values.GuestView, view: values.NodeView) -> str:
-    """A guest of a NUMA node, with how much of it is there.
-
-    :param view: a node with a part of it
-    """
+    """Return the label of a server, with its part on a NUMA node."""
     of = view.part_of(guest).of
     return guest.label + _PARTS.get(of, f' (1 of {of} parts)')
 
 
 def owner(found: values.CPUOwner) -> str:
-    """Who has a CPU, and for what."""
+    """Describe the owner of a CPU and what it uses it for."""
     if found.vcpu is None:
         return f'{found.guest.label} emulator'
     return f'{found.guest.label} vCPU {found.vcpu}'
 
 
 def thread(found: values.Thread) -> str:
-    """Who has a CPU, or what it is."""
+    """Describe a CPU by its owners, or else by its state."""
     owners = ' and '.join(map(owner, found.owners))
     if found.state is values.CPUState.CONFLICT:
         return f'conflict: {owners}'
@@ -80,14 +74,14 @@ def thread(found: values.Thread) -> str:
 
 
 def part(found: values.Part) -> str:
-    """What a guest has on a NUMA node."""
+    """Describe the part of a server on a NUMA node."""
     counts = [f'{found.dedicated} pinned' if found.dedicated else '',
               f'{found.shared} shared' if found.shared else '']
     return f'node {found.node}: {", ".join(filter(None, counts)) or "memory"}'
 
 
 def guest(found: values.GuestView) -> str:
-    """A guest in a line."""
+    """Describe a server in a line."""
     where = '; '.join(map(part, found.parts)) or 'floats over the host'
     text = (f"{found.label}: {strings.count(found.vcpus, 'vCPU')}, "
             f"{found.memory} MiB, {where}")
@@ -106,7 +100,7 @@ def pages(found: snapshot.Pages) -> str:
 
 
 def devices(found: values.DeviceGroup) -> str:
-    """Devices that belong together, in a line."""
+    """Describe a group of devices in a line."""
     text = f'{found.kind} {found.name}, {found.used} of {found.total} used'
     if found.guests:
         text += f', used by {", ".join(found.guests)}'
@@ -116,7 +110,7 @@ def devices(found: values.DeviceGroup) -> str:
 def core_lines(
     cores: Sequence[Sequence[values.Thread]],
 ) -> Iterator[str]:
-    """Each core in a line: its CPUs, and whose each is."""
+    """Yield a line for each core: its CPUs, and the owner of each."""
     numbers = [','.join(str(found.cpu) for found in core) for core in cores]
     width = max(map(len, numbers), default=0)
     for text, core in zip(numbers, cores):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is known of hosts, as values for tables and maps."""
+"""Define the views of hosts that tables and maps show."""
 
 import dataclasses
 import enum
@@ -9,17 +9,17 @@ from nfv_sched.ops.snapshot import snapshot
 
 
 class CPUState(enum.Enum):
-    """What a CPU of a host is to Nova.
+    """The use of a CPU of a host by Nova.
 
-    A CPU that is neither for shared nor for pinned guests is not reported;
-    only facts about the machine have it.
+    Nova does not report CPUs that are neither for shared nor for pinned
+    servers; only facts about the machine have them.
     """
 
     GUEST = 'guest'  # a vCPU is pinned to it
     EMULATOR = 'emulator'  # for emulator threads of a guest
-    IDLE = 'idle'  # its sibling is a guest's that wants cores of its own
-    UNKNOWN = 'unknown guest'  # taken, but by no server that is known
-    CONFLICT = 'conflict'  # several have it
+    IDLE = 'idle'  # kept idle: the server on its sibling wants whole cores
+    UNKNOWN = 'unknown guest'  # in use by the record, but by no known server
+    CONFLICT = 'conflict'  # several servers use it
     SHARED = 'shared'
     FREE = 'free'
     OTHER = "not Nova's"
@@ -27,14 +27,14 @@ class CPUState(enum.Enum):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """What a guest has on one NUMA node of its host.
+    """The part of a server on one NUMA node of its host.
 
     :ivar node: number of the host NUMA node
-    :ivar dedicated: pinned vCPUs
-    :ivar shared: vCPUs that float over the shared CPUs of the node
+    :ivar dedicated: number of pinned vCPUs
+    :ivar shared: number of vCPUs that float over the shared CPUs of the node
     :ivar memory: MiB
-    :ivar page_size: KiB; None if it has no page size of its own
-    :ivar of: number of NUMA nodes that the guest spans
+    :ivar page_size: KiB; None if the server has no page size
+    :ivar of: number of host NUMA nodes that the server spans
     """
 
     node: int
@@ -50,12 +50,13 @@ class GuestView:
     """A server on a host.
 
     :ivar label: its name without control characters, unique on the host
-    :ivar name: as its owner gave it
-    :ivar flavor: name
+    :ivar name: its name as its owner chose it
+    :ivar flavor: name of the flavor
     :ivar state: Nova's vm_state
     :ivar memory: MiB
-    :ivar parts: by host NUMA node; none if it floats over the host
-    :ivar remote: what of it is near another NUMA node, a sentence each
+    :ivar parts: by host NUMA node; empty if it floats over the host
+    :ivar remote: devices and networks near other NUMA nodes only, a sentence
+        each
     """
 
     uuid: str
@@ -72,9 +73,9 @@ class GuestView:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class CPUOwner:
-    """Who has a CPU.
+    """A server that uses a CPU.
 
-    :ivar vcpu: number of the vCPU; None if the CPU is for something else
+    :ivar vcpu: number of the vCPU; None if the CPU is for emulator threads
     """
 
     guest: GuestView
@@ -85,8 +86,8 @@ class CPUOwner:
 class Thread:
     """A CPU of a host.
 
-    :ivar cpu: its number
-    :ivar owners: usually one or none
+    :ivar cpu: number of the CPU
+    :ivar owners: at most one, unless servers conflict
     """
 
     cpu: int
@@ -96,14 +97,14 @@ class Thread:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceGroup:
-    """PCI devices that belong together: a NIC, or devices of one product.
+    """PCI devices shown as one: those of a NIC, or of one product.
 
     :ivar name: PCI address of the PF, or vendor and product
     :ivar kind: ``VF``, ``PF``, ``PCI`` or ``vDPA``
-    :ivar free: those that a guest can have
-    :ivar used: those that guests have
-    :ivar total: all, with those that cannot be had now
-    :ivar guests: labels of the guests that have some, in order
+    :ivar free: number of available devices
+    :ivar used: number of devices of servers
+    :ivar total: number of all devices, unavailable ones included
+    :ivar guests: labels of the servers that use some, in order
     """
 
     name: str
@@ -119,15 +120,16 @@ class NodeView:
     """A NUMA node of a host.
 
     :ivar node: as nova-compute reports it
-    :ivar switch: whether the virtual switch is here; None if the host does
+    :ivar switch: True if the virtual switch is here; None if the host does
         not say where it is
-    :ivar places: names of places that are here, without ``nfv_``
+    :ivar places: names of declared places here, without ``nfv_``
     :ivar networks: physical networks near it
-    :ivar largest_fit: most pinned vCPUs of a guest with one NUMA node
-    :ivar shared_limit: vCPUs that its shared CPUs take
+    :ivar largest_fit: most pinned vCPUs that a new server with one NUMA node
+        can have here
+    :ivar shared_limit: number of vCPUs that its shared CPUs can take
     :ivar cores: threads of each core, in order
-    :ivar guests: those with a part here, in order
-    :ivar devices: near it, in order
+    :ivar guests: servers with a part here, in order
+    :ivar devices: devices near it, in order
     """
 
     node: snapshot.Node
@@ -142,18 +144,18 @@ class NodeView:
 
     @property
     def used(self) -> int:
-        """CPUs for pinned guests that are taken."""
+        """The number of CPUs for pinned servers that are in use."""
         return len(self.node.dedicated & self.node.pinned)
 
     def devices_of(self, kind: str) -> tuple[int, int, int]:
-        """Return the devices of a kind near it: free, all, used."""
+        """Return counts of devices of a kind near it: free, total, used."""
         groups = [each for each in self.devices if each.kind == kind]
         return (sum(each.free for each in groups),
                 sum(each.total for each in groups),
                 sum(each.used for each in groups))
 
     def part_of(self, guest: GuestView) -> Part:
-        """What a guest has here; it has something."""
+        """Return the part of a server on this node; it must have one."""
         return next(part for part in guest.parts
                     if part.node == self.node.number)
 
@@ -164,19 +166,19 @@ class HostView:
 
     :ivar host: as it was read
     :ivar title: its name, unique in the cloud
-    :ivar state: ``up``, or what keeps it from taking guests
+    :ivar state: ``up``, or what keeps it from taking servers
     :ivar nodes: in the order of the host; empty if it reports none
-    :ivar guests: all, oldest first
-    :ivar devices: those whose NUMA node is not known
-    :ivar ports: of the virtual switch, physical ones included; None if not
-        known
+    :ivar guests: all servers, oldest first
+    :ivar devices: devices whose NUMA node is not known
+    :ivar ports: ports of the virtual switch, physical ones included; None if
+        not known
     :ivar port_limit: None if there is none
-    :ivar rules: security-group rules of these ports; None if not known
+    :ivar rules: security group rules of these ports; None if not known
     :ivar rule_limit: None if there is none
-    :ivar shared_limit: shared vCPUs that it takes, if it reports no nodes
+    :ivar shared_limit: shared vCPUs that it can take if it reports no nodes
     :ivar small_pages: None if it reports none
-    :ivar hidden: CPUs that are not for guests; None if not known
-    :ivar notes: what is odd about it, a sentence each
+    :ivar hidden: number of CPUs that are not for servers; None if not known
+    :ivar notes: oddities, a sentence each
     """
 
     host: snapshot.Host
@@ -196,40 +198,40 @@ class HostView:
 
     @property
     def floating(self) -> tuple[GuestView, ...]:
-        """Guests that are on no NUMA node of their own."""
+        """The servers without a NUMA topology."""
         return tuple(guest for guest in self.guests if not guest.parts)
 
     @property
     def remote(self) -> tuple[GuestView, ...]:
-        """Guests with something near another NUMA node."""
+        """The servers with a device or network near another NUMA node."""
         return tuple(guest for guest in self.guests if guest.remote)
 
     @property
     def free(self) -> int:
-        """Free CPUs for pinned guests."""
+        """The number of free CPUs for pinned servers."""
         return sum(len(view.node.free) for view in self.nodes)
 
     @property
     def used(self) -> int:
-        """CPUs for pinned guests that are taken."""
+        """The number of CPUs for pinned servers that are in use."""
         return sum(view.used for view in self.nodes)
 
     @property
     def dedicated(self) -> int:
-        """CPUs for pinned guests."""
+        """The number of CPUs for pinned servers."""
         return sum(len(view.node.dedicated) for view in self.nodes)
 
     @property
     def largest_fit(self) -> int:
-        """The largest of its NUMA nodes."""
+        """The largest fit among its NUMA nodes."""
         return max((view.largest_fit for view in self.nodes), default=0)
 
     @property
     def wholeness(self) -> float | None:
-        """How much of its free CPUs one guest on one NUMA node can have.
+        """The part of its free CPUs that one server on one NUMA node can use.
 
-        1.0: as many as on any host with so many free CPUs and NUMA nodes of
-        this size.  The lower, the more the free CPUs are scattered.
+        1.0 if only the number of free CPUs and the size of the largest node
+        limit it.  The more scattered the free CPUs, the lower.
 
         :returns: 0.0 to 1.0; None without free CPUs
         """
@@ -240,9 +242,6 @@ class HostView:
 
     @property
     def order(self) -> tuple:
-        """To sort hosts by: those first whose free CPUs are most scattered.
-
-        Those with nothing free are the last.
-        """
+        """Sort key: hosts with scattered free CPUs first, full ones last."""
         return (2.0 if self.wholeness is None else self.wholeness,
                 -self.free, self.title)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Look at the hosts of a cloud."""
+"""Build the views of the hosts of a cloud."""
 
 from collections.abc import Iterable
 from collections.abc import Mapping
@@ -29,10 +29,9 @@ def views(cloud: snapshot.Cloud,
           hosts: Sequence[snapshot.Host] | None = None,
           facts: Mapping[str, machine_values.Machine] | None = None,
           ) -> tuple[values.HostView, ...]:
-    """Hosts of a cloud, in its order.
+    """Return the views of hosts of a cloud, in its order.
 
-    :param cloud: the cloud
-    :param hosts: those of them that are wanted; all if None
+    :param hosts: hosts to return; None for all
     :param facts: UUID of a host -> facts about it that do not contradict
         Nova, see :func:`nfv_sched.ops.hosts.machines.contradictions`
     """
@@ -47,11 +46,9 @@ def views(cloud: snapshot.Cloud,
 
 
 def free_ports(cloud: snapshot.Cloud) -> dict[str, int]:
-    """Ports that the virtual switches of hosts have left, by host.
+    """Return the free ports of the virtual switch of each host, by name.
 
-    Hosts without a limit, or whose ports are not known, are missing.
-
-    :param cloud: the cloud
+    Hosts without a limit, or whose ports are not known, are left out.
     """
     metadata = metadata_by_host(cloud)
     found = {}
@@ -68,10 +65,7 @@ def free_ports(cloud: snapshot.Cloud) -> dict[str, int]:
 
 def metadata_by_host(
         cloud: snapshot.Cloud) -> dict[str, list[Mapping[str, str]]]:
-    """Name of a host -> the metadata of each of its aggregates.
-
-    :param cloud: the cloud
-    """
+    """Return the metadata of the aggregates of each host, by host name."""
     found: dict[str, list[Mapping[str, str]]] = {}
     for aggregate in cloud.aggregates:
         for name in aggregate.hosts:
@@ -80,10 +74,7 @@ def metadata_by_host(
 
 
 def titles(hosts: Sequence[snapshot.Host]) -> dict[str, str]:
-    """UUID of each host -> a name that no other one has.
-
-    :param hosts: those of a cloud
-    """
+    """Return a unique name for each host of a cloud, by UUID."""
     same: dict[str, list[snapshot.Host]] = {}
     for host in hosts:
         same.setdefault(host.name, []).append(host)
@@ -99,12 +90,10 @@ def titles(hosts: Sequence[snapshot.Host]) -> dict[str, str]:
 
 
 def by_host(cloud: snapshot.Cloud) -> dict[str, list[snapshot.Server]]:
-    """UUID of a host -> its servers, oldest first.
+    """Return the servers of each host, oldest first, by UUID of the host.
 
-    A compute service can have several compute nodes.  Which of them a server
-    is on, its allocations say.
-
-    :param cloud: the cloud
+    A compute service can have several compute nodes.  The allocations of a
+    server show which of them it is on.
     """
     computes: dict[tuple[str, str], list[snapshot.Host]] = {}
     for host in cloud.hosts:
@@ -128,11 +117,10 @@ def _view(
     servers: list[snapshot.Server], metadata: list[Mapping[str, str]],
     machine: machine_values.Machine | None,
 ) -> values.HostView:
-    """A host.
+    """Return the view of a host.
 
-    :param servers: those on it
-    :param metadata: that of each of its aggregates
-    :param machine: facts about it
+    :param metadata: metadata of each of its aggregates
+    :param machine: facts about it, or None
     """
     label = option(cloud, 'vswitch_label')
     switch = frozenset(node.number for node in host.nodes or ()
@@ -201,26 +189,20 @@ def _node_view(
 
 
 def option(cloud: snapshot.Cloud, name: str):
-    """An option of ``[nfv_sched]`` as the cloud has it, or its default.
-
-    :param name: of the option
-    """
+    """Return an option of ``[nfv_sched]`` in a cloud, or its default."""
     value = cloud.options.get('nfv_sched', {}).get(name)
     return _DEFAULTS[name] if value is None else value
 
 
 def label_names(cloud: snapshot.Cloud) -> rule.Names:
-    """Names of the labels of a cloud.
-
-    :param cloud: the cloud
-    """
+    """Return the names of the labels in a cloud."""
     return rule.Names(option(cloud, 'vswitch_label'),
                       option(cloud, 'node_label_prefix'))
 
 
 def _labels(node: snapshot.Node, cloud: snapshot.Cloud) -> tuple[
         tuple[str, ...], tuple[str, ...]]:
-    """Physical networks, and places, that a NUMA node is near."""
+    """Return the physical networks and the places near a NUMA node."""
     names = label_names(cloud)
     networks, places = [], []
     for label in sorted(node.physnets - {names.vswitch}):
@@ -233,7 +215,7 @@ def _labels(node: snapshot.Node, cloud: snapshot.Cloud) -> tuple[
 
 
 def _cpu_ratio(cloud: snapshot.Cloud, host: snapshot.Host) -> float:
-    """CPU allocation ratio as Nova takes it for a host."""
+    """Return the CPU allocation ratio that Nova uses for a host."""
     options = cloud.options.get('DEFAULT', {})
     return (host.cpu_ratio or options.get('cpu_allocation_ratio') or
             options.get('initial_cpu_allocation_ratio') or 1.0)
@@ -241,11 +223,9 @@ def _cpu_ratio(cloud: snapshot.Cloud, host: snapshot.Host) -> float:
 
 def limits_of(cloud: snapshot.Cloud, host: snapshot.Host,
               metadata: Iterable[Mapping[str, str]]) -> limits.Limits:
-    """The limits of a host.
+    """Return the limits of a host.
 
-    :param cloud: the cloud
-    :param host: one of its hosts
-    :param metadata: that of each of its aggregates
+    :param metadata: metadata of each of its aggregates
     """
     return limits.of_host(
         types.SimpleNamespace(host=host.name, aggregates=[
@@ -256,7 +236,10 @@ def limits_of(cloud: snapshot.Cloud, host: snapshot.Host,
 
 def _hidden(host: snapshot.Host,
             machine: machine_values.Machine | None) -> int | None:
-    """CPUs of a host that it does not report for guests."""
+    """Return the number of CPUs that a host does not report for servers.
+
+    None if it is not known.
+    """
     if machine is not None and host.nodes is not None:
         return len(machine.cpus.difference(*(
             node.shared | node.dedicated for node in host.nodes)))
@@ -275,7 +258,7 @@ def _hidden(host: snapshot.Host,
 def _notes(host: snapshot.Host, tenancies: Mapping[int, list[cores.Tenancy]],
            found: Iterable[values.GuestView],
            small_pages: memory.SmallPages | None) -> list[str]:
-    """What is odd about a host."""
+    """Return oddities of a host, a sentence each."""
     notes = []
     if not host.mapped:
         notes.append('no host mapping: nothing that is scheduled there starts '

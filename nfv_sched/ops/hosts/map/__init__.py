@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Maps of hosts: each core, whose it is, and what is near it.
+"""Draw maps of hosts: each core, who uses it, and what is near it.
 
-As text for terminals, as a picture, and as a page that needs nothing else.
+As text for terminals, as a picture, and as a self-contained page.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all maps say of a host, a NUMA node and a guest."""
+"""Write the captions of hosts, NUMA nodes and servers that all maps share."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ from nfv_sched import strings
 
 
 def of_host(view: values.HostView) -> Iterator[str]:
-    """Facts of a host, a phrase each."""
+    """Yield facts about a host, a phrase each."""
     reason = view.host.disabled_reason
     yield f'{view.state} ({reason})' if reason else view.state
     if view.dedicated:
@@ -36,12 +36,12 @@ def of_host(view: values.HostView) -> Iterator[str]:
 
 
 def whole(view: values.HostView) -> str:
-    """How whole the free CPUs of a host are, in percent."""
+    """Return the wholeness of the free CPUs of a host, in percent."""
     return '' if view.wholeness is None else f'{view.wholeness:.0%}'
 
 
 def of_node(view: values.NodeView) -> str:
-    """How much of a NUMA node is used, and what fits."""
+    """Describe the usage of a NUMA node, and what fits."""
     total = len(view.node.dedicated)
     if not total:
         return 'no pCPUs'
@@ -49,7 +49,7 @@ def of_node(view: values.NodeView) -> str:
 
 
 def of_guest(guest: values.GuestView) -> str:
-    """Size and place of a guest."""
+    """Describe size and NUMA nodes of a server."""
     size = strings.count(guest.vcpus, 'vCPU')
     if guest.state != 'active':
         size += f', {guest.state}'
@@ -60,14 +60,11 @@ def of_guest(guest: values.GuestView) -> str:
 
 
 def near(view: values.NodeView) -> list[str]:
-    """Networks and places near a NUMA node."""
+    """Return the networks and places near a NUMA node."""
     return [*view.networks, *view.places,
             *(['tunnels'] if view.node.tunneled else [])]
 
 
 def headline(count: int) -> str:
-    """What a map is of.
-
-    :param count: of hosts
-    """
+    """Return the headline of a map of some number of hosts."""
     return f'Host map: {strings.count(count, "host")}'

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where things are on the picture of a NUMA node.
+"""Lay out the picture of a NUMA node.
 
-Amounts are in pixels.  A node is a box with a square for each core, split into
-its threads, with the number of the first below it; bars for memory pages and
-shared vCPUs; devices hang below the box like tabs.
+Lengths are in pixels.  A node is a box with a square for each core, split into
+its threads, with the number of the first CPU below it; bars for memory pages
+and shared vCPUs; devices hang below the box like tabs.
 """
 
 from collections.abc import Iterable
@@ -21,7 +21,7 @@ from nfv_sched import strings
 
 WIDTH = 312
 MARGIN = 8
-HEAD = 30  # the title of the box
+HEAD = 30  # height of the title of the box
 
 CORE = 26
 _GAP = 4  # between cores
@@ -31,17 +31,17 @@ _LINE = 15
 BAR_WIDTH = 108
 TAB_WIDTH, TAB_HEIGHT, _TAB_PITCH = 71, 34, 75
 _TABS = 4  # in a row
-_TAB, _KIND = 8, 4  # characters in a tab
-_NAME = 24  # characters of a name in a title
-_WHOSE = 80  # of all names in a title
-_NEAR = 44  # characters of a line
+_TAB, _KIND = 8, 4  # most characters of name and kind in a tab
+_NAME = 24  # most characters of a name in a title
+_WHOSE = 80  # most characters of all names in a title
+_NEAR = 44  # most characters of the line of networks and places
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Tile:
     """A CPU.
 
-    :ivar shape: see :func:`shapes`
+    :ivar shape: name of the shape, see :func:`shapes`
     """
 
     shape: str
@@ -53,7 +53,7 @@ class Tile:
 class Letters:
     """Signs at one height.
 
-    :ivar xs: where each character is
+    :ivar xs: position of each character
     """
 
     y: int
@@ -63,11 +63,11 @@ class Letters:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Row:
-    """A row of cores; its zero is the foot of the numbers.
+    """A row of cores; the origin is the foot of the numbers.
 
     :ivar letters: signs of one character
-    :ivar words: signs of several: x, y, text
-    :ivar numbers: x, CPU
+    :ivar words: signs of several characters: x, y, text
+    :ivar numbers: x, first CPU of the core
     """
 
     y: int
@@ -79,7 +79,7 @@ class Row:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Bar:
-    """How much of something is used.
+    """A bar that shows the usage of a resource.
 
     :ivar used: length of the used part
     """
@@ -92,7 +92,7 @@ class Bar:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Tab:
-    """Devices.
+    """A group of devices.
 
     :ivar used: length of the used part of its bar
     """
@@ -110,7 +110,7 @@ class NodePicture:
     """The picture of a NUMA node.
 
     :ivar box: height of the box
-    :ivar height: with the tabs below it
+    :ivar height: height including the tabs below the box
     """
 
     title: str
@@ -126,7 +126,7 @@ class NodePicture:
 
 def node(view: values.NodeView, letters: Mapping[str, str],
          colours: Mapping[str, str]) -> NodePicture:
-    """The picture of a NUMA node.
+    """Lay out the picture of a NUMA node.
 
     :param letters: see :func:`nfv_sched.ops.hosts.map.marks.letters`
     :param colours: see :func:`nfv_sched.ops.hosts.map.marks.colours`
@@ -160,7 +160,7 @@ def node(view: values.NodeView, letters: Mapping[str, str],
 
 def _nics(found: Iterable[values.DeviceGroup]) -> list[
         list[values.DeviceGroup]]:
-    """Devices of a name together: a PF and its VFs."""
+    """Return device groups by name: a PF together with its VFs."""
     by_name: dict[str, list[values.DeviceGroup]] = {}
     for group in found:
         by_name.setdefault(group.name, []).append(group)
@@ -168,13 +168,13 @@ def _nics(found: Iterable[values.DeviceGroup]) -> list[
 
 
 def _shown(groups: Sequence[values.DeviceGroup]) -> values.DeviceGroup:
-    """What counts of a PF and its VFs: it, if a guest has it as a whole."""
+    """Return the group to count: the PF if a server uses it, or its VFs."""
     return next((group for group in groups
                  if group.kind == 'PF' and group.used), groups[-1])
 
 
 def _length(used: int, total: int, width: int) -> int:
-    """The part of a width that is used: something if any is."""
+    """Return the used part of a width; at least 1 if any is used."""
     if not used or not total:
         return 0
     return min(max(used * width // total, 1), width)
@@ -183,7 +183,7 @@ def _length(used: int, total: int, width: int) -> int:
 def _amounts(
     view: values.NodeView,
 ) -> Iterator[tuple[str, int, int, str]]:
-    """Label, used, all, and text of each bar of a node."""
+    """Yield label, used, total and text of each bar of a node."""
     for pages in view.node.pages:
         if pages.usable:
             yield (rendering.page_column(pages.size),
@@ -227,11 +227,11 @@ def _rows(cores: Sequence[Sequence[values.Thread]],
 
 
 def _place(left: int, place: int, threads: int) -> tuple[str, int, int]:
-    """Shape and place of a thread, and the foot of its sign.
+    """Return shape, x and sign height of a thread.
 
     :param left: where its core begins
     :param place: its number in the core
-    :param threads: of the core
+    :param threads: number of threads of the core
     """
     if threads == 1:
         return 'a', left, -_NUMBER - 9
@@ -256,9 +256,9 @@ _SHAPES = {
 
 def shapes(nodes: Iterable[NodePicture],
            more: Iterable[str]) -> list[tuple[str, str, tuple]]:
-    """The shapes of pictures: name, class, and where each is.
+    """Return the shapes of pictures: name, class, and x, y, width, height.
 
-    The first letter of a name is for the size, the others for the colour.
+    The first letter of a name stands for the size, the others for the colour.
 
     :param more: names of further shapes
     """
@@ -269,7 +269,7 @@ def shapes(nodes: Iterable[NodePicture],
 
 
 def _whose(thread: values.Thread) -> str:
-    """Whose a CPU is, with names shortened."""
+    """Return the owners of a CPU, with names shortened."""
     if len(thread.owners) != 1:
         return shortened(rendering.thread(thread), _WHOSE)
     (owner,) = thread.owners
@@ -279,9 +279,9 @@ def _whose(thread: values.Thread) -> str:
 
 
 def columns(text: str) -> int:
-    """How wide a text is at most, in characters of Latin script.
+    """Return the greatest width of a text, in Latin characters.
 
-    Some characters stand for a whole sentence, and are as wide.
+    Some single characters stand for a whole sentence, and are as wide.
     """
     return sum(max(
         len(unicodedata.normalize('NFKC', char)),
@@ -290,9 +290,9 @@ def columns(text: str) -> int:
 
 
 def shortened(text: str, width: int) -> str:
-    """A text that is no wider than so many characters, none of them control.
+    """Return a text of at most some width, without control characters.
 
-    :param width: in characters of Latin script
+    :param width: in Latin characters
     """
     text = strings.line(text)
     if columns(text) <= width:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How CPUs are marked on a map: a letter, and a colour.
+"""Choose the mark of each CPU on a map: a letter, and a colour.
 
-Each guest with pinned CPUs has a letter, or more, of its own on a host; the
-oldest is A.  Small letters and signs stand for what is no guest's.  Colours
-repeat; no two letters are told apart by them alone.
+Each server with pinned CPUs has a letter, or several, of its own on a host;
+the oldest has A.  Small letters and signs mark CPUs that no server's vCPU is
+pinned to.  Colours repeat; letters differ without them.
 """
 
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ import typing as ty
 
 from nfv_sched.ops.hosts import values
 
-#: Colours of guests.
+#: Number of colours for servers.
 COLOURS = 6
 
 _LETTERS = string.ascii_uppercase
@@ -33,17 +33,18 @@ _KEY = (
     ('s', 'for shared guests'),
     ('.', 'free'),
 )
-#: The same for CPUs that only maps with facts about the machines have.
+#: For CPUs that only maps with facts about the machines have.
 _OTHER = ('n', "not Nova's: in none of its sets of CPUs")
 
 
 class Sign(ty.NamedTuple):
     """The mark of a CPU.
 
-    :ivar text: what stands there
-    :ivar kind: by which its colour is found: ``0`` and so on for guests, else
-        ``e``, ``i``, ``u``, ``x``, ``s``, ``f``, ``n``
-    :ivar remote: whether something of its guest is near another NUMA node
+    :ivar text: one or more characters
+    :ivar kind: the colour: ``0`` and so on for servers, else ``e``, ``i``,
+        ``u``, ``x``, ``s``, ``f``, ``n``
+    :ivar remote: True if a device or network of its server is near another
+        NUMA node
     """
 
     text: str
@@ -52,28 +53,19 @@ class Sign(ty.NamedTuple):
 
 
 def has_others(views: Iterable[values.HostView]) -> bool:
-    """Whether some CPUs are not Nova's.
-
-    :param views: the hosts of a map
-    """
+    """Return True if some CPUs of the hosts are not Nova's."""
     return any(thread.state is values.CPUState.OTHER
                for view in views for node in view.nodes
                for core in node.cores for thread in core)
 
 
 def key(others: bool) -> tuple[tuple[str, str], ...]:
-    """Sign and meaning, for the key of a map.
-
-    :param others: whether some CPUs are not Nova's
-    """
+    """Return sign and meaning of each mark, that of ``others`` included."""
     return (*_KEY, _OTHER) if others else _KEY
 
 
 def letters(view: values.HostView) -> dict[str, str]:
-    """UUID of each guest with pinned CPUs -> its letters.
-
-    :param view: a host
-    """
+    """Return the letters of each server with pinned CPUs, by UUID."""
     found = {}
     for guest in view.guests:
         if any(part.dedicated for part in guest.parts):
@@ -82,7 +74,7 @@ def letters(view: values.HostView) -> dict[str, str]:
 
 
 def _letters(number: int) -> str:
-    """The letters of a number: A to Z, then AA, AB and so on."""
+    """Return the letters for a number: A to Z, then AA, AB and so on."""
     text = ''
     while number >= 0:
         text = _LETTERS[number % 26] + text
@@ -91,10 +83,7 @@ def _letters(number: int) -> str:
 
 
 def colours(found: Mapping[str, str]) -> dict[str, str]:
-    """UUID of each guest with letters -> its kind of colour.
-
-    :param found: what :func:`letters` returned
-    """
+    """Return the colour of each server with letters, by UUID."""
     return {uuid: str(number % COLOURS)
             for number, uuid in enumerate(found)}
 
@@ -107,10 +96,10 @@ _KINDS = {
 
 def sign(thread: values.Thread, found: Mapping[str, str],
          kinds: Mapping[str, str]) -> Sign:
-    """The mark of a CPU.
+    """Return the mark of a CPU.
 
-    :param found: what :func:`letters` returned for its host
-    :param kinds: what :func:`colours` returned
+    :param found: result of :func:`letters` for its host
+    :param kinds: result of :func:`colours`
     """
     if thread.state in _KINDS:
         return Sign(_STATES[thread.state], _KINDS[thread.state])

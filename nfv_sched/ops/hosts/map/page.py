@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A map of hosts as a page: one file, without scripts.
+"""Draw a map of hosts as an HTML page: one file, without scripts.
 
-Names come from tenants: the templates escape all that is put into them.
+Names come from tenants: the templates escape everything that they insert.
 """
 
 from collections.abc import Iterator
@@ -24,17 +24,17 @@ from nfv_sched import strings
 
 _UNSAFE = re.compile(r'[^A-Za-z0-9_.-]+')
 
-#: The shape that stands for a sign in the key.
+#: Sign in the key -> the shape that shows it.
 _KEY_SHAPES = {'A': 'b0', 'e': 'b0', '-': 'bi', '?': 'bu', '!': 'bx',
                's': 'bs', '.': 'bf', 'n': 'bn'}
 _REMOTE = ('b1r', 'B', 'outlined: a device or network of the guest is near '
                        'another node')
-_BLANK = '-.'  # their shape says enough
+_BLANK = '-.'  # the shape alone shows what they mean
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class GuestRow:
-    """A guest in the list below a host."""
+    """A server in the list below a host."""
 
     label: str
     letters: str
@@ -47,9 +47,9 @@ class GuestRow:
 class HostSection:
     """A host on the page.
 
-    :ivar id: of its section
-    :ivar used: CPUs for pinned guests that are taken, and all
-    :ivar part: the same as a number up to 1
+    :ivar id: HTML ID of its section
+    :ivar used: used and all CPUs for pinned servers, as text
+    :ivar part: the part of these CPUs that is used, 0 to 1, as text
     """
 
     id: str
@@ -70,7 +70,7 @@ class HostSection:
 
 @functools.cache
 def templates() -> jinja2.Environment:
-    """The templates; all text is escaped, for HTML and XML."""
+    """Return the environment of the templates, which escapes all text."""
     return jinja2.Environment(
         loader=jinja2.PackageLoader('nfv_sched.ops.hosts.map'),
         autoescape=True, finalize=_visible, undefined=jinja2.StrictUndefined,
@@ -78,7 +78,7 @@ def templates() -> jinja2.Environment:
 
 
 def _visible(value: ty.Any) -> ty.Any:
-    """Text without control characters, which XML cannot have."""
+    """Escape control characters of a text: XML cannot have them."""
     if type(value) is str:
         return strings.line(value)
     return value
@@ -86,9 +86,8 @@ def _visible(value: ty.Any) -> ty.Any:
 
 def render(cloud: snapshot.Cloud,
            views: Sequence[values.HostView]) -> Iterator[str]:
-    """The page, piece by piece.
+    """Yield the page, piece by piece.
 
-    :param cloud: that the hosts are of
     :param views: the hosts, in the order of the page
     """
     ids = _ids(views)
@@ -106,14 +105,14 @@ def render(cloud: snapshot.Cloud,
 
 
 def about(cloud: snapshot.Cloud) -> str:
-    """Where a map is from, and of when."""
+    """Say when and where the cloud of a map was read."""
     return f'As of {cloud.taken}, from {cloud.source or "a file"}'
 
 
 def key(others: bool) -> list[tuple[str, str, str]]:
-    """Shape, sign and meaning of all that a map has.
+    """Return shape, sign and meaning of everything on a map.
 
-    :param others: whether some CPUs are not Nova's
+    :param others: include CPUs that are not Nova's
     """
     return [(_KEY_SHAPES[sign], '' if sign in _BLANK else sign, meaning)
             for sign, meaning in map_marks.key(others)] + [_REMOTE]
@@ -121,22 +120,19 @@ def key(others: bool) -> list[tuple[str, str, str]]:
 
 def shapes(nodes: Sequence[drawing.NodePicture],
            marks: Sequence[tuple[str, str, str]]) -> list:
-    """The shapes of pictures and of a key.
-
-    :param marks: what is in the key; their first values are shapes
-    """
+    """Return the shapes used by pictures and by the marks of a key."""
     return drawing.shapes(nodes, [shape for shape, *_others in marks])
 
 
 def tab() -> markupsafe.Markup:
-    """The shape of a tab."""
+    """Return the shape of a device tab."""
     return markupsafe.Markup(
         f'<path id="tab" d="M.5 .5h{drawing.TAB_WIDTH - 1}v'
         f'{drawing.TAB_HEIGHT - 5}a4 4 0 01-4 4H4.5a4 4 0 01-4-4z"/>')
 
 
 def _ids(views: Sequence[values.HostView]) -> list[str]:
-    """A name for the section of each host; the same in every map."""
+    """Return an HTML ID for each host, the same in every map."""
     found: list[str] = []
     seen: dict[str, int] = {}
     for view in views:
@@ -149,9 +145,9 @@ def _ids(views: Sequence[values.HostView]) -> list[str]:
 
 
 def host(view: values.HostView, identifier: str) -> HostSection:
-    """A host as the page has it.
+    """Return the section of a host.
 
-    :param identifier: of its section
+    :param identifier: HTML ID of the section
     """
     letters = map_marks.letters(view)
     colours = map_marks.colours(letters)

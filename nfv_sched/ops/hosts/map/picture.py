@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A map of hosts as a picture: one SVG file, one host below the other."""
+"""Draw a map of hosts as a picture: one SVG file, one host below another."""
 
 from collections.abc import Iterator
 from collections.abc import Sequence
@@ -15,19 +15,19 @@ from nfv_sched.ops.hosts import values
 from nfv_sched.ops.snapshot import snapshot
 
 _MARGIN = 12
-_COLUMNS = 4  # of NUMA nodes
+_COLUMNS = 4  # most NUMA nodes in a row
 _WIDTH = _COLUMNS * (drawing.WIDTH + _MARGIN) + _MARGIN
 _LINE = 16
-_LETTER = 6.7  # widest mean of letters at 11 pixels
+_LETTER = 6.7  # upper bound of the mean width of a letter at 11 pixels
 _BOLD = 10.5  # the same at 15 pixels, bold
-_KEY_SPACE = 40  # beside the text of a sign in the key
+_KEY_SPACE = 40  # for a sign in the key, beside its text
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TextLine:
     """A line of text.
 
-    :ivar title: all of it, if it is shortened
+    :ivar title: the whole text, if it is shortened
     """
 
     kind: str
@@ -39,7 +39,7 @@ class TextLine:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Mark:
-    """A sign in the key."""
+    """A sign in the key, with its meaning."""
 
     shape: str
     x: int
@@ -50,7 +50,7 @@ class Mark:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PlacedNode:
-    """A NUMA node and where it is: attributes of its picture."""
+    """A NUMA node with its position, as attributes of its picture."""
 
     node: drawing.NodePicture
     place: markupsafe.Markup
@@ -58,9 +58,9 @@ class PlacedNode:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PlacedGuest:
-    """A guest in the list below a host.
+    """A server in the list below a host.
 
-    :ivar far: what is remote of it
+    :ivar far: what is remote from it
     """
 
     x: int
@@ -76,7 +76,7 @@ class PlacedGuest:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Card:
-    """A host."""
+    """A host with everything drawn for it."""
 
     y: int
     width: int
@@ -88,7 +88,7 @@ class Card:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Sheet:
-    """All of the picture."""
+    """The whole picture."""
 
     width: int
     height: int
@@ -100,9 +100,8 @@ class Sheet:
 
 def render(cloud: snapshot.Cloud,
            views: Sequence[values.HostView]) -> Iterator[str]:
-    """The picture, piece by piece.
+    """Yield the picture, piece by piece.
 
-    :param cloud: that the hosts are of
     :param views: the hosts, in order
     """
     found = [page.host(view, '') for view in views]
@@ -117,10 +116,10 @@ def render(cloud: snapshot.Cloud,
 
 def _sheet(cloud: snapshot.Cloud, hosts: Sequence[page.HostSection],
            key: Sequence[tuple[str, str, str]]) -> Sheet:
-    """Where all is."""
+    """Lay out the picture."""
     columns = min(max((len(host.nodes) for host in hosts), default=1),
                   _COLUMNS)
-    # The text needs the room of two nodes.
+    # The text needs the width of two nodes.
     width = _MARGIN + max(columns, 2) * (drawing.WIDTH + _MARGIN)
     y = _MARGIN + 14
     head = [TextLine('host', _MARGIN, y, captions.headline(len(hosts)))]
@@ -139,7 +138,7 @@ def _sheet(cloud: snapshot.Cloud, hosts: Sequence[page.HostSection],
 
 
 def _line(kind: str, x: int, y: int, text: str, width: int) -> TextLine:
-    """A line of text that is no longer than a width."""
+    """Return a line of text, shortened to a width."""
     letter = _BOLD if kind == 'host' else _LETTER
     short = drawing.shortened(text, int((width - x - _MARGIN) / letter))
     return TextLine(kind, x, y, short, '' if short == text else text)
@@ -147,7 +146,7 @@ def _line(kind: str, x: int, y: int, text: str, width: int) -> TextLine:
 
 def _key(key: Sequence[tuple[str, str, str]], y: int,
          width: int) -> tuple[list[Mark], int]:
-    """The key, and where it ends."""
+    """Lay out the key; return its signs and where it ends."""
     marks, x = [], _MARGIN
     for shape, sign, text in key:
         room = int(len(text) * _LETTER) + _KEY_SPACE
@@ -159,7 +158,7 @@ def _key(key: Sequence[tuple[str, str, str]], y: int,
 
 
 def _card(host: page.HostSection, top: int, width: int) -> Card:
-    """A host, and where all of it is."""
+    """Lay out a host."""
     y = 24
     lines = [_line('host', _MARGIN, y, host.title, width)]
     for kind, text in (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A map of hosts as text, for terminals."""
+"""Draw a map of hosts as text, for terminals."""
 
 from collections.abc import Iterator
 from collections.abc import Sequence
@@ -11,16 +11,12 @@ from nfv_sched.ops.hosts import values
 from nfv_sched.ops.snapshot import snapshot
 from nfv_sched import strings
 
-_WIDTH = 64  # columns of cores
+_WIDTH = 64  # most characters of a row of cores
 
 
 def render(cloud: snapshot.Cloud,
            views: Sequence[values.HostView]) -> Iterator[str]:
-    """The map, line by line.
-
-    :param cloud: that the hosts are of
-    :param views: the hosts, in order
-    """
+    """Yield the map, line by line."""
     for view in views:
         for line in _host(view):
             yield f'{strings.line(line)}\n'
