@@ -96,14 +96,13 @@ def _add_flavors(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_image(parser: argparse.ArgumentParser) -> None:
-    """Add the options for properties of an image."""
     parser.add_argument(
         '--image', metavar='FILE', help='properties of an image')
     source.add_image_properties(parser)
 
 
 def _image(parsed_args: argparse.Namespace) -> file.Image:
-    """The image that is asked for; IMAGE stands for an ID."""
+    """Return the image of the command line; IMAGE stands for an ID."""
     found = file.Image()
     if parsed_args.image is not None:
         found = file.image(parsed_args.image)
@@ -115,7 +114,7 @@ def _image(parsed_args: argparse.Namespace) -> file.Image:
 
 def _flavors(known: Sequence[snapshot.Flavor],
              parsed_args: argparse.Namespace) -> list[snapshot.Flavor]:
-    """The flavors that are asked for, of those that there are."""
+    """Return the flavors that the command line selects."""
     patterns = () if parsed_args.all else parsed_args.names
     names = set(source.chosen([each.name for each in known], patterns,
                               'flavor'))
@@ -123,7 +122,7 @@ def _flavors(known: Sequence[snapshot.Flavor],
 
 
 def _check(parsed_args: argparse.Namespace) -> None:
-    """Refuse a command line that names no flavors, or names them twice."""
+    """Refuse a command line that selects no flavors, or in two ways."""
     if parsed_args.all and parsed_args.names:
         raise source.UsageError('either NAME or --all')
     if not (parsed_args.all or parsed_args.names or parsed_args.file):
@@ -138,7 +137,7 @@ class LintFlavor(planning.Report):
     takes_api = True
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """The parser; called by cliff."""
+        """Return the parser; called by cliff."""
         parser = super().get_parser(prog_name)
         _add_flavors(parser)
         _add_image(parser)
@@ -151,7 +150,7 @@ class LintFlavor(planning.Report):
         return parser
 
     def report(self, parsed_args: argparse.Namespace) -> planning.Output:
-        """What is found."""
+        """Return the findings; called by the base class."""
         _check(parsed_args)
         image = _image(parsed_args)
         cloud = None
@@ -163,7 +162,7 @@ class LintFlavor(planning.Report):
                  parsed_args.file is None
                  else file.flavors(parsed_args.file))
         chosen = _flavors(known, parsed_args)
-        # Importing Nova takes seconds, which --help must not take.
+        # Imported here so that --help does not wait for Nova.
         from nfv_sched.ops.flavors.lint import lint
         from nfv_sched.ops.flavors.lint import values
         from nfv_sched.ops.flavors import lint_rendering
@@ -189,14 +188,14 @@ class TranslateFlavor(planning.PlanCommand):
     takes_api = True
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """The parser; called by cliff."""
+        """Return the parser; called by cliff."""
         parser = super().get_parser(prog_name)
         _add_flavors(parser)
         _add_image(parser)
         return parser
 
     def report(self, parsed_args: argparse.Namespace) -> planning.Output:
-        """What they become."""
+        """Return the translations; called by the base class."""
         image = _image(parsed_args)
         if not image.properties or parsed_args.names or parsed_args.all:
             _check(parsed_args)

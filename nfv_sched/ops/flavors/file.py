@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read flavors, and properties of images, from files.
 
-JSON or YAML: what ``openstack flavor list --long`` and ``openstack flavor
-show`` print, what Nova's API answers, or the section ``flavors`` of a cloud
-file of the simulator.
+The files are JSON or YAML: the output of ``openstack flavor list --long`` and
+``openstack flavor show``, an answer of Nova's API, or the section ``flavors``
+of a cloud file of the simulator.
 """
 
 import collections
@@ -21,7 +21,7 @@ from nfv_sched.ops.cloud import source
 from nfv_sched.ops.snapshot import names
 from nfv_sched.ops.snapshot import snapshot
 
-# What the sources call a field.
+# Field -> its names in the different sources.
 _NAMES = {
     'name': ('name', 'Name'),
     'id': ('id', 'ID', 'flavorid'),
@@ -39,11 +39,10 @@ _MOST = 1 << 31
 
 
 def flavors(path: str) -> list[snapshot.Flavor]:
-    """The flavors in a file.
+    """Read the flavors in a file.
 
-    :param path: the file
     :raises nfv_sched.ops.cloud.source.CloudUnreadError: if it cannot be read,
-        or is no such file
+        or has no valid flavors
     """
     data = _read(path)
     found = []
@@ -60,10 +59,9 @@ def flavors(path: str) -> list[snapshot.Flavor]:
 class Image(ty.NamedTuple):
     """An image.
 
-    :ivar id: its ID, which commands name it by; empty if the file has none
-    :ivar properties: its properties
-    :ivar memory: MiB that a flavor must have
-    :ivar disk: GiB that the root disk of a flavor must have
+    :ivar id: UUID with which commands name it; empty if the file has none
+    :ivar memory: least MiB of a flavor
+    :ivar disk: least GiB of the root disk of a flavor
     """
 
     id: str = ''
@@ -73,12 +71,12 @@ class Image(ty.NamedTuple):
 
 
 def image(path: str) -> Image:
-    """The image in a file.
+    """Read the image in a file.
 
-    :param path: the file: what ``openstack image show`` prints, or properties
-        with their values
+    :param path: a file with the output of ``openstack image show``, or with
+        properties and their values
     :raises nfv_sched.ops.cloud.source.CloudUnreadError: if it cannot be read,
-        or is no such file
+        or has no valid image
     """
     data = _read(path)
     where = f'{path}: properties'
@@ -97,9 +95,9 @@ def image(path: str) -> Image:
 
 
 def _image_id(value: ty.Any, path: str) -> str:
-    """Return the ID of an image, with which commands are printed.
+    """Return the UUID of an image, which printed commands use.
 
-    Names of images are for anyone to choose, and may be another's ID.
+    Anyone can choose the name of an image, even one that is another's ID.
     """
     if value in (None, ''):
         return ''
@@ -110,7 +108,7 @@ def _image_id(value: ty.Any, path: str) -> str:
 
 
 def _read(path: str) -> ty.Any:
-    """The document in a file."""
+    """Return the parsed content of a JSON or YAML file."""
     from nfv_sched.ops.cloud_file import problems
     from nfv_sched.ops.cloud_file import text as cloud_text
     try:
@@ -123,7 +121,7 @@ def _read(path: str) -> ty.Any:
             except files.FileLimitError as exc:
                 raise source.CloudUnreadError(f'{path}: {exc}') from exc
             except ValueError:
-                pass  # YAML may begin so, too
+                pass  # YAML can begin with these characters, too
         return cloud_text.parse(text, path)[0]
     except problems.InputError as exc:
         raise source.CloudUnreadError(str(exc)) from exc
@@ -133,7 +131,7 @@ def _read(path: str) -> ty.Any:
 
 def _each(data: ty.Any, path: str) -> Iterator[tuple[
         str, str | None, Mapping[str, ty.Any]]]:
-    """Where each flavor is, its name if that is a key, and its fields."""
+    """Yield position, name if that is a key, and fields of each flavor."""
     if isinstance(data, Mapping):
         if isinstance(data.get('flavor'), Mapping):
             data = data['flavor']
@@ -197,7 +195,7 @@ def _number(value: ty.Any, where: str, what: str, least: int,
 
 
 def _size(value: ty.Any, where: str, what: str = '') -> int:
-    """Memory in MiB; with ``what``, something else, 0 if it is not there."""
+    """Return memory in MiB, or the amount ``what``, 0 if missing."""
     from nfv_sched.ops.cloud_file import values
     if what and value in (None, ''):
         return 0
@@ -213,9 +211,9 @@ def _size(value: ty.Any, where: str, what: str = '') -> int:
 
 def _texts(data: ty.Any, where: str, lenient: bool = False,
            ) -> dict[str, str]:
-    """Keys with their values, as texts.
+    """Return keys and values, converted to strings.
 
-    :param lenient: leave out what is no text, as lists of Glance
+    :param lenient: skip values such as the lists of Glance
     """
     if not isinstance(data, Mapping):
         raise source.CloudUnreadError(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was found about flavors, for people and for programs."""
+"""Format lint findings for people and for programs."""
 
 from collections.abc import Sequence
 import typing as ty
@@ -12,10 +12,9 @@ COLUMNS = ('Flavor', 'Severity', 'Key', 'Finding', 'Do')
 
 
 def text(found: Sequence[lint.LintResult], flavors: int) -> str:
-    """A summary, and a table of what was found.
+    """Return a summary, and a table of findings.
 
-    :param found: what was found
-    :param flavors: number of flavors that were looked at
+    :param flavors: number of flavors that were checked
     """
     counted = [(severity, sum(each.severity == severity for each in found))
                for severity in values.SEVERITIES]
@@ -29,18 +28,11 @@ def text(found: Sequence[lint.LintResult], flavors: int) -> str:
 
 
 def rows(found: Sequence[lint.LintResult]) -> list[Sequence[ty.Any]]:
-    """A row for each finding.
-
-    :param found: what was found
-    """
+    """Return a row for each finding."""
     return [(each.flavor, each.severity, each.key, each.finding, each.do)
             for each in found]
 
 
 def document(found: Sequence[lint.LintResult], flavors: int) -> ty.Any:
-    """The same as dictionaries and lists.
-
-    :param found: what was found
-    :param flavors: number of flavors that were looked at
-    """
+    """Return findings and number of flavors as dictionaries and lists."""
     return {'flavors': flavors, 'findings': tables.plain(list(found))}

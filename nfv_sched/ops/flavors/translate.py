@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A flavor of Helion / Titanium Carrier Grade, as Nova and nfv-sched have it.
+"""Translate a flavor of Helion / Titanium Carrier Grade to Nova and nfv-sched.
 
-What each key becomes is in :mod:`nfv_sched.ops.flavors.translations`.
+The table of keys is in :mod:`nfv_sched.ops.flavors.translations`.
 """
 
 from collections.abc import Mapping
@@ -14,28 +14,27 @@ from nfv_sched.ops.flavors.lint import values
 from nfv_sched.ops.flavors import translations
 from nfv_sched.ops.snapshot import snapshot
 
-#: Stands for a key where there is none.
+#: In place of a key: a default of the old platform, not a key.
 NO_KEY = '-'
-#: What is said of a value that means what is so anyway.
+#: Message for a value equal to the default.
 HARMLESS = 'nothing is lost'
-#: A key that is not in the table, and that Nova refuses.
+#: Kind of a key that is not in the table, and that Nova refuses.
 UNKNOWN = 'unknown'
 
-# Any of these gives a guest NUMA nodes.
+# Each of these gives a server a NUMA topology.
 _NODES = ('hw:numa_nodes', 'hw:mem_page_size', 'hw:pmem')
 _PINNED = ('dedicated', 'mixed')
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class TranslatedKey:
-    """What a key becomes.
+    """The translation of one key with its value.
 
-    :ivar key: the key; :data:`NO_KEY` for what was so by default
-    :ivar value: its value
-    :ivar becomes: keys and values instead of it; empty for none
+    :ivar key: the key; :data:`NO_KEY` for a former default
+    :ivar becomes: keys and values that replace it; empty for none
     :ivar kind: one of the kinds in ``translations``, or :data:`UNKNOWN`
     :ivar do: what else to do, or what is lost
-    :ivar lost: whether something is left to do by hand, or is lost
+    :ivar lost: True if something is left to do by hand, or is lost
     """
 
     key: str
@@ -48,15 +47,15 @@ class TranslatedKey:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Translated:
-    """A flavor, or an image, and what it becomes.
+    """The translation of a flavor or image.
 
-    :ivar name: its name
+    :ivar name: name of the flavor or image
     :ivar where: ``translations.FLAVOR`` or ``IMAGE``
-    :ivar lines: what each key becomes
-    :ivar extra_specs: all keys and values that it has then
-    :ivar set: those of them that are new, or have another value
-    :ivar unset: keys that are to be removed
-    :ivar errors: what is wrong with the flavor that it becomes: key, text
+    :ivar lines: the translation of each key
+    :ivar extra_specs: all keys and values after the translation
+    :ivar set: keys to set, new or with another value
+    :ivar unset: keys to remove
+    :ivar errors: mistakes in the translated flavor: key, text
     """
 
     name: str
@@ -69,10 +68,7 @@ class Translated:
 
 
 def flavor(found: snapshot.Flavor) -> Translated:
-    """What a flavor becomes.
-
-    :param found: the flavor
-    """
+    """Translate a flavor."""
     if len(found.extra_specs) > nfv_extra_specs.MOST_SPECS:
         return dataclasses.replace(
             _translated(found.name, translations.FLAVOR, [],
@@ -103,12 +99,9 @@ def _errors(flavor: snapshot.Flavor) -> tuple[tuple[str, str], ...]:
 
 
 def image(name: str, properties: Mapping[str, str]) -> Translated:
-    """What the properties of an image become.
+    """Translate the properties of an image.
 
-    Those that are not in the table stay.
-
-    :param name: name of the image
-    :param properties: its properties
+    Properties that are not in the table stay.
     """
     lines = [_line(translations.IMAGE, key, value, properties)
              for key, value in properties.items()
@@ -122,7 +115,7 @@ def image(name: str, properties: Mapping[str, str]) -> Translated:
 def _line(where: str, key: str, value: str,
           specs: Mapping[str, str]) -> TranslatedKey:
     found = translations.of(where, key)
-    # The table stands for several keys in one line; Nova knows all of them.
+    # A pattern of the table can match more keys than Nova knows.
     known = where != translations.FLAVOR or (
         flavors.refusal(key, value) is None or _is_known(key))
     if found is not None and (known or found.kind != translations.SAME):
@@ -141,7 +134,7 @@ def _line(where: str, key: str, value: str,
             do=translations.advice(found, value, specs),
             lost=found.kind in translations.LOST or not becomes)
     if known:
-        # What is wrong with a value, "flavor lint" says.
+        # "flavor lint" reports wrong values.
         return TranslatedKey(key=key, value=value, becomes={key: value},
                              kind=translations.SAME)
     return TranslatedKey(key=key, value=value, becomes={}, kind=UNKNOWN,
@@ -152,9 +145,10 @@ def _line(where: str, key: str, value: str,
 
 def _contradicted(key: str, becomes: Mapping[str, str],
                   specs: Mapping[str, str]) -> str | None:
-    """A policy that is there in both spellings, with another value.
+    """Return a key that is set already and contradicts a translation.
 
-    Or a CPU policy that this key never went with.
+    This is a policy with another value in its other spelling, or a CPU policy
+    with which the translated key never worked.
     """
     for each, value in becomes.items():
         there = specs.get(each, value)
@@ -168,11 +162,10 @@ def _contradicted(key: str, becomes: Mapping[str, str],
 
 def _told_what_floats(line: TranslatedKey, found: snapshot.Flavor,
                       after: Mapping[str, str]) -> TranslatedKey:
-    """The line, lost if other vCPUs than the shared one would float, too.
+    """Mark a line as lost if more vCPUs than the shared one would float.
 
-    :param line: the line of a key
-    :param found: the flavor as it was
-    :param after: its keys and values then, without errors
+    :param found: the flavor before the translation
+    :param after: its keys and values after it, without errors
     """
     if line.key != nfv_extra_specs.SYNONYMS[
         nfv_extra_specs.SHARED_VCPU] or line.lost or (
@@ -197,7 +190,7 @@ def _is_known(key: str) -> bool:
 
 
 def _merged(lines: list[TranslatedKey]) -> dict[str, str]:
-    """All keys and values; those of combinations count most."""
+    """Return all keys and values; those of combinations take precedence."""
     found: dict[str, str] = {}
     for line in sorted(lines, key=lambda line: line.kind ==
                        translations.COMBINATION):
@@ -206,7 +199,7 @@ def _merged(lines: list[TranslatedKey]) -> dict[str, str]:
 
 
 def _needs_node(specs: Mapping[str, str]) -> bool:
-    """Whether there are policies that need a guest NUMA node, and none."""
+    """Return True if policies need a guest NUMA node and there is none."""
     return any(key.startswith(nfv_extra_specs.NAMESPACE)
                for key in specs) and not (
         any(key in specs for key in _NODES) or

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What flavors become, for people, for programs and for a shell."""
+"""Format translated flavors for people, for programs and for a shell."""
 
 from collections.abc import Iterable
 from collections.abc import Iterator
@@ -17,19 +17,16 @@ from nfv_sched import strings
 
 COLUMNS = ('Flavor', 'Key', 'Value', 'Becomes', 'Class', 'Do')
 
-#: From which on the API checks extra specs.
+#: Microversion from which on the API checks extra specs.
 VERSION = '2.86'
 _CLIENT = ('openstack', '--os-compute-api-version', VERSION, 'flavor')
 _NOTHING = '-'
-# In place of a class.
+# In the column "Class".
 _ERROR = 'error'
 
 
 def text(found: Sequence[translate.Translated]) -> str:
-    """A table for each flavor.
-
-    :param found: the flavors
-    """
+    """Return a table for each flavor."""
     parts = []
     for each in found:
         lost = sum(line.lost for line in each.lines)
@@ -50,10 +47,7 @@ def text(found: Sequence[translate.Translated]) -> str:
 
 
 def rows(found: Sequence[translate.Translated]) -> list[Sequence[ty.Any]]:
-    """A row for each key.
-
-    :param found: the flavors
-    """
+    """Return a row for each key."""
     return [row for each in found for row in (
         *((each.name, line.key, line.value, _pairs(line.becomes),
            line.kind, line.do) for line in each.lines),
@@ -62,10 +56,7 @@ def rows(found: Sequence[translate.Translated]) -> list[Sequence[ty.Any]]:
 
 
 def document(found: Sequence[translate.Translated]) -> ty.Any:
-    """The same as dictionaries and lists.
-
-    :param found: the flavors
-    """
+    """Return the flavors as dictionaries and lists."""
     return tables.plain(list(found))
 
 
@@ -73,12 +64,12 @@ def commands(
     found: Sequence[translate.Translated],
     new: Mapping[str, snapshot.Flavor] | None = None,
 ) -> Iterator[str]:
-    """Return shell lines that change or create flavors and images.
+    """Yield shell lines that change or create flavors and images.
 
     The commands of a flavor with errors are comments, too.
 
-    :param new: name -> flavor that the cloud may lack and that is created
-        then; None if all flavors were read from the cloud itself
+    :param new: name -> flavor to create unless the cloud has one of that
+        name; None if all flavors were read from the cloud itself
     :returns: lines for a shell; comments begin with ``#``
     """
     for each in found:
@@ -104,7 +95,7 @@ def commands(
 
 
 def _clear(steps: Iterable[str]) -> Iterator[str]:
-    """Return commands, as comments if a terminal would not show all."""
+    """Yield commands, as comments if a terminal would not show all."""
     lines = list(steps)
     if all(line == strings.line(line) for line in lines):
         yield from lines
@@ -117,7 +108,7 @@ def _clear(steps: Iterable[str]) -> Iterator[str]:
 
 
 def _remarks(line: translate.TranslatedKey) -> Iterator[str]:
-    """Return what to do by hand for a key, and why it is dropped."""
+    """Yield comments: what to do by hand for a key, or that it is dropped."""
     if line.key == translate.NO_KEY:
         yield rendering.comment(line.do)
         return
@@ -130,7 +121,7 @@ def _remarks(line: translate.TranslatedKey) -> Iterator[str]:
 
 
 def _limits(flavor: snapshot.Flavor) -> Iterator[str]:
-    """Return what ``flavor create`` does not do."""
+    """Yield comments about what ``flavor create`` does not do."""
     yield rendering.comment(
         'a flavor of this name that exists keeps its size and its other '
         'properties')
@@ -145,7 +136,7 @@ def _limits(flavor: snapshot.Flavor) -> Iterator[str]:
 
 def _create(after: translate.Translated,
             flavor: snapshot.Flavor) -> Iterator[str]:
-    """Return the commands that create a flavor unless it exists.
+    """Yield the commands that create a flavor unless it exists.
 
     Properties come in a command of their own: ``flavor create`` leaves a
     flavor without properties if they are refused, and a second run would not
@@ -169,7 +160,7 @@ def _create(after: translate.Translated,
 
 
 def _flavor(found: translate.Translated) -> Iterator[str]:
-    """Return the commands that change a flavor of the cloud.
+    """Yield the commands that change a flavor of the cloud.
 
     New keys come first, so that no policy is missing at any time.
     """
@@ -191,7 +182,7 @@ def _image(found: translate.Translated) -> Iterator[str]:
 
 
 def _named(found: translate.Translated) -> tuple[str, str]:
-    """Return its name, which the client must not take for an option."""
+    """Return the name after ``--``: it could look like an option."""
     return '--', found.name
 
 
@@ -201,7 +192,7 @@ def _properties(pairs: Mapping[str, str]) -> Iterator[str]:
 
 def _keys(keys: Sequence[str]) -> Iterator[str]:
     for key in keys:
-        # One word where the client would take the key for an option.
+        # One word, so that the client does not take the key for an option.
         yield from ((f'--property={key}',) if key.startswith('-')
                     else ('--property', key))
 

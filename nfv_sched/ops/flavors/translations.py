@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Helion / Titanium Carrier Grade and Intel call things, and what we do.
+"""List keys of Helion / Titanium Carrier Grade and Intel with translations.
 
-A table of flavor keys, image properties and other names, each with what it
-becomes in Nova and nfv-sched.  Sources: validators and metadata definitions of
-Titanium, the Helion Carrier Grade guide, Intel's guide to Enhanced Platform
-Awareness.  Values are not checked here.
+A table of flavor keys, image properties and other names, each with its
+translation to Nova and nfv-sched.  Sources: validators and metadata
+definitions of Titanium, the Helion Carrier Grade guide, Intel's guide to
+Enhanced Platform Awareness.  Values are not checked here.
 """
 
 from collections.abc import Callable
@@ -27,30 +27,30 @@ SAME = 'same'
 RENAMED = 'renamed'
 #: Several keys together, or a key that comes close.
 COMBINATION = 'combination'
-#: Something that is set for a host, not for a flavor.
+#: An option of hosts, not of a flavor.
 HOST = 'host option'
-#: Something that another service does.
+#: A feature of another service.
 SERVICE = 'other service'
-#: Nothing.
+#: No counterpart.
 NONE = 'none'
-#: Kinds that leave something to do by hand, or undone.
+#: Kinds that leave something to do by hand, or are lost.
 LOST = (HOST, SERVICE, NONE)
 
 Specs = Mapping[str, str]
-#: What a key becomes: value and all keys -> keys with values.
+#: Function that translates a key: (its value, all keys) -> keys with values.
 Becomes = Callable[[str, Specs], Specs]
 
 
 class Translation(ty.NamedTuple):
-    """What one key becomes.
+    """The translation of one key.
 
     :ivar where: where it is used, such as :data:`FLAVOR`
     :ivar key: the key; ``.N`` at its end stands for a number, ``*`` for
         anything
     :ivar kind: :data:`SAME` and so on
-    :ivar becomes: keys and values instead of it; empty for none
+    :ivar becomes: function that returns keys and values to replace it
     :ivar do: what else to do, or what is lost
-    :ivar harmless: values that mean what is so anyway, besides "no"
+    :ivar harmless: values equal to the default, besides "no"
     """
 
     where: str
@@ -61,10 +61,7 @@ class Translation(ty.NamedTuple):
     harmless: tuple[str, ...] = ()
 
     def is_harmless(self, value: str) -> bool:
-        """Whether nothing is lost if the key is not kept.
-
-        :param value: its value
-        """
+        """Return True if nothing is lost when a value is dropped."""
         return self.kind != SAME and value.strip().lower() in (
             *self.harmless, *_OFF)
 
@@ -77,7 +74,7 @@ _OFF = ('false', 'no', 'off', 'n', 'f')
 
 
 def _same(key: str) -> Becomes:
-    """The same key and value; ``key`` is that of the table."""
+    """Keep key and value; ``key`` is the pattern of the table."""
     return lambda value, specs: {key: value}
 
 
@@ -86,29 +83,23 @@ def _nothing(value: str, specs: Specs) -> Specs:
 
 
 def _to(key: str) -> Becomes:
-    """The same value under another key."""
+    """Move the value to another key."""
     return lambda value, specs: {key: value}
 
 
 def _if_true(key: str, fixed: str) -> Becomes:
-    """A key with a fixed value, if the value is true.
-
-    A flavor that has the key already keeps its value.
-    """
+    """Set a key to a fixed value, unless set already, if the value is true."""
     return lambda value, specs: {
         key: specs.get(key, fixed)} if is_true(value) else {}
 
 
 def is_true(value: str) -> bool:
-    """Whether a value means yes, as Nova reads it.
-
-    :param value: of an extra spec
-    """
+    """Return True for a value that Nova reads as true."""
     return strutils.bool_from_string(value)
 
 
 def _cpu_policy(value: str, specs: Specs) -> Specs:
-    """With a shared vCPU it is ``mixed``."""
+    """Replace ``dedicated`` by ``mixed`` if there is a shared vCPU."""
     shared = any(key in specs for key in (
         extra_specs.SHARED_VCPU,
         extra_specs.SYNONYMS[extra_specs.SHARED_VCPU]))
@@ -123,7 +114,7 @@ def _pages(value: str, specs: Specs) -> Specs:
 
 
 def _pci_affinity(value: str, specs: Specs) -> Specs:
-    """With Nova's own key, so that the claim cannot differ."""
+    """Set Nova's own key as well, so that the claim cannot differ."""
     found = {extra_specs.PCI_NUMA_AFFINITY: value}
     native = {'strict': 'required', 'prefer': 'preferred'}.get(value)
     if native is not None and extra_specs.NATIVE_PCI_KEY not in specs:
@@ -132,10 +123,10 @@ def _pci_affinity(value: str, specs: Specs) -> Specs:
 
 
 def _shared_vcpu(value: str, specs: Specs) -> Specs:
-    """With CPUs of both kinds: all but this one are dedicated.
+    """Set the policy ``mixed`` with all vCPUs dedicated but this one.
 
-    A mask of realtime vCPUs says which are dedicated, too, and Nova takes only
-    one of both.
+    A mask of real-time vCPUs also says which ones are dedicated, and Nova
+    accepts only one of the two masks.
     """
     found = {extra_specs.SHARED_VCPU: value, 'hw:cpu_policy': 'mixed'}
     realtime = is_true(specs.get('hw:cpu_realtime', '')) and (
@@ -153,7 +144,7 @@ def _realtime(value: str, specs: Specs) -> Specs:
 
 
 def _features(value: str, specs: Specs) -> Specs:
-    """A trait, if there is one of this CPU feature."""
+    """Return the trait of a CPU feature, if there is one."""
     name = value.removeprefix('<in>').strip().upper()
     name = {'AES': 'AESNI', 'PCLMULQDQ': 'CLMUL'}.get(name, name)
     trait = f'HW_CPU_X86_{name.replace(".", "").replace("-", "_")}'
@@ -163,7 +154,7 @@ def _features(value: str, specs: Specs) -> Specs:
 
 
 def _tpm(value: str, specs: Specs) -> Specs:
-    """A version, without which Nova ignores the model."""
+    """Set a TPM version, without which Nova ignores the model."""
     if not is_true(value):
         return {}
     if 'hw:tpm_version' in specs:
@@ -197,7 +188,7 @@ _STRICT_DEVICES = (
 
 _NO_AVP = 'set hw:mem_page_size in the flavor, too'
 
-# Of a key that is no number: another "no".
+# "No" for a key that is not a number.
 _ZERO = ('0',)
 
 _FLAVORS = (
@@ -301,7 +292,7 @@ _OTHERS = (
      '[filter_scheduler] enabled_filters'),
 )
 
-#: All of it.
+#: The whole table.
 TABLE = tuple(
     [Translation(where, key, kind, becomes or _same(key), *rest)
      for where, rows in ((FLAVOR, _FLAVORS), (IMAGE, _IMAGES))
@@ -310,25 +301,17 @@ TABLE = tuple(
 
 
 def of(where: str, key: str) -> Translation | None:
-    """What the table says of a key.
-
-    :param where: where it is used
-    :param key: the key
-    :returns: None if it says nothing
-    """
+    """Return the translation of a key; None if the table has none."""
     return next((each for each in TABLE if each.where == where and
                  _match(each.key, key) is not None), None)
 
 
 def becomes(found: Translation, key: str, value: str,
             specs: Specs) -> dict[str, str]:
-    """What a key becomes.
+    """Return the keys and values that replace a key.
 
-    :param found: what the table says of it
-    :param key: the key
-    :param value: its value
-    :param specs: all keys and values
-    :returns: keys and values instead of it
+    :param found: the translation of the key
+    :param specs: all keys and values of the flavor or image
     """
     varying = _match(found.key, key) or ''
     return {_PLACE.sub(lambda _match: varying, each): new
@@ -336,11 +319,10 @@ def becomes(found: Translation, key: str, value: str,
 
 
 def advice(found: Translation, value: str, specs: Specs) -> str:
-    """What else to do about a key.
+    """Return what else to do about a key.
 
-    :param found: what the table says of it
-    :param value: its value
-    :param specs: all keys and values
+    :param found: the translation of the key
+    :param specs: all keys and values of the flavor or image
     """
     if found.key == 'pci_passthrough:alias' and (
             any(key.startswith(_WRS) for key in specs) and
@@ -353,12 +335,12 @@ def advice(found: Translation, value: str, specs: Specs) -> str:
     return more.get((found.key, value), found.do)
 
 
-# What varies in a key of the table.
+# The variable part of a key of the table.
 _PLACE = re.compile(r'(?<=\.)N$|\*$')
 
 
 def _match(known: str, key: str) -> str | None:
-    """What stands in a key where one of the table varies; None if not it."""
+    """Return the variable part of a key; None if it does not match."""
     if known.endswith('.N'):
         begin, pattern = known[:-1], '[0-9]+'
     elif known.endswith('*'):

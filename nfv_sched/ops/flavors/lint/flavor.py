@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules about a flavor as a whole: what Nova refuses, or keeps otherwise."""
+"""Check a flavor as a whole: what Nova refuses, or understands otherwise."""
 
 from collections.abc import Iterator
 import re
@@ -12,11 +12,11 @@ from nfv_sched.ops.flavors.lint import values
 from nfv_sched.ops.flavors import translations
 from nfv_sched import strings
 
-# KiB; pages of this size are no huge pages.
+# KiB; pages of this size are not huge pages.
 _SMALL = 4
-#: More PCI devices than this, guides advise against.
+#: Maximum number of PCI devices that the guides recommend.
 MOST_DEVICES = 8
-#: A number of devices that no host has; Nova makes a request for each.
+#: More devices than any host has; Nova would make a request for each.
 ABSURD_DEVICES = 1 << 12
 
 _NODES = 'hw:numa_nodes'
@@ -32,7 +32,7 @@ _REALTIME = ('set hw:cpu_policy=dedicated, and hw:cpu_realtime_mask so that '
              'hw:emulator_threads_policy')
 _DEDICATED = 'set hw:cpu_policy=dedicated, or remove it'
 
-# What Nova's exceptions are about, and what to do.
+# Name of Nova's exception -> (key that it is about, what to do).
 _REFUSALS = {
     'InvalidNUMANodesNumber': (_NODES, 'set a number from 1'),
     'ImageNUMATopologyAsymmetric': (
@@ -72,13 +72,13 @@ _CORRECT = 'correct what Nova names'
 
 
 def refusals(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """Why Nova takes no server of the flavor."""
+    """Yield the reasons why Nova accepts no server of the flavor."""
     for refusal in subject.refusals:
         key, do = _REFUSALS.get(refusal.kind, ('', _CORRECT))
         specs = subject.flavor.extra_specs
         if key not in specs:
-            # That of another guest NUMA node, the one that is missing, or one
-            # without which Nova would not refuse.
+            # The same key for another guest NUMA node, else the missing key,
+            # else one without which Nova would not refuse.
             like = [each for each in specs if each.startswith(
                 key.removesuffix('0'))] if key.endswith('.0') else []
             key = next((each for each in (*like, key, *refusal.keys)
@@ -88,7 +88,7 @@ def refusals(subject: values.LintSubject) -> Iterator[values.LintFinding]:
 
 
 def unplaceable(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """Flavors that no host takes, by the rules of nfv-sched."""
+    """Yield a finding if the rules of nfv-sched refuse all hosts."""
     if subject.unplaceable is None:
         return
     key, why = subject.unplaceable
@@ -105,7 +105,7 @@ def unplaceable(subject: values.LintSubject) -> Iterator[values.LintFinding]:
 
 
 def page_multiple(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """Memory that pages of the size do not fill."""
+    """Yield memory that is not a multiple of the page size."""
     for number, cell in enumerate(subject.guest.cells
                                   if subject.guest else ()):
         if cell.pagesize and cell.pagesize > 0 and (
@@ -121,7 +121,7 @@ def page_multiple(subject: values.LintSubject) -> Iterator[values.LintFinding]:
 
 def absurd_devices(subject: values.LintSubject) -> Iterator[
         values.LintFinding]:
-    """More PCI devices than any host has."""
+    """Yield a number of PCI devices that no host has."""
     count = devices(subject)
     if count > ABSURD_DEVICES:
         yield values.LintFinding(
@@ -130,14 +130,14 @@ def absurd_devices(subject: values.LintSubject) -> Iterator[
 
 
 def no_topology(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """Policies of nfv-sched without guest NUMA nodes."""
+    """Yield policies of nfv-sched that lack guest NUMA nodes."""
     if subject.guest is not None or not subject.readable:
         return
     policy = subject.policy
     found = [(keys.of(rule.text, subject.flavor), rule.strict)
              for rule in subject.rules if isinstance(rule,
                                                      numa_rule.CellsRule)]
-    # Its rule there is only for guests with devices.
+    # The PCI rule exists only for servers with devices, so not here.
     if policy.pci in extra_specs.AFFINITIES and (
             policy.pci_key in extra_specs.PCI_KEYS):
         found.append((policy.pci_key, policy.pci == extra_specs.STRICT))
@@ -157,11 +157,11 @@ def no_topology(subject: values.LintSubject) -> Iterator[values.LintFinding]:
 
 
 def switch_pages(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """Traffic through the switch without huge pages."""
+    """Yield a vSwitch policy without huge pages."""
     if subject.policy.vswitch is None:
         return
     if not subject.readable:
-        return  # told already
+        return  # reported by another rule
     pages = subject.guest and subject.guest.cells[0].pagesize
     if pages in (None, topology.PAGES_SMALL, _SMALL):
         yield values.LintFinding(
@@ -171,7 +171,7 @@ def switch_pages(subject: values.LintSubject) -> Iterator[values.LintFinding]:
 
 
 def any_pages(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """Page sizes that differ from host to host."""
+    """Yield page sizes that differ from host to host."""
     pages = subject.value('hw:mem_page_size', 'hw_mem_page_size')
     if pages in ('large', 'any'):
         yield values.LintFinding(
@@ -187,7 +187,7 @@ def any_pages(subject: values.LintSubject) -> Iterator[values.LintFinding]:
 
 
 def odd_threads(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """Sibling threads for an odd number of vCPUs."""
+    """Yield sibling threads required for an odd number of vCPUs."""
     guest = subject.guest
     if guest is None or not guest.requires_siblings:
         return
@@ -202,7 +202,7 @@ def odd_threads(subject: values.LintSubject) -> Iterator[values.LintFinding]:
 
 
 def isolated(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """Whole cores, which Nova cannot keep on most hosts."""
+    """Yield the policy isolate, which Nova cannot keep on most hosts."""
     if subject.guest is not None and subject.guest.isolates and (
             subject.hosts is None):
         yield values.LintFinding(
@@ -214,10 +214,7 @@ def isolated(subject: values.LintSubject) -> Iterator[values.LintFinding]:
 
 
 def threads_key(subject: values.LintSubject) -> str:
-    """The key by which a flavor asks for a thread policy.
-
-    :param subject: the flavor
-    """
+    """Return the key with which a flavor sets a thread policy."""
     policy = 'hw:cpu_thread_policy'
     specs = subject.flavor.extra_specs
     return _THREADS_TRAIT if (
@@ -225,18 +222,14 @@ def threads_key(subject: values.LintSubject) -> str:
 
 
 def threads_value(subject: values.LintSubject, policy: str) -> str:
-    """The value of that key for a thread policy.
-
-    :param subject: the flavor
-    :param policy: the policy, ``isolate`` or ``require``
-    """
+    """Return the value of that key for ``isolate`` or ``require``."""
     if threads_key(subject) == _THREADS_TRAIT:
         return _THREADS_TRAITS[policy]
     return policy
 
 
 def many_devices(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """More PCI devices than guides advise."""
+    """Yield more PCI devices than the guides recommend."""
     count = devices(subject)
     if MOST_DEVICES < count <= ABSURD_DEVICES:
         yield values.LintFinding(
@@ -246,7 +239,7 @@ def many_devices(subject: values.LintSubject) -> Iterator[values.LintFinding]:
 
 
 def alias_policy(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """Devices of an alias that may be on any NUMA node."""
+    """Yield a PCI alias whose devices may be on any NUMA node."""
     if not devices(subject) or subject.policy.pci is not None:
         return
     yield values.LintFinding(
@@ -261,7 +254,7 @@ def alias_policy(subject: values.LintSubject) -> Iterator[values.LintFinding]:
 
 
 def ignored(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """Keys that Nova does not look at, as another is missing."""
+    """Yield keys that Nova ignores because another key is missing."""
     specs = subject.flavor.extra_specs
     if 'hw:cpu_realtime_mask' in specs and not translations.is_true(
             specs.get('hw:cpu_realtime', '')):
@@ -274,7 +267,7 @@ def ignored(subject: values.LintSubject) -> Iterator[values.LintFinding]:
     for begin in ('hw:numa_cpus.', 'hw:numa_mem.'):
         numbers = sorted(
             (int(key.removeprefix(begin)), key) for key in specs
-            # Longer keys no API takes, and Python no such number.
+            # The API refuses longer keys, and int() longer numbers.
             if re.fullmatch(re.escape(begin) + '[0-9]{1,255}', key))
         cells = len(subject.guest.cells) if subject.guest else 0
         late = [(number, key) for at, (number, key) in enumerate(numbers)
@@ -290,7 +283,7 @@ def ignored(subject: values.LintSubject) -> Iterator[values.LintFinding]:
 
 
 def used(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """Servers that keep the flavor as it was."""
+    """Yield a finding if servers have the flavor."""
     if not subject.servers:
         return
     now = dict(subject.flavor.extra_specs)
@@ -305,10 +298,7 @@ def used(subject: values.LintSubject) -> Iterator[values.LintFinding]:
 
 
 def size(kib: int) -> str:
-    """The size of a page for people, such as ``2 MiB``.
-
-    :param kib: KiB
-    """
+    """Return a page size for people, such as ``2 MiB``, from KiB."""
     units = ['KiB', 'MiB', 'GiB']
     while len(units) > 1 and kib % 1024 == 0:
         kib //= 1024
@@ -317,10 +307,7 @@ def size(kib: int) -> str:
 
 
 def devices(subject: values.LintSubject) -> int:
-    """Number of PCI devices that a flavor asks for by aliases.
-
-    :param subject: the flavor
-    """
+    """Return the number of PCI devices that aliases of a flavor request."""
     count = 0
     value = subject.flavor.extra_specs.get('pci_passthrough:alias', '')
     for part in value.split(','):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules about a flavor on the hosts of a cloud, all of them empty."""
+"""Check a flavor against the hosts of a cloud, all of them empty."""
 
 import collections
 from collections.abc import Iterator
@@ -22,16 +22,16 @@ from nfv_sched import strings
 
 BindingKind = bindings.BindingKind
 
-#: Part of the CPUs of a NUMA node that guests leave before it is worth a note.
+#: Part of the CPUs of a NUMA node whose waste is worth a note.
 WASTE = 0.2
 _ALIAS = 'pci_passthrough:alias'
 _UNKNOWN = (values.WHOLE, '"nfv-sched explain flavor" says more')
-# What is said of at most so many kinds of hosts.
+# Maximum number of causes to report.
 _KINDS = 3
 
 _SMALLER = ('take fewer vCPUs or less memory, or hw:numa_nodes=2 so that '
             'several host NUMA nodes carry it')
-# Resource class, or kind of a binding: what it is about, what to do.
+# Resource class, or kind of limiting resource -> (key, what to do).
 _CLASSES = {
     orc.PCPU: ('vCPUs', _SMALLER),
     orc.VCPU: ('vCPUs', 'floating guests need hosts with shared CPUs; or take '
@@ -53,7 +53,7 @@ _BOUND = {
 
 
 def alias(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """Aliases of PCI devices that the cloud does not know."""
+    """Yield a PCI alias that the cloud does not define."""
     hosts = subject.hosts
     if hosts is not None and hosts.capacity.unknown_alias is not None:
         yield values.LintFinding(
@@ -64,7 +64,7 @@ def alias(subject: values.LintSubject) -> Iterator[values.LintFinding]:
 
 
 def pages(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """Page sizes that no host has."""
+    """Yield a page size that no host has."""
     if subject.hosts is None or not subject.hosts.none_fits:
         return
     asked = subject.guest.cells[0].pagesize if subject.guest else None
@@ -80,9 +80,9 @@ def pages(subject: values.LintSubject) -> Iterator[values.LintFinding]:
 
 
 def small_pages(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """Yield a finding if its memory would be the reserve of a host.
+    """Yield a finding if servers would use memory reserved on a host.
 
-    Nova counts huge pages as memory for a guest without a page size.
+    Nova counts huge pages as memory for a server without a page size.
     """
     hosts, guest = subject.hosts, subject.guest
     if hosts is None or guest is not None and guest.cells[0].pagesize:
@@ -104,7 +104,7 @@ def small_pages(subject: values.LintSubject) -> Iterator[values.LintFinding]:
 
 
 def threads(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """Thread policies that the threads of all hosts do not allow."""
+    """Yield thread policies that the threads of all hosts rule out."""
     hosts, guest = subject.hosts, subject.guest
     if hosts is None or guest is None or not hosts.none_fits or (
             not hosts.nodes):
@@ -127,7 +127,7 @@ def threads(subject: values.LintSubject) -> Iterator[values.LintFinding]:
 
 
 def labels(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """Strict policies where no host declares what they are about."""
+    """Yield strict policies for labels that no host declares."""
     hosts = subject.hosts
     if hosts is None or hosts.capacity.fits:
         return
@@ -150,13 +150,12 @@ def labels(subject: values.LintSubject) -> Iterator[values.LintFinding]:
 
 
 def _no_switch(key: str, label: str, none_fits: bool) -> values.LintFinding:
-    """No host has the label of the switch.
+    """Return the finding that no host has the label of the switch.
 
-    Physical networks can say where it runs, too.
+    Physical networks can also show where the switch runs.
 
-    :param key: the extra spec
     :param label: label of NUMA nodes with the virtual switch
-    :param none_fits: whether no host takes a guest
+    :param none_fits: no host accepts a server
     """
     do = (f'declare the label {label} in the nova.conf of the hosts, see the '
           'labels in the documentation')
@@ -170,7 +169,7 @@ def _no_switch(key: str, label: str, none_fits: bool) -> values.LintFinding:
 
 
 def nodes(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """Host NUMA nodes that no host has."""
+    """Yield host NUMA nodes that no host has."""
     hosts = subject.hosts
     if hosts is None or not hosts.none_fits or not hosts.nodes:
         return
@@ -185,7 +184,7 @@ def nodes(subject: values.LintSubject) -> Iterator[values.LintFinding]:
 
 
 def no_host(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """Flavors that fit no host, even if it is empty."""
+    """Yield the reasons if the flavor fits no host, even an empty one."""
     hosts = subject.hosts
     if hosts is None or not hosts.none_fits:
         return
@@ -231,14 +230,14 @@ def no_host(subject: values.LintSubject) -> Iterator[values.LintFinding]:
 
 
 def _named(unknown: placement.Unknown, subject: values.LintSubject) -> str:
-    """Return the extra spec that has a name; that of the whole if none."""
+    """Return the extra spec that uses an unknown name, or ``WHOLE``."""
     return next((key for key in subject.flavor.extra_specs
                  if key.rpartition(':')[2] == unknown.name), values.WHOLE)
 
 
 def _about(binding: bindings.Binding,
            subject: values.LintSubject) -> tuple[str, str]:
-    """Return the key that a binding is about, and what to do."""
+    """Return the key that a limiting resource concerns, and what to do."""
     specs, name = subject.flavor.extra_specs, binding.name
     match binding.kind:
         case BindingKind.POLICY if key := keys.of(name, subject.flavor):
@@ -259,7 +258,7 @@ def _about(binding: bindings.Binding,
 
 
 def _too_large(subject: values.LintSubject) -> str:
-    """What of a guest no NUMA node of the hosts has enough of."""
+    """Return the key of what no NUMA node of the hosts has enough."""
     need = max(cell.dedicated for cell in subject.guest.cells)
     if need > max((len(node.dedicated) for node in subject.hosts.nodes),
                   default=0):
@@ -268,7 +267,7 @@ def _too_large(subject: values.LintSubject) -> str:
 
 
 def unkept(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """Policies that no enabled filter keeps."""
+    """Yield keys of policies that no enabled filter enforces."""
     if subject.hosts is None:
         return
     for cls in nfv_rules.classes():
@@ -287,7 +286,7 @@ def unkept(subject: values.LintSubject) -> Iterator[values.LintFinding]:
 
 
 def straddles(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """Guests without NUMA nodes that are larger than any of the hosts."""
+    """Yield a server without NUMA nodes larger than any host NUMA node."""
     if subject.hosts is None or subject.guest is not None or (
             not subject.readable or not subject.hosts.nodes):
         return
@@ -307,9 +306,9 @@ def straddles(subject: values.LintSubject) -> Iterator[values.LintFinding]:
 
 
 def packs(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """Pinned guests that leave CPUs which no other guest of the kind takes.
+    """Yield sizes of NUMA nodes that pinned servers of the flavor waste.
 
-    On hosts that take the flavor; no other host has guests of it.
+    Only hosts that accept the flavor count; no others have such servers.
     """
     hosts, guest = subject.hosts, subject.guest
     if hosts is None or guest is None or not hosts.capacity.fits:
@@ -334,9 +333,6 @@ def packs(subject: values.LintSubject) -> Iterator[values.LintFinding]:
 
 
 def too_many(subject: values.LintSubject) -> bool:
-    """Whether a flavor is better not counted on hosts.
-
-    :param subject: the flavor
-    """
+    """Return True if counting the flavor on hosts would take too long."""
     return (lint_flavor.devices(subject) > lint_flavor.ABSURD_DEVICES or
             subject.flavor.vcpus >= flavors.MOST_VCPUS)

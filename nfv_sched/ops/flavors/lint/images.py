@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules about a flavor together with an image."""
+"""Check a flavor together with an image."""
 
 from collections.abc import Iterator
 import re
@@ -8,16 +8,16 @@ from nfv_sched.nova import flavors
 from nfv_sched.ops.flavors.lint import values
 from nfv_sched.ops.flavors import translations
 
-# Names that look as if they were for Nova.
+# Names that look as if Nova reads them.
 _FOR_NOVA = re.compile(r'(hw|sw|os|img|nfv)_')
-# Properties with such a name that Glance and others keep for themselves, or
-# that Nova reads elsewhere.
+# Properties with such a name that Glance and others use, or that Nova reads
+# elsewhere.
 _NOT_FOR_NOVA = re.compile(
     r'os_(hash_algo|hash_value|hidden|glance_.*|version|admin_user)')
 
 
 def dropped(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """Properties that Nova drops without a word."""
+    """Yield image properties that Nova silently drops."""
     for key, value in subject.image.items():
         if not _FOR_NOVA.match(key) or _NOT_FOR_NOVA.fullmatch(key) or (
                 key in subject.image_errors or
@@ -32,7 +32,7 @@ def dropped(subject: values.LintSubject) -> Iterator[values.LintFinding]:
 
 
 def refused(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """Values of properties that Nova cannot read."""
+    """Yield image properties whose values Nova cannot read."""
     for key, message in subject.image_errors.items():
         known = translations.of(translations.IMAGE, key)
         yield values.LintFinding(
@@ -42,7 +42,7 @@ def refused(subject: values.LintSubject) -> Iterator[values.LintFinding]:
 
 
 def needed(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """What an image must have, where none was given."""
+    """Yield image properties that the flavor needs, if no image is given."""
     if subject.image_needed:
         pairs = ', '.join(f'{key}={value}' for key, value in
                           subject.image_needed.items())
@@ -53,14 +53,14 @@ def needed(subject: values.LintSubject) -> Iterator[values.LintFinding]:
 
 
 def too_small(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """Flavors with less than the image needs."""
+    """Yield minimum sizes of the image that the flavor does not have."""
     flavor, needs = subject.flavor, subject.needs
     if flavor.memory < needs.memory:
         yield values.LintFinding(
             values.ERROR, 'RAM', f'Nova refuses it: the image needs '
             f'{needs.memory} MiB (min_ram), the flavor has {flavor.memory}',
             'take a larger flavor')
-    # Nova does not look where the flavor has no root disk.
+    # Nova does not check a flavor without root disk.
     if 0 < flavor.disk < needs.disk:
         yield values.LintFinding(
             values.WARNING, 'disk', f'Nova takes servers with a volume only: '
@@ -69,7 +69,7 @@ def too_small(subject: values.LintSubject) -> Iterator[values.LintFinding]:
 
 
 def conflicts(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """What Nova refuses of flavor and image, and takes of the flavor alone."""
+    """Yield refusals of a flavor that Nova accepts without this image."""
     for refusal in subject.image_refusals:
         properties = _properties(subject, refusal)
         yield values.LintFinding(
@@ -80,7 +80,7 @@ def conflicts(subject: values.LintSubject) -> Iterator[values.LintFinding]:
 
 
 def differ(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """Keys that image and flavor have with different values."""
+    """Yield keys that have different values in image and flavor."""
     told = {key for refusal in subject.image_refusals
             for key in _properties(subject, refusal)}
     for key, value in subject.image.items():
@@ -98,5 +98,4 @@ def differ(subject: values.LintSubject) -> Iterator[values.LintFinding]:
 
 def _properties(subject: values.LintSubject,
                 refusal: flavors.FlavorRefusal) -> list[str]:
-    """Return the image properties that Nova refuses."""
     return [key for key in refusal.keys if key in subject.image]

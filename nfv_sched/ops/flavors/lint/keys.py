@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules about single keys and values: what the API refuses or never checks."""
+"""Check single keys and values: what the API refuses or never checks."""
 
 from collections.abc import Iterator
 import functools
@@ -13,10 +13,10 @@ from nfv_sched.ops.flavors.lint import values
 from nfv_sched.ops.flavors import translations
 from nfv_sched.ops.snapshot import snapshot
 
-#: Keys that differ by so many letters at most are like each other.
+#: Maximum number of different letters between similar keys.
 DISTANCE = 2
 _COST = {'w': 1, 's': 1, 'a': 1, 'd': 1}
-# A key shorter than this is like too many others.
+# A key shorter than this is similar to too many others.
 _SHORT = 6
 _OURS = ('nfv:', 'hw:wrs:')
 _NUMBER = re.compile(r'\.[0-9]+$')
@@ -29,15 +29,12 @@ _VCPUS = re.compile(
 
 
 def is_list(key: str) -> bool:
-    """Whether the value of a key is a list of vCPUs.
-
-    :param key: of an extra spec, or name of an image property
-    """
+    """Return True if an extra spec or image property is a list of vCPUs."""
     return _VCPUS.fullmatch(key) is not None
 
 
 def too_many(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """More extra specs than can be looked at."""
+    """Yield a finding if there are too many extra specs to check."""
     count = len(subject.flavor.extra_specs)
     if count > extra_specs.MOST_SPECS:
         yield values.LintFinding(
@@ -47,7 +44,7 @@ def too_many(subject: values.LintSubject) -> Iterator[values.LintFinding]:
 
 
 def misshapen(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """Keys with characters, and values of a length, that no API takes."""
+    """Yield keys or values whose characters or length the API refuses."""
     for key, value in subject.flavor.extra_specs.items():
         message = flavors.misshapen(key, value)
         if message is not None:
@@ -57,7 +54,7 @@ def misshapen(subject: values.LintSubject) -> Iterator[values.LintFinding]:
 
 def values_refused(subject: values.LintSubject) -> Iterator[
         values.LintFinding]:
-    """Values that the API refuses, of keys that it knows."""
+    """Yield values that the API refuses, of keys that it knows."""
     for key, message in subject.refused.items():
         spec = _spec_of(subject, key)
         if spec is not None:
@@ -67,7 +64,7 @@ def values_refused(subject: values.LintSubject) -> Iterator[
 
 
 def keys_refused(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """Keys that the API does not know, in namespaces that it checks."""
+    """Yield keys that the API does not know in namespaces that it checks."""
     for key, message in subject.refused.items():
         if _spec_of(subject, key) is not None:
             continue
@@ -89,7 +86,7 @@ def keys_refused(subject: values.LintSubject) -> Iterator[values.LintFinding]:
 
 def keys_unchecked(subject: values.LintSubject) -> Iterator[
         values.LintFinding]:
-    """Keys that nobody checks, and that are like one that does something."""
+    """Yield unchecked keys that do nothing but resemble a valid key."""
     for key in subject.flavor.extra_specs:
         if key in subject.refused or _spec_of(subject, key) is not None:
             continue
@@ -108,7 +105,7 @@ def keys_unchecked(subject: values.LintSubject) -> Iterator[
 
 def contradictions(subject: values.LintSubject) -> Iterator[
         values.LintFinding]:
-    """What the keys of nfv-sched say is wrong, or contradicts itself."""
+    """Yield mistakes and contradictions in the keys of nfv-sched."""
     for fault in subject.faults:
         yield values.LintFinding(
             values.ERROR, fault.key,
@@ -118,7 +115,7 @@ def contradictions(subject: values.LintSubject) -> Iterator[
 
 
 def huge_lists(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """Lists of vCPUs with numbers that no guest has."""
+    """Yield lists of vCPUs with numbers that no server has."""
     for source in (subject.flavor.extra_specs, subject.image):
         for key, value in source.items():
             if is_huge(key, value):
@@ -129,15 +126,12 @@ def huge_lists(subject: values.LintSubject) -> Iterator[values.LintFinding]:
 
 
 def is_huge(key: str, value: str) -> bool:
-    """Whether a value is a list of vCPUs that Nova is better not given.
-
-    :param key: of an extra spec, or name of an image property
-    """
+    """Return True for a list of vCPUs that Nova had better not parse."""
     return is_list(key) and flavors.oversized(key, value) is not None
 
 
 def huge_nodes(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """More guest NUMA nodes than any host has."""
+    """Yield more guest NUMA nodes than any host has."""
     for source in (subject.flavor.extra_specs, subject.image):
         for key, value in source.items():
             if is_many_nodes(key, value):
@@ -147,32 +141,22 @@ def huge_nodes(subject: values.LintSubject) -> Iterator[values.LintFinding]:
 
 
 def is_many_nodes(key: str, value: str) -> bool:
-    """Whether a value is a number of NUMA nodes that no host has.
-
-    Nova would take minutes to read and to place such a guest.
-
-    :param key: of an extra spec, or name of an image property
-    """
+    """Return True for a number of guest NUMA nodes that no host has."""
+    # Nova would take minutes to parse and to place such a server.
     return (key in ('hw:numa_nodes', 'hw_numa_nodes')
             and flavors.oversized(key, value) is not None)
 
 
 def of(policy: str, flavor: snapshot.Flavor) -> str:
-    """Return the extra spec of a policy; ``values.WHOLE`` if it is none.
-
-    :param policy: name of a rule or of a reason, ``key=value``
-    """
+    """Return the extra spec in ``policy``, or ``values.WHOLE``."""
     key = policy.partition('=')[0]
     return key if key in flavor.extra_specs else values.WHOLE
 
 
 def nearest(key: str, specs: tuple[flavors.Spec, ...]) -> str | None:
-    """The known key that differs from one in at most :data:`DISTANCE` letters.
+    """Return the most similar known key; None if none is similar.
 
-    Capital letters for small ones, and the reverse, are no difference.
-
-    :param specs: those that are known
-    :returns: None if there is none
+    It differs in at most :data:`DISTANCE` letters, ignoring case.
     """
     number = _NUMBER.search(key)
     stem = key[:number.start() + 1] if number else key
@@ -190,7 +174,7 @@ def nearest(key: str, specs: tuple[flavors.Spec, ...]) -> str | None:
 
 @functools.lru_cache(maxsize=8)
 def _stems(specs: tuple[flavors.Spec, ...]) -> list[tuple[str, str]]:
-    """What keys begin with, and how they are shown."""
+    """Return the fixed beginning of each key, and the key for messages."""
     return [(spec.stem, re.sub(
         r'^(trait|resources)\{group\}', r'\1', spec.name)) for spec in specs]
 
@@ -200,12 +184,12 @@ def _spec_of(subject: values.LintSubject, key: str) -> flavors.Spec | None:
 
 
 def _said(message: str) -> str:
-    """A message of Nova, without what all of them begin with."""
+    """Return a message of Nova without its usual prefix."""
     return message.removeprefix('Validation failed; ').rstrip('.')
 
 
 def _allowed(spec: flavors.Spec) -> str:
-    """What a value may be."""
+    """Return the advice which values are allowed."""
     value = spec.value
     if value.get('enum'):
         return f'set one of: {", ".join(map(str, value["enum"]))}'

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is wrong with flavors, and what could be better.
+"""Run all lint rules on flavors.
 
-Each flavor is read once, by Nova's own code (:func:`read`); the rules look at
-the result.  Another rule is another function in one of these modules, and a
-line in :data:`RULES`.
+Each flavor is read once, by Nova's own code (:func:`read`); the rules check
+the result.  To add a rule, add a function to one of these modules, and a line
+to :data:`RULES`.
 """
 
 from collections.abc import Callable
@@ -33,7 +33,7 @@ from nfv_sched import request as nfv_request
 from nfv_sched import rules as nfv_rules
 from nfv_sched import strings
 
-#: All rules.
+#: All rules, in the order in which they run.
 RULES = (
     values.LintRule('too many keys', keys.too_many),
     values.LintRule('form refused', keys.misshapen),
@@ -74,18 +74,18 @@ RULES = (
     values.LintRule('packs badly', hosts.packs),
 )
 
-# What is told only if no rule before it has found an error: it would be the
-# same in other words.
+# Rules that run only if none before found an error: they would report the same
+# in other words.
 _LAST = ('no host', 'no host by rules')
-# What is told of a key only if no rule before it has found an error there.
+# Rules that report nothing about a key with an error of a previous rule.
 _ONCE = ('value refused', 'key refused', 'contradictions',
          'refused by Nova', *_LAST)
 
 # The longest key that the API takes.
 _LONGEST_KEY = 255
 
-# Images of the kinds that a flavor can be made for: memory encryption takes
-# UEFI, and of some models firmware without a state.
+# Images that a flavor may require: memory encryption needs UEFI, and some
+# models need stateless firmware.
 _IMAGES = ({'hw_firmware_type': 'uefi'},
            {'hw_firmware_type': 'uefi', 'hw_firmware_stateless': 'true'})
 
@@ -94,14 +94,14 @@ _NO_IMAGE: Mapping[str, str] = types.MappingProxyType({})
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class LintResult:
-    """What a rule has found of a flavor.
+    """A finding of a rule about a flavor.
 
     :ivar flavor: name of the flavor
     :ivar rule: name of the rule
     :ivar severity: one of ``values.SEVERITIES``
-    :ivar key: the extra spec, or what it is about
-    :ivar finding: what is so
-    :ivar do: what to do about it
+    :ivar key: the extra spec or image property, or another subject
+    :ivar finding: description of the problem
+    :ivar do: instructions for the operator
     """
 
     flavor: str
@@ -113,10 +113,7 @@ class LintResult:
 
 
 def findings(subject: values.LintSubject) -> list[LintResult]:
-    """What all rules find of a flavor, errors first.
-
-    :param subject: the flavor
-    """
+    """Return the findings of all rules about a flavor, errors first."""
     found: list[LintResult] = []
     for rule in RULES:
         errors = {each.key for each in found
@@ -145,15 +142,14 @@ def lint(
     used: bool = False,
     update: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[LintResult]:
-    """What all rules find of some flavors.
+    """Return the findings of all rules about some flavors.
 
-    :param found: the flavors
     :param image: properties of the image that servers are booted with
-    :param needs: what the image needs
-    :param cloud: the cloud, for what follows
-    :param on_hosts: whether to look for hosts that take the flavors
-    :param used: whether to look for servers of the flavors
-    :param update: called with (flavors done, flavors in all)
+    :param needs: minimum sizes that the image requires
+    :param cloud: the cloud, for ``on_hosts`` and ``used``
+    :param on_hosts: also check whether hosts accept the flavors
+    :param used: also check whether servers have the flavors
+    :param update: called with (flavors done, total flavors)
     :raises nfv_sched.ops.cloud_file.problems.InputError: if a filter of
         the cloud is not installed, or an option is bad
     """
@@ -171,9 +167,8 @@ def lint(
 
 def read(flavor: snapshot.Flavor,
          image: Mapping[str, str] = _NO_IMAGE) -> values.LintSubject:
-    """Read a flavor, as Nova and nfv-sched read it.
+    """Read a flavor as Nova and nfv-sched read it.
 
-    :param flavor: the flavor
     :param image: properties of the image that servers are booted with
     """
     if len(flavor.extra_specs) > extra_specs.MOST_SPECS:
@@ -216,7 +211,7 @@ def read(flavor: snapshot.Flavor,
                                   if key not in errors})
         except flavors.ImageError as exc:
             errors[values.WHOLE] = str(exc)
-        # The image may also be what makes it right.
+        # An image can also make a refused flavor acceptable.
         with_image = flavors.refusals(nova_flavor, meta)
         refusals = [each for each in refusals if each in with_image]
     numa_topology = None
@@ -248,12 +243,12 @@ def _with_keys(
     refusal: flavors.FlavorRefusal, flavor: snapshot.Flavor,
     image: Mapping[str, str],
 ) -> flavors.FlavorRefusal:
-    """Return a refusal with its keys.
+    """Return a refusal with the keys without which Nova would not refuse.
 
     :param image: image properties that Nova can read
     """
     def is_needed(specs: Mapping[str, str], image: Mapping[str, str]) -> bool:
-        # Whether Nova takes the flavor, or refuses it for another reason.
+        # True if Nova accepts this, or refuses it for another reason.
         try:
             return all(each.kind != refusal.kind for each in flavors.refusals(
                 flavors.flavor(flavor.name, flavor.vcpus, flavor.memory,
@@ -273,13 +268,13 @@ def _without(values_by_key: Mapping[str, str], key: str) -> dict[str, str]:
 
 
 def _needed(nova_flavor: ty.Any) -> Mapping[str, str]:
-    """Properties of an image that Nova takes the flavor with; or none."""
+    """Return image properties with which Nova accepts the flavor; or none."""
     return next((each for each in _IMAGES if not flavors.refusals(
         nova_flavor, flavors.image(each))), _NO_IMAGE)
 
 
 def _rules(asked: numa_rule.Asked) -> Iterator[numa_rule.Rule]:
-    """The rules, but for those of classes that find an error."""
+    """Yield the placement rules of a request, without those with errors."""
     for cls in nfv_rules.classes():
         with contextlib.suppress(numa_rule.RequestError):
             yield from cls.of(asked)
@@ -287,7 +282,7 @@ def _rules(asked: numa_rule.Asked) -> Iterator[numa_rule.Rule]:
 
 def _unplaceable(nova_flavor: ty.Any, meta: ty.Any,
                  numa_topology: ty.Any) -> tuple[str, str] | None:
-    """Key, and why no host takes a guest by the rules of nfv-sched."""
+    """Return a key and why it makes nfv-sched refuse all hosts, or None."""
     spec = flavors.request(nova_flavor, meta, numa_topology)
     error = nfv_request.note_of(spec).read(spec).error
     if error is None:
@@ -299,10 +294,7 @@ def _unplaceable(nova_flavor: ty.Any, meta: ty.Any,
 
 
 def in_service(cloud: snapshot.Cloud) -> snapshot.Cloud:
-    """A cloud with all hosts enabled and up, and no load of the network.
-
-    :param cloud: the cloud
-    """
+    """Return a cloud with all hosts enabled and up, without network load."""
     disabled = os_traits.COMPUTE_STATUS_DISABLED
     return dataclasses.replace(cloud, hosts=tuple([dataclasses.replace(
         host, enabled=True, up=True, mapped=True, disabled_reason=None,
@@ -316,7 +308,7 @@ def _on_hosts(
     subjects: Sequence[values.LintSubject], cloud: snapshot.Cloud,
     update: Callable[[int, int], None],
 ) -> list[values.LintSubject]:
-    """The same, with what the hosts make of them."""
+    """Add to flavors the hosts that accept them."""
     found = []
     with capacity.counting_on(cloud, True, 0) as counting:
         options = nova_scheduler.CONF.nfv_sched
@@ -335,7 +327,7 @@ def _on_hosts(
 def _hosts(subject: values.LintSubject, cloud: snapshot.Cloud,
            counting: capacity.Counting,
            names: numa_rule.Names) -> values.FlavorHosts:
-    """What the hosts make of a flavor."""
+    """Return which hosts accept a flavor."""
     image = {} if values.WHOLE in subject.image_errors else {
         key: value for key, value in subject.image.items()
         if key not in subject.image_errors}
@@ -351,8 +343,8 @@ def _hosts(subject: values.LintSubject, cloud: snapshot.Cloud,
     if any(names.vswitch in node.physnets for node in nodes) or not any(
             node.physnets or node.tunneled for node in nodes):
         return found
-    # A host is also known to have its switch near all networks of a guest;
-    # here it has none.
+    # On a host without the label, the rule looks at the networks of the
+    # request. Here it has none, so count without the policy.
     without = {key: value for key, value in
                subject.flavor.extra_specs.items()
                if key not in (extra_specs.VSWITCH_NUMA_AFFINITY, extra_specs.
@@ -364,7 +356,7 @@ def _hosts(subject: values.LintSubject, cloud: snapshot.Cloud,
 
 def _count(flavor: snapshot.Flavor, image: Mapping[str, str],
            counting: capacity.Counting) -> capacity.FlavorCapacity:
-    """How many guests the hosts take; none if Nova's code cannot take it."""
+    """Return how many servers fit; none if Nova's code raises an error."""
     try:
         return counting.of(flavor, image=image)
     except Exception as exc:

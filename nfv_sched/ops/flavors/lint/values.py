@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a flavor is looked at by, and what is found."""
+"""Define the input and the output of lint rules."""
 
 from collections.abc import Callable
 from collections.abc import Iterable
@@ -14,25 +14,25 @@ from nfv_sched.numa import topology
 from nfv_sched.ops.counting import capacity
 from nfv_sched.ops.snapshot import snapshot
 
-#: No server of the flavor can run, or none as it was meant.
+#: No server of the flavor can run, or none as intended.
 ERROR = 'error'
-#: It runs, but perhaps not as it was meant.
+#: Servers run, but perhaps not as intended.
 WARNING = 'warning'
-#: It runs as it was meant, and could do better.
+#: Servers run as intended, and the flavor could be improved.
 NOTE = 'note'
 SEVERITIES = (ERROR, WARNING, NOTE)
-#: Stands for a key where it is the whole that something is about.
+#: In place of a key: the finding is about the flavor or image as a whole.
 WHOLE = '-'
 
 
 class LintFinding(ty.NamedTuple):
-    """Something about a flavor that somebody should know.
+    """A problem of a flavor.
 
     :ivar severity: one of :data:`SEVERITIES`
-    :ivar key: the extra spec or image property; what else it is about where
-        there is none, such as ``RAM``
-    :ivar text: what is so
-    :ivar do: what to do about it
+    :ivar key: the extra spec or image property; another subject such as
+        ``RAM`` if it is about neither
+    :ivar text: description of the problem
+    :ivar do: instructions for the operator
     """
 
     severity: str
@@ -42,7 +42,7 @@ class LintFinding(ty.NamedTuple):
 
 
 class Needs(ty.NamedTuple):
-    """What an image needs of a flavor.
+    """The minimum sizes of a flavor that an image requires.
 
     :ivar memory: MiB
     :ivar disk: GiB of the root disk
@@ -54,14 +54,14 @@ class Needs(ty.NamedTuple):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class FlavorHosts:
-    """What the hosts of a cloud make of a flavor.
+    """The hosts of a cloud with regard to a flavor.
 
     :ivar cloud: the cloud, with all hosts in service
-    :ivar capacity: how many guests the hosts take if they are empty
+    :ivar capacity: how many servers fit if the hosts are empty
     :ivar names: names of the labels
     :ivar filters: names of the enabled filters
-    :ivar fits_with_networks: whether a host may take a guest with networks
-        that it takes with none
+    :ivar fits_with_networks: True if a host that accepts no server without
+        networks may accept one with networks
     """
 
     cloud: snapshot.Cloud
@@ -72,12 +72,12 @@ class FlavorHosts:
 
     @property
     def none_fits(self) -> bool:
-        """Whether no host takes a guest, with whatever networks."""
+        """True if no host accepts a server, with whatever networks."""
         return not self.capacity.fits and not self.fits_with_networks
 
     @property
     def that_fit(self) -> list[snapshot.Host]:
-        """The hosts that take a guest if they are empty."""
+        """The hosts that accept a server if they are empty."""
         counted = self.capacity.hosts
         return [host for host in self.cloud.hosts
                 if host.name in counted and counted[host.name].fits]
@@ -91,29 +91,29 @@ class FlavorHosts:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class LintSubject:
-    """A flavor, and what Nova and nfv-sched make of it.
+    """A flavor as Nova and nfv-sched read it.
 
-    :ivar flavor: the flavor
     :ivar image: properties of the image, by name
-    :ivar needs: what the image needs
+    :ivar needs: minimum sizes that the image requires
     :ivar specs: extra specs that the API knows
     :ivar refused: key of each extra spec that the API refuses -> its message
-    :ivar unread: whether Nova was not asked about the flavor as a whole
-    :ivar refusals: why Nova takes no server of the flavor
-    :ivar image_refusals: the same, if that is so only with this image
+    :ivar unread: True if Nova did not read the flavor as a whole, because
+        that would take too long
+    :ivar refusals: why Nova refuses all servers of the flavor
+    :ivar image_refusals: why Nova refuses them with this image only
     :ivar image_errors: image property that Nova cannot read -> its message
-    :ivar image_needed: properties of an image that Nova takes no server of
-        the flavor without; empty if an image was given
-    :ivar guest: NUMA nodes of a guest; None if it has none, or Nova refuses
-        the flavor
+    :ivar image_needed: image properties without which Nova refuses all
+        servers; empty if an image was given
+    :ivar guest: guest NUMA nodes; None if there are none, or Nova refuses the
+        flavor
     :ivar policy: its policies by the keys of nfv-sched
-    :ivar faults: what is wrong with these keys
-    :ivar rules: the rules of a guest that is told nothing of devices and
-        networks; none of those whose keys are wrong
-    :ivar unplaceable: key, and why no host takes the guest by the rules of
-        nfv-sched; None if some may
-    :ivar hosts: what hosts make of it; None if they were not asked
-    :ivar servers: servers of this flavor; None if they were not asked for
+    :ivar faults: mistakes in these keys
+    :ivar rules: placement rules of a server without devices and networks,
+        except those whose keys have mistakes
+    :ivar unplaceable: key, and why it makes nfv-sched refuse all hosts; None
+        if it may accept some
+    :ivar hosts: which hosts accept it; None if not requested
+    :ivar servers: servers of this flavor; None if not requested
     """
 
     flavor: snapshot.Flavor
@@ -136,15 +136,11 @@ class LintSubject:
 
     @property
     def readable(self) -> bool:
-        """Whether Nova makes a request of it."""
+        """True if Nova accepts servers of the flavor."""
         return not (self.unread or self.refusals or self.image_refusals)
 
     def value(self, key: str, image_key: str | None = None) -> str | None:
-        """The value of an extra spec, or of the image property like it.
-
-        :param key: of the extra spec
-        :param image_key: name of the image property
-        """
+        """Return an extra spec, or else the corresponding image property."""
         value = self.flavor.extra_specs.get(key)
         if value is None and image_key is not None:
             value = self.image.get(image_key)
@@ -152,10 +148,10 @@ class LintSubject:
 
 
 class LintRule(ty.NamedTuple):
-    """One thing that is looked for.
+    """A lint rule.
 
-    :ivar name: of the rule
-    :ivar find: finds it
+    :ivar name: name of the rule
+    :ivar find: function that yields its findings
     """
 
     name: str
