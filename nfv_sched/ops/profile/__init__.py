@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Work out the configuration of a host: ``nfv-sched host profile``."""
+"""Derive the configuration of a host: ``nfv-sched host profile``."""

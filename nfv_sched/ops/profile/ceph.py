@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory and CPUs of hosts that have Ceph OSDs beside guests.
+"""Share memory and CPUs of a host between Ceph OSDs and servers.
 
-The arithmetic of Red Hat's guide to hyper-converged clouds, and the refusals
-and warnings of TripleO, which derived the same until it was retired.
+The arithmetic is that of Red Hat's guide to hyper-converged clouds; refusals
+and warnings are those of TripleO, which derived the same until it was retired.
 """
 
 import dataclasses
@@ -10,23 +10,23 @@ from fractions import Fraction
 
 from nfv_sched.ops.profile import choices
 
-#: Memory that the host needs for each guest, in GB.
+#: Memory that the host needs for each server, in GB.
 OVERHEAD = Fraction(1, 2)
-#: Part of the memory that may be reserved at most.
+#: Maximum part of the memory that may be reserved.
 MOST_RESERVED = Fraction(4, 5)
 LEAST_RATIO, MOST_RATIO = Fraction(1, 2), 16
-#: OSDs on each NVMe device that make best use of it.
+#: Recommended OSDs on each NVMe device.
 BEST_PER_NVME = 4
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class CephPlan:
-    """How a host is shared by OSDs and guests.
+    """The shares of OSDs and servers in a host.
 
     :ivar osd_memory: memory of the OSDs in MB
-    :ivar guests: guests that there is memory for, or None without workload
-    :ivar overhead: memory that the host needs for these guests, in MB
-    :ivar vcpus: vCPUs of guests that the CPUs carry, or None
+    :ivar guests: number of servers that fit by memory; None without workload
+    :ivar overhead: memory that the host needs for these servers, in MB
+    :ivar vcpus: vCPUs of servers that the CPUs carry, or None
     :ivar ratio: CPU allocation ratio, or None
     """
 
@@ -38,14 +38,14 @@ class CephPlan:
 
     @property
     def reserved(self) -> int:
-        """Memory that guests do not get, in MB."""
+        """Memory that servers do not get, in MB."""
         return self.osd_memory + self.overhead
 
 
 def vcpus_per_osd(ceph: choices.Ceph) -> int:
-    """CPUs that an OSD needs: TripleO's figures by the type of its disk.
+    """Return the CPUs of an OSD: TripleO's figures by the type of its disk.
 
-    :param ceph: the OSDs; with several types of disks an OSD is given one
+    With several types of disks it is one CPU.
     """
     types = {kind for kind, count in ceph.osds.items() if count}
     if types == {choices.SSD}:
@@ -58,19 +58,19 @@ def vcpus_per_osd(ceph: choices.Ceph) -> int:
 def plan(ceph: choices.Ceph, memory: int, cpus: int,
          guest_gb: float | None = None, utilisation: float = 1.0,
          osd_cpus: int | None = None, kept: int = 0) -> CephPlan:
-    """Share memory and CPUs between OSDs and guests.
+    """Share memory and CPUs between OSDs and servers.
 
-    :param ceph: the OSDs
-    :param memory: of the host in MiB
-    :param cpus: logical CPUs that guests and OSDs share
-    :param guest_gb: memory of an average guest in GB; None if it is not known
-    :param utilisation: CPU utilisation of an average guest, up to 1
-    :param osd_cpus: CPUs that OSDs take from these; None for what they need
-    :param kept: memory of the host in MiB for neither OSDs nor guests
+    :param memory: memory of the host in MiB
+    :param cpus: logical CPUs that servers and OSDs share
+    :param guest_gb: memory of an average server in GB; None if it is not
+        known
+    :param utilisation: CPU utilisation of an average server, up to 1
+    :param osd_cpus: number of these CPUs for OSDs; None for what they need
+    :param kept: memory of the host in MiB for neither OSDs nor servers
     :raises ProfileError: if it is not enough: more than 80 % of the memory is
         reserved, or the ratio is less than 0.5
     """
-    # As fractions: 0.5 GB for each guest must not become 0.499.
+    # As fractions: 0.5 GB for each server must not become 0.499.
     left = Fraction(memory - kept, 1024)
     for_osds = _exact(ceph.gb_per_osd) * ceph.count
     if ceph.count and for_osds > left:
@@ -102,9 +102,9 @@ def plan(ceph: choices.Ceph, memory: int, cpus: int,
 
 
 def refuse_much(reserved: int, memory: int, mb_per_gb: int) -> None:
-    """Refuse hosts that keep nearly everything for themselves.
+    """Refuse hosts that keep nearly all memory from servers.
 
-    :param reserved: memory that guests do not get, in MB
+    :param reserved: memory that servers do not get, in MB
     :param memory: all memory in MiB
     :param mb_per_gb: MB in a GB
     :raises ProfileError: if that is more than 80 %
@@ -117,5 +117,5 @@ def refuse_much(reserved: int, memory: int, mb_per_gb: int) -> None:
 
 
 def _exact(number: float) -> Fraction:
-    """A number as it was written: 0.1 is a tenth."""
+    """Return a number exactly as written: 0.1 is a tenth."""
     return Fraction(str(number))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare the nova.conf of a host that runs with the profile."""
+"""Compare the nova.conf of a running host with its profile."""
 
 from collections.abc import Iterator
 from collections.abc import Mapping
@@ -13,16 +13,16 @@ from nfv_sched.rules import place
 
 _NOT_SET = 'not set'
 _KIB = {1048576: '1GB', 2048: '2MB'}
-#: CPU allocation ratios that differ by less are the same.
+#: CPU allocation ratios that differ by less count as equal.
 _CLOSE = 1e-4
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Difference:
-    """An option that is not as the profile has it.
+    """An option whose value differs from the profile.
 
     :ivar option: its name, with its section
-    :ivar has: its value
+    :ivar has: the current value
     :ivar wants: the value of the profile
     """
 
@@ -32,26 +32,17 @@ class Difference:
 
 
 def page_size(size: int) -> str:
-    """A size of pages as Nova reads it.
-
-    :param size: in KiB
-    """
+    """Return a page size in KiB in the form of nova.conf."""
     return _KIB.get(size, str(size))
 
 
 def ratio(number: float) -> str:
-    """A CPU allocation ratio with all digits that count.
-
-    :param number: the ratio
-    """
+    """Return a CPU allocation ratio without trailing zeros."""
     return f'{number:.6f}'.rstrip('0').rstrip('.')
 
 
 def reserved_pages(pages: Mapping[tuple[int, int], int]) -> list[str]:
-    """The values of ``reserved_huge_pages``.
-
-    :param pages: (NUMA node, KiB) -> pages
-    """
+    """Return ``reserved_huge_pages`` for pages by (NUMA node, KiB)."""
     return [f'node:{node},size:{page_size(size)},count:{count}'
             for (node, size), count in sorted(pages.items()) if count]
 
@@ -60,13 +51,13 @@ def differences(has: compute_settings.Settings,
                 wants: compute_settings.Settings,
                 vswitch_label: str,
                 node_label_prefix: str) -> Iterator[Difference]:
-    """What of a nova.conf is not as the profile has it.
+    """Yield the options of a nova.conf that differ from the profile.
 
-    Further physical networks are none of the profile's business; further
+    Additional physical networks are not the profile's business; additional
     labels are.
 
-    :param has: what the nova.conf has
-    :param wants: what the profile has
+    :param has: settings of the nova.conf
+    :param wants: settings of the profile
     :param vswitch_label: label of NUMA nodes with the virtual switch
     :param node_label_prefix: prefix of the labels of single NUMA nodes
     """

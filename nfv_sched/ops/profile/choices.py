@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an operator chooses about a host, and why a choice is refused."""
+"""Define the choices of an operator for a host."""
 
 from collections.abc import Mapping
 import dataclasses
@@ -8,7 +8,7 @@ import dataclasses
 HCG = 'hcg'
 #: One core of each NUMA node for the platform: TripleO.
 EVERY_NODE = 'every-node'
-#: Guests share all CPUs with the platform: hyper-converged clouds.
+#: Servers share all CPUs with the platform: hyper-converged clouds.
 FLOATING = 'floating'
 LAYOUTS = (HCG, EVERY_NODE, FLOATING)
 
@@ -19,7 +19,7 @@ PAGE_SIZES = {'1G': 1048576, '2M': 2048, '4K': SMALL}
 HDD, SSD, NVME = 'hdd', 'ssd', 'nvme'
 OSD_TYPES = (HDD, SSD, NVME)
 
-#: Workloads of TripleO: name -> (GiB of a guest, utilisation of its CPUs).
+#: Workloads of TripleO: name -> (GB of a server, utilisation of its CPUs).
 WORKLOADS: Mapping[str, tuple[float, float]] = {
     'default': (2.0, 0.5),
     'many_small_vms': (1.0, 0.2),
@@ -29,15 +29,15 @@ WORKLOADS: Mapping[str, tuple[float, float]] = {
 
 
 class ProfileError(Exception):
-    """The machine cannot be set up as it was chosen; says why."""
+    """The machine cannot be set up as chosen; the message says why."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class SwitchNIC:
     """A NIC of the virtual switch.
 
-    :ivar name: of the interface, or its PCI address
-    :ivar physnet: physical network that it serves, or an empty text
+    :ivar name: name of the interface, or its PCI address
+    :ivar physnet: physical network that it serves, or an empty string
     """
 
     name: str
@@ -46,10 +46,10 @@ class SwitchNIC:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Ceph:
-    """The Ceph OSDs of a hyper-converged host, and its guests.
+    """The Ceph OSDs of a hyper-converged host.
 
     :ivar osds: type of disks -> number of OSDs on such disks
-    :ivar per_device: OSDs on each device; counts for NVMe only
+    :ivar per_device: OSDs on each device; matters for NVMe only
     :ivar gb_per_osd: memory of an OSD in GB
     :ivar mb_per_gb: MB in a GB: 1024, or 1000 as in the older guide
     :ivar node: NUMA node of the OSDs; None for all
@@ -63,26 +63,25 @@ class Ceph:
 
     @property
     def count(self) -> int:
-        """Number of all OSDs."""
+        """The number of all OSDs."""
         return sum(self.osds.values())
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Choices:
-    """All that is chosen about a host.
+    """All choices for a host.
 
     :ivar layout: one of :data:`LAYOUTS`
     :ivar switch_cores: physical cores for the virtual switch: for each of the
         NUMA nodes of its NICs, or NUMA node -> cores; None for the default
-    :ivar switch_nics: the NICs of the virtual switch
+    :ivar switch_nics: NICs of the virtual switch
     :ivar mtus: MTUs of its networks, in bytes
-    :ivar shared: whether one core of each NUMA node is for shared vCPUs
-    :ivar pages: (KiB, part of the memory for guests) for each size of huge
+    :ivar shared: True to use one core of each NUMA node for shared vCPUs
+    :ivar pages: (KiB, part of the memory for servers) for each size of huge
         pages; None for 1 GiB pages, or 2 MiB pages where there are none
-    :ivar network_node: whether DHCP servers or routers run on the host
-    :ivar ceph: the OSDs
-    :ivar guest_gb: memory of an average guest in GB, or None
-    :ivar utilisation: CPU utilisation of an average guest, from 0 to 1
+    :ivar network_node: True if DHCP servers or routers run on the host
+    :ivar guest_gb: memory of an average server in GB, or None
+    :ivar utilisation: CPU utilisation of an average server, above 0 to 1
     :ivar vswitch_label: label of NUMA nodes with the virtual switch
     :ivar node_label_prefix: prefix of the labels of single NUMA nodes
     """

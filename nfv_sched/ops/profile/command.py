@@ -19,14 +19,14 @@ from nfv_sched.ops.profile import choices
 from nfv_sched.ops.profile import profile
 from nfv_sched import strings
 
-#: Those that are configuration of something, a function for each.
+#: Format that is a configuration file -> function that writes it.
 _CONFIGURATION = {
     'nova.conf': 'nova_conf', 'kernel': 'kernel', 'tuned': 'tuned',
     'ovs': 'ovs'}
 _ANSIBLE = 'ansible'
 _TABLE = 'table'
 
-# What nova.conf can have in a list and in the name of a section.
+# Names that nova.conf allows in a list and in the name of a section.
 _NETWORK = re.compile(r'''[^\s,=$'"\[\]]+''')
 _MOST_MTU = 65536
 _EPSILON = 1e-9
@@ -80,7 +80,7 @@ def _number(text: str, least: float, most: float, what: str) -> float:
         value = float(text)
     except ValueError:
         value = least - 1
-    # Also false if it is not a number.
+    # Also false for NaN.
     if not least <= value <= most:
         raise argparse.ArgumentTypeError(
             f'{text!r} is no {what} from {least:g} to {most:g}')
@@ -94,7 +94,7 @@ def _whole(text: str, least: int, most: int, what: str) -> int:
 
 
 def _switch_cores(text: str) -> int | dict[int, int]:
-    """Cores for the switch: ``2``, or ``0:2,1:2``."""
+    """Parse cores for the switch: ``2``, or ``0:2,1:2``."""
     if ':' not in text:
         return _whole(text, 0, _MOST_CORES, 'number of cores')
     found: dict[int, int] = {}
@@ -112,12 +112,12 @@ def _switch_cores(text: str) -> int | dict[int, int]:
 
 
 def _is_option(name: str) -> bool:
-    """Whether nova.conf can have a name, and a terminal can show it."""
+    """Return True if a name can stand in nova.conf and in a terminal."""
     return strings.line(name) == name and _NETWORK.fullmatch(name) is not None
 
 
 def _nic(text: str) -> choices.SwitchNIC:
-    """A NIC: ``ens1f0``, or ``physnet0=ens1f0``."""
+    """Parse a NIC: ``ens1f0``, or ``physnet0=ens1f0``."""
     physnet, equals, name = text.rpartition('=')
     if not name or equals and not _is_option(physnet):
         raise argparse.ArgumentTypeError(
@@ -126,7 +126,7 @@ def _nic(text: str) -> choices.SwitchNIC:
 
 
 def _pages(text: str) -> tuple[tuple[int, float], ...]:
-    """Pages: ``1G``, ``2M``, ``1G:80%``, ``1G:50%,2M:50%``."""
+    """Parse page sizes: ``1G``, ``2M``, ``1G:80%``, ``1G:50%,2M:50%``."""
     found: dict[int, float] = {}
     for part in text.split(','):
         name, colon, percent = part.partition(':')
@@ -149,7 +149,7 @@ def _mtus(text: str) -> frozenset[int]:
 
 
 def _osds(text: str) -> dict[str, int]:
-    """OSDs: ``10``, ``10:nvme``, ``4:ssd,6:hdd``."""
+    """Parse OSDs: ``10``, ``10:nvme``, ``4:ssd,6:hdd``."""
     found: dict[str, int] = {}
     for part in text.split(','):
         count, colon, kind = part.partition(':')
@@ -164,7 +164,7 @@ def _osds(text: str) -> dict[str, int]:
 
 
 def _memory(text: str) -> tuple[int, ...]:
-    """Memory of the NUMA nodes in MiB, from GiB."""
+    """Parse memory of NUMA nodes in GiB; return MiB."""
     return tuple(int(1024 * _number(
         part, 0, facts.MOST_MEMORY // 1024, 'memory in GiB'))
         for part in text.split(','))
@@ -184,7 +184,7 @@ class ProfileHost(source.Telling, base.Lister):
         (*_CONFIGURATION, _ANSIBLE), formats.Commands)}
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """The parser; called by cliff."""
+        """Return the parser; called by cliff."""
         parser = super().get_parser(prog_name)
         _add_machine(parser.add_argument_group('the machine'))
         _add_host(parser.add_argument_group('the host'))
@@ -192,7 +192,7 @@ class ProfileHost(source.Telling, base.Lister):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple:
-        """Work it out.
+        """Derive the profile, or compare it; called by cliff.
 
         :returns: columns and rows
         """
@@ -228,7 +228,7 @@ class ProfileHost(source.Telling, base.Lister):
 
     def _compare(self, parsed_args: argparse.Namespace,
                  chosen: choices.Choices, found: profile.HostProfile) -> tuple:
-        """Compare a nova.conf.
+        """Compare a nova.conf with the profile.
 
         :returns: columns and rows
         """
@@ -254,7 +254,7 @@ class ProfileHost(source.Telling, base.Lister):
     def produce_output(self, parsed_args: argparse.Namespace,
                        column_names: Sequence[str],
                        data: Iterable) -> int:
-        """Print it in the chosen format."""
+        """Print the result in the chosen format."""
         if self._text is None:
             return super().produce_output(parsed_args, column_names, data)
         self.app.stdout.write(self._text)
@@ -262,7 +262,7 @@ class ProfileHost(source.Telling, base.Lister):
 
 
 def _choices(parsed_args: argparse.Namespace) -> choices.Choices:
-    """What is chosen on a command line."""
+    """Return the choices made on a command line."""
     guest_gb, utilisation = parsed_args.guest_gb, parsed_args.utilisation
     if parsed_args.workload:
         usual = choices.WORKLOADS[parsed_args.workload]
@@ -286,7 +286,7 @@ def _choices(parsed_args: argparse.Namespace) -> choices.Choices:
 
 
 def _add_machine(group: ty.Any) -> None:
-    """Options that say what the machine has."""
+    """Add the options that describe the machine."""
     group.add_argument(
         '--facts', action='append', default=[], metavar='FILE',
         help='of lscpu, Ironic or Ansible; can be repeated (default: this '
@@ -304,7 +304,7 @@ def _add_machine(group: ty.Any) -> None:
 
 
 def _add_host(group: ty.Any) -> None:
-    """Options about CPUs, switch and memory."""
+    """Add the options for CPUs, switch and memory."""
     defaults = choices.Choices()
     group.add_argument(
         '--layout', choices=choices.LAYOUTS, default=defaults.layout,
@@ -349,7 +349,7 @@ def _add_host(group: ty.Any) -> None:
 
 
 def _add_guests(group: ty.Any) -> None:
-    """Options about OSDs and guests."""
+    """Add the options for OSDs and servers."""
     ceph = choices.Ceph()
     group.add_argument(
         '--osds', type=_osds, default={}, metavar='N[:TYPE][,...]',

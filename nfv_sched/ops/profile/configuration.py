@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A profile as configuration: Nova, kernel, tuned, OVS-DPDK, Ansible."""
+"""Format a profile for nova.conf, kernel, tuned, OVS-DPDK and Ansible."""
 
 from collections.abc import Iterable
 from collections.abc import Iterator
@@ -12,23 +12,17 @@ from nfv_sched.ops.profile import cpus
 from nfv_sched.ops.profile import profile as profiles
 
 _NAMES = {size: name for name, size in choices.PAGE_SIZES.items()}
-#: As TripleO had it, for each size of pages in KiB.
+#: Page size in KiB -> its name in default_hugepagesz, as TripleO wrote it.
 _DEFAULT_SIZE = {1048576: '1GB', 2048: '2M'}
 
 
 def mask(numbers: Iterable[int]) -> str:
-    """CPUs as a mask, such as ``0x6``.
-
-    :param numbers: of the CPUs
-    """
+    """Return CPUs as a hexadecimal mask, such as ``0x6``."""
     return hex(sum(1 << number for number in set(numbers)))
 
 
 def nova_conf(profile: profiles.HostProfile) -> str:
-    """Sections of nova.conf.
-
-    :param profile: the profile
-    """
+    """Return the sections of nova.conf."""
     return ''.join(f'{line}\n' for line in _nova_conf(profile))
 
 
@@ -62,22 +56,16 @@ def _numbers(numbers: Iterable[int]) -> str:
 
 
 def pages(profile: profiles.HostProfile, size: int) -> dict[int, int]:
-    """NUMA node -> huge pages of a size, for nodes that have some.
-
-    :param profile: the profile
-    :param size: in KiB
-    """
+    """Return the huge pages of a size in KiB by NUMA node, without zeros."""
     return {node.number: count for node in profile.nodes
             if (count := node.memory.pages.get(size, 0))}
 
 
 def kernel_arguments(profile: profiles.HostProfile) -> list[str]:
-    """Arguments of the kernel.
+    """Return the arguments of the kernel.
 
     The kernel spreads a plain number of pages evenly over all NUMA nodes with
     memory; numbers for each node need Linux 5.16.
-
-    :param profile: the profile
     """
     found = []
     for size in profile.page_sizes:
@@ -103,21 +91,14 @@ def _page_count(profile: profiles.HostProfile, size: int) -> str:
 
 
 def is_even(profile: profiles.HostProfile, size: int) -> bool:
-    """Whether all NUMA nodes with memory have as many pages of a size.
-
-    :param profile: the profile
-    :param size: in KiB
-    """
+    """Return True if all nodes with memory have equally many pages."""
     counts = {node.memory.pages.get(size, 0) for node in profile.nodes
               if node.memory.kept or node.memory.pages or node.usable}
     return len(counts) == 1
 
 
 def kernel(profile: profiles.HostProfile) -> str:
-    """The line of arguments of the kernel, with comments.
-
-    :param profile: the profile
-    """
+    """Return the line of arguments of the kernel, with comments."""
     lines = [' '.join(kernel_arguments(profile))]
     uneven = [size for size in profile.page_sizes
               if not is_even(profile, size)]
@@ -137,10 +118,7 @@ def kernel(profile: profiles.HostProfile) -> str:
 
 
 def tuned(profile: profiles.HostProfile) -> str:
-    """Variables of tuned, and which of its profiles to use.
-
-    :param profile: the profile
-    """
+    """Return the variables of tuned, and which of its profiles to use."""
     if not profile.isolated:
         return '# No CPU is isolated.\n# tuned-adm profile virtual-host\n'
     return ('# /etc/tuned/cpu-partitioning-variables.conf\n'
@@ -149,19 +127,17 @@ def tuned(profile: profiles.HostProfile) -> str:
 
 
 def ovs_options(profile: profiles.HostProfile) -> dict[str, str]:
-    """``other_config`` of OVS-DPDK; empty without cores for the switch.
+    """Return ``other_config`` of OVS-DPDK; empty without switch cores.
 
-    A switch that runs begins with DPDK as soon as ``dpdk-init`` is set, with
-    what is set by then, so it is last.
-
-    :param profile: the profile
+    A running switch starts DPDK as soon as ``dpdk-init`` is set, with the
+    options set by then, so it comes last.
     """
     switch = profile.cpus(cpus.SWITCH)
     if not switch:
         return {}
     found = {}
     memory = {node.number: node.memory.switch for node in profile.nodes}
-    # One number for each NUMA node from 0 on, also where there is none.
+    # One number for each NUMA node from 0 on, also for missing numbers.
     found['dpdk-socket-mem'] = ','.join(
         str(memory.get(number, 0)) for number in range(max(memory) + 1))
     platform = profile.cpus(cpus.PLATFORM)
@@ -173,10 +149,7 @@ def ovs_options(profile: profiles.HostProfile) -> dict[str, str]:
 
 
 def ovs(profile: profiles.HostProfile) -> str:
-    """Commands that set up OVS-DPDK.
-
-    :param profile: the profile
-    """
+    """Return the commands that set up OVS-DPDK."""
     options = ovs_options(profile)
     if not options:
         return '# The virtual switch has no cores of its own.\n'
@@ -187,10 +160,7 @@ def ovs(profile: profiles.HostProfile) -> str:
 
 
 def variables(profile: profiles.HostProfile) -> dict[str, ty.Any]:
-    """Variables for Ansible.
-
-    :param profile: the profile
-    """
+    """Return the variables for Ansible."""
     settings = profile.settings
     return {
         'nfv_cpu_shared_set': cpu_spec.to_text(settings.shared),

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which CPU does what.
+"""Assign a function to each CPU.
 
-Functions are dealt by whole cores, those with the lowest CPUs first, so that
-sibling threads stay together: platform, virtual switch, Ceph OSDs, shared
-vCPUs, and pinned guests have the rest.
+Functions get whole cores, those with the lowest CPUs first, so that sibling
+threads stay together: platform, virtual switch, Ceph OSDs, shared vCPUs, and
+the rest for pinned servers.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ SWITCH = 'switch'
 CEPH = 'ceph'
 SHARED = 'shared'
 GUESTS = 'guests'
-#: All, in the order in which they get their cores.
+#: All functions, in the order in which they get their cores.
 FUNCTIONS = (PLATFORM, SWITCH, CEPH, SHARED, GUESTS)
 
 DEFAULT_SWITCH_CORES = 2
@@ -29,7 +29,7 @@ DEFAULT_SWITCH_CORES = 2
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Deal:
-    """Which cores have which function.
+    """The assignment of cores to functions.
 
     :ivar functions: function -> NUMA node -> its cores
     """
@@ -37,28 +37,26 @@ class Deal:
     functions: Mapping[str, Mapping[int, tuple[values.Core, ...]]]
 
     def cores(self, function: str, node: int) -> tuple[values.Core, ...]:
-        """Cores of a NUMA node with a function."""
+        """Return the cores of a NUMA node with a function."""
         return self.functions[function].get(node, ())
 
     def cpus(self, function: str, node: int | None = None) -> frozenset[int]:
-        """Logical CPUs with a function, of a NUMA node or of all."""
+        """Return the CPUs with a function, of one or all NUMA nodes."""
         return frozenset(
             cpu for number, cores in self.functions[function].items()
             if node is None or number == node
             for core in cores for cpu in core.cpus)
 
     def nodes(self, function: str) -> tuple[int, ...]:
-        """NUMA nodes that have cores with a function."""
+        """Return the NUMA nodes that have cores with a function."""
         return tuple(sorted(number for number, cores in
                             self.functions[function].items() if cores))
 
 
 def nic_nodes(machine: values.Machine,
               chosen: choices.Choices) -> dict[str, int | None]:
-    """NICs of the virtual switch -> their NUMA nodes, None if not known.
+    """Return the NUMA node of each NIC of the switch; None if not known.
 
-    :param machine: the machine
-    :param chosen: what is chosen
     :raises ProfileError: if the machine has no such NIC
     """
     found: dict[str, int | None] = {}
@@ -77,15 +75,13 @@ def nic_nodes(machine: values.Machine,
 
 def switch_cores(machine: values.Machine,
                  chosen: choices.Choices) -> dict[int, int]:
-    """Cores for the virtual switch, by NUMA node.
+    """Return the number of cores for the virtual switch by NUMA node.
 
-    A single number counts on each NUMA node with a NIC of the switch; on the
-    first one if no NIC is named, as the carrier-grade guide has it.  Where the
-    platform has a core of every node, so has the switch: TripleO's rule.
+    A single number applies to each NUMA node with a NIC of the switch, or to
+    the first node if no NIC is named, as in the carrier-grade guide.  Where
+    the platform has a core on every node, so has the switch: TripleO's rule.
 
-    :param machine: the machine
-    :param chosen: what is chosen
-    :raises ProfileError: if a node is named that cannot have guests
+    :raises ProfileError: if the switch cannot be on a chosen node
     """
     usable = [node.number for node in machine.usable]
     cores = chosen.switch_cores
@@ -109,11 +105,9 @@ def switch_cores(machine: values.Machine,
 
 
 def deal(machine: values.Machine, chosen: choices.Choices) -> Deal:
-    """Give each online CPU of a machine one function.
+    """Assign one function to each online CPU of a machine.
 
-    :param machine: the machine
-    :param chosen: what is chosen
-    :raises ProfileError: if there are not enough cores, or none for guests
+    :raises ProfileError: if there are not enough cores, or none for servers
     """
     usable = [node.number for node in machine.usable]
     if not usable:
@@ -136,7 +130,7 @@ def deal(machine: values.Machine, chosen: choices.Choices) -> Deal:
             del left[node][:count]
 
     if chosen.layout != choices.FLOATING:
-        # What is on a node without memory is far from all memory.
+        # CPUs on a node without memory are far from all memory.
         for node in set(left) - set(usable):
             give(PLATFORM, node, len(left[node]))
         for node in usable[:1] if chosen.layout == choices.HCG else usable:
@@ -165,10 +159,9 @@ def deal(machine: values.Machine, chosen: choices.Choices) -> Deal:
 
 def _cores_with(cpus: int, cores: Sequence[values.Core],
                 threads: int) -> int:
-    """How many cores have so many CPUs.
+    """Return the number of cores that have at least ``cpus`` CPUs.
 
-    :param cpus: number of logical CPUs
-    :param cores: the cores there are, in the order in which they are taken
+    :param cores: available cores, in the order in which they are used
     :param threads: CPUs of each further core, if there are too few
     """
     found = 0
@@ -181,11 +174,9 @@ def _cores_with(cpus: int, cores: Sequence[values.Core],
 
 
 def osds(machine: values.Machine, ceph: choices.Ceph) -> dict[int, int]:
-    """OSDs on each NUMA node: all on theirs, or as many on each.
+    """Return the number of OSDs on each NUMA node: on one, or spread evenly.
 
-    :param machine: the machine
-    :param ceph: the OSDs
-    :raises ProfileError: if their node cannot have them
+    :raises ProfileError: if the chosen node cannot have them
     """
     usable = [node.number for node in machine.usable]
     if ceph.node is not None and ceph.node not in usable:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory of the NUMA nodes: what is kept, for the switch, and in pages."""
+"""Share the memory of NUMA nodes between platform, switch and huge pages."""
 
 from collections.abc import Mapping
 import dataclasses
@@ -12,16 +12,16 @@ from nfv_sched.ops.profile import choices
 _GIB = 1024
 _1G, _2M = choices.PAGE_SIZES['1G'], choices.PAGE_SIZES['2M']
 
-#: The carrier-grade guide: for the platform, and for each NUMA node, in MiB.
+#: MiB for the platform, and for each NUMA node, by the carrier-grade guide.
 PLATFORM, PER_NODE = 6 * _GIB, 2 * _GIB
-#: TripleO: for the whole host, in MiB.
+#: MiB for the whole host, by TripleO.
 HOST = 4 * _GIB
-#: For a host of DHCP servers or routers: 40 MiB for each of 100 networks.
+#: MiB for a host of DHCP servers or routers: 40 for each of 100 networks.
 NETWORK_NODE = 4000
 
 #: Memory of the switch on each NUMA node, in MiB.
 SWITCH = _GIB
-# OVS-DPDK: each packet has a buffer of whole KiB and this much in bytes.
+# OVS-DPDK: each packet has a buffer of whole KiB plus this number of bytes.
 _BUFFER_EXTRA = 800
 _BUFFERS = 4096 * 64
 _SWITCH_BASE = 512 * 2 ** 20
@@ -31,10 +31,10 @@ _SWITCH_BASE = 512 * 2 ** 20
 class NodeMemory:
     """The memory of a NUMA node.
 
-    :ivar kept: MiB that are in no huge pages and not for guests
+    :ivar kept: MiB that are neither in huge pages nor for servers
     :ivar switch: MiB in huge pages for the virtual switch
-    :ivar pages: KiB -> all huge pages of that size
-    :ivar reserved: KiB -> those of them that guests do not get
+    :ivar pages: page size in KiB -> number of all huge pages
+    :ivar reserved: page size in KiB -> number of those not for servers
     """
 
     kept: int = 0
@@ -43,17 +43,17 @@ class NodeMemory:
     reserved: Mapping[int, int] = dataclasses.field(default_factory=dict)
 
     def guest_pages(self, size: int) -> int:
-        """Huge pages of a size, in KiB, for guests."""
+        """Return the huge pages of a size in KiB that servers get."""
         return self.pages.get(size, 0) - self.reserved.get(size, 0)
 
 
 def socket_memory(mtus: frozenset[int]) -> int:
-    """Memory of OVS-DPDK on a NUMA node of its NICs, in MiB.
+    """Return the memory of OVS-DPDK on a NUMA node of its NICs, in MiB.
 
-    TripleO's formula: buffers of packets for each distinct MTU and 512 MiB, up
-    to whole GiB.
+    TripleO's formula: packet buffers for each distinct MTU plus 512 MiB,
+    rounded up to whole GiB.
 
-    :param mtus: in bytes; without any it is the memory of any other node
+    :param mtus: in bytes; without any, return the memory for other nodes
     """
     if not mtus:
         return SWITCH
@@ -65,12 +65,10 @@ def socket_memory(mtus: frozenset[int]) -> int:
 
 def kept(machine: values.Machine, chosen: choices.Choices,
          converged: bool) -> dict[int, int]:
-    """Memory of the platform on each NUMA node, in MiB.
+    """Return the memory of the platform on each NUMA node, in MiB.
 
-    :param machine: the machine
-    :param chosen: what is chosen
-    :param converged: whether the formula for hyper-converged hosts says what
-        the host needs
+    :param converged: True if the formula for hyper-converged hosts adds the
+        memory that the host needs for servers
     """
     usable = [node.number for node in machine.usable]
     found = {node.number: 0 for node in machine.nodes}
@@ -81,7 +79,7 @@ def kept(machine: values.Machine, chosen: choices.Choices,
         found[usable[0]] += PLATFORM
     if chosen.network_node:
         found[usable[0]] += NETWORK_NODE
-    # Guests cannot be on such a node.
+    # Servers cannot be on such a node.
     for node in machine.nodes:
         if not node.usable:
             found[node.number] = node.memory
@@ -89,10 +87,9 @@ def kept(machine: values.Machine, chosen: choices.Choices,
 
 
 def spread(total: int, parts: Mapping[int, int]) -> dict[int, int]:
-    """A number in parts that add up to it again.
+    """Split a number into whole parts that add up to it.
 
-    :param total: the number
-    :param parts: node -> what it has to do with it, such as a number of OSDs
+    :param parts: node -> weight, such as a number of OSDs
     """
     found, seen, given = {}, 0, 0
     for node, part in parts.items():
@@ -104,11 +101,7 @@ def spread(total: int, parts: Mapping[int, int]) -> dict[int, int]:
 
 def sizes(machine: values.Machine,
           chosen: choices.Choices) -> tuple[tuple[int, float], ...]:
-    """(KiB, part of the memory for guests) for each size of huge pages.
-
-    :param machine: the machine
-    :param chosen: what is chosen
-    """
+    """Return (KiB, part of the memory for servers) for each huge page size."""
     if chosen.pages is not None:
         return tuple((size, part) for size, part in chosen.pages
                      if size != choices.SMALL)
@@ -118,7 +111,7 @@ def sizes(machine: values.Machine,
 
 
 def has_1g(machine: values.Machine) -> bool:
-    """Whether a machine can have pages of 1 GiB, as far as is known."""
+    """Return True unless a machine is known to lack 1 GiB pages."""
     return machine.page_sizes is None or _1G in machine.page_sizes
 
 
@@ -127,14 +120,12 @@ def share(machine: values.Machine, chosen: choices.Choices,
           switch: Mapping[int, int]) -> dict[int, NodeMemory]:
     """Share the memory of each NUMA node.
 
-    :param machine: the machine
-    :param chosen: what is chosen
-    :param kept_memory: NUMA node -> MiB that are kept
+    :param kept_memory: NUMA node -> MiB for the platform
     :param switch: NUMA node -> MiB for the switch
-    :raises ProfileError: if a NUMA node has not so much
+    :raises ProfileError: if a NUMA node has too little memory
     """
     wanted = sizes(machine, chosen)
-    # A page of 1 GiB for the switch is fixed, whatever guests have.
+    # The switch uses pages of 1 GiB if it can, whatever servers use.
     switch_size = _1G if has_1g(machine) or any(
         size == _1G for size, _part in wanted) else _2M
     found = {}
@@ -170,13 +161,12 @@ def share(machine: values.Machine, chosen: choices.Choices,
 
 
 def _evenly(total: int, most: Mapping[int, int]) -> dict[int, int]:
-    """Deal a number one by one, as the kernel does with huge pages.
+    """Split a number over nodes, as the kernel does with huge pages.
 
-    :param total: the number
-    :param most: node -> what it can take
+    :param most: node -> maximum
     """
     found = {}
-    # Those that can take least first: the others have the rest.
+    # Nodes with the lowest maximum first: the others get the rest.
     for position, node in enumerate(sorted(most, key=lambda each: (
             most[each], -each))):
         found[node] = min(most[node], total // (len(most) - position))
@@ -185,9 +175,9 @@ def _evenly(total: int, most: Mapping[int, int]) -> dict[int, int]:
 
 
 def tripleo_pages(memory: int, part: float) -> int:
-    """Pages of 1 GiB that TripleO derived for a host, the switch's included.
+    """Return the 1 GiB pages that TripleO derived, the switch's included.
 
-    :param memory: of the host in MiB
-    :param part: of it, without 4 GiB, for huge pages
+    :param memory: memory of the host in MiB
+    :param part: part of it, minus 4 GiB, for huge pages
     """
     return max(int((Fraction(memory, _GIB) - 4) * Fraction(str(part))), 0)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Work out how a machine is set up as a compute node.
+"""Derive the setup of a machine as a compute node.
 
 The formulae are those of HPE Helion Carrier Grade's guide, of TripleO and of
-Red Hat's guide to hyper-converged clouds; :doc:`/admin/profile` has them.
+Red Hat's guide to hyper-converged clouds; see :doc:`/admin/profile`.
 """
 
 from collections.abc import Mapping
@@ -18,18 +18,16 @@ from nfv_sched.ops.profile import memory
 from nfv_sched.ops.profile import warnings
 from nfv_sched.rules import place
 
-#: The place of the Ceph OSDs.
+#: Name of the place where the Ceph OSDs run.
 OSD = 'osd'
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class NodeProfile:
-    """How a NUMA node is used.
+    """The setup of a NUMA node.
 
-    :ivar number: its number
     :ivar cpus: function -> its logical CPUs
-    :ivar memory: its memory
-    :ivar usable: whether guests can be there
+    :ivar usable: True if servers can be there
     """
 
     number: int
@@ -40,17 +38,16 @@ class NodeProfile:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class HostProfile:
-    """How a machine is set up.
+    """The setup of a machine.
 
-    :ivar layout: the layout of the CPUs
-    :ivar nodes: its NUMA nodes
-    :ivar settings: what the nova.conf is to have
-    :ivar platform_memory: MiB that are kept for the platform, OSDs and the
-        needs of the host for each guest, without the switch's
-    :ivar ceph: how OSDs and guests share the host
+    :ivar layout: layout of the CPUs
+    :ivar settings: derived settings of nova.conf
+    :ivar platform_memory: MiB for the platform, OSDs and the needs of the
+        host for each server, without the switch's
+    :ivar ceph: shares of OSDs and servers in the host
     :ivar vcpus_per_osd: CPUs of each OSD
     :ivar vendor: vendor of the CPUs
-    :ivar warnings: what is not as the guides want it
+    :ivar warnings: deviations from the guides
     """
 
     layout: str
@@ -63,29 +60,27 @@ class HostProfile:
     warnings: tuple[warnings.Warning, ...]
 
     def cpus(self, function: str) -> frozenset[int]:
-        """All logical CPUs with a function."""
+        """Return all logical CPUs with a function."""
         return frozenset().union(*(node.cpus[function]
                                    for node in self.nodes))
 
     @property
     def isolated(self) -> frozenset[int]:
-        """CPUs to which the kernel brings nothing by itself."""
+        """The CPUs on which the kernel should run nothing by itself."""
         return self.cpus(cpus.SWITCH) | self.cpus(cpus.GUESTS)
 
     @property
     def page_sizes(self) -> tuple[int, ...]:
-        """Sizes of its huge pages in KiB, the largest first."""
+        """The sizes of its huge pages in KiB, the largest first."""
         return tuple(sorted({size for node in self.nodes
                              for size in node.memory.pages}, reverse=True))
 
 
 def derive(machine: values.Machine,
            chosen: choices.Choices = choices.Choices()) -> HostProfile:
-    """Work out the profile of a machine.
+    """Derive the profile of a machine.
 
-    :param machine: the machine
-    :param chosen: what is chosen
-    :raises ProfileError: if it cannot be set up so
+    :raises ProfileError: if it cannot be set up as chosen
     """
     deal = cpus.deal(machine, chosen)
     near = cpus.nic_nodes(machine, chosen)
@@ -132,10 +127,10 @@ def derive(machine: values.Machine,
 
 
 def _shared(chosen: choices.Choices, deal: cpus.Deal) -> frozenset[int]:
-    """CPUs of ``cpu_shared_set``.
+    """Return the CPUs of ``cpu_shared_set``.
 
-    TripleO gives the CPUs of the platform to guests that share; not if cores
-    are set aside for that.
+    Like TripleO, give the platform's CPUs to servers without pinned vCPUs,
+    unless cores are set aside for them.
     """
     shared = deal.cpus(cpus.SHARED)
     if not shared and chosen.layout == choices.EVERY_NODE:
@@ -146,13 +141,13 @@ def _shared(chosen: choices.Choices, deal: cpus.Deal) -> frozenset[int]:
 def _switch_memory(machine: values.Machine, chosen: choices.Choices,
                    deal: cpus.Deal,
                    near: Mapping[str, int | None]) -> dict[int, int]:
-    """MiB of the virtual switch on each NUMA node with memory."""
+    """Return the MiB of the virtual switch on each NUMA node with memory."""
     if not deal.nodes(cpus.SWITCH):
         return {}
     nodes = {node for node in near.values() if node is not None}
     if not nodes and chosen.layout == choices.EVERY_NODE and not isinstance(
             chosen.switch_cores, Mapping):
-        nodes = {machine.usable[0].number}  # the others have a spare core
+        nodes = {machine.usable[0].number}  # the others only have a spare core
     nodes = nodes or set(deal.nodes(cpus.SWITCH))
     return {node.number: memory.socket_memory(
         chosen.mtus if node.number in nodes else frozenset())
@@ -161,9 +156,9 @@ def _switch_memory(machine: values.Machine, chosen: choices.Choices,
 
 def _ceph(machine: values.Machine, chosen: choices.Choices,
           shared: frozenset[int], kept: int) -> ceph_plan.CephPlan:
-    """How OSDs and guests share memory and CPUs.
+    """Share memory and CPUs between OSDs and servers.
 
-    Where the OSDs have CPUs of their own, guests get all of what they share.
+    Where the OSDs have CPUs of their own, servers get all of the shared CPUs.
     """
     floating = chosen.layout == choices.FLOATING
     return ceph_plan.plan(
@@ -174,7 +169,7 @@ def _ceph(machine: values.Machine, chosen: choices.Choices,
 def _physnets(machine: values.Machine, chosen: choices.Choices,
               deal: cpus.Deal, near: Mapping[str, int | None],
               ) -> dict[str, frozenset[int]]:
-    """Physical networks and labels, and their NUMA nodes."""
+    """Return the NUMA nodes of physical networks and labels."""
     found: dict[str, frozenset[int]] = {}
     for nic in chosen.switch_nics:
         node = near[nic.name]
@@ -189,8 +184,8 @@ def _physnets(machine: values.Machine, chosen: choices.Choices,
             chosen.ceph.node is not None or deal.nodes(cpus.CEPH)):
         labels[osd_label] = frozenset(node for node, count in cpus.osds(
             machine, chosen.ceph).items() if count)
-    # nova-compute does not report with a label of a node that libvirt may
-    # leave out: one without memory or CPUs.
+    # libvirt may leave out a node without memory or CPUs, and nova-compute
+    # fails to report with a label of a node that is left out.
     of_nodes = {names.of_node(node.number): frozenset((node.number,))
                 for node in machine.usable}
     if names.vswitch in (osd_label, *of_nodes):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A profile as tables for people, rows for scripts, and one document."""
+"""Format a profile as tables for people, rows for scripts, and a document."""
 
 from collections.abc import Iterable
 from collections.abc import Iterator
@@ -21,10 +21,7 @@ _NONE = '-'
 
 
 def text(profile: profiles.HostProfile) -> str:
-    """A profile for people.
-
-    :param profile: the profile
-    """
+    """Return a profile for people."""
     nodes = [node.number for node in profile.nodes]
     return ''.join((
         tables.table(('', *(f'Node {number}' for number in nodes)),
@@ -58,7 +55,7 @@ def _pages(count: int, reserved: int) -> str:
 
 
 def _settings(profile: profiles.HostProfile) -> Iterator[str]:
-    """What it is for Nova and OVS-DPDK, a line each."""
+    """Yield the settings of Nova and OVS-DPDK, a line each."""
     settings = profile.settings
     for name, numbers in (('cpu_shared_set', settings.shared),
                           ('cpu_dedicated_set', settings.dedicated)):
@@ -89,10 +86,7 @@ def _warnings(profile: profiles.HostProfile) -> Iterator[str]:
 
 
 def rows(profile: profiles.HostProfile) -> list[Sequence[ty.Any]]:
-    """A row for each function and NUMA node that has CPUs or memory for it.
-
-    :param profile: the profile
-    """
+    """Return a row for each function and NUMA node with CPUs or memory."""
     found = []
     for node in profile.nodes:
         for function in cpus.FUNCTIONS:
@@ -109,10 +103,7 @@ def rows(profile: profiles.HostProfile) -> list[Sequence[ty.Any]]:
 
 
 def document(profile: profiles.HostProfile) -> dict[str, ty.Any]:
-    """Everything as dictionaries and lists.
-
-    :param profile: the profile
-    """
+    """Return everything as dictionaries and lists."""
     settings = profile.settings
     return {
         'layout': profile.layout,
@@ -153,18 +144,12 @@ def document(profile: profiles.HostProfile) -> dict[str, ty.Any]:
 
 
 def check_text(found: Sequence[check.Difference]) -> str:
-    """What a nova.conf has that it should not have, for people.
-
-    :param found: the differences
-    """
+    """Return the differences of a nova.conf, for people."""
     if not found:
         return 'nova.conf is as the profile has it.\n'
     return tables.table(CHECK_COLUMNS, check_rows(found))
 
 
 def check_rows(found: Iterable[check.Difference]) -> list[Sequence[str]]:
-    """A row for each difference.
-
-    :param found: the differences
-    """
+    """Return a row for each difference."""
     return [(each.option, each.has, each.wants) for each in found]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What of a machine, or of what is chosen, is not as the guides want it."""
+"""Warn about what the guides advise against in a machine and its profile."""
 
 from collections.abc import Iterator
 from collections.abc import Mapping
@@ -13,21 +13,22 @@ from nfv_sched.ops.profile import cpus
 from nfv_sched.ops.profile import memory
 from nfv_sched import strings
 
-# The least that the carrier-grade guide wants of a compute node.
+# Minimum of a compute node by the carrier-grade guide.
 _SOCKETS, _CORES, _MEMORY = 2, 8, 32 * 1024
 _MOST_SWITCH_CORES = 8
-#: MiB of small pages on each NUMA node; less is what no page of 1 GiB took.
+#: Least MiB of small pages per node; less is what 1 GiB pages left over.
 _LEAST = 1024
-#: A part of the memory by which NUMA nodes may differ: firmware keeps some.
+#: Accepted difference between NUMA nodes, relative to the larger: firmware
+#: keeps some memory.
 _UNEVEN = 0.02
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Warning:
-    """Something that is not as it should be.
+    """A deviation from the guides.
 
-    :ivar text: what
-    :ivar do: what to do about it
+    :ivar text: description of the problem
+    :ivar do: instructions for the operator
     """
 
     text: str
@@ -38,14 +39,12 @@ def of(machine: values.Machine, chosen: choices.Choices, deal: cpus.Deal,
        near: Mapping[str, int | None],
        found: compute_settings.Settings,
        shares: Mapping[int, memory.NodeMemory]) -> Iterator[Warning]:
-    """All warnings.
+    """Yield all warnings.
 
-    :param machine: the machine
-    :param chosen: what is chosen
-    :param deal: which CPU does what
+    :param deal: function of each CPU
     :param near: NICs of the switch -> their NUMA nodes
-    :param found: what the nova.conf is to have
-    :param shares: NUMA node -> how its memory is shared
+    :param found: derived settings of nova.conf
+    :param shares: NUMA node -> shares of its memory
     """
     yield from _machine(machine)
     yield from _memory(machine, chosen)
@@ -121,7 +120,7 @@ def _memory(machine: values.Machine,
 def _small_pages(machine: values.Machine,
                  shares: Mapping[int, memory.NodeMemory],
                  found: compute_settings.Settings) -> Iterator[Warning]:
-    """Warn if guests that share CPUs have no memory but the platform's."""
+    """Warn if servers on shared CPUs have only the platform's memory."""
     left = sum(node.memory - shares[node.number].kept
                - sum(size * count for size, count
                      in shares[node.number].pages.items()) // 1024
