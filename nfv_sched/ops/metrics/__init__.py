@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Serve figures of a cloud to Prometheus: ``nfv-sched metrics``."""
+"""Serve metrics of a cloud to Prometheus: ``nfv-sched metrics``."""

@@ -22,13 +22,13 @@ import bcrypt
 MAX_BYTES = 65536
 #: Highest cost of a hash: checking it takes about a second.
 MAX_COST = 14
-#: Most clients that wait for the check of another one's password.
+#: Maximum number of clients that wait for a check; further ones get 503.
 WAITING = 4
 
 # bcrypt uses no more of a password; some of its releases refuse longer ones.
 _PASSWORD_BYTES = 72
-# Pause after a wrong password: so many times what checking it took, but at
-# most these seconds. Guessing then uses a fifth of a CPU.
+# Pause after a wrong password: this factor times the duration of the check, up
+# to a number of seconds. Guessing then uses a fifth of a CPU.
 PAUSE_FACTOR = 4
 PAUSE_SECONDS = 1.0
 _LINE = re.compile(rb'([^:]+):(\$2[aby]\$(\d\d)\$[./A-Za-z0-9]{53})')
@@ -43,14 +43,14 @@ class Verdict(enum.Enum):
 
 
 class AuthFileError(Exception):
-    """A file of users that cannot be used; says why."""
+    """A file of users cannot be used; the message says why."""
 
 
 class Users:
-    """Users who may see the metrics.
+    """Users who may read the metrics.
 
-    Only one password is checked at a time, and one that was right is not
-    checked by bcrypt again.
+    Only one password is checked at a time, and a correct one is not checked
+    by bcrypt again.
 
     :param hashes: user name -> bcrypt hash
     """
@@ -63,9 +63,9 @@ class Users:
         self._lock = threading.Lock()
 
     def check(self, header: str) -> Verdict:
-        """Check a header ``Authorization``.
+        """Check an ``Authorization`` header.
 
-        An unknown user and a wrong password take the same time.
+        An unknown user and a wrong password take equally long.
         """
         scheme, _space, encoded = header.partition(' ')
         try:
@@ -105,7 +105,7 @@ class Users:
     def _stand_in(self, user: bytes) -> bytes:
         """Return a hash to check an unknown user's password against.
 
-        Costs can differ by user: the same name always has the same one.
+        Costs can differ by user, so a name always gets the same hash.
         """
         hashes = list(self._hashes.values())
         number = int.from_bytes(self._digest(user), 'big')
@@ -119,7 +119,7 @@ def read(path: str) -> Users:
     """Read a file of users.
 
     :raises AuthFileError: if it cannot be read, is open to other users of the
-        host, or has a line that is not of a user with a bcrypt hash
+        host, or has a line that is not a user with a bcrypt hash
     """
     hashes: dict[bytes, bytes] = {}
     for number, line in enumerate(_content(path).split(b'\n'), 1):
@@ -127,7 +127,7 @@ def read(path: str) -> Users:
         if not line or line.startswith(b'#'):
             continue
         match = _LINE.fullmatch(line)
-        # The line itself is a secret.
+        # The message does not quote the line: it is a secret.
         if match is None:
             raise AuthFileError(
                 f'{path}: line {number}: not USER:HASH with a hash of bcrypt, '
@@ -148,7 +148,7 @@ def read(path: str) -> Users:
 
 def _content(path: str) -> bytes:
     try:
-        # Opening a pipe would wait for its other end.
+        # Opening a FIFO would block until it has a writer.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
         with open(descriptor, 'rb') as opened:
             status = os.fstat(descriptor)

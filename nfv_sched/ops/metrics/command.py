@@ -50,15 +50,15 @@ examples:
 
 {source.EXIT_CODES}"""
 
-#: Least pause between two readings, as a part of the time that one takes.
+#: Minimum pause between two readings, relative to the time that one takes.
 _REST = 0.5
 
-#: What is more is neither a time, up to the year 9999, nor a count.
+#: Larger values are neither times, up to the year 9999, nor counts.
 _LATEST = 253402300800
 
 
 class _Stopped(BaseException):
-    """Raised where the command is when it is told to end."""
+    """Raised by the signal handler to end the command."""
 
 
 class ServeMetrics(source.Looking, base.Command):
@@ -118,7 +118,7 @@ class ServeMetrics(source.Looking, base.Command):
         return parser
 
     def check(self, parsed_args: argparse.Namespace) -> None:
-        """Refuse options that contradict each other."""
+        """Check that the options fit together."""
         super().check(parsed_args)
         for option in ('tls_cert', 'tls_key', 'tls_client_ca', 'auth_file'):
             if parsed_args.listen is None and (
@@ -133,10 +133,10 @@ class ServeMetrics(source.Looking, base.Command):
         return self._serve(collection, parsed_args)
 
     def _write(self, collection: '_Collection', path: str) -> int:
-        """Collect once and write a file; returns the exit code."""
+        """Collect once and write a file; return the exit code."""
         import prometheus_client
         try:
-            # Before what takes minutes.
+            # Check it before reading the cloud, which takes minutes.
             atomic_file.target(path)
         except atomic_file.WriteError as exc:
             raise source.CloudUnreadError(str(exc)) from exc
@@ -151,7 +151,7 @@ class ServeMetrics(source.Looking, base.Command):
 
     def _serve(self, collection: '_Collection',
                parsed_args: argparse.Namespace) -> int:
-        """Collect again and again and serve what there is."""
+        """Serve the metrics, and collect them again and again."""
         from prometheus_client import exposition
 
         from nfv_sched.ops.metrics import auth
@@ -216,10 +216,10 @@ class ServeMetrics(source.Looking, base.Command):
             stopped.wait(max(interval - took, _REST * took))
 
     def _try(self, collection: '_Collection', first: bool) -> None:
-        """Collect; log what fails.
+        """Collect; log errors.
 
-        :raises source.UsageError: if it is so the first time; later, a flavor
-            may have gone
+        :raises source.UsageError: at the first collection only: later, a
+            chosen flavor may have been deleted
         """
         try:
             for message in collection.collect():
@@ -236,11 +236,9 @@ class ServeMetrics(source.Looking, base.Command):
 
 
 class _Collection:
-    """Reads the cloud, and keeps its metrics.
+    """A reader of the cloud that keeps its metrics.
 
-    :param parsed_args: those of the command line
-
-    :ivar registry: gives the metrics to the library
+    :ivar registry: the library's registry of these metrics
     """
 
     def __init__(self, parsed_args: argparse.Namespace):
@@ -264,11 +262,11 @@ class _Collection:
         self.registry.register(self.collector)
 
     def collect(self) -> list[str]:
-        """Read all again.
+        """Read the cloud and the journal again.
 
         :returns: what could not be read, a sentence each
-        :raises source.CloudUnreadError: if there is nothing to look at
-        :raises source.UsageError: if no flavor is as wanted
+        :raises source.CloudUnreadError: if the cloud cannot be read at all
+        :raises source.UsageError: if no flavor matches
         :raises InputError: if the cloud cannot be simulated
         """
         began = time.monotonic()
@@ -282,9 +280,9 @@ class _Collection:
         return missing
 
     def resume(self, path: str) -> None:
-        """Go on with the counts that a file has.
+        """Continue the counters of an existing file.
 
-        :param path: of a file that was written before; may be missing
+        :param path: a file written before; may be missing
         """
         from prometheus_client import parser
         counts: dict[str, int] = {}
@@ -298,7 +296,7 @@ class _Collection:
                         if family.name == self._metrics.REFUSALS.name:
                             counts[sample.labels['policy']] = int(sample.value)
                         elif family.name == self._metrics.LATEST_REFUSAL.name:
-                            # The last digits may be lost.
+                            # Rounding may have lost the last digits.
                             latest = writer.stamp(sample.value + 0.0005)
         except FileNotFoundError:
             return
@@ -310,9 +308,9 @@ class _Collection:
         self._tally = journal.Tally(counts, latest)
 
     def begin(self) -> None:
-        """Count refusals from now on: those in the journal count 0.
+        """Count refusals from now on: those already in the journal count 0.
 
-        So a counter that begins anew, as this process does, begins at 0.
+        The counters of a new process have to start at 0.
         """
         with contextlib.suppress(journal.JournalError):
             if self._journal:
@@ -327,7 +325,7 @@ class _Collection:
         try:
             found = journal.read(self._journal)
         except journal.JournalError as exc:
-            # Nobody was refused yet, or its files are for others.
+            # It is missing until a first refusal, or may not be read.
             return [] if not os.path.exists(self._journal) else [
                 f'The decision journal cannot be read: {exc}']
         self._tally.add(found.refusals)
@@ -359,7 +357,7 @@ class _Collection:
             losses=self._losses(cloud))
 
     def _losses(self, cloud: snapshot.Cloud) -> ty.Sequence[ty.Any]:
-        """``ops.plans.failover.Loss`` of each host, if that is wanted."""
+        """Return the loss of each host (``failover.Loss``), if requested."""
         if not self._args.failover:
             return ()
         from nfv_sched.ops.plans import failover
@@ -370,7 +368,10 @@ class _Collection:
 
 
 def _seconds(time_stamp: str) -> float:
-    """Seconds since the epoch of an ISO 8601 time in UTC; 0 if it is none."""
+    """Return the seconds since the epoch of an ISO 8601 time in UTC.
+
+    It is 0 if the time is not valid.
+    """
     try:
         return datetime.datetime.fromisoformat(time_stamp).replace(
             tzinfo=datetime.timezone.utc).timestamp()
@@ -401,7 +402,7 @@ def tls_context(parsed_args: argparse.Namespace) -> ssl.SSLContext | None:
 
 
 def _address(text: str) -> tuple[str, int]:
-    """Return address and port; without an address, that of loopback."""
+    """Return address and port; the default address is that of loopback."""
     address, colon, port = text.rpartition(':')
     if not colon or not port.isdecimal() or not 0 <= int(port) < 65536:
         raise argparse.ArgumentTypeError(

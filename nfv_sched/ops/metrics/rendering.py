@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is known of a cloud, as metrics for Prometheus.
+"""Convert the state of a cloud to metrics for Prometheus.
 
-The library writes them.  Labels have names of hosts, flavors, aggregates and
-zones, and never UUIDs.
+The Prometheus library formats them.  Labels have names of hosts, flavors,
+aggregates and zones, but never UUIDs.
 """
 
 from collections.abc import Iterable
@@ -25,14 +25,14 @@ if ty.TYPE_CHECKING:
     from nfv_sched.ops.counting import capacity
     from nfv_sched.ops.plans import failover
 
-#: Time series of a host at most. Where there would be more, some of its
-#: figures are of the host as a whole, with this in place of the node.
+#: Maximum number of time series of a host. If there were more, some metrics of
+#: its nodes are combined, with WHOLE in place of the node.
 HOST_SERIES = 60
 WHOLE = 'all'
-#: Of these, those of the host as a whole at most.
+#: Maximum number of these that are about the host, not its nodes.
 _OF_HOST = 14
 
-#: The aggregate of a figure of the whole cloud: without the label.
+#: The aggregate of figures of the whole cloud: an empty label is no label.
 _CLOUD = ''
 
 _RESOURCES = (orc.MEMORY_MB, orc.VCPU, orc.PCPU)
@@ -41,9 +41,8 @@ _RESOURCES = (orc.MEMORY_MB, orc.VCPU, orc.PCPU)
 class Metric(ty.NamedTuple):
     """A metric.
 
-    :ivar name: its name
     :ivar labels: names of its labels
-    :ivar text: what it is
+    :ivar text: help text
     """
 
     name: str
@@ -51,7 +50,7 @@ class Metric(ty.NamedTuple):
     text: str
 
 
-#: The metrics of a cloud. Counters have their names without ``_total``.
+#: The metrics of a cloud. The library adds ``_total`` to names of counters.
 GAUGES = (
     Metric('nfv_sched_host_info', ('host', 'zone', 'state'),
            'Always 1: availability zone of a host, and whether it is up.'),
@@ -117,7 +116,7 @@ Key = tuple[str, ...]
 
 
 class _Families:
-    """The metrics of a cloud, being collected."""
+    """The metrics of a cloud while they are collected."""
 
     def __init__(self) -> None:
         self._metrics = {metric.name: metric for metric in GAUGES}
@@ -131,15 +130,14 @@ class _Families:
         found[key] = found.get(key, 0) + value
 
     def all(self) -> Iterator[core.Metric]:
-        """All metrics, those without a figure included."""
+        """Yield all metrics, including those without figures."""
         for name, found in self._values.items():
             yield gauge(self._metrics[name], found)
 
 
 def gauge(metric: Metric, found: Mapping[Key, float]) -> core.Metric:
-    """A metric as the library has it.
+    """Return a gauge in the library's form.
 
-    :param metric: the metric
     :param found: values of its labels -> figure
     """
     family = core.GaugeMetricFamily(
@@ -150,7 +148,7 @@ def gauge(metric: Metric, found: Mapping[Key, float]) -> core.Metric:
 
 
 def counter(metric: Metric, found: Mapping[Key, float]) -> core.Metric:
-    """A counter as the library has it; see :func:`gauge`."""
+    """Return a counter in the library's form; see :func:`gauge`."""
     family = core.CounterMetricFamily(
         metric.name, metric.text, labels=metric.labels)
     for key, value in found.items():
@@ -165,15 +163,12 @@ def families(
     plans: Sequence[rebalance.RebalancePlan] = (),
     losses: 'Sequence[failover.Loss]' = (),
 ) -> list[core.Metric]:
-    """The metrics of a cloud.
+    """Return the metrics of a cloud.
 
-    :param cloud: the cloud
-    :param views: its hosts
-    :param capacities: what it takes of flavors
-    :param findings: of the audit; None if no host could be checked
-    :param plans: for its DHCP servers and routers
-    :param losses: what the loss of each host does; empty if that was not
-        worked out
+    :param capacities: how many servers of each flavor fit
+    :param findings: findings of the audit; None if no host could be checked
+    :param plans: rebalance plans for DHCP servers and routers
+    :param losses: effects of the loss of each host; empty if not requested
     """
     found = _Families()
     if findings is not None:
@@ -198,7 +193,7 @@ def families(
 
 
 def _host(found: _Families, view: values.HostView) -> None:
-    """The metrics of a host as a whole, but for what its loss does."""
+    """Add the metrics of a host as a whole, without those of its loss."""
     name = view.title
     found.add('nfv_sched_host_info',
               (name, view.host.zone, view.state.replace(', ', ' ')), 1)
@@ -243,7 +238,7 @@ class _Figures:
 
     :ivar metric: name of the metric
     :ivar by_node: node, and values of the labels after it -> figure
-    :ivar whole: makes one figure of those of all nodes
+    :ivar whole: function that combines the figures of all nodes
     """
 
     metric: str
@@ -251,7 +246,7 @@ class _Figures:
     whole: ty.Callable[[Iterable[float]], float] = sum
 
     def of_host(self) -> Mapping[tuple[str, Key], float]:
-        """The same of the host as a whole."""
+        """Return the figures of the host as a whole."""
         found: dict[tuple[str, Key], list[float]] = {}
         for (_node, rest), value in self.by_node.items():
             found.setdefault((WHOLE, rest), []).append(value)
@@ -259,7 +254,7 @@ class _Figures:
 
 
 def _nodes(found: _Families, view: values.HostView) -> None:
-    """The metrics of the NUMA nodes of a host, as many as it may have."""
+    """Add metrics by NUMA node, within the maximum number of series."""
     figures = _figures(view)
     left = HOST_SERIES - _OF_HOST - sum(
         len(each.of_host()) for each in figures)
@@ -273,7 +268,7 @@ def _nodes(found: _Families, view: values.HostView) -> None:
 
 
 def _figures(view: values.HostView) -> list[_Figures]:
-    """Figures of the NUMA nodes of a host, the most telling first."""
+    """Return figures of the NUMA nodes, the most informative first."""
     cpus: dict[tuple[str, Key], float] = {}
     fits: dict[tuple[str, Key], float] = {}
     pages: dict[int, dict[tuple[str, Key], float]] = {}
@@ -309,7 +304,7 @@ def _count_devices(counts: dict[tuple[str, Key], float], node: str,
 
 def _flavor(found: _Families, cloud: snapshot.Cloud,
             of_flavor: 'capacity.FlavorCapacity') -> None:
-    """The metrics of a flavor."""
+    """Add the metrics of a flavor."""
     flavor = of_flavor.flavor
     for aggregate, counted in [(_CLOUD, of_flavor)] + [
             (aggregate.name, of_flavor.within(aggregate.hosts))
@@ -319,7 +314,7 @@ def _flavor(found: _Families, cloud: snapshot.Cloud,
         found.add('nfv_sched_flavor_fits_placement', labels,
                   counted.placement)
     if of_flavor.placement:
-        # Not less than 0, if more fit than Placement is found to have.
+        # At least 0, also if more fit than Placement seems to have.
         found.add('nfv_sched_fragmentation_ratio', (flavor.name,),
                   max(0.0, 1 - of_flavor.fits / of_flavor.placement))
     found.add('openstack_free_capacity_by_flavor_total',
@@ -327,9 +322,9 @@ def _flavor(found: _Families, cloud: snapshot.Cloud,
 
 
 class Collector(registry.Collector):
-    """Gives what was collected last, whenever somebody asks.
+    """A collector that yields the latest metrics at each scrape.
 
-    :param clock: seconds since the epoch
+    :param clock: returns seconds since the epoch
     """
 
     def __init__(self, clock: ty.Callable[[], float]):
@@ -344,9 +339,8 @@ class Collector(registry.Collector):
 
     def set(self, found: list[core.Metric], taken: float, seconds: float,
             missing: int) -> None:
-        """Keep the metrics of a cloud.
+        """Replace the metrics of the cloud.
 
-        :param found: the metrics
         :param taken: when the cloud was read, seconds since the epoch
         :param seconds: how long it took to collect them
         :param missing: number of things that could not be read
@@ -356,16 +350,16 @@ class Collector(registry.Collector):
 
     def set_refusals(self, counts: Mapping[str, int],
                      latest: float | None) -> None:
-        """Keep what the decision journal says.
+        """Replace the figures of the decision journal.
 
         :param counts: policy -> number of refusals
-        :param latest: when the latest was, seconds since the epoch; None if
+        :param latest: time of the latest one, seconds since the epoch; None if
             there was none
         """
         self._refusals, self._latest = dict(counts), latest
 
     def collect(self) -> Iterator[core.Metric]:
-        """The metrics; called by the library."""
+        """Yield the metrics; called by the library."""
         yield from self._families
         yield counter(ERRORS, {(): self.errors})
         yield counter(REFUSALS, {
@@ -379,5 +373,5 @@ class Collector(registry.Collector):
             yield gauge(SECONDS, {(): self._seconds})
 
     def describe(self) -> list[core.Metric]:
-        """None: what there is depends on the cloud; called by the library."""
+        """Return nothing, since metrics vary; called by the library."""
         return []

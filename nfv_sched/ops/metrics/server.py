@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Serve metrics over HTTP to clients that are slow, silent or too many."""
+"""Serve metrics over HTTP, whatever slow, silent or too many clients do."""
 
 from collections.abc import Callable
 import http.server
@@ -17,14 +17,14 @@ from nfv_sched.ops.metrics import auth
 
 #: Seconds for a request and its answer, TLS handshake included.
 SECONDS = 10.0
-#: Most connections at a time. When one more comes, the oldest is closed.
+#: Maximum number of connections. One more closes the oldest.
 CONNECTIONS = 32
-#: File descriptors that are left for the collection.
+#: Number of file descriptors left for reading the cloud.
 RESERVED_FILES = 64
-#: Most bytes of the first line and the headers of a request.
+#: Maximum size of the first line and the headers of a request, in bytes.
 REQUEST_BYTES = 16384
 
-# How often connections are looked at that have used up their time.
+# Seconds between two checks for connections that have used up their time.
 _POLL = 0.5
 
 
@@ -37,12 +37,13 @@ def connections_within_limit() -> int:
     if limit == resource.RLIM_INFINITY:
         return CONNECTIONS
     free_files = limit - len(os.listdir('/proc/self/fd')) - RESERVED_FILES
-    # Those that are being closed, and the one that has just come.
+    # Twice: connections that are being closed count, too. One less: a new
+    # connection is accepted before the oldest is closed.
     return max(1, min(CONNECTIONS, (free_files - 1) // 2))
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
-    """Answers one request of a connection."""
+    """A handler that answers one request of a connection."""
 
     server: 'MetricsServer'
     server_version = 'nfv-sched'
@@ -105,17 +106,17 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         return verdict is auth.Verdict.ALLOWED
 
     def log_message(self, *args: ty.Any) -> None:
-        """Write nothing: clients could fill the log."""
+        """Write nothing, as clients could fill the log."""
 
 
 class MetricsServer(http.server.ThreadingHTTPServer):
-    """A server of metrics, in threads of its own.
+    """A server of metrics with threads of its own.
 
     :param address: IP address or name, and port
-    :param render: takes a header ``Accept``; returns content type and body
-    :param tls: to serve HTTPS
-    :param users: to answer these only
-    :param connections: most connections at a time
+    :param render: takes an ``Accept`` header; returns content type and body
+    :param tls: settings for HTTPS; None for HTTP
+    :param users: who may read the metrics; None for everyone
+    :param connections: maximum number of connections
     :raises OSError: if it cannot listen there
     """
 
@@ -145,32 +146,32 @@ class MetricsServer(http.server.ThreadingHTTPServer):
 
     @property
     def open_connections(self) -> int:
-        """The number of connections that are open."""
+        """The number of open connections."""
         return len(self._began)
 
     def server_bind(self) -> None:
-        """Bind without a query for the name of the host."""
+        """Bind without looking up the name of the host."""
         socketserver.TCPServer.server_bind(self)
         self.server_name, self.server_port = self.server_address[:2]
 
     def start(self) -> None:
-        """Begin to answer."""
+        """Start to answer requests."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Close all connections."""
+        """Stop to answer requests, and close all connections."""
         self.shutdown()
         self.server_close()
         self._thread.join()
         self._cut(0)
 
     def get_request(self) -> tuple[socket.socket, ty.Any]:
-        """Accept a connection; its handshake is for its own thread."""
+        """Accept a connection; its thread does the TLS handshake."""
         try:
             request, address = super().get_request()
         except OSError:
-            # As when there are no file descriptors: the listening socket
-            # stays readable.
+            # If there are no file descriptors, the listening socket stays
+            # readable: do not spin.
             time.sleep(_POLL)
             raise
         request.settimeout(SECONDS)
@@ -184,9 +185,10 @@ class MetricsServer(http.server.ThreadingHTTPServer):
         return request, address
 
     def process_request(self, request: ty.Any, client_address: ty.Any) -> None:
-        """Answer in a thread, perhaps in place of the oldest connection."""
+        """Answer in a thread, closing the oldest connection if necessary."""
         self._cut(self._connections - 1)
-        # Threads of connections that were closed end at once.
+        # A thread whose connection was closed ends at once, so this wait for a
+        # free thread is short.
         if not self._slots.acquire(timeout=1):
             self.shutdown_request(request)
             return
@@ -212,11 +214,11 @@ class MetricsServer(http.server.ThreadingHTTPServer):
         self._slots.release()
 
     def service_actions(self) -> None:
-        """Close connections whose time is over; called between requests."""
+        """Close connections whose time is up; called between requests."""
         self._cut(self._connections)
 
     def _cut(self, most: int) -> None:
-        """Close the oldest connections beyond a number, and all late ones."""
+        """Close late connections, and the oldest ones beyond ``most``."""
         now = time.monotonic()
         with self._lock:
             surplus = len(self._began) - most
@@ -226,10 +228,10 @@ class MetricsServer(http.server.ThreadingHTTPServer):
                 surplus -= 1
                 del self._began[request]
                 try:
-                    # That of SSLSocket is not for other threads.
+                    # SSLSocket.shutdown must not be called from other threads.
                     socket.socket.shutdown(request, socket.SHUT_RDWR)
                 except OSError:
                     pass  # the client has closed it
 
     def handle_error(self, request: ty.Any, client_address: ty.Any) -> None:
-        """Write nothing: clients that go, or speak no TLS, are no errors."""
+        """Write nothing, as clients that disconnect or fail TLS are normal."""
