@@ -220,7 +220,7 @@ class SimulateCloud(source.Telling, base.Lister):
     def _run_cloud(self, path: str, parsed_args: argparse.Namespace):
         if parsed_args.source is not None:
             return self._run_steps(path, parsed_args)
-        # Importing Nova takes seconds, which --help must not take.
+        # Importing Nova takes seconds, for which --help must not wait.
         from nfv_sched.ops.simulator import engine
         from nfv_sched.ops.simulator import progress
         from nfv_sched.ops.simulator import start
