@@ -9,7 +9,7 @@ from nfv_sched.ops.snapshot import snapshot
 
 
 def check(site: hosts.Site) -> Iterator[values.AuditFinding]:
-    """Yield devices of servers not on this host, and of the wrong server."""
+    """Find devices of servers not on this host, and of the wrong server."""
     here = {server.uuid for server in site.servers}
     here.update(move.server for move in site.moves)
     gone: dict[str, list[str]] = {}

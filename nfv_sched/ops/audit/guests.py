@@ -13,7 +13,7 @@ _PAGE_SIZE = 'hw:mem_page_size'
 
 
 def floating(site: hosts.Site) -> Iterator[values.AuditFinding]:
-    """Yield servers whose vCPUs float over CPUs that others are pinned to.
+    """Find servers whose vCPUs float over CPUs that others are pinned to.
 
     With ``cpu_shared_set`` floating vCPUs have CPUs of their own and do no
     harm.  They do where shared and pinned servers use the same CPUs
@@ -62,7 +62,7 @@ def reserve(site: hosts.Site) -> Iterator[values.AuditFinding]:
 
 
 def pages(site: hosts.Site) -> Iterator[values.AuditFinding]:
-    """Yield servers whose memory Nova has not claimed in pages.
+    """Find servers whose memory Nova has not claimed in pages.
 
     Only if their flavor sets ``hw:mem_page_size``.
     """

@@ -16,7 +16,7 @@ _PUBLISHED = 'placement'
 
 
 def check(site: hosts.Site) -> Iterator[values.AuditFinding]:
-    """Yield differences between the capacity in the ledger and in Neutron.
+    """Find differences between the capacity in the ledger and in Neutron.
 
     Yields nothing while a server comes or goes.
     """

@@ -9,7 +9,7 @@ from nfv_sched.ops.snapshot import snapshot
 
 
 def check(site: hosts.Site) -> Iterator[values.AuditFinding]:
-    """Yield migrations from this host of servers that are not being moved."""
+    """Find migrations from this host of servers that are not being moved."""
     for move in site.moves:
         if move.source != site.host.name or move.kind == snapshot.EVACUATION:
             continue

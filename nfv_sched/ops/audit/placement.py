@@ -18,7 +18,7 @@ _WHOLE_MACHINES = ('ironic',)
 
 
 def check(site: hosts.Site) -> Iterator[values.AuditFinding]:
-    """Yield what is wrong with the inventories and allocations of a host."""
+    """Find what is wrong with the inventories and allocations of a host."""
     if site.host.hypervisor_type in _WHOLE_MACHINES:
         return
     if site.host.providers:
@@ -41,7 +41,7 @@ def _is_read(site: hosts.Site) -> bool:
 
 
 def _inventories(site: hosts.Site) -> Iterator[values.AuditFinding]:
-    """Yield CPU inventories that differ from the CPUs of the host."""
+    """Find CPU inventories that differ from the CPUs of the host."""
     nodes = site.host.nodes
     if not nodes:
         return
@@ -106,7 +106,7 @@ def _wanted(site: hosts.Site, server: snapshot.Server) -> dict[str, int]:
 
 
 def _strangers(site: hosts.Site) -> Iterator[values.AuditFinding]:
-    """Yield allocations of consumers that are not servers on this host."""
+    """Find allocations of consumers that are not servers on this host."""
     here = {server.uuid for server in site.servers}
     here.update(move.server for move in site.moves if not move.settled)
     moves = {move.uuid for move in site.cloud.moves or ()}

@@ -31,7 +31,7 @@ _NATIVE = {extra_specs.STRICT: pci.REQUIRED, extra_specs.SOCKET: pci.SOCKET,
 
 
 def check(site: hosts.Site) -> Iterator[values.AuditFinding]:
-    """Yield violated strict policies, and remote devices and networks."""
+    """Find violated strict policies, and remote devices and networks."""
     taken: dict[int, set[str]] = {}
     for server, part in site.certain:
         for cpu in part.pins.values():
@@ -46,7 +46,7 @@ def check(site: hosts.Site) -> Iterator[values.AuditFinding]:
 
 def _remote(site: hosts.Site, server: snapshot.Server,
             broken: set[int]) -> Iterator[values.AuditFinding]:
-    """Yield devices and networks near none of the NUMA nodes of a server.
+    """Find devices and networks near none of the NUMA nodes of a server.
 
     :param broken: ``order`` of the policies that are violated
     """

@@ -24,7 +24,7 @@ def mapping(site: hosts.Site) -> Iterator[values.AuditFinding]:
 
 
 def check(site: hosts.Site) -> Iterator[values.AuditFinding]:
-    """Yield contradictions between the NUMA usage of host and servers."""
+    """Find contradictions between the NUMA usage of host and servers."""
     by_node: dict[int, list[tuple[snapshot.Server,
                                   snapshot.GuestNode]]] = {}
     for server, part in site.certain:
@@ -51,7 +51,7 @@ def _misplaced(
     site: hosts.Site, node: snapshot.Node,
     here: list[tuple[snapshot.Server, snapshot.GuestNode]],
 ) -> Iterator[values.AuditFinding]:
-    """Yield CPUs used by several servers, or not dedicated to pinned ones."""
+    """Find CPUs used by several servers, or not dedicated to pinned ones."""
     owners: dict[int, list[snapshot.Server]] = {}
     for server, part in here:
         for cpu in [*part.pins.values(), *part.reserved]:
@@ -82,7 +82,7 @@ def _missing(
     site: hosts.Site, node: snapshot.Node,
     here: list[tuple[snapshot.Server, snapshot.GuestNode]],
 ) -> Iterator[values.AuditFinding]:
-    """Yield resources that servers use but the host records as free."""
+    """Find resources that servers use but the host records as free."""
     shares = occupied.shares([node], [part for _server, part in here])
     usage = occupancy.total(shares)
     lacking: dict[str, set[int]] = {}
@@ -108,7 +108,7 @@ def _missing(
 
 def _unknown(site: hosts.Site, node: snapshot.Node,
              parts: list[snapshot.GuestNode]) -> Iterator[values.AuditFinding]:
-    """Yield resources that the host records as used but no server uses."""
+    """Find resources that the host records as used but no server uses."""
     usage = occupancy.total(occupied.shares([node], parts))
     cpus = node.pinned - usage.cpus
     found = [f'CPU {cores.ranges(cpus)}'] if cpus else []
