@@ -72,7 +72,7 @@ _CORRECT = 'correct what Nova names'
 
 
 def refusals(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """Yield the reasons why Nova accepts no server of the flavor."""
+    """Find the reasons why Nova accepts no server of the flavor."""
     for refusal in subject.refusals:
         key, do = _REFUSALS.get(refusal.kind, ('', _CORRECT))
         specs = subject.flavor.extra_specs
@@ -105,7 +105,7 @@ def unplaceable(subject: values.LintSubject) -> Iterator[values.LintFinding]:
 
 
 def page_multiple(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """Yield memory that is not a multiple of the page size."""
+    """Find memory that is not a multiple of the page size."""
     for number, cell in enumerate(subject.guest.cells
                                   if subject.guest else ()):
         if cell.pagesize and cell.pagesize > 0 and (
@@ -121,7 +121,7 @@ def page_multiple(subject: values.LintSubject) -> Iterator[values.LintFinding]:
 
 def absurd_devices(subject: values.LintSubject) -> Iterator[
         values.LintFinding]:
-    """Yield a number of PCI devices that no host has."""
+    """Find a number of PCI devices that no host has."""
     count = devices(subject)
     if count > ABSURD_DEVICES:
         yield values.LintFinding(
@@ -130,7 +130,7 @@ def absurd_devices(subject: values.LintSubject) -> Iterator[
 
 
 def no_topology(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """Yield policies of nfv-sched that lack guest NUMA nodes."""
+    """Find policies of nfv-sched that lack guest NUMA nodes."""
     if subject.guest is not None or not subject.readable:
         return
     policy = subject.policy
@@ -157,7 +157,7 @@ def no_topology(subject: values.LintSubject) -> Iterator[values.LintFinding]:
 
 
 def switch_pages(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """Yield a vSwitch policy without huge pages."""
+    """Find a vSwitch policy without huge pages."""
     if subject.policy.vswitch is None:
         return
     if not subject.readable:
@@ -171,7 +171,7 @@ def switch_pages(subject: values.LintSubject) -> Iterator[values.LintFinding]:
 
 
 def any_pages(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """Yield page sizes that differ from host to host."""
+    """Find page sizes that differ from host to host."""
     pages = subject.value('hw:mem_page_size', 'hw_mem_page_size')
     if pages in ('large', 'any'):
         yield values.LintFinding(
@@ -187,7 +187,7 @@ def any_pages(subject: values.LintSubject) -> Iterator[values.LintFinding]:
 
 
 def odd_threads(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """Yield sibling threads required for an odd number of vCPUs."""
+    """Find sibling threads required for an odd number of vCPUs."""
     guest = subject.guest
     if guest is None or not guest.requires_siblings:
         return
@@ -202,7 +202,7 @@ def odd_threads(subject: values.LintSubject) -> Iterator[values.LintFinding]:
 
 
 def isolated(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """Yield the policy isolate, which Nova cannot keep on most hosts."""
+    """Find the policy isolate, which Nova cannot keep on most hosts."""
     if subject.guest is not None and subject.guest.isolates and (
             subject.hosts is None):
         yield values.LintFinding(
@@ -229,7 +229,7 @@ def threads_value(subject: values.LintSubject, policy: str) -> str:
 
 
 def many_devices(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """Yield more PCI devices than the guides recommend."""
+    """Find numbers of PCI devices above what the guides recommend."""
     count = devices(subject)
     if MOST_DEVICES < count <= ABSURD_DEVICES:
         yield values.LintFinding(
@@ -239,7 +239,7 @@ def many_devices(subject: values.LintSubject) -> Iterator[values.LintFinding]:
 
 
 def alias_policy(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """Yield a PCI alias whose devices may be on any NUMA node."""
+    """Find a PCI alias whose devices may be on any NUMA node."""
     if not devices(subject) or subject.policy.pci is not None:
         return
     yield values.LintFinding(
@@ -254,7 +254,7 @@ def alias_policy(subject: values.LintSubject) -> Iterator[values.LintFinding]:
 
 
 def ignored(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """Yield keys that Nova ignores because another key is missing."""
+    """Find keys that Nova ignores because another key is missing."""
     specs = subject.flavor.extra_specs
     if 'hw:cpu_realtime_mask' in specs and not translations.is_true(
             specs.get('hw:cpu_realtime', '')):

@@ -53,7 +53,7 @@ _BOUND = {
 
 
 def alias(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """Yield a PCI alias that the cloud does not define."""
+    """Find a PCI alias that the cloud does not define."""
     hosts = subject.hosts
     if hosts is not None and hosts.capacity.unknown_alias is not None:
         yield values.LintFinding(
@@ -64,7 +64,7 @@ def alias(subject: values.LintSubject) -> Iterator[values.LintFinding]:
 
 
 def pages(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """Yield a page size that no host has."""
+    """Find a page size that no host has."""
     if subject.hosts is None or not subject.hosts.none_fits:
         return
     asked = subject.guest.cells[0].pagesize if subject.guest else None
@@ -104,7 +104,7 @@ def small_pages(subject: values.LintSubject) -> Iterator[values.LintFinding]:
 
 
 def threads(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """Yield thread policies that the threads of all hosts rule out."""
+    """Find thread policies that the threads of all hosts rule out."""
     hosts, guest = subject.hosts, subject.guest
     if hosts is None or guest is None or not hosts.none_fits or (
             not hosts.nodes):
@@ -127,7 +127,7 @@ def threads(subject: values.LintSubject) -> Iterator[values.LintFinding]:
 
 
 def labels(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """Yield strict policies for labels that no host declares."""
+    """Find strict policies for labels that no host declares."""
     hosts = subject.hosts
     if hosts is None or hosts.capacity.fits:
         return
@@ -169,7 +169,7 @@ def _no_switch(key: str, label: str, none_fits: bool) -> values.LintFinding:
 
 
 def nodes(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """Yield host NUMA nodes that no host has."""
+    """Find numbers of host NUMA nodes that no host has."""
     hosts = subject.hosts
     if hosts is None or not hosts.none_fits or not hosts.nodes:
         return
@@ -184,7 +184,7 @@ def nodes(subject: values.LintSubject) -> Iterator[values.LintFinding]:
 
 
 def no_host(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """Yield the reasons if the flavor fits no host, even an empty one."""
+    """Find the reasons if the flavor fits no host, even an empty one."""
     hosts = subject.hosts
     if hosts is None or not hosts.none_fits:
         return
@@ -267,7 +267,7 @@ def _too_large(subject: values.LintSubject) -> str:
 
 
 def unkept(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """Yield keys of policies that no enabled filter enforces."""
+    """Find keys of policies that no enabled filter enforces."""
     if subject.hosts is None:
         return
     for cls in nfv_rules.classes():
@@ -286,7 +286,7 @@ def unkept(subject: values.LintSubject) -> Iterator[values.LintFinding]:
 
 
 def straddles(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """Yield a server without NUMA nodes larger than any host NUMA node."""
+    """Find a server without NUMA nodes larger than any host NUMA node."""
     if subject.hosts is None or subject.guest is not None or (
             not subject.readable or not subject.hosts.nodes):
         return
@@ -306,7 +306,7 @@ def straddles(subject: values.LintSubject) -> Iterator[values.LintFinding]:
 
 
 def packs(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """Yield sizes of NUMA nodes that pinned servers of the flavor waste.
+    """Find sizes of NUMA nodes of which pinned servers leave much unused.
 
     Only hosts that accept the flavor count; no others have such servers.
     """

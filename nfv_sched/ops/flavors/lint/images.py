@@ -17,7 +17,7 @@ _NOT_FOR_NOVA = re.compile(
 
 
 def dropped(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """Yield image properties that Nova silently drops."""
+    """Find image properties that Nova silently drops."""
     for key, value in subject.image.items():
         if not _FOR_NOVA.match(key) or _NOT_FOR_NOVA.fullmatch(key) or (
                 key in subject.image_errors or
@@ -32,7 +32,7 @@ def dropped(subject: values.LintSubject) -> Iterator[values.LintFinding]:
 
 
 def refused(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """Yield image properties whose values Nova cannot read."""
+    """Find image properties whose values Nova cannot read."""
     for key, message in subject.image_errors.items():
         known = translations.of(translations.IMAGE, key)
         yield values.LintFinding(
@@ -42,7 +42,7 @@ def refused(subject: values.LintSubject) -> Iterator[values.LintFinding]:
 
 
 def needed(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """Yield image properties that the flavor needs, if no image is given."""
+    """Find image properties that the flavor needs, if no image is given."""
     if subject.image_needed:
         pairs = ', '.join(f'{key}={value}' for key, value in
                           subject.image_needed.items())
@@ -53,7 +53,7 @@ def needed(subject: values.LintSubject) -> Iterator[values.LintFinding]:
 
 
 def too_small(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """Yield minimum sizes of the image that the flavor does not have."""
+    """Find sizes in which the flavor is below the image's minimum."""
     flavor, needs = subject.flavor, subject.needs
     if flavor.memory < needs.memory:
         yield values.LintFinding(
@@ -69,7 +69,7 @@ def too_small(subject: values.LintSubject) -> Iterator[values.LintFinding]:
 
 
 def conflicts(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """Yield refusals of a flavor that Nova accepts without this image."""
+    """Find refusals of a flavor that Nova accepts without this image."""
     for refusal in subject.image_refusals:
         properties = _properties(subject, refusal)
         yield values.LintFinding(
@@ -80,7 +80,7 @@ def conflicts(subject: values.LintSubject) -> Iterator[values.LintFinding]:
 
 
 def differ(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """Yield keys that have different values in image and flavor."""
+    """Find keys that have different values in image and flavor."""
     told = {key for refusal in subject.image_refusals
             for key in _properties(subject, refusal)}
     for key, value in subject.image.items():

@@ -44,7 +44,7 @@ def too_many(subject: values.LintSubject) -> Iterator[values.LintFinding]:
 
 
 def misshapen(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """Yield keys or values whose characters or length the API refuses."""
+    """Find keys or values whose characters or length the API refuses."""
     for key, value in subject.flavor.extra_specs.items():
         message = flavors.misshapen(key, value)
         if message is not None:
@@ -54,7 +54,7 @@ def misshapen(subject: values.LintSubject) -> Iterator[values.LintFinding]:
 
 def values_refused(subject: values.LintSubject) -> Iterator[
         values.LintFinding]:
-    """Yield values that the API refuses, of keys that it knows."""
+    """Find values that the API refuses, of keys that it knows."""
     for key, message in subject.refused.items():
         spec = _spec_of(subject, key)
         if spec is not None:
@@ -64,7 +64,7 @@ def values_refused(subject: values.LintSubject) -> Iterator[
 
 
 def keys_refused(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """Yield keys that the API does not know in namespaces that it checks."""
+    """Find keys that the API does not know in namespaces that it checks."""
     for key, message in subject.refused.items():
         if _spec_of(subject, key) is not None:
             continue
@@ -86,7 +86,7 @@ def keys_refused(subject: values.LintSubject) -> Iterator[values.LintFinding]:
 
 def keys_unchecked(subject: values.LintSubject) -> Iterator[
         values.LintFinding]:
-    """Yield unchecked keys that do nothing but resemble a valid key."""
+    """Find unchecked keys that do nothing but resemble a valid key."""
     for key in subject.flavor.extra_specs:
         if key in subject.refused or _spec_of(subject, key) is not None:
             continue
@@ -105,7 +105,7 @@ def keys_unchecked(subject: values.LintSubject) -> Iterator[
 
 def contradictions(subject: values.LintSubject) -> Iterator[
         values.LintFinding]:
-    """Yield mistakes and contradictions in the keys of nfv-sched."""
+    """Find mistakes and contradictions in the keys of nfv-sched."""
     for fault in subject.faults:
         yield values.LintFinding(
             values.ERROR, fault.key,
@@ -115,7 +115,7 @@ def contradictions(subject: values.LintSubject) -> Iterator[
 
 
 def huge_lists(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """Yield lists of vCPUs with numbers that no server has."""
+    """Find lists of vCPUs with numbers that no server has."""
     for source in (subject.flavor.extra_specs, subject.image):
         for key, value in source.items():
             if is_huge(key, value):
@@ -131,7 +131,7 @@ def is_huge(key: str, value: str) -> bool:
 
 
 def huge_nodes(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """Yield more guest NUMA nodes than any host has."""
+    """Find numbers of guest NUMA nodes that no host has."""
     for source in (subject.flavor.extra_specs, subject.image):
         for key, value in source.items():
             if is_many_nodes(key, value):

@@ -81,7 +81,7 @@ _LAST = ('no host', 'no host by rules')
 _ONCE = ('value refused', 'key refused', 'contradictions',
          'refused by Nova', *_LAST)
 
-# The longest key that the API takes.
+# Maximum length of a key that the API accepts.
 _LONGEST_KEY = 255
 
 # Images that a flavor may require: memory encryption needs UEFI, and some
