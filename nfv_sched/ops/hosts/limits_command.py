@@ -47,7 +47,7 @@ class LimitUse(ty.NamedTuple):
         return 100.0 * (1 - max(self.free, 0) / self.limit)
 
     def cells(self) -> tuple:
-        """The cells of the table: used, limit and free."""
+        """Return the cells of the table: used, limit and free."""
         return self.used, _shown(self.limit), _shown(self.free)
 
 
