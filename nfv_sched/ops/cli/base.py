@@ -74,7 +74,7 @@ class NFVSched(app.App):
             description=_DESCRIPTION, version=version(),
             command_manager=commandmanager.CommandManager(NAMESPACE),
             deferred_help=True)
-        # Before the handlers of the log get the streams.
+        # Before cliff gives the streams to the handlers of the log.
         printable.protect(self)
 
     def build_option_parser(self, description, version,
