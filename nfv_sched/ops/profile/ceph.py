@@ -85,7 +85,7 @@ def plan(ceph: choices.Ceph, memory: int, cpus: int,
             osd_cpus = vcpus_per_osd(ceph) * ceph.count
         vcpus = (cpus - osd_cpus) / _exact(utilisation)
         ratio = vcpus / cpus if cpus else None
-        # The guide multiplies the sum: no MB is lost twice.
+        # Like the guide, multiply the sum: rounding loses a MB only once.
         reserved = int(ceph.mb_per_gb * (for_osds + OVERHEAD * guests))
         found = dataclasses.replace(
             found, guests=guests, overhead=reserved - found.osd_memory,
