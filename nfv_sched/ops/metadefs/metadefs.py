@@ -82,11 +82,12 @@ OF_IMAGES = frozenset({
     'hw:locked_memory',
 })
 
-# What an option says that aggregates can override, and what may follow there.
+# Sentence in the help of options that aggregates can override, and what may
+# follow it.
 _OVERRIDDEN = 'Can be overridden per aggregate by metadata of the same name'
 _SEVERAL = re.compile(r';\s+of\s+(several\s+aggregates[^.]*)\.')
 
-# Words of names as people write them.
+# Word in a name -> its spelling in a title.
 _WORDS = {
     'cpu': 'CPU', 'cpus': 'CPUs', 'dhcp': 'DHCP', 'mem': 'memory',
     'nics': 'NICs', 'numa': 'NUMA', 'pci': 'PCI', 'realtime': 'real-time',
