@@ -333,7 +333,7 @@ def _unusable(exc: Exception) -> tuple[str | None, str]:
 def database_error(exc: Exception) -> CloudUnreadError:
     """Return a one-line error for an exception from reading the databases."""
     from oslo_config import cfg
-    # SQLAlchemy appends the whole query and a link to its documentation.
+    # Drop what SQLAlchemy appends: the whole query and a link.
     told = _ADDED.sub('', ' '.join(str(exc).split()))
     if isinstance(exc, cfg.Error):
         # Nova looks at some values only when it needs them.
