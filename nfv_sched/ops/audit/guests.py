@@ -51,7 +51,7 @@ def reserve(site: hosts.Site) -> Iterator[values.AuditFinding]:
     """
     small = memory.small_pages(site.host, site.servers)
     if small is None or not site.host.providers:
-        return  # without providers, nobody says what is reserved
+        return  # the reserved memory is not known
     most = small.available * max(site.host.memory_ratio or 1.0, 1.0)
     if small.floating > most:
         yield values.of(
