@@ -13,22 +13,22 @@ import stat
 import typing as ty
 
 _MODE = 0o600
-# More links in a path are a circle, for the kernel, too.
+# Linux gives up after as many links (MAXSYMLINKS), too: ELOOP.
 _MOST_LINKS = 40
 
 
 class WriteError(Exception):
-    """A file cannot be written; the message says which, and why."""
+    """Failure to write a file; the message has its path and the reason."""
 
 
 def write(path: str, fill: Callable[[ty.BinaryIO], ty.Any]) -> int:
     """Write a file.
 
-    An existing file of this user keeps its permissions and group, and every
-    other one gets 0600.  If anything fails, also in ``fill``, the file that
-    was there stays and nothing is left beside it.
+    An existing file of this user keeps its permissions and group; any other
+    file gets mode 0600.  If anything fails, including ``fill``, the old file
+    stays and the temporary file is removed.
 
-    :param path: of the file; see :func:`target` for links
+    :param path: may be a link; see :func:`target`
     :param fill: writes the content
     :returns: the size in bytes
     :raises WriteError: if the file cannot be written
@@ -46,10 +46,10 @@ def write(path: str, fill: Callable[[ty.BinaryIO], ty.Any]) -> int:
 
 
 def target(path: str) -> str:
-    """Return the file that is replaced if something is written to a path.
+    """Return the path of the file that :func:`write` would replace.
 
-    :raises WriteError: if it is neither a regular file nor missing, or behind
-        the link of another user; links to folders may also belong to root
+    :raises WriteError: if it exists and is not a regular file, or is behind a
+        link of another user; links to folders may also belong to root
     """
     try:
         return _target(path)
@@ -81,7 +81,7 @@ def _target(path: str) -> str:
             resolved = here
             continue
         links += 1
-        # What the last link leads to may be a path of several parts.
+        # The last link of a path may itself lead to a path of several parts.
         last = not any(rest)
         if status.st_uid != os.geteuid() and (last or status.st_uid != 0):
             raise ValueError(f'{here} is a symbolic link of another user')
@@ -99,7 +99,7 @@ def _target(path: str) -> str:
 def _write_and_rename(
     directory: int, name: str, fill: Callable[[ty.BinaryIO], ty.Any],
 ) -> int:
-    """Replace a file of a folder; returns its size."""
+    """Replace a file of a folder and return its size in bytes."""
     temporary = f'.{name[:100]}.{secrets.token_hex(8)}'
     descriptor = os.open(
         temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _MODE,
@@ -117,14 +117,15 @@ def _write_and_rename(
         with contextlib.suppress(OSError):
             os.unlink(temporary, dir_fd=directory)
         raise
-    # The new name is on disk, too; not every file system can do that.
+    # Sync the folder, so that the new name is on disk, too.  Not every file
+    # system supports that.
     with contextlib.suppress(OSError):
         os.fsync(directory)
     return size
 
 
 def _set_mode(descriptor: int, directory: int, name: str) -> None:
-    """Give a new file the permissions of the one that it replaces."""
+    """Give a new file the permissions and group of the one it replaces."""
     try:
         old = os.lstat(name, dir_fd=directory)
     except FileNotFoundError:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read the facts that Ansible gathers (its module ``setup``).
 
-They have the memory in all, the vendor of the CPUs and the names of the
-NICs.  They have no NUMA nodes, no sibling threads and no nodes of NICs.
+These facts have the total memory, the vendor of the CPUs and the names of the
+NICs, but neither NUMA nodes nor sibling threads nor the NUMA nodes of NICs.
 """
 
 from collections.abc import Mapping
@@ -15,22 +15,19 @@ from nfv_sched.ops.machine import values
 _WRAPPER = 'ansible_facts'
 _PREFIX = 'ansible_'
 _MEMORY = 'memtotal_mb'
-#: Before the JSON, as the command "ansible" prints it.
+#: The command "ansible" prints "HOST | SUCCESS => " before the JSON.
 _HEADLINE = re.compile(r'[^\s{]+ \| [A-Z]+!? => (?=\{)')
 
 
 def without_headline(text: str) -> str:
-    """The JSON of what the command ``ansible`` prints.
-
-    :param text: of a file
-    """
+    """Return the JSON in the output of the command ``ansible``."""
     return _HEADLINE.sub('', text, count=1) if _HEADLINE.match(text) else text
 
 
 def of(data: ty.Any) -> Mapping[str, ty.Any] | None:
-    """The facts, by their names without prefix; None if it has none.
+    """Return facts by their names without prefix; None if there are none.
 
-    :param data: what JSON has
+    :param data: parsed JSON
     """
     if not isinstance(data, dict):
         return None
@@ -43,10 +40,10 @@ def of(data: ty.Any) -> Mapping[str, ty.Any] | None:
 
 
 def read(found: Mapping[str, ty.Any]) -> facts.Facts:
-    """What they know.
+    """Convert the facts of Ansible.
 
-    :param found: as from :func:`of`
-    :raises MachineError: if something is wrong with them
+    :param found: result of :func:`of`
+    :raises MachineError: if the facts are malformed
     """
     memory = found.get(_MEMORY)
     if memory is not None and (
@@ -64,7 +61,7 @@ def read(found: Mapping[str, ty.Any]) -> facts.Facts:
 
 
 def _nics(found: Mapping[str, ty.Any], names: list):
-    """The interfaces that are on PCI."""
+    """Yield the network interfaces that are PCI devices."""
     for name in names:
         # Ansible writes the name of a fact with underscores only.
         fact = found.get(re.sub(r'\W', '_', str(name)))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Make a machine of facts that several sources have about it.
+"""Combine the facts of several sources into a machine.
 
 ``lscpu`` knows cores, but no memory; the facts of Ansible know memory, but
-neither NUMA nodes nor sibling threads.  Each source says what it knows.
+neither NUMA nodes nor sibling threads.
 """
 
 from collections.abc import Collection
@@ -13,11 +13,11 @@ import dataclasses
 from nfv_sched import cpu_spec
 from nfv_sched.ops.machine import values
 
-#: More NUMA nodes than that, no Linux has.
+#: Linux supports at most 1024 NUMA nodes (CONFIG_NODES_SHIFT=10).
 MOST_NODES = 1 << 10
-#: More sibling threads of a core than that are an error, too.
+#: More sibling threads of a core are taken for malformed facts.
 MOST_THREADS = 64
-#: More memory of a NUMA node than that, in MiB, is one, too: 64 TiB.
+#: More memory of a NUMA node, in MiB, is taken for malformed facts: 64 TiB.
 MOST_MEMORY = 1 << 26
 
 LSCPU = 'lscpu -J -e=CPU,NODE,SOCKET,CORE,ONLINE'
@@ -27,10 +27,9 @@ LSCPU = 'lscpu -J -e=CPU,NODE,SOCKET,CORE,ONLINE'
 class CPU:
     """An online logical CPU.
 
-    :ivar number: its number
     :ivar node: number of its NUMA node
-    :ivar core: anything that only its sibling threads have, too
-    :ivar socket: number of its socket, or None
+    :ivar core: any value that sibling threads share and no other CPU has
+    :ivar socket: number of its socket; None if unknown
     """
 
     number: int
@@ -41,11 +40,11 @@ class CPU:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """What one source knows; None is for what it does not know.
+    """The facts of one source; None for a fact that it does not have.
 
     :ivar cpus: the online CPUs
-    :ivar offline: numbers of CPUs that are not online
-    :ivar memory: number of each NUMA node -> its memory in MiB
+    :ivar offline: numbers of the CPUs that are not online
+    :ivar memory: number of NUMA node -> its memory in MiB
     :ivar total_memory: all memory in MiB
     :ivar nics: network interfaces
     :ivar page_sizes: sizes of huge pages in KiB
@@ -62,9 +61,10 @@ class Facts:
 
 
 def vendor(name: str) -> str | None:
-    """The vendor of CPUs by a name of vendor or model.
+    """Return the CPU vendor that a vendor or model name contains.
 
     :param name: such as ``GenuineIntel``
+    :returns: ``intel``, ``amd``, or None for any other vendor
     """
     for word in ('intel', 'amd'):
         if word in name.lower():
@@ -73,10 +73,9 @@ def vendor(name: str) -> str | None:
 
 
 def page_sizes(flags: Iterable[str]) -> frozenset[int] | None:
-    """Sizes of huge pages by the flags of x86 CPUs, in KiB.
+    """Return the huge page sizes in KiB that x86 CPU flags stand for.
 
-    :param flags: of ``/proc/cpuinfo``
-    :returns: None if the flags are not those of such a CPU
+    :returns: None if these are not flags of an x86 CPU
     """
     known = set(flags)
     if not known & {'pse', 'pdpe1gb'}:
@@ -85,9 +84,9 @@ def page_sizes(flags: Iterable[str]) -> frozenset[int] | None:
 
 
 def merge(sources: Iterable[Facts]) -> Facts:
-    """What several sources know; the first that knows something counts.
+    """Merge the facts of several sources: the first one that has a fact wins.
 
-    Of NICs, the first that knows the NUMA node of one.
+    For NICs, a source that has the NUMA node of any of them goes first.
 
     :param sources: the best first
     """
@@ -106,10 +105,9 @@ def merge(sources: Iterable[Facts]) -> Facts:
 
 
 def machine(facts: Facts) -> values.Machine:
-    """A machine of what is known.
+    """Return the machine that facts describe.
 
-    :param facts: what is known
-    :raises MachineError: if something is missing, or contradicts itself
+    :raises MachineError: if facts are missing or contradict each other
     """
     if not facts.cpus:
         raise values.MachineError(
@@ -129,7 +127,7 @@ def machine(facts: Facts) -> values.Machine:
 
 
 def _cores(cpus: Iterable[CPU]) -> dict[int, tuple[values.Core, ...]]:
-    """Number of each NUMA node -> its cores."""
+    """Return the cores of each NUMA node, by its number."""
     seen: set[int] = set()
     of_core: dict[tuple, list[CPU]] = {}
     for cpu in cpus:
@@ -154,10 +152,7 @@ def _cores(cpus: Iterable[CPU]) -> dict[int, tuple[values.Core, ...]]:
 
 
 def expect_threads(threads: Collection[int]) -> None:
-    """Refuse a core with more sibling threads than any CPU has.
-
-    :raises MachineError: if there are too many
-    """
+    """Raise MachineError if a core has more than MOST_THREADS threads."""
     if len(threads) > MOST_THREADS:
         raise values.MachineError(
             f'a core cannot have {len(threads)} sibling threads')
@@ -170,7 +165,10 @@ def _expect_number(number: int, what: str,
 
 
 def _memory(facts: Facts, nodes: list[int]) -> tuple[Mapping[int, int], bool]:
-    """Memory of each NUMA node in MiB, and whether it was spread evenly."""
+    """Return the memory of each NUMA node in MiB, and if it is a guess.
+
+    Without facts per node, the total memory is divided evenly.
+    """
     if facts.memory is not None:
         for node, memory in facts.memory.items():
             _expect_number(node, 'NUMA node', MOST_NODES)

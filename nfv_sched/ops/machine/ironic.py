@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read what Ironic has found out about a node when it inspected it.
+"""Read the data of an inspection by Ironic.
 
-Either ``openstack baremetal introspection data save`` or ``openstack
-baremetal node inventory save``.  The collector ``numa-topology`` of
-ironic-python-agent must have been among the inspection collectors.
+The data come from ``openstack baremetal introspection data save`` or
+``openstack baremetal node inventory save``.  The inspection collectors of
+ironic-python-agent must include ``numa-topology``.
 """
 
 from collections.abc import Mapping
@@ -13,15 +13,15 @@ from nfv_sched.ops.machine import facts
 from nfv_sched.ops.machine import values
 
 _TOPOLOGY = 'numa_topology'
-#: Where older and newer releases have it, if not on top.
+#: Keys under which older and newer releases nest it, if they do.
 _FOLDERS = ('data', 'plugin_data')
 _PARTS = ('ram', 'cpus', 'nics')
 
 
 def of(data: ty.Any) -> Mapping[str, ty.Any] | None:
-    """The part with NUMA nodes and inventory; None if there is neither.
+    """Return NUMA topology and inventory; None if there is neither.
 
-    :param data: what JSON has
+    :param data: parsed JSON
     """
     if not isinstance(data, dict):
         return None
@@ -32,10 +32,10 @@ def of(data: ty.Any) -> Mapping[str, ty.Any] | None:
 
 
 def read(found: Mapping[str, ty.Any]) -> facts.Facts:
-    """What it knows.
+    """Convert the data of an inspection.
 
-    :param found: as from :func:`of`
-    :raises MachineError: if something is wrong with it
+    :param found: result of :func:`of`
+    :raises MachineError: if the data are malformed or have no NUMA topology
     """
     topology = found.get(_TOPOLOGY)
     if topology is None:
@@ -75,13 +75,17 @@ def _whole(entry: ty.Any, name: str) -> int:
 
 
 def _nic_node(entry: ty.Any) -> int | None:
-    """The NUMA node of a NIC; None if the kernel does not know it: -1."""
+    """Return the NUMA node of a NIC; None if the kernel has none (-1)."""
     node = _whole(entry, 'numa_node')
     return None if node < 0 else node
 
 
 def _cpus(entries: list):
-    """Logical CPUs of cores; the number of a core is that in its socket."""
+    """Yield the logical CPUs of all cores.
+
+    Sibling threads tell cores apart: Ironic's number of a core is unique only
+    in its socket.
+    """
     for entry in entries:
         node = _whole(entry, 'numa_node')
         siblings = entry.get('thread_siblings')

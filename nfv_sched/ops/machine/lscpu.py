@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read what ``lscpu`` prints, as JSON or as ``-p`` has it.
+"""Read the output of ``lscpu``, as JSON or as ``-p`` prints it.
 
-Which CPUs are sibling threads only its lists of CPUs say: ``lscpu -J -e`` or
-``lscpu -p``, with the columns CPU, NODE, SOCKET, CORE and ONLINE.  The summary
-of ``lscpu -J`` does where a core has one thread, and has the flags of the
-CPUs.  Nothing of ``lscpu`` tells memory or NICs.
+Only the lists of CPUs, ``lscpu -J -e`` or ``lscpu -p`` with the columns CPU,
+NODE, SOCKET, CORE and ONLINE, show which CPUs are sibling threads.  The
+summary, ``lscpu -J``, is enough if each core has one thread, and has the CPU
+flags.  ``lscpu`` prints neither memory nor NICs.
 """
 
 from collections.abc import Iterator
@@ -18,46 +18,37 @@ from nfv_sched.ops.machine import facts
 from nfv_sched.ops.machine import values
 
 _NODE_CPUS = re.compile(r'NUMA node(\d{1,5}) CPU\(s\)')
-#: Columns that together tell a core from all others.
+#: Columns that together identify a core.
 _CORE = ('drawer', 'book', 'socket', 'core')
 
 
 def is_summary(data: ty.Any) -> bool:
-    """Whether it looks like what ``lscpu -J`` prints.
-
-    :param data: what JSON has
-    """
+    """Return whether parsed JSON looks like output of ``lscpu -J``."""
     return isinstance(data, dict) and isinstance(data.get('lscpu'), list)
 
 
 def is_list(data: ty.Any) -> bool:
-    """Whether it looks like what ``lscpu -J -e`` prints.
-
-    :param data: what JSON has
-    """
+    """Return whether parsed JSON looks like output of ``lscpu -J -e``."""
     return isinstance(data, dict) and isinstance(data.get('cpus'), list)
 
 
 def is_parsable(text: str) -> bool:
-    """Whether it looks like what ``lscpu -p`` prints.
-
-    :param text: of a file
-    """
+    """Return whether a text looks like output of ``lscpu -p``."""
     return text.startswith('#') and _columns(text) is not None
 
 
 def _columns(text: str) -> list[str] | None:
-    """The columns by the last comment."""
+    """Return the column names, which are in the last comment."""
     comments = [line for line in text.splitlines() if line.startswith('#')]
     columns = comments[-1][1:].strip().lower().split(',')
     return columns if 'cpu' in columns else None
 
 
 def read_parsable(text: str) -> facts.Facts:
-    """What ``lscpu -p`` prints.
+    """Parse output of ``lscpu -p``.
 
-    :param text: of a file for which :func:`is_parsable` is true
-    :raises MachineError: if something is wrong with it
+    :param text: :func:`is_parsable` is true for it
+    :raises MachineError: if it is malformed
     """
     columns = _columns(text) or []
     rows = []
@@ -72,10 +63,9 @@ def read_parsable(text: str) -> facts.Facts:
 
 
 def read_list(data: ty.Any) -> facts.Facts:
-    """What ``lscpu -J -e`` prints.
+    """Convert output of ``lscpu -J -e``, for which :func:`is_list` is true.
 
-    :param data: what JSON has; :func:`is_list` is true
-    :raises MachineError: if something is wrong with it
+    :raises MachineError: if it is malformed
     """
     if not all(isinstance(row, dict) for row in data['cpus']):
         raise values.MachineError('"cpus" is no list of CPUs')
@@ -84,7 +74,7 @@ def read_list(data: ty.Any) -> facts.Facts:
 
 
 def _facts(rows: Sequence[Mapping[str, ty.Any]]) -> facts.Facts:
-    """Facts by rows of any of its lists."""
+    """Return the facts in the rows of either list of CPUs."""
     if not rows:
         raise values.MachineError('there is no CPU')
     if any('cpu' not in row or 'core' not in row for row in rows):
@@ -100,7 +90,7 @@ def _facts(rows: Sequence[Mapping[str, ty.Any]]) -> facts.Facts:
         number = _whole(row['cpu'])
         if number is None:
             raise values.MachineError(f'{row["cpu"]!r} is no CPU')
-        # Of a CPU that is not online nothing else is known.
+        # lscpu knows nothing else about a CPU that is not online.
         if _is_off(row):
             offline.add(number)
             continue
@@ -119,7 +109,7 @@ def _is_off(row: Mapping[str, ty.Any]) -> bool:
 
 
 def _whole(cell: ty.Any) -> int | None:
-    """A number, or None if the cell is empty."""
+    """Return the number in a cell; None if the cell is empty."""
     if isinstance(cell, int) and not isinstance(cell, bool):
         return cell
     if cell in (None, '', '-'):
@@ -131,10 +121,13 @@ def _whole(cell: ty.Any) -> int | None:
 
 
 def read_summary(data: ty.Any) -> facts.Facts:
-    """What ``lscpu -J`` prints; without CPUs if siblings are not known.
+    """Convert output of ``lscpu -J``.
 
-    :param data: what JSON has; :func:`is_summary` is true
-    :raises MachineError: if something is wrong with it
+    The facts have no CPUs if a core has several threads, as the summary does
+    not show which CPUs are siblings.
+
+    :param data: parsed JSON, for which :func:`is_summary` is true
+    :raises MachineError: if it is malformed
     """
     fields = dict(_fields(data['lscpu']))
     flags = fields.get('Flags', '').split()
@@ -155,7 +148,7 @@ def read_summary(data: ty.Any) -> facts.Facts:
 
 
 def _fields(entries: ty.Any) -> Iterator[tuple[str, str]]:
-    """Names and values, also of what is below others."""
+    """Yield names and values of all fields, nested ones too."""
     for entry in entries if isinstance(entries, list) else ():
         if isinstance(entry, dict):
             yield (str(entry.get('field', '')).removesuffix(':'),

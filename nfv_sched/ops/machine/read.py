@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read a machine from this machine, or from files of several kinds."""
+"""Read a machine from this host's /sys, or from files with facts."""
 
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -19,11 +19,12 @@ def machine(files: Sequence[str] = (), root: str | None = None,
             memory: Sequence[int] | None = None) -> values.Machine:
     """Read a machine.
 
-    :param files: paths of files with facts, the best first; this machine is
-        read if there are none
-    :param root: where ``/sys`` is; None for nowhere if there are files
-    :param memory: of the NUMA nodes in MiB, which counts more than any file
-    :raises MachineError: if something cannot be read or is missing
+    :param files: paths of files with facts, the best first; if there are
+        none, ``/sys`` is read
+    :param root: path of ``/sys`` or a copy; None reads none if there are files
+    :param memory: memory of the NUMA nodes in MiB, in the order of their
+        numbers; overrides all files
+    :raises MachineError: if facts cannot be read or are missing
     """
     sources = [load(path) for path in files]
     if root is not None or not files:
@@ -36,7 +37,7 @@ def machine(files: Sequence[str] = (), root: str | None = None,
 
 
 def _by_node(found: facts.Facts, memory: Sequence[int]) -> Mapping[int, int]:
-    """The memory of each NUMA node, in the order of their numbers."""
+    """Assign memory to the NUMA nodes, in the order of their numbers."""
     nodes = sorted({cpu.node for cpu in found.cpus or ()}
                    | set(found.memory or ()))
     if len(nodes) != len(memory):
@@ -47,10 +48,9 @@ def _by_node(found: facts.Facts, memory: Sequence[int]) -> Mapping[int, int]:
 
 
 def load(path: str) -> facts.Facts:
-    """Read a file with facts, of whichever kind it is.
+    """Read a file with facts of any supported kind.
 
-    :param path: of the file
-    :raises MachineError: if it cannot be read
+    :raises MachineError: with the path, if the file cannot be read
     """
     try:
         return _load(path)

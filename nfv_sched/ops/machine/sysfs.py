@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read this machine, or a copy of its ``/sys``."""
+"""Read the facts in ``/sys`` of this machine, or in a copy of one."""
 
 from collections.abc import Iterator
 import os
@@ -14,18 +14,18 @@ ROOT = '/sys'
 _NODE = re.compile(r'node(\d{1,5})')
 _PAGES = re.compile(r'hugepages-(\d{1,12})kB')
 _MEMORY = re.compile(r'MemTotal:\s*(\d{1,15}) kB')
-# What the kernel numbers the vendors of x86 CPUs by, in their modalias.
+# Vendor numbers of x86 CPUs in the kernel's modalias.
 _VENDORS = {'0000': 'intel', '0002': 'amd'}
 _VENDOR = re.compile(r'type:x86,ven([0-9A-F]{4})')
-#: What the class of a network device begins with.
+#: PCI base class of network controllers.
 _NETWORK = '0x02'
 _MOST = 1 << 20
 
 
 def read(root: str = ROOT) -> facts.Facts:
-    """All that ``/sys`` knows.
+    """Read all facts that ``/sys`` has.
 
-    :param root: where it is
+    :param root: path of ``/sys`` or a copy
     :raises MachineError: if it cannot be read
     """
     try:
@@ -63,7 +63,7 @@ def _read(root: str) -> facts.Facts:
 
 
 def _names(folder: str) -> list[str]:
-    """What is in a folder; nothing if there is none."""
+    """Return the sorted names in a folder; empty if it does not exist."""
     try:
         return sorted(os.listdir(folder))
     except FileNotFoundError:
@@ -71,7 +71,7 @@ def _names(folder: str) -> list[str]:
 
 
 def _opened(path: str, flags: int) -> int:
-    # A copy of /sys may have a pipe that nobody writes to.
+    # A copy of /sys may contain a pipe that nobody writes to; do not hang.
     return os.open(path, flags | os.O_NONBLOCK)
 
 
@@ -81,7 +81,7 @@ def _text(*path: str) -> str:
 
 
 def _cpus(*path: str) -> frozenset[int]:
-    """The CPUs in a file."""
+    """Read the CPU list in a file."""
     text = _text(*path)
     try:
         return cpu_spec.parse(text)
@@ -103,7 +103,10 @@ def _cpu(folder: str, number: int, node: int) -> facts.CPU:
 
 
 def _whole(*path: str) -> int | None:
-    """A whole number; None if the kernel does not know it: -1, or no file."""
+    """Read a number; None if it is negative or the file does not exist.
+
+    The kernel writes -1 for a NUMA node or socket that it does not know.
+    """
     try:
         number = int(_text(*path))
     except FileNotFoundError:
@@ -115,7 +118,7 @@ def _whole(*path: str) -> int | None:
 
 
 def _node_memory(folder: str) -> int:
-    """The memory of a NUMA node in MiB."""
+    """Return the memory of a NUMA node in MiB."""
     match = _MEMORY.search(_text(folder, 'meminfo'))
     if match is None:
         raise values.MachineError(f'{folder}/meminfo has no MemTotal')
@@ -131,16 +134,16 @@ def _vendor(folder: str) -> str | None:
 
 
 def _nics(folder: str) -> Iterator[values.NIC]:
-    """The network devices on PCI, without VFs.
+    """Yield the network controllers on PCI, without VFs.
 
-    Those that a driver of DPDK has are there, too.
+    Controllers without an interface, as under a DPDK driver, are included.
     """
     for address in _names(folder):
         device = os.path.join(folder, address)
         if not _text(device, 'class').startswith(_NETWORK) or (
                 os.path.exists(os.path.join(device, 'physfn'))):
             continue
-        # Those of virtio are one level deeper.
+        # Interfaces of virtio devices are one level deeper.
         interfaces = _names(os.path.join(device, 'net')) + [
             name for inner in _names(device) if inner.startswith('virtio')
             for name in _names(os.path.join(device, inner, 'net'))]

@@ -1,22 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a machine has that is to be a compute node: CPUs, memory, NICs.
-
-Immutable values, from whatever facts there are about the machine.
-"""
+"""Immutable values for a machine: its NUMA nodes, cores, memory and NICs."""
 
 import dataclasses
 
 
 class MachineError(Exception):
-    """Facts about a machine cannot be read, or are not sound; says why."""
+    """Facts about a machine that cannot be read or are invalid."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Core:
     """A physical core.
 
-    :ivar cpus: its online logical CPUs, sibling threads, sorted
-    :ivar socket: number of its socket, or None if it is not known
+    :ivar cpus: its online logical CPUs (sibling threads), sorted
+    :ivar socket: number of its socket; None if unknown
     """
 
     cpus: tuple[int, ...]
@@ -27,9 +24,8 @@ class Core:
 class MachineNode:
     """A NUMA node.
 
-    :ivar number: its number
-    :ivar cores: its cores, those with the lowest CPUs first
-    :ivar memory: its memory in MiB
+    :ivar cores: sorted by their CPUs
+    :ivar memory: in MiB
     """
 
     number: int
@@ -38,12 +34,12 @@ class MachineNode:
 
     @property
     def cpus(self) -> frozenset[int]:
-        """Its online logical CPUs."""
+        """The online logical CPUs of the node."""
         return frozenset(cpu for core in self.cores for cpu in core.cpus)
 
     @property
     def usable(self) -> bool:
-        """Whether a guest with NUMA topology can be there."""
+        """Whether the node can host a guest NUMA node: has CPUs and memory."""
         return bool(self.cores and self.memory)
 
 
@@ -52,9 +48,9 @@ class NIC:
     """A network interface.
 
     :ivar name: name of the interface; the PCI address if it has none, as
-        under a driver of DPDK
-    :ivar address: its PCI address, or an empty text
-    :ivar node: its NUMA node, or None if it is not known
+        under a DPDK driver
+    :ivar address: PCI address; an empty string if unknown
+    :ivar node: number of its NUMA node; None if unknown
     """
 
     name: str
@@ -66,14 +62,13 @@ class NIC:
 class Machine:
     """A machine.
 
-    :ivar nodes: its NUMA nodes, sorted by their number
-    :ivar nics: its network interfaces, sorted by name
-    :ivar page_sizes: huge pages that it can have, in KiB, or None if that is
-        not known
-    :ivar vendor: vendor of the CPUs: ``intel``, ``amd``, or an empty text
+    :ivar nodes: NUMA nodes, sorted by number
+    :ivar nics: network interfaces, sorted by name
+    :ivar page_sizes: supported huge page sizes in KiB; None if unknown
+    :ivar vendor: vendor of the CPUs: ``intel``, ``amd``, or an empty string
     :ivar offline: logical CPUs that are present, but not online
-    :ivar even_memory: whether only the sum of the memory is known, and each
-        NUMA node was given the same part
+    :ivar even_memory: whether only the total memory is known, and was divided
+        evenly among several NUMA nodes
     """
 
     nodes: tuple[MachineNode, ...]
@@ -95,19 +90,19 @@ class Machine:
 
     @property
     def threads(self) -> int:
-        """Most online threads of a core."""
+        """The largest number of online threads of a core; 0 without cores."""
         return max((len(core.cpus) for node in self.nodes
                     for core in node.cores), default=0)
 
     @property
     def usable(self) -> tuple[MachineNode, ...]:
-        """NUMA nodes on which guests can be."""
+        """The NUMA nodes that can host a guest NUMA node."""
         return tuple(node for node in self.nodes if node.usable)
 
     def sockets(self) -> dict[int, int]:
-        """Number of each socket -> how many cores it has.
+        """Return the number of cores of each socket, by the socket's number.
 
-        A NUMA node is taken for a socket where sockets are not known.
+        A NUMA node counts as a socket where the socket is unknown.
         """
         found: dict[int, int] = {}
         for node in self.nodes:
