@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A model of Placement, and what queries require of its providers."""
+"""Model Placement, and check hosts against allocation candidate queries."""
 
 from nfv_sched.ops.placement import model
 from nfv_sched.ops.placement import queries

@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Placement in memory: inventories, traits, aggregates and allocations.
+"""Model Placement in memory: providers, inventories and allocations.
 
-It answers the queries of Nova's scheduler, from the same query string as the
-service, and allocates all of a claim or nothing.  Resources of the unsuffixed
-request group come from the compute node itself, or, of each class that it does
-not have, such as VGPU, from any one provider nested in it; those of each
-suffixed group, such as one PCI device, from any one provider of its tree.  The
-service would offer a class of the unsuffixed group on nested providers also if
-the compute node has it, too.  The allocation candidates of a host come in
-random order, as those of the service can.  Sharing providers and conditions on
-subtrees are not simulated: a request with them finds no host.
+The model answers the queries of Nova's scheduler, from the query string that
+the service would get, and claims an allocation request completely or not at
+all.  Resources of the unsuffixed request group come from the compute node
+itself; a resource class that it does not have, such as VGPU, comes from any
+one provider nested in it.  Resources of a suffixed group, such as one PCI
+device, come from any one provider of the tree.
+
+Differences from the service: it would offer a class of the unsuffixed group
+on nested providers even if the compute node has the class, too.  Sharing
+providers and conditions on subtrees are not simulated: a request with them
+finds no host.  The allocation candidates of a host come in random order, as
+they may from the service.
 """
 
 from collections.abc import Iterable
@@ -41,7 +44,7 @@ Unknown = queries.UnknownName
 #: UUID of a provider -> resource class -> amount.
 Allocations = Mapping[str, Mapping[str, int]]
 
-#: Names that every Placement knows.
+#: Names that every Placement service knows.
 STANDARD_TRAITS = frozenset(os_traits.get_traits())
 STANDARD_CLASSES = frozenset(os_resource_classes.STANDARDS)
 
@@ -54,24 +57,26 @@ _MANY = 1000
 
 def allocations_of(candidate: Mapping[str, ty.Any]) -> dict[
         str, dict[str, int]]:
-    """Return what an allocation candidate takes, by provider."""
+    """Return the amounts of an allocation candidate by provider and class."""
     return {uuid: dict(allocation['resources']) for uuid, allocation
             in candidate['allocations'].items()}
 
 
 class PlacementModel:
-    """The resource providers and allocations.
+    """Resource providers and allocations.
 
     The methods that Nova's scheduler calls have the names and parameters of
-    its Placement client.  Nobody else changes a provider or an allocation.
+    its Placement client.  Providers and allocations change only by methods of
+    this class.
 
     :ivar providers: by UUID
-    :ivar allocations: UUID of a consumer -> what it has
-    :ivar traits: traits that exist beside those of its providers; None if it
-        is not known which
-    :ivar classes: the same of resource classes
-    :ivar shuffled: whether the allocation candidates of a host come in random
-        order; otherwise in that of :meth:`candidates`
+    :ivar allocations: UUID of consumer -> its allocations
+    :ivar traits: traits that exist besides those of the providers; None if
+        unknown
+    :ivar classes: resource classes that exist besides those of the providers;
+        None if unknown
+    :ivar shuffled: whether :meth:`answer` returns the allocation candidates
+        of a host in random order; otherwise in that of :meth:`candidates`
     """
 
     def __init__(self) -> None:
@@ -85,20 +90,17 @@ class PlacementModel:
         self.traits: frozenset[str] | None = None
         self.classes: frozenset[str] | None = None
         self.shuffled = True
-        #: (query, number of hosts found) of each query of this request.
+        #: (query, number of hosts found) for each query of this request.
         self.queries: list[tuple[Query, int]] = []
 
     def tree(self, root: str) -> Sequence[Provider]:
-        """Return the resource providers of a compute node, its own first.
-
-        :param root: UUID of the compute node; empty if it has none
-        """
+        """Return the tree of a compute node, root first; empty if unknown."""
         return self._trees.get(root, ())
 
     # Changes
 
     def add(self, provider: Provider) -> None:
-        """Add a resource provider; a nested one after its compute node."""
+        """Add a resource provider; the compute node before nested ones."""
         self._trees.setdefault(provider.root, []).append(provider)
         self._put(provider)
 
@@ -129,17 +131,17 @@ class PlacementModel:
         self.traits, self.classes = traits, classes
 
     def take(self, allocations: Allocations) -> None:
-        """Use more of some providers, whether or not there is as much."""
+        """Add to the usage of providers without checking their capacity."""
         for uuid, amounts in allocations.items():
             self._providers[uuid].take(amounts)
 
     def give(self, allocations: Allocations) -> None:
-        """Undo :meth:`take`, whatever was taken or given in between."""
+        """Undo :meth:`take`; other calls may have been made in between."""
         for uuid, amounts in allocations.items():
             self._providers[uuid].give(amounts)
 
     def allocate(self, consumer: str, allocations: Allocations) -> None:
-        """Give a consumer more, whether or not there is as much."""
+        """Add to a consumer's allocations without checking capacity."""
         self.take(allocations)
         of_consumer = self._allocations.setdefault(consumer, {})
         for uuid, amounts in allocations.items():
@@ -147,12 +149,12 @@ class PlacementModel:
                                   amounts.items())
 
     def record(self, consumer: str, allocations: Allocations) -> None:
-        """Record what a consumer has, where it is counted as used already."""
+        """Set a consumer's allocations where the usage includes them."""
         self._allocations[consumer] = {
             uuid: dict(amounts) for uuid, amounts in allocations.items()}
 
     def move(self, source: str, target: str) -> None:
-        """Give the allocations of one consumer to another, as moves do."""
+        """Move allocations to another consumer, as Nova's migrations do."""
         self._allocations.setdefault(target, {}).update(
             self._allocations.pop(source, {}))
 
@@ -169,11 +171,9 @@ class PlacementModel:
             self._allocations.pop(consumer, None)
 
     def copy(self, root: str) -> 'PlacementModel':
-        """Return a model of one compute node, with what is used there.
+        """Return an independent model of one compute node's tree.
 
-        It has no allocations, and changes of it are none of this model.
-
-        :param root: UUID of the compute node
+        It keeps the usage, but has no allocations.
         """
         copy = PlacementModel()
         for provider in self.tree(root):
@@ -212,10 +212,9 @@ class PlacementModel:
         """Allocate all of an allocation request, or nothing.
 
         A consumer that has allocations keeps them: this is an evacuation, and
-        those on the source are removed later.  Parameters are those of Nova's
-        Placement client.
+        the allocations on the source are removed later.
 
-        :returns: whether there was room
+        :returns: whether there was enough free capacity
         """
         allocations = allocations_of(alloc_request)
         for uuid, amounts in allocations.items():
@@ -228,28 +227,19 @@ class PlacementModel:
     def delete_allocation_for_instance(self, context: ty.Any, uuid: str,
                                        *args: ty.Any,
                                        **kwargs: ty.Any) -> bool:
-        """Remove all allocations of a consumer; always true.
-
-        :param context: not used
-        :param uuid: UUID of the consumer
-        """
+        """Remove all allocations of a consumer and return True."""
         self.give(self._allocations.pop(uuid, {}))
         return True
 
     # What the simulator and the tools ask
 
     def summaries(self) -> dict[str, dict]:
-        """Return the provider summaries of all hosts, by UUID."""
+        """Return the summaries of all providers, by UUID."""
         return {uuid: provider.summary()
                 for uuid, provider in self._providers.items()}
 
     def candidates(self, root: str, query: Query) -> list[dict]:
-        """Return the allocation candidates of one host.
-
-        They are in the order of its providers.
-
-        :param root: UUID of the compute node
-        """
+        """Return a host's allocation candidates in the order of providers."""
         return list(itertools.islice(
             self._candidates(root, query), query.limit or _MANY))
 
@@ -266,11 +256,10 @@ class PlacementModel:
             yield _candidate(shares.own, root, zip(shares.groups, chosen))
 
     def answer(self, query: Query) -> dict[str, list[dict]]:
-        """Return the allocation candidates, as far as the limit allows.
+        """Return the allocation candidates, up to the limit of the query.
 
-        Those of a host are in random order, if :attr:`shuffled`.
-
-        :returns: UUID of each compute node that has some -> its candidates
+        :returns: UUID of compute node -> its candidates, in random order if
+            :attr:`shuffled`; only compute nodes that have any
         """
         answer: dict[str, list[dict]] = {}
         if query.unsupported or self.unknown(query):
@@ -292,8 +281,8 @@ class PlacementModel:
     def unknown(self, query: Query) -> tuple[Unknown, ...]:
         """Return the names in a query that Placement does not know.
 
-        It refuses the query then, with status 400, and Nova takes no host:
-        also for a trait that is forbidden.
+        Placement answers such a query with status 400, even if it only forbids
+        an unknown trait, and Nova finds no host.
         """
         traits, classes = query.names
         return tuple([
@@ -306,8 +295,8 @@ class PlacementModel:
     def unverified(self, query: Query) -> tuple[Unknown, ...]:
         """Return the forbidden traits that Placement may not know.
 
-        Whether it does was not read.  A host without a name that is required
-        is none in either case.
+        There are some only if the traits were not read.  Required traits need
+        no check: a host without them is not a candidate in either case.
         """
         if self.traits is not None:
             return ()
@@ -319,23 +308,20 @@ class PlacementModel:
                 - STANDARD_TRAITS)])
 
     def _carried(self, kind: str) -> set[str]:
-        """Return the traits, or resource classes, of all providers."""
+        """Return the traits or resource classes of all providers."""
         return {name for provider in self._providers.values() for name in (
             provider.traits if kind == queries.TRAIT
             else provider.inventories)}
 
     def finds(self, root: str, query: Query) -> bool:
-        """Return whether a query finds a host, if it has no limit.
-
-        :param root: UUID of the compute node
-        """
+        """Return whether a query, without its limit, finds a host."""
         return (not query.unsupported and not self.unknown(query) and
                 self.first_candidate(root, query) is not None)
 
     def assumed(self, root: str, query: Query) -> dict:
-        """Return an allocation candidate of a host that is none.
+        """Return a hypothetical allocation candidate of a host.
 
-        It is what Placement would answer if the host had all it lacks.
+        It is what Placement would answer if the host met the query.
 
         :param root: UUID of the compute node
         """
@@ -351,7 +337,7 @@ class PlacementModel:
                     able, key=lambda each: not group.met_by(each))))
         return _candidate(shares.own, root, chosen)
 
-    # Reasons, for people
+    # Reasons to show to people
 
     def explain(self, query: Query) -> str:
         """Return why a query finds no host."""
@@ -367,9 +353,9 @@ class PlacementModel:
                 f'{self.explain_rest(query)}')
 
     def explain_rest(self, query: Query) -> str:
-        """Return what those hosts miss that a query does not find.
+        """Summarize why a query does not find hosts, in words.
 
-        :returns: empty if it finds all hosts
+        :returns: an empty string if it finds all hosts
         """
         missing = [each for tree in self._trees.values()
                    if (each := _first_missing(tree, query))]
@@ -389,24 +375,25 @@ class PlacementModel:
 
 def _missing_of_host(tree: requirements.Tree,
                      query: Query) -> list[requirements.UnmetRequirement]:
-    """Return what a host misses, whichever providers were chosen."""
+    """Return the unmet requirements that no choice of providers can meet."""
     return [missing for requirement in query.host_requirements
             if (missing := requirement.missing(tree)) is not None]
 
 
 def _first_missing(tree: requirements.Tree,
                    query: Query) -> requirements.UnmetRequirement | None:
-    """Return what of all that a host misses stands for the rest."""
+    """Return the most telling unmet requirement of a host, by its kind."""
     return min(_missing_of_host(tree, query), key=lambda each: each.kind,
                default=None) or query.choice.missing(tree)
 
 
 def _candidate(own: Mapping[str, int], root: str, chosen: Iterable[
         tuple[requirements.GroupRequirement, Provider]]) -> dict:
-    """Return the allocation candidate that takes a provider for each group.
+    """Return the allocation candidate for a choice of providers.
 
-    :param own: what is asked of the compute node itself
+    :param own: amounts from the compute node itself
     :param root: UUID of the compute node
+    :param chosen: each group with the provider that gives its resources
     """
     amounts: dict[str, dict[str, int]] = {root: dict(own)}
     mappings = {'': [root]}

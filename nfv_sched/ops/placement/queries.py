@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Queries for allocation candidates, as Nova's scheduler sends them."""
+"""Parse the allocation candidate queries of Nova's scheduler."""
 
 import collections
 from collections.abc import Iterable
@@ -30,21 +30,21 @@ _KEY = re.compile(r'(resources|required|member_of|in_tree)([\w-]*)')
 class Query:
     """A query for allocation candidates.
 
-    What is not in a group with a suffix is for the compute node itself, or for
-    providers nested in it as far as it does not have the resource classes.
+    The unsuffixed group is for the compute node itself, and for providers
+    nested in it for resource classes that the compute node does not have.
 
-    :ivar amounts: resource class -> amount
-    :ivar required: required traits
-    :ivar forbidden: forbidden traits
-    :ivar root_required: those of the required traits that the compute node
-        itself must have, whichever providers give the resources
-    :ivar root_forbidden: those of the forbidden traits that only the compute
-        node itself must not have
-    :ivar members_of: sets of aggregates; the compute node must be in one of
-        each
-    :ivar forbidden_aggregates: aggregates in which it must not be
+    :ivar amounts: resource class -> amount, of the unsuffixed group
+    :ivar required: required traits of the unsuffixed group
+    :ivar forbidden: forbidden traits of the unsuffixed group
+    :ivar root_required: the required traits that the compute node itself must
+        have, whichever providers give the resources
+    :ivar root_forbidden: the forbidden traits that only the compute node
+        itself must not have
+    :ivar members_of: sets of aggregates; the compute node must be in at least
+        one aggregate of each set
+    :ivar forbidden_aggregates: the compute node must be in none of these
     :ivar groups: one for each suffix
-    :ivar isolated: whether each of these groups needs a provider of its own
+    :ivar isolated: whether each of these groups needs a different provider
     :ivar tree: UUID of the only compute node to consider; None for all
     :ivar limit: most candidates to return; None for no limit
     :ivar unsupported: parts of the query that are not simulated
@@ -65,7 +65,7 @@ class Query:
 
     @classmethod
     def parse(cls, text: str) -> 'Query':
-        """Read the query string of ``GET /allocation_candidates``."""
+        """Parse the query string of ``GET /allocation_candidates``."""
         amounts: dict[str, dict[str, int]] = {'': {}}
         required: dict[str, set[str]] = {'': set()}
         forbidden: dict[str, set[str]] = {'': set()}
@@ -133,7 +133,7 @@ class Query:
 
     @property
     def names(self) -> tuple[frozenset[str], frozenset[str]]:
-        """All traits and resource classes in it."""
+        """All traits, and all resource classes, of the query."""
         return self.required.union(self.forbidden, *(
             group.traits | group.forbidden for group in self.groups)), (
                 frozenset(self.amounts).union(
@@ -141,10 +141,7 @@ class Query:
 
     @functools.cached_property
     def host_requirements(self) -> tuple[requirements.Requirement, ...]:
-        """The requirements for the host, whichever providers are chosen.
-
-        Those of groups with a suffix are not in it.
-        """
+        """The requirements of the query without those of suffixed groups."""
         return tuple(self._host_requirements())
 
     def _host_requirements(self) -> Iterator[requirements.Requirement]:
@@ -168,7 +165,7 @@ class Query:
 
     @functools.cached_property
     def single_requirements(self) -> tuple[requirements.Requirement, ...]:
-        """All requirements but :attr:`choice`; like groups are one."""
+        """All requirements but :attr:`choice`; equal groups are merged."""
         alike: dict[tuple, list[requirements.GroupRequirement]] = {}
         for group in self.groups:
             alike.setdefault((group.amounts, group.traits, group.forbidden),
@@ -180,7 +177,7 @@ class Query:
 
     @functools.cached_property
     def choice(self) -> requirements.ChoiceRequirement:
-        """The requirement that there are providers for all at once."""
+        """The requirement of providers for all groups at the same time."""
         return requirements.ChoiceRequirement(
             self.amounts, self.required - self.root_required,
             self.forbidden - self.root_forbidden, self.groups, self.isolated)
@@ -189,9 +186,9 @@ class Query:
                 is_fallback: bool) -> 'Query':
         """Return the query without one of its :attr:`single_requirements`.
 
-        :param requirement: of this query, or of the first one of a request
+        :param requirement: one of this query, or of the request's first query
         :param is_fallback: whether this query asks for VCPU where the first
-            one asks for PCPU
+            query asks for PCPU
         """
         match requirement:
             case requirements.ResourceRequirement():
@@ -219,11 +216,11 @@ class Query:
 def _reduced(amounts: Mapping[str, int],
              requirement: requirements.ResourceRequirement,
              is_fallback: bool) -> dict[str, int]:
-    """Return amounts without a requirement; see :meth:`Query.without`."""
+    """Return the amounts without those of a requirement."""
     name = requirement.resource_class
     reduced = dict(amounts)
     if is_fallback and name in _CPUS:
-        # It asks for the CPUs of both kinds as VCPU.
+        # The fallback query asks for PCPUs and VCPUs together as VCPU.
         reduced[orc.VCPU] = reduced.get(orc.VCPU, 0) - requirement.amount
         if reduced[orc.VCPU] <= 0:
             del reduced[orc.VCPU]
@@ -246,11 +243,11 @@ class UnknownName(ty.NamedTuple):
 
 
 def refusal(unknown: Iterable[UnknownName]) -> str:
-    """Return why Placement refuses a query, for people."""
+    """Return the message for a query with unknown names."""
     return ('Placement refuses the request, so that Nova takes no host: it '
             f'{ignorance(unknown)}')
 
 
 def ignorance(unknown: Iterable[UnknownName]) -> str:
-    """Return which names Placement does not know, for people."""
+    """Return the part of a message that lists unknown names."""
     return f'knows no {" and no ".join(map(str, unknown))}'

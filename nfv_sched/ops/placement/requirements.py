@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a query for allocation candidates requires of a host.
+"""Check hosts against the requirements of an allocation candidate query.
 
-Each requirement is compared with the tree of a host: its resource providers,
-that of the compute node first.  The tree is a candidate if nothing is missing
-of any requirement.
+Each requirement is checked against the provider tree of a host, the compute
+node first.  A host is a candidate if its tree meets all requirements.
 """
 
 from collections.abc import Collection
@@ -19,14 +18,15 @@ import typing as ty
 from nfv_sched.ops.placement import resource_provider
 
 Tree = Sequence[resource_provider.ResourceProvider]
-#: Resource classes with amounts; can be a part of a dictionary's key.
+#: Resource classes with amounts; hashable, for keys of dictionaries.
 Amounts = tuple[tuple[str, int], ...]
 
 
 class RequirementKind(enum.IntEnum):
     """Kind of a requirement.
 
-    If a host misses several and one stands for all, it is the lowest.
+    Where one unmet requirement is shown for all of a host, it is the one with
+    the lowest kind.
     """
 
     TREE = 1
@@ -43,17 +43,18 @@ class RequirementKind(enum.IntEnum):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class UnmetRequirement:
-    """What a host misses of a requirement.
+    """A requirement that a host does not meet.
 
-    :ivar names: the trait, the resource class, the UUID of the compute node
-        or those of the aggregates; for a group or a choice its traits
+    :ivar names: the trait, the resource class, the UUID of the compute node,
+        the UUIDs of the aggregates, or the traits of a group or a choice
+    :ivar needed: needed amounts, of a resource, a group or a choice
     :ivar forbidden: forbidden traits of a group or a choice
-    :ivar needed: what is needed, where that is an amount
-    :ivar providers: number of providers that could give the resource class
-    :ivar free: the most that one of these can still give; if their units
-        differ, of those that allow such an amount at once
-    :ivar total: the sum of what these can still give
-    :ivar at_once: whether the units of any of them allow such an amount
+    :ivar providers: number of providers that have the resource class
+    :ivar free: largest free amount of one of these providers; if any of them
+        allow the amount in one allocation (min_unit, max_unit, step_size), of
+        those only
+    :ivar total: sum of the free amounts of the same providers
+    :ivar at_once: whether any of them allow the amount in one allocation
     """
 
     kind: RequirementKind
@@ -72,23 +73,23 @@ class UnmetRequirement:
 
     @property
     def amount(self) -> int:
-        """How much of the resource class is needed."""
+        """The needed amount of the resource class."""
         return self.needed[0][1]
 
 
 class Requirement(ty.Protocol):
-    """One thing that a query requires."""
+    """Protocol of the requirements below."""
 
     @property
     def kind(self) -> RequirementKind:
         """The kind of the requirement."""
 
     def missing(self, tree: Tree) -> UnmetRequirement | None:
-        """Return what a tree misses; None if it meets the requirement."""
+        """Return the unmet requirement; None if the tree meets it."""
 
 
 def _nested(tree: Tree, resource_class: str) -> Tree:
-    """Return the nested providers of a class that the compute node lacks."""
+    """Return the nested providers of a class; none if the root has it."""
     if resource_class in tree[0].inventories:
         return ()
     return [each for each in tree if resource_class in each.inventories]
@@ -96,7 +97,7 @@ def _nested(tree: Tree, resource_class: str) -> Tree:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TreeRequirement:
-    """One compute node, by its UUID."""
+    """A requirement of one compute node, by its UUID."""
 
     uuid: str
     kind: ty.ClassVar[RequirementKind] = RequirementKind.TREE
@@ -109,13 +110,13 @@ class TreeRequirement:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TraitRequirement:
-    """A trait of the compute node.
+    """A requirement of a trait of the compute node.
 
-    A provider that gives a resource class in its place may have the trait
-    instead; which provider that is, is a matter of the choice.
+    A nested provider that gives a resource class in place of the compute node
+    may have the trait instead; ChoiceRequirement picks that provider.
 
-    :ivar classes: resource classes that are needed
-    :ivar of_root: whether only the compute node itself counts
+    :ivar classes: needed resource classes
+    :ivar of_root: whether only the compute node itself may have the trait
     """
 
     trait: str
@@ -133,12 +134,12 @@ class TraitRequirement:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ForbiddenTraitRequirement:
-    """A trait that no provider which gives something may have.
+    """A trait that no provider of the requested resources may have.
 
-    :ivar classes: resource classes that are needed
-    :ivar forbidden: all traits that are forbidden for nested providers
-    :ivar of_root: whether only the compute node itself counts, even if it
-        gives nothing
+    :ivar classes: needed resource classes
+    :ivar forbidden: all traits that nested providers must not have
+    :ivar of_root: whether only the compute node itself must not have the
+        trait, even if it gives no resources
     """
 
     trait: str
@@ -166,7 +167,7 @@ class ForbiddenTraitRequirement:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class AggregateRequirement:
-    """One of some aggregates, by their UUIDs."""
+    """A requirement of membership in any of several aggregates (UUIDs)."""
 
     aggregates: frozenset[str]
     kind: ty.ClassVar[RequirementKind] = RequirementKind.AGGREGATE
@@ -179,7 +180,7 @@ class AggregateRequirement:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ForbiddenAggregateRequirement:
-    """None of some aggregates, by their UUIDs."""
+    """A requirement of membership in none of several aggregates (UUIDs)."""
 
     aggregates: frozenset[str]
     kind: ty.ClassVar[RequirementKind] = RequirementKind.FORBIDDEN_AGGREGATE
@@ -193,9 +194,9 @@ class ForbiddenAggregateRequirement:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ResourceRequirement:
-    """An amount of a resource class from one provider.
+    """A requirement of an amount of a resource class from one provider.
 
-    That is the compute node if it has the class at all, else one nested in it.
+    The provider is the compute node if it has the class, else a nested one.
 
     :ivar forbidden: traits that a nested provider must not have
     """
@@ -210,7 +211,8 @@ class ResourceRequirement:
         givers: Tree = tree[:1]
         if name not in tree[0].inventories:
             givers = _nested(tree, name)
-            # If all have such a trait, that is what is missing.
+            # If all have a forbidden trait, ForbiddenTraitRequirement
+            # reports it.
             givers = [each for each in givers
                       if not self.forbidden & each.traits] or givers
         for each in givers:
@@ -231,9 +233,9 @@ class GroupRequirement:
 
     :ivar traits: required traits
     :ivar forbidden: forbidden traits
-    :ivar parts: what is required of that provider
-    :ivar suffixes: of the groups that are alike; empty for what the
-        unsuffixed group needs of a nested provider
+    :ivar parts: requirements for that provider
+    :ivar suffixes: suffixes of all groups that are equal; one empty string
+        for resources of the unsuffixed group from a nested provider
     """
 
     amounts: Amounts
@@ -247,7 +249,7 @@ class GroupRequirement:
     def of(cls, amounts: Mapping[str, int], required: Collection[str] = (),
            forbidden: Collection[str] = (),
            suffix: str = '') -> 'GroupRequirement':
-        """Return the requirement for amounts and traits of one provider."""
+        """Return the requirement of amounts and traits of one provider."""
         return cls(
             tuple(amounts.items()), frozenset(required), frozenset(forbidden),
             (*map(TraitRequirement, required),
@@ -256,7 +258,7 @@ class GroupRequirement:
             (suffix,))
 
     def met_by(self, provider: resource_provider.ResourceProvider) -> bool:
-        """Return whether a provider alone can give the group."""
+        """Return whether one provider can give all of the group."""
         alone = (provider,)
         return not any(part.missing(alone) for part in self.parts)
 
@@ -269,12 +271,12 @@ class GroupRequirement:
 
 
 class Shares(ty.NamedTuple):
-    """How a tree has to meet a query.
+    """A query divided among the providers of a tree.
 
-    :ivar own: amounts that the compute node itself gives
-    :ivar groups: what one provider each must give: the resource classes of
-        the unsuffixed group that only nested providers have, then the groups
-        with a suffix
+    :ivar own: amounts from the compute node itself
+    :ivar groups: groups of which each comes from one provider: first one for
+        each resource class of the unsuffixed group that only nested providers
+        have, then the suffixed groups
     :ivar nested: number of these resource classes
     """
 
@@ -285,14 +287,14 @@ class Shares(ty.NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class ChoiceRequirement:
-    """Providers for all that is needed, at the same time.
+    """A requirement of providers for all groups at the same time.
 
-    :ivar amounts: those of the unsuffixed group
+    :ivar amounts: amounts of the unsuffixed group
     :ivar required: traits that the providers of the unsuffixed group must
         have together
     :ivar forbidden: traits that its nested providers must not have
     :ivar groups: one for each suffix
-    :ivar isolated: whether each of these needs a provider of its own
+    :ivar isolated: whether each of these groups needs a different provider
     """
 
     amounts: Mapping[str, int]
@@ -303,7 +305,7 @@ class ChoiceRequirement:
     kind: ty.ClassVar[RequirementKind] = RequirementKind.CHOICE
 
     def shares(self, tree: Tree) -> Shares:
-        """Return which providers of a tree have to give what."""
+        """Divide the amounts among the compute node and nested providers."""
         own = self.amounts
         if len(tree) < 2 or own.keys() <= tree[0].inventories.keys():
             return Shares(own, self.groups, 0)
@@ -317,7 +319,7 @@ class ChoiceRequirement:
 
     def choices(self, tree: Tree) -> Iterator[tuple[
             resource_provider.ResourceProvider, ...]]:
-        """Yield each choice of providers for the groups of the shares."""
+        """Yield each possible choice of one provider per group of shares."""
         own, groups, nested = self.shares(tree)
         givers = list(tree[:1]) if own else []
         able = [list(filter(group.met_by, tree)) for group in groups]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Resource providers, with their inventories and what of them is used."""
+"""Define resource providers with inventories and usage."""
 
 from collections.abc import Iterable
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ class ProviderInventory:
 
     :ivar reserved: part of the total that cannot be allocated
     :ivar ratio: allocation ratio
-    :ivar max_unit: None for the total, as Nova has it
+    :ivar max_unit: None for the total, which is what Nova reports
     """
 
     total: int
@@ -27,18 +27,18 @@ class ProviderInventory:
     step_size: int = 1
 
     def allows(self, amount: int) -> bool:
-        """Return whether one allocation may have an amount."""
+        """Return whether units and step allow an amount in one allocation."""
         return (self.min_unit <= amount <= self.most
                 and amount % self.step_size == 0)
 
     @property
     def most(self) -> int:
-        """The most that one allocation may have."""
+        """The largest amount of one allocation."""
         return self.total if self.max_unit is None else self.max_unit
 
     @property
     def capacity(self) -> int:
-        """The sum that all allocations may have."""
+        """The largest sum of all allocations."""
         return int((self.total - self.reserved) * self.ratio)
 
 
@@ -47,14 +47,14 @@ class ResourceProvider:
     """A resource provider.
 
     Only its :class:`~nfv_sched.ops.placement.model.PlacementModel` changes
-    what is used of it.
+    its usage.
 
     :ivar inventories: by resource class
     :ivar aggregates: UUIDs of its aggregates
     :ivar used: resource class -> allocated amount
-    :ivar parent: UUID of its parent; None if it is a compute node
-    :ivar tree: UUID of the compute node of its tree; None if that is its
-        parent, or itself
+    :ivar parent: UUID of its parent; None for a compute node
+    :ivar tree: UUID of the compute node of its tree; None if the parent, or
+        the provider itself, is the compute node
     """
 
     uuid: str
@@ -83,9 +83,9 @@ class ResourceProvider:
         return self.tree or self.parent or self.uuid
 
     def free(self, resource_class: str) -> int:
-        """Return how much of a resource class can still be allocated.
+        """Return the free amount of a resource class.
 
-        It is negative if more is used than there is.
+        It is negative if the usage exceeds the capacity.
         """
         inventory = self.inventories.get(resource_class)
         if inventory is None:
@@ -93,7 +93,7 @@ class ResourceProvider:
         return inventory.capacity - self._used.get(resource_class, 0)
 
     def take(self, amounts: Mapping[str, int]) -> None:
-        """Use more, whether or not there is as much."""
+        """Add to the usage without checking the capacity."""
         add(self._used, amounts.items())
 
     def give(self, amounts: Mapping[str, int]) -> None:
@@ -101,7 +101,7 @@ class ResourceProvider:
         add(self._used, amounts.items(), -1)
 
     def summary(self) -> dict[str, ty.Any]:
-        """Return its summary, as it comes with allocation candidates."""
+        """Return the provider summary for allocation candidates."""
         return {
             'resources': {
                 name: {'capacity': inventory.capacity,
@@ -113,7 +113,7 @@ class ResourceProvider:
         }
 
     def allows(self, amounts: Mapping[str, int]) -> bool:
-        """Return whether all of some amounts can be allocated at once."""
+        """Return whether all the amounts can be allocated together."""
         for resource_class, amount in amounts.items():
             inventory = self.inventories.get(resource_class)
             if (inventory is None or not inventory.allows(amount) or
@@ -124,7 +124,7 @@ class ResourceProvider:
 
 def add(to: MutableMapping[str, int], amounts: Iterable[tuple[str, int]],
         sign: int = 1) -> None:
-    """Add amounts by resource class; none of zero is kept."""
+    """Add amounts by resource class; classes that reach 0 are removed."""
     for name, amount in amounts:
         total = to.get(name, 0) + sign * amount
         if total:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requirements of Placement, and what hosts miss of them, for people.
+"""Render requirements, met and unmet, in words for people.
 
-Nothing decides by these texts.  What is missing is a value of
+No code decides by these texts: unmet requirements are values of
 :mod:`nfv_sched.ops.placement.requirements`.
 """
 
@@ -17,7 +17,7 @@ _CHOICE = 'a choice of devices for all of them'
 
 def demand(amounts: Iterable[tuple[str, int]], traits: Iterable[str],
            forbidden: Iterable[str] = ()) -> str:
-    """Return amounts and traits that belong together."""
+    """Return the amounts and traits of one request group, as a list."""
     words = [f'{name}={amount}' for name, amount in amounts]
     words += [f'trait {trait}' for trait in sorted(traits)]
     words += [f'no trait {trait}' for trait in sorted(forbidden)]
@@ -26,7 +26,7 @@ def demand(amounts: Iterable[tuple[str, int]], traits: Iterable[str],
 
 def title(requirement: requirements.Requirement,
           names: Mapping[str, str]) -> str:
-    """Return a requirement, as ``explain`` lists it.
+    """Return the title of a requirement in the output of ``explain``.
 
     :param names: names of aggregates and hosts by UUID
     """
@@ -55,7 +55,7 @@ def title(requirement: requirements.Requirement,
 
 def lack(missing: requirements.UnmetRequirement,
          names: Mapping[str, str]) -> str:
-    """Return what a host misses, as ``explain`` says it of the host.
+    """Return what one host lacks, for the output of ``explain``.
 
     :param names: names of aggregates and hosts by UUID
     """
@@ -85,7 +85,7 @@ def lack(missing: requirements.UnmetRequirement,
 
 
 def clause(missing: requirements.UnmetRequirement) -> str:
-    """Return what hosts miss, to be read after their number."""
+    """Return what hosts lack, to follow their number: "3 hosts without"."""
     match missing.kind:
         case Kind.TREE:
             return 'not the host asked for'
@@ -105,7 +105,7 @@ def clause(missing: requirements.UnmetRequirement) -> str:
 
 
 def shortage(missing: requirements.UnmetRequirement) -> str:
-    """Return what one more server misses on a host, for ``capacity``."""
+    """Return what a host lacks for one more server, for ``capacity``."""
     match missing.kind:
         case Kind.AGGREGATE:
             return 'not in the aggregates asked for'
