@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The model of a cloud at one moment, its readers, and its file."""
+"""Model a cloud at one moment; read it, save it and load it."""

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read what the agents of Neutron serve: networks with DHCP, and routers.
+"""Read Neutron's agents with the DHCP networks and routers that they serve.
 
-Ports and networks are read in bulk; what an agent serves takes a request for
-each of them.  Only agents for DHCP, for routers, and gateways of ML2/OVN are
-looked at, and those that say which physical networks their hosts reach.
+Ports and networks are read in bulk; the networks or routers of an agent take
+one request for each agent.  Only DHCP agents, L3 agents and gateways of
+ML2/OVN are read, and the physical networks that agents of virtual switches
+report.
 """
 
 from collections.abc import Callable
@@ -18,7 +19,7 @@ from nfv_sched.ops.snapshot import snapshot
 
 _KINDS = {usage.DHCP_AGENT: snapshot.DHCP, usage.L3_AGENT: snapshot.ROUTER,
           usage.OVN_GATEWAY_AGENT: snapshot.OVN}
-#: What an agent of a kind serves: resource below it, key of the answer.
+#: Kind of agent -> (resource with what it serves, key of the answer).
 _SERVED = {snapshot.DHCP: ('dhcp-networks', 'networks'),
            snapshot.ROUTER: ('l3-routers', 'routers')}
 _AGENT_FIELDS = ('id', 'agent_type', 'host', 'alive', 'admin_state_up',
@@ -29,16 +30,17 @@ _TYPE = 'provider:network_type'
 _PHYSNET = 'provider:physical_network'
 _NETWORK_FIELDS = ('id', 'name', _TYPE, _PHYSNET, 'segments')
 _TUNNELS = frozenset({'geneve', 'gre', 'vxlan'})
-#: How agents of Open vSwitch, Linux bridge and OVN say what they reach.
+#: Keys under which agents of Open vSwitch, Linux bridge and OVN report the
+#: physical networks that they reach.
 _MAPPINGS = ('bridge_mappings', 'interface_mappings', 'bridge-mappings')
 
 
 class NetworkAgents(ty.NamedTuple):
-    """What was read.
+    """The agents of Neutron, their services, and all networks.
 
-    :ivar agents: by kind, host and ID
-    :ivar services: by kind and ID
-    :ivar networks: by ID
+    :ivar agents: sorted by kind, host and ID
+    :ivar services: sorted by kind and ID
+    :ivar networks: sorted by ID
     """
 
     agents: tuple[snapshot.NetworkAgent, ...]
@@ -48,12 +50,10 @@ class NetworkAgents(ty.NamedTuple):
 
 def read(reader: neutron.Reader,
          progress: Callable[[str, int, int], None]) -> NetworkAgents:
-    """Read the agents and what they serve.
+    """Read the agents, their services, and all networks.
 
-    :param reader: a connection to Neutron
-    :param progress: called with what is read, how much is done, and how much
-        there is
-    :raises neutron.NeutronError: if any answer is missing, late or malformed
+    :param progress: called with (name of what is read, number done, total)
+    :raises NeutronError: if any answer is missing, late or malformed
     """
     try:
         return _read(reader, progress)
@@ -82,7 +82,7 @@ def _read(reader: neutron.Reader,
         progress('network agents', done, len(wanted))
         if _kind(row) in _SERVED:
             resource, key = _SERVED[_kind(row)]
-            # An agent that is gone meanwhile serves nothing.
+            # An agent that was deleted meanwhile serves nothing.
             served[row['id']] = list(reader.items(
                 f'agents/{row["id"]}/{resource}', (), paged=False,
                 optional=True, key=key))
@@ -106,14 +106,17 @@ def _kind(row: Mapping) -> str:
 
 
 class _Switch(ty.NamedTuple):
-    """What the virtual switch of a host reaches; see ``NetworkAgent``."""
+    """Physical networks and tunnel types that a virtual switch reaches.
+
+    The fields mean what those of ``snapshot.NetworkAgent`` mean.
+    """
 
     physnets: frozenset[str]
     tunnels: frozenset[str] | None
 
 
 def _switches(rows: Iterable[Mapping]) -> dict[str, _Switch]:
-    """Host -> what its switch reaches, by agents there that report."""
+    """Return the switch of each host, from agents there that are alive."""
     found: dict[str, _Switch] = {}
     for row in rows:
         said = _configurations(row)
@@ -142,7 +145,7 @@ def _configurations(row: Mapping) -> Mapping:
 
 
 def _mapped(mappings: ty.Any) -> Iterable[str]:
-    """Physical networks in mappings: an object, or text as OVN has it."""
+    """Return the physical networks in mappings: an object, or OVN's text."""
     if isinstance(mappings, str):
         return [part.partition(':')[0].strip()
                 for part in mappings.split(',') if part.strip()]
@@ -150,10 +153,11 @@ def _mapped(mappings: ty.Any) -> Iterable[str]:
 
 
 def _names(values: ty.Any, what: str) -> list[str]:
-    """Names in an answer, or keys of an object; none if there is nothing.
+    """Return the names in a list or the keys of an object of an answer.
 
-    :param values: as Neutron shows them
-    :param what: what they are, for people
+    :param values: None for an empty list
+    :param what: description of the names, for the message
+    :raises NeutronError: if they are anything else
     """
     if not values:
         return []
@@ -178,7 +182,7 @@ def _agent(row: Mapping, switches: Mapping[str, _Switch],
         tunnels=switch and switch.tunnels, serves=serves)
 
 
-# What they serve
+# Services of the agents
 
 
 class _Port(ty.NamedTuple):
@@ -200,7 +204,10 @@ def _ports(reader: neutron.Reader) -> list[_Port]:
 
 def _ids(row: Mapping, served: Mapping[str, list[dict]],
          ports: Iterable[_Port]) -> tuple[str, ...]:
-    """UUIDs of what an agent serves; of OVN, by where gateways are bound."""
+    """Return the UUIDs of an agent's services.
+
+    An OVN gateway serves the routers whose gateway ports are bound there.
+    """
     if row['id'] in served:
         return tuple(sorted({each['id'] for each in served[row['id']]}))
     return tuple(sorted({
@@ -235,9 +242,9 @@ def _services(
 
 def _network(row: Mapping,
              ports: Mapping[str, int]) -> snapshot.NetworkService:
-    """A network with DHCP.
+    """Return the service of a network with DHCP.
 
-    :param ports: host -> number of ports of its DHCP servers
+    :param ports: host -> number of ports of its DHCP servers there
     """
     reached = _reached(row)
     return snapshot.NetworkService(
@@ -279,7 +286,7 @@ def _listed(row: Mapping) -> snapshot.Network:
 
 
 def _reached(row: Mapping) -> _Switch:
-    """What a switch needs for a network; of several segments, for all."""
+    """Return what a switch must reach for all segments of a network."""
     segments = _segments(row)
     return _Switch(
         frozenset(name for each in segments

@@ -1,38 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cloud of which only the API is known, so that Placement can be asked.
+"""Adapt a snapshot that was read by the API to Placement queries.
 
-Nova's options are in nova.conf, which no API shows: its defaults are taken.
-Aliases of PCI devices are among these options, so that devices are left out.
+No API shows nova.conf, so Nova's options have their defaults.  Without the
+option ``[pci] alias``, PCI devices have to be left out.
 """
 
 import dataclasses
 
 from nfv_sched.ops.snapshot import snapshot
 
-#: The extra spec that asks for PCI devices.
+#: The extra spec that requests PCI devices.
 ALIAS = 'pci_passthrough:alias'
 
 
 def without_devices(flavor: snapshot.Flavor) -> snapshot.Flavor:
-    """Return a flavor that asks for no PCI devices."""
+    """Return a flavor without its request for PCI devices."""
     return dataclasses.replace(flavor, extra_specs={
         key: value for key, value in flavor.extra_specs.items()
         if key != ALIAS})
 
 
 def known(cloud: snapshot.Cloud) -> snapshot.Cloud:
-    """Return a cloud without hosts for which Placement could not be read.
-
-    Nothing else is known of them; ``missing`` names what was not read.
-    """
-    # Others without resource providers are such that Placement does not have.
+    """Return a cloud without hosts for which Placement could not be read."""
+    # Other hosts without resource providers have none in Placement: they stay.
     unread = cloud.unread(snapshot.MissingKind.PROVIDERS)
     return dataclasses.replace(cloud, hosts=tuple([
         host for host in cloud.hosts if host.uuid not in unread]))
 
 
 def startable(cloud: snapshot.Cloud) -> snapshot.Cloud:
-    """Return a cloud whose servers have no devices, to be simulated."""
+    """Return a cloud to simulate, whose servers request no PCI devices."""
     return dataclasses.replace(cloud, servers=tuple([
         dataclasses.replace(server, flavor=without_devices(server.flavor))
         for server in cloud.servers]))

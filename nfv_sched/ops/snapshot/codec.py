@@ -4,10 +4,10 @@
 The key of a field is its name.  A field that has its default value is left
 out.  Sets of numbers are written as lists of CPUs: ``0-3,8``.
 
-pydantic reads and writes.  It is made stricter than it is by itself: there are
-no conversions such as of ``"1"`` to 1, and what a field does not limit is
-limited here.  It would also collect all errors of a file, in more memory than
-the file takes; so lists and mappings are read up to their first error, and
+The work is done by pydantic, made stricter: there are no conversions, such as
+of ``"1"`` to 1, and fields without limits of their own get default limits.
+By default pydantic also collects all errors of a file, which takes more memory
+than the file; here it stops at the first error of a list or mapping, and
 unknown keys are refused before anything else.
 """
 
@@ -21,12 +21,12 @@ from pydantic_core import core_schema
 from nfv_sched import cpu_spec
 from nfv_sched import files
 
-#: The largest ratio that Placement takes: products stay finite.
+#: The largest allocation ratio that Placement accepts; products stay finite.
 MAX_NUMBER = 3.40282e+38
 
 _Schema = dict[str, ty.Any]
 
-# What the schemas of pydantic have besides, unless a field says otherwise.
+# Defaults that are added to the schemas of pydantic, by their type.
 _LIMITS: dict[str, _Schema] = {
     'bool': {'strict': True},
     'int': {'strict': True, 'ge': 0, 'le': (1 << 63) - 1},
@@ -43,7 +43,7 @@ _LIMITS: dict[str, _Schema] = {
             lambda value, write: write(dict(sorted(value.items()))))},
 }
 
-# By the type of pydantic's error.
+# Messages by the type of pydantic's error.
 _MESSAGES = {
     'bool_type': 'must be true or false',
     'int_type': 'must be a whole number',
@@ -66,9 +66,9 @@ _MESSAGES = {
 
 
 class WrongError(ValueError):
-    """Data does not fit a type.
+    """Data that does not fit a type.
 
-    :ivar path: keys and indices that lead to it, outermost first
+    :ivar path: keys and indices that lead to the data, outermost first
     """
 
     def __init__(self, message: str):
@@ -87,21 +87,16 @@ class WrongError(ValueError):
 
 
 def encode(value: ty.Any) -> ty.Any:
-    """Return a dataclass as data that :mod:`json` can write.
-
-    :param value: an instance of a frozen dataclass
-    """
+    """Return a frozen dataclass as data that :mod:`json` can write."""
     return _serializer(type(value)).to_python(
         value, mode='json', exclude_defaults=True, warnings=False)
 
 
 def decode(kind: type, data: ty.Any) -> ty.Any:
-    """Make an instance of a dataclass.
+    """Make an instance of a dataclass from parsed JSON.
 
-    :param data: what :mod:`json` has read
     :raises WrongError: if the data does not fit the dataclass
-    :raises nfv_sched.files.FileLimitError: if its lists of CPUs have too many
-        numbers altogether
+    :raises FileLimitError: if the lists of CPUs have too many CPUs in total
     """
     try:
         return _validator(kind).validate_python(data, context=_CPULists())
@@ -110,7 +105,10 @@ def decode(kind: type, data: ty.Any) -> ty.Any:
 
 
 class _CPULists(dict[str, frozenset[int]]):
-    """The lists of CPUs of a file, which may stand for many numbers each."""
+    """The parsed CPU lists of a file, with a limit on their total length.
+
+    A short text such as ``0-65535`` stands for many numbers.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -139,13 +137,13 @@ def _validator(kind: type) -> pydantic_core.SchemaValidator:
 
 @functools.cache
 def _serializer(kind: type) -> pydantic_core.SchemaSerializer:
-    # As json does it; otherwise they would become null.
+    # Write infinity and NaN as json does; otherwise they become null.
     return pydantic_core.SchemaSerializer(
         _schema(kind), {'ser_json_inf_nan': 'constants'})
 
 
 def _limited(schema: ty.Any) -> ty.Any:
-    """Return a schema of pydantic with limits, also in what it consists of."""
+    """Add the limits to a schema of pydantic and to all parts of it."""
     if isinstance(schema, list):
         return [_limited(each) for each in schema]
     if not isinstance(schema, dict):
@@ -156,13 +154,13 @@ def _limited(schema: ty.Any) -> ty.Any:
     if kind == 'any':
         return core_schema.no_info_after_validator_function(
             _check_any, core_schema.any_schema())
-    if kind == 'dict':  # JSON has texts as keys
+    if kind == 'dict':  # keys are always strings in JSON
         schema = {**schema, 'keys_schema': {
             'strict': False, **schema['keys_schema']}}
     schema = {**_LIMITS.get(kind, {}),
               **{key: _limited(value) for key, value in schema.items()}}
     if kind == 'dataclass':
-        ref = schema.pop('ref', None)  # what other schemas refer to
+        ref = schema.pop('ref', None)  # its name for other schemas
         return core_schema.no_info_before_validator_function(
             functools.partial(_check_keys, frozenset(schema['fields'])),
             schema, ref=ref)
@@ -206,7 +204,7 @@ _CPU_LIST = core_schema.with_info_plain_validator_function(
 
 
 def _exception(error: ty.Any) -> ValueError:
-    """Return the exception for an error of pydantic."""
+    """Convert an error of pydantic to an exception."""
     kind, path, context = error['type'], error['loc'], error.get('ctx', {})
     of_key = path[-1:] == ('[key]',)
     if of_key:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Save and load a snapshot: compressed JSON with the version of its format."""
+"""Save and load snapshots, as compressed JSON with a format version."""
 
 import dataclasses
 import gzip
@@ -19,34 +19,33 @@ from nfv_sched.ops.snapshot import validation
 from nfv_sched import strings
 
 FORMAT = 'nfv-sched snapshot'
-#: Of files that can be read.
+#: Format versions that can be read.
 VERSIONS = (1, snapshot.VERSION)
 
 _GZIP = b'\x1f\x8b'
-# Messages that are shown of a file. Masking their secrets takes time.
+# Most messages to keep from a file: masking secrets in them takes time.
 _MAX_MISSING = 1000
 
 
 class FileError(Exception):
-    """A file cannot be read or written; the message says which, and why."""
+    """Failure to read or write a snapshot; the message has path and reason."""
 
 
 def save(cloud: snapshot.Cloud, path: str) -> int:
     """Write a snapshot.
 
-    Only its owner can read the file, for it has names and addresses of the
+    Only its owner can read a new file, as it has names and addresses of the
     whole cloud; see :mod:`nfv_sched.ops.atomic_file`.
 
-    :param cloud: the snapshot
     :param path: of the file; an existing file is replaced
-    :returns: its size in bytes
-    :raises FileError: if it cannot be written
+    :returns: the size of the file in bytes
+    :raises FileError: if the file cannot be written
     """
     data = {'format': FORMAT, 'version': snapshot.VERSION,
             'cloud': codec.encode(cloud)}
 
     def fill(raw: ty.BinaryIO) -> None:
-        # No time in it: the same snapshot is the same file.
+        # Without a time, so that equal snapshots make equal files.
         with gzip.GzipFile('', 'wb', fileobj=raw, mtime=0) as packed:
             with io.TextIOWrapper(packed, 'utf-8') as text:
                 json.dump(data, text, separators=(',', ':'))
@@ -58,15 +57,15 @@ def save(cloud: snapshot.Cloud, path: str) -> int:
 
 
 def is_snapshot(path: str) -> bool:
-    """Whether a file begins as a snapshot does, compressed or not.
+    """Return whether a file begins like a snapshot, compressed or not.
 
-    :param path: of the file
-    :raises FileError: if it cannot be read
+    :raises FileError: if the file cannot be read
     """
     try:
         mode = os.stat(path).st_mode
         if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-            # It is read twice, and a pipe may never end.
+            # The file is read twice, which a pipe does not allow, and a
+            # pipe may never end.
             raise FileError(f'{path}: not a regular file')
         with open(path, 'rb') as raw:
             start = raw.read(64)
@@ -80,8 +79,8 @@ def load(path: str) -> snapshot.Cloud:
     """Read a snapshot.
 
     :param path: of the file, compressed or not
-    :raises FileError: if it cannot be read, is not a snapshot, or is one of
-        another version
+    :raises FileError: if the file cannot be read, is not a valid snapshot, or
+        has an unsupported format version
     """
     try:
         data = files.parse_json(files.read(path))
@@ -112,7 +111,7 @@ def load(path: str) -> snapshot.Cloud:
         validation.check(cloud)
     except (codec.WrongError, files.FileLimitError) as exc:
         raise FileError(f'{path}: {exc}') from exc
-    # Errors, as an older release may have written them.
+    # An older release may have saved errors with their secrets.
     missing = [
         dataclasses.replace(each, text=strings.mask_secrets(each.text))
         for each in cloud.missing[:_MAX_MISSING]]
@@ -125,7 +124,7 @@ def load(path: str) -> snapshot.Cloud:
 
 
 def _convert_sentences(content: ty.Any) -> None:
-    """Change what is missing in a file of version 1, which has sentences."""
+    """Convert ``missing`` of a version 1 file, where it has sentences."""
     if isinstance(content, dict) and isinstance(content.get('missing'), list):
         content['missing'] = [
             {'kind': snapshot.MissingKind.OTHER, 'text': sentence}

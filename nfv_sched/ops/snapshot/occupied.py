@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read what servers of a snapshot occupy of their hosts, or remove it.
+"""Calculate, or remove, what the servers of a snapshot occupy on hosts.
 
-The counterpart of :mod:`nfv_sched.host.occupancy` for records as Nova and
-Neutron keep them.
+:mod:`nfv_sched.host.occupancy` does the arithmetic of host NUMA cells; this
+module applies it to the records of a snapshot.
 """
 
 import collections
@@ -20,20 +20,20 @@ from nfv_sched.numa import topology
 from nfv_sched.ops.snapshot import snapshot
 
 AVAILABLE = 'available'
-#: Of PCI devices that a server has, or that are blocked as their PF, or a VF
-#: of theirs, is taken.
+#: Statuses of PCI devices that are assigned to a server, or blocked because
+#: their PF, or one of their VFs, is assigned.
 OCCUPIED = ('claimed', 'allocated', 'unclaimable', 'unavailable')
 
 
 def shares(
     nodes: Sequence[snapshot.Node], parts: Iterable[snapshot.GuestNode],
 ) -> tuple[occupancy.Share, ...]:
-    """Return what NUMA nodes of servers occupy of a host.
+    """Return what guest NUMA nodes occupy on a host.
 
-    Those on a NUMA node that the host does not report are left out.
+    Guest nodes on a NUMA node that the host does not report are left out.
 
     :param nodes: all NUMA nodes of the host
-    :param parts: the NUMA nodes of the servers
+    :param parts: guest NUMA nodes of the servers
     """
     of_number = {node.number: (position, node)
                  for position, node in enumerate(nodes)}
@@ -56,20 +56,19 @@ def _cell(part: snapshot.GuestNode) -> topology.GuestCell:
 
 
 def exclusive_cpus(part: snapshot.GuestNode) -> set[int]:
-    """Return the host CPUs of pinned vCPUs and of emulator threads.
-
-    Siblings that isolated vCPUs leave idle are not among them.
-    """
+    """Return host CPUs of pinned vCPUs and emulator threads, no siblings."""
     return {*part.pins.values(), *part.reserved}
 
 
 def allocation(server: snapshot.Server, pcpus: bool) -> dict[str, int]:
-    """Return what a server allocates of its compute node in Placement.
+    """Calculate a server's allocation from its compute node in Placement.
 
-    That follows from its flavor and NUMA nodes; PCI devices are left out.
+    It follows from flavor and guest NUMA nodes.  Nested providers, such as
+    those of PCI devices, are left out.
 
-    :param pcpus: whether the compute node has CPUs for pinned guests alone;
-        on one with ``vcpu_pin_set`` all vCPUs are ``VCPU``
+    :param pcpus: whether the compute node has an inventory of ``PCPU``; with
+        ``vcpu_pin_set`` it has none, and all vCPUs are ``VCPU``
+    :returns: resource class -> amount, without classes that it does not use
     """
     flavor, nodes = server.flavor, server.nodes or () if pcpus else ()
     pinned = sum(len(node.dedicated) for node in nodes)
@@ -85,8 +84,8 @@ class Totals(ty.NamedTuple):
     """Sums over all servers on a host.
 
     :ivar memory: MiB
-    :ivar ports: ports of the virtual switch
-    :ivar rules: security group rules of these
+    :ivar ports: ports on the virtual switch
+    :ivar rules: security group rules of these ports
     """
 
     memory: int = 0
@@ -95,13 +94,13 @@ class Totals(ty.NamedTuple):
 
 
 def vswitch_ports(server: snapshot.Server) -> list[snapshot.Port]:
-    """Return the ports of a server on the virtual switch."""
+    """Return the ports of a server that use the virtual switch."""
     return [port for port in server.ports or ()
             if not usage.bypasses_vswitch(port.vnic_type)]
 
 
 def totals(cloud: snapshot.Cloud) -> Mapping[str, Totals]:
-    """Return the sums over servers by name of their host."""
+    """Return the sums over the servers on each host, by host name."""
     sums: dict[str, Totals] = collections.defaultdict(Totals)
     for server in cloud.servers:
         if server.host is None:
@@ -117,13 +116,14 @@ def totals(cloud: snapshot.Cloud) -> Mapping[str, Totals]:
 def changed_network(
     network: snapshot.HostNetwork | None, changes: Mapping[str, int],
 ) -> snapshot.HostNetwork | None:
-    """Return what is on the network of a host after it was changed.
+    """Return the network figures of a host with changes added.
 
-    :param changes: name of a field -> what is added
+    :param changes: name of a field -> number to add; unknown figures stay None
     """
     if network is None:
         return None
-    # What agents report and what ports show may differ for a while.
+    # Figures of agents and of ports may differ for a while, so that a
+    # difference could be negative.
     return dataclasses.replace(network, **{
         name: max(0, getattr(network, name) + count)
         for name, count in changes.items()
@@ -131,9 +131,11 @@ def changed_network(
 
 
 def reserved_memory(host: snapshot.Host, memory: int) -> int:
-    """Return the MiB that a host reserves for the platform.
+    """Return the memory that a host reserves for the platform, in MiB.
 
-    :param memory: MiB of all servers on the host
+    Without an inventory it is the used memory that servers do not explain.
+
+    :param memory: memory of all servers on the host in MiB
     """
     for provider in host.providers[:1]:
         if orc.MEMORY_MB in provider.inventories:
@@ -142,7 +144,7 @@ def reserved_memory(host: snapshot.Host, memory: int) -> int:
 
 
 def without_servers(cloud: snapshot.Cloud) -> snapshot.Cloud:
-    """Return a cloud without its servers, and with empty hosts."""
+    """Return a cloud without servers, whose hosts are unused."""
     sums = totals(cloud)
     return dataclasses.replace(cloud, servers=(), hosts=tuple([
         _empty(host, sums[host.name]) for host in cloud.hosts]))

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """List the options that a snapshot or a cloud file may set.
 
-Files come from other machines.  Only options that decide where servers go are
-taken from them, never one that names a file, a service or an account.
-Classes of filters and weighers are chosen by
-:mod:`nfv_sched.ops.simulator.configuration`.
+Files come from other machines.  Only options for scheduling are taken from
+them, never one that names a file, a service or an account.
+:mod:`nfv_sched.ops.simulator.configuration` decides which filter and weigher
+classes are loaded.
 """
 
 from collections.abc import Mapping
@@ -12,8 +12,8 @@ import typing as ty
 
 from nfv_sched import conf
 
-#: Section -> options that are saved in a snapshot; weight multipliers and
-#: those of section ``nfv_sched`` besides.
+#: Section -> options that are saved in a snapshot.  All weight multipliers and
+#: the options of section ``nfv_sched`` are saved, too.
 SAVED: Mapping[str, tuple[str, ...]] = {
     'DEFAULT': (
         'cpu_allocation_ratio', 'ram_allocation_ratio',
@@ -45,7 +45,7 @@ SAVED: Mapping[str, tuple[str, ...]] = {
 }
 MULTIPLIER = '_weight_multiplier'
 
-#: Names in ``[filter_scheduler]`` that every installation has.
+#: Values of ``[filter_scheduler]`` options that every installation supports.
 STANDARD_CLASSES: Mapping[str, frozenset[str]] = {
     'available_filters': frozenset({
         'nova.scheduler.filters.all_filters',
@@ -55,7 +55,7 @@ STANDARD_CLASSES: Mapping[str, frozenset[str]] = {
         'nfv_sched.weights.all_weighers'}),
 }
 
-# What the simulator reads besides.
+# Further options that a file may set for the simulator.
 _MORE: Mapping[str, tuple[str, ...]] = {
     'filter_scheduler': ('track_instance_changes',),
     'metrics': ('weight_multiplier', 'weight_setting', 'required',
@@ -63,15 +63,15 @@ _MORE: Mapping[str, tuple[str, ...]] = {
     'pci': ('report_in_placement',),
 }
 
-# Options of section nfv_sched that concern this machine: what is written to
-# its disk, and accounts.
+# Options of section nfv_sched that concern this machine: files on its disk,
+# and accounts.
 _OF_MACHINE = conf.OF_COMMANDS | {'decision_journal', 'decision_journal_size'}
 
 
 def may_be_set(section: str, name: str) -> bool:
     """Return whether a file may set an option.
 
-    :param section: ``DEFAULT`` for options without section
+    :param section: ``DEFAULT`` for options without a section
     """
     if section == conf.GROUP.name:
         return name not in _OF_MACHINE
@@ -81,9 +81,9 @@ def may_be_set(section: str, name: str) -> bool:
 
 def class_names(options: Mapping[str, Mapping[str, ty.Any]],
                 option: str) -> list[str]:
-    """Return the names that a file gives in an option for classes.
+    """Return the class names in an option of a file.
 
-    :param options: those of the file: section -> name -> value
+    :param options: options of the file: section -> name -> value
     :param option: a key of :data:`STANDARD_CLASSES`
     """
     value = options.get('filter_scheduler', {}).get(option)
@@ -95,6 +95,6 @@ def class_names(options: Mapping[str, Mapping[str, ty.Any]],
 
 def only_standard_classes(
         options: Mapping[str, Mapping[str, ty.Any]]) -> bool:
-    """Return whether a file names no classes but the standard ones."""
+    """Return whether the options of a file name only standard classes."""
     return all(names.issuperset(class_names(options, option))
                for option, names in STANDARD_CLASSES.items())

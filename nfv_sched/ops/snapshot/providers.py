@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Resource providers of hosts, as Placement has them.
-
-Read by any client; who calls this says what becomes of what cannot be read.
-"""
+"""Read the resource providers of hosts from Placement, by any client."""
 
 from collections.abc import Callable
 from collections.abc import Collection
@@ -18,14 +15,13 @@ from nfv_sched import strings
 
 
 class Places(ty.NamedTuple):
-    """What Placement has of the hosts.
+    """The resource providers and allocations of hosts.
 
-    :ivar providers: UUID of a compute node -> its providers
-    :ivar allocations: UUID of a consumer -> provider -> class -> amount
-    :ivar failed: UUID of a compute node that could not be read -> why
-    :ivar traits: all traits; None if they could not be read
-    :ivar resource_classes: all resource classes; None if they could not be
-        read
+    :ivar providers: UUID of compute node -> its providers
+    :ivar allocations: UUID of consumer -> provider -> class -> amount
+    :ivar failed: UUID of compute node that could not be read -> error
+    :ivar traits: all traits; None if unknown
+    :ivar resource_classes: all resource classes; None if unknown
     """
 
     providers: dict[str, tuple[snapshot.Provider, ...]]
@@ -35,7 +31,7 @@ class Places(ty.NamedTuple):
     resource_classes: frozenset[str] | None = None
 
     def missing(self) -> tuple[snapshot.Missing, ...]:
-        """Return what could not be read."""
+        """Return a message about the hosts that could not be read, if any."""
         if not self.failed:
             return ()
         return (snapshot.Missing(
@@ -46,9 +42,9 @@ class Places(ty.NamedTuple):
     def others(
         self, servers: Iterable[str],
     ) -> dict[str, dict[str, dict[str, int]]]:
-        """What others than servers have: consumer -> provider -> class.
+        """Return allocations of other consumers than servers, by consumer.
 
-        :param servers: UUIDs of the servers
+        :param servers: UUIDs of all servers
         """
         known = set(servers)
         return {consumer: found
@@ -63,13 +59,12 @@ def read(client: placement_client.Client, threads: int,
 
     Usages are not read: they are the sums of the allocations.
 
-    :param threads: how many requests there are at once
+    :param threads: number of concurrent requests
     :param computes: UUIDs of the compute nodes
     :param aggregates: UUIDs of Nova's host aggregates
-    :param progress: called with what is read, how much is done, and how much
-        there is
-    :raises PlacementError: if Placement cannot be read, other than for single
-        hosts
+    :param progress: called with (name of what is read, number done, total)
+    :raises PlacementError: if Placement cannot be read; errors of single
+        hosts are in ``failed``
     """
     places = Places({}, {}, {})
     with futures.ThreadPoolExecutor(threads) as pool:
@@ -113,7 +108,7 @@ def _start(
 
     :param computes: UUIDs of the compute nodes
     :param aggregates: UUIDs of Nova's host aggregates
-    :returns: what is being read -> UUID of the compute node
+    :returns: future -> UUID of the compute node
     """
     trees: dict[str, list[placement_client.Member]] = {
         uuid: [] for uuid in computes}
@@ -128,9 +123,10 @@ def _start(
 
 def _owners(pool: futures.Executor, owners: Callable[[str], list[str]],
             names: Collection[str]) -> dict[str, set[str]]:
-    """UUID of a provider -> which of the names it has.
+    """Return the traits, or aggregates, of each provider, by its UUID.
 
-    :param owners: gives the UUIDs of the providers that have a name
+    :param owners: returns the UUIDs of all providers with one of the names
+    :param names: the traits, or UUIDs of the aggregates
     """
     found: dict[str, set[str]] = {}
     for name, uuids in zip(names, pool.map(owners, names)):
@@ -140,7 +136,7 @@ def _owners(pool: futures.Executor, owners: Callable[[str], list[str]],
 
 
 class _Reading(ty.NamedTuple):
-    """A provider, and what consumers have allocated of it."""
+    """A provider and its allocations: consumer -> class -> amount."""
 
     provider: snapshot.Provider
     allocations: dict[str, dict[str, int]]
@@ -150,19 +146,20 @@ def _read_tree(
     client: placement_client.Client, members: list[placement_client.Member],
     traits: Mapping[str, set[str]], aggregates: Mapping[str, set[str]],
 ) -> list[_Reading]:
-    """The providers of a host, its own first.
+    """Read the provider tree of a host, root first.
 
-    :param traits: UUID of a provider -> names of its traits
-    :param aggregates: UUID of a provider -> UUIDs of its aggregates
+    :param traits: UUID of provider -> names of its traits
+    :param aggregates: UUID of provider -> UUIDs of its aggregates
     """
     found = []
     for member in sorted(members, key=lambda member: (
             member.parent is not None, member.name)):
-        # What is gone since it was listed is left out.
+        # A provider that was deleted since it was listed is left out.
         with contextlib.suppress(placement_client.NotFoundError):
             found.append(_read_provider(
                 client, member, traits.get(member.uuid, ()),
                 aggregates.get(member.uuid, ())))
+    # Leave out providers below one that was deleted.
     known = {each.provider.uuid for each in found} | {None}
     while any(each.provider.parent not in known for each in found):
         found = [each for each in found if each.provider.parent in known]

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cloud at one moment: hosts, servers, flavors, networks, configuration.
+"""Model a cloud at one moment: hosts, servers, flavors, networks, options.
 
-Immutable values, as they are read from Nova's databases, Placement and Neutron
-and written to a file.  All tools work on them; nothing here does I/O or knows
-Nova.  CPUs and NUMA nodes have the numbers that the host gives them, amounts
-of memory are in MiB, page sizes in KiB.
+All tools work on these immutable values.  They are read from Nova's databases,
+Placement and Neutron, or from a file; nothing here does I/O or knows Nova.
+CPUs and NUMA nodes have the numbers that the host gives them; memory is in
+MiB, page sizes are in KiB.
 
-A file has the same fields (:mod:`nfv_sched.ops.snapshot.file`).  A change that
-older releases would read wrongly needs a new ``VERSION``.
+The fields are also those of the file (:mod:`nfv_sched.ops.snapshot.file`).  A
+change that older releases would misread needs a new ``VERSION``.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ import pydantic
 
 from nfv_sched import cpu_spec
 
-#: Of the format.
+#: Version of the file format.
 VERSION = 2
 
 #: Kinds of agents of Neutron.
@@ -27,19 +27,19 @@ DHCP = 'dhcp'
 ROUTER = 'router'
 OVN = 'ovn'
 
-#: State of a server whose move is to be confirmed.
+#: vm_state of a server whose resize or cold migration is not yet confirmed.
 RESIZED = 'resized'
-#: Kind of a move from a host that is lost.
+#: Kind of a migration from a host that is down.
 EVACUATION = 'evacuation'
 
 #: Tags that Nova adds to a PCI request once it has devices.
 ALLOCATED_TAGS = frozenset(('rp_uuids', 'parent_ifname'))
 
-# What numbers in a file may be, where it is not 0 or more.
+# Limits of numbers in a file; by default a number must be 0 or more.
 _Positive = ty.Annotated[int, pydantic.Field(ge=1)]
 _Signed = ty.Annotated[int, pydantic.Field(ge=-1 << 63)]
 _VCPUs = ty.Annotated[int, pydantic.Field(le=cpu_spec.MOST_CPUS - 1)]
-# As Nova's databases have them.
+# The length of names in Nova's databases.
 _Name = ty.Annotated[str, pydantic.Field(max_length=255)]
 _Devices = ty.Annotated[int, pydantic.Field(ge=1, le=1024)]
 
@@ -50,8 +50,8 @@ class Pages:
 
     :ivar size: KiB
     :ivar total: number of pages
-    :ivar used: number of pages that guests have
-    :ivar reserved: number of pages that guests may not have
+    :ivar used: number of pages that guests use
+    :ivar reserved: number of pages that guests must not use
     """
 
     size: _Positive
@@ -61,12 +61,12 @@ class Pages:
 
     @property
     def usable(self) -> int:
-        """Number of pages that guests may have."""
+        """The number of pages for guests, used or not."""
         return max(self.total - self.reserved, 0)
 
     @property
     def free(self) -> int:
-        """Number of pages that guests can still have."""
+        """The number of free pages for guests."""
         return max(self.total - self.used - self.reserved, 0)
 
 
@@ -74,21 +74,21 @@ class Pages:
 class Node:
     """A NUMA node of a host, as nova-compute reports it.
 
-    CPUs that are neither for shared nor for pinned guests are missing.
+    CPUs that guests cannot use are not included.
 
-    :ivar number: its number
-    :ivar socket: number of the socket; None if the host does not say
-    :ivar shared: CPUs for shared guests
-    :ivar dedicated: CPUs for pinned guests
-    :ivar pinned: CPUs that guests are pinned to
+    :ivar socket: number of the socket; None if the host does not report it
+    :ivar shared: CPUs for shared (floating) vCPUs
+    :ivar dedicated: CPUs for pinned vCPUs
+    :ivar pinned: CPUs that vCPUs are pinned to
     :ivar siblings: CPUs of each physical core, in Nova's order; empty if no
         core has more than one
-    :ivar memory: MiB, huge pages included
-    :ivar memory_used: MiB that guests have
-    :ivar shared_used: vCPUs of shared guests
-    :ivar pages: by size, in Nova's order
-    :ivar physnets: physical networks near it, labels included
-    :ivar tunneled: whether the endpoint of tunnels is near it
+    :ivar memory: MiB, including huge pages
+    :ivar memory_used: MiB used by guests
+    :ivar shared_used: number of shared vCPUs of guests
+    :ivar pages: one entry for each page size, in Nova's order
+    :ivar physnets: physical networks with affinity to the node, including
+        the labels of NUMA nodes
+    :ivar tunneled: whether tunnelled networks have affinity to the node
     """
 
     number: _VCPUs
@@ -106,30 +106,30 @@ class Node:
 
     @property
     def free(self) -> frozenset[int]:
-        """CPUs for pinned guests that no guest is pinned to."""
+        """The CPUs for pinned vCPUs that no vCPU is pinned to."""
         return self.dedicated - self.pinned
 
     @property
     def cores(self) -> tuple[frozenset[int], ...]:
-        """CPUs of each physical core, in Nova's order."""
+        """The CPUs of each physical core, in Nova's order."""
         return self.siblings or tuple(
             frozenset((cpu,)) for cpu in sorted(self.shared | self.dedicated))
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Device:
-    """A PCI device that guests may have.
+    """A PCI device for guests.
 
     :ivar address: PCI address
     :ivar vendor: vendor ID
     :ivar product: product ID
     :ivar kind: ``type-VF``, ``type-PF``, ``type-PCI``, ``vdpa``
-    :ivar node: number of its NUMA node; None if it is not known
-    :ivar status: as Nova has it: ``available``, ``claimed``, ``allocated``,
+    :ivar node: number of its NUMA node; None if unknown
+    :ivar status: Nova's status: ``available``, ``claimed``, ``allocated``,
         ``removed``, ``deleted``, ``unavailable``, ``unclaimable``
     :ivar parent: PCI address of its PF
-    :ivar server: UUID of the server that has it
-    :ivar request: ID of the PCI request that it was given for
+    :ivar server: UUID of the server that it is assigned to
+    :ivar request: ID of the PCI request that it fulfils
     :ivar tags: such as ``physical_network``, from ``[pci] device_spec``
     """
 
@@ -147,10 +147,9 @@ class Device:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Inventory:
-    """What a resource provider has of a resource class.
+    """The inventory of one resource class of a resource provider.
 
-    :ivar total: amount
-    :ivar used: allocated
+    :ivar used: sum of all allocations
     """
 
     total: int
@@ -163,7 +162,7 @@ class Inventory:
 
     @property
     def capacity(self) -> int:
-        """What can be allocated in all."""
+        """The largest sum of all allocations."""
         return int((self.total - self.reserved) * self.ratio)
 
 
@@ -171,9 +170,9 @@ class Inventory:
 class Provider:
     """A resource provider of a host in Placement.
 
-    :ivar parent: UUID of the one above; None for that of the host itself
+    :ivar parent: UUID of its parent; None for the root of the host's tree
     :ivar inventories: by resource class
-    :ivar aggregates: UUIDs of Nova's host aggregates that it is in
+    :ivar aggregates: UUIDs of Nova's host aggregates that it is a member of
     """
 
     uuid: str
@@ -187,13 +186,12 @@ class Provider:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class HostNetwork:
-    """What the network puts on a host, as Neutron shows it.
+    """Ports, security group rules and services on a host, from Neutron.
 
-    :ivar vswitch_ports: ports of the virtual switch, physical ones not
-        counted; None if it is not known
-    :ivar security_rules: security-group rules of these ports
-    :ivar dhcp_servers: None if it is not known
-    :ivar routers: None if it is not known
+    Each is a number; None if unknown.
+
+    :ivar vswitch_ports: ports of the virtual switch without physical ones
+    :ivar security_rules: security group rules of these ports
     """
 
     vswitch_ports: int | None = None
@@ -206,38 +204,38 @@ class HostNetwork:
 class Host:
     """A compute node and its service.
 
-    :ivar name: of the compute service
+    :ivar name: name of the host, that of the compute service
     :ivar hypervisor: name of the compute node
-    :ivar uuid: of the compute node, and of its resource provider
-    :ivar cell: name or UUID of the cell
+    :ivar uuid: UUID of the compute node, and of its resource provider
+    :ivar cell: name of the Nova cell, or its UUID if it has no name
     :ivar enabled: whether the service is enabled
-    :ivar disabled_reason: why it is disabled, in the operator's words
-    :ivar up: whether the service reports
-    :ivar mapped: whether Nova's API database maps it to its cell; otherwise
-        what the scheduler sends there fails
+    :ivar disabled_reason: the operator's reason why it is disabled
+    :ivar up: whether the service is up
+    :ivar mapped: whether Nova's API database maps the host to its cell; if
+        not, requests that the scheduler sends there fail
     :ivar zone: availability zone
     :ivar aggregates: names of its aggregates
     :ivar hypervisor_type: such as ``QEMU``
-    :ivar hypervisor_version: as Nova has it, such as 8002000
-    :ivar supported: what it can run: architecture, hypervisor, kind of virtual
-        machine
-    :ivar cpu_info: as nova-compute reports it
-    :ivar stats: numbers of servers and the like, as nova-compute reports them
-    :ivar vcpus: all CPUs for guests
-    :ivar vcpus_used: vCPUs of guests
+    :ivar hypervisor_version: Nova's number for the version, such as 8002000
+    :ivar supported: Nova's supported_instances: (architecture, hypervisor,
+        VM mode) of each
+    :ivar cpu_info: JSON as nova-compute reports it
+    :ivar stats: number of servers and other figures that nova-compute reports
+    :ivar vcpus: number of CPUs for guests
+    :ivar vcpus_used: number of vCPUs of guests
     :ivar memory: MiB
-    :ivar memory_used: MiB, what is reserved included
+    :ivar memory_used: MiB, including reserved memory
     :ivar disk: GiB
     :ivar disk_used: GiB
-    :ivar disk_available_least: GiB; None if it is not known
-    :ivar cpu_ratio: CPU allocation ratio; None if it reports none
-    :ivar memory_ratio: the same of memory
-    :ivar disk_ratio: the same of disk
-    :ivar nodes: its NUMA nodes; None if it reports none
-    :ivar devices: its PCI devices
-    :ivar providers: its resource providers, the one of the host first; empty
-        if Placement was not read
-    :ivar network: what the network puts on it; None if Neutron was not read
+    :ivar disk_available_least: GiB; None if unknown
+    :ivar cpu_ratio: CPU allocation ratio; None if not reported
+    :ivar memory_ratio: memory allocation ratio; None if not reported
+    :ivar disk_ratio: disk allocation ratio; None if not reported
+    :ivar nodes: NUMA nodes; None if not reported
+    :ivar devices: PCI devices
+    :ivar providers: resource providers, the root first; empty if Placement
+        was not read
+    :ivar network: ports and services; None if Neutron was not read
     """
 
     name: _Name
@@ -273,7 +271,7 @@ class Host:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Flavor:
-    """A flavor as it is now, or as a server was booted or resized with it.
+    """A flavor: a current one, or the copy that a server was booted with.
 
     :ivar memory: MiB
     :ivar disk: GiB
@@ -295,17 +293,17 @@ class Flavor:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class GuestNode:
-    """A NUMA node of a server.
+    """A guest NUMA node.
 
     :ivar host_node: number of the host NUMA node that it is on
     :ivar shared: vCPUs that float over the shared CPUs of the host node
-    :ivar pins: vCPU -> CPU of the host
     :ivar dedicated: vCPUs that are pinned
+    :ivar pins: vCPU -> host CPU
     :ivar memory: MiB
-    :ivar page_size: KiB; None if it has no page size of its own
+    :ivar page_size: KiB; None if it was not requested
     :ivar cpu_policy: ``dedicated``, ``mixed``, ``shared`` or None
     :ivar thread_policy: ``prefer``, ``isolate``, ``require`` or None
-    :ivar reserved: CPUs of the host that its emulator threads have
+    :ivar reserved: host CPUs for its emulator threads
     """
 
     host_node: int
@@ -324,13 +322,13 @@ class Port:
     """A port of a server.
 
     :ivar network: UUID of its network
-    :ivar network_name: name of its network; empty if it is not known
+    :ivar network_name: name of its network; empty if unknown
     :ivar vnic_type: such as ``normal`` or ``direct``
     :ivar physnet: physical network of its network
     :ivar device: PCI address of its device
-    :ivar rules: security-group rules; None if that is not known
-    :ivar has_allocation: whether it has resources of its own in Placement,
-        such as a minimum bandwidth
+    :ivar rules: number of security group rules; None if unknown
+    :ivar has_allocation: whether it has an allocation in Placement, such as
+        for a minimum bandwidth
     """
 
     id: str
@@ -347,10 +345,10 @@ class Port:
 class PCIRequest:
     """A request of a server for PCI devices, as Nova stores it.
 
-    :ivar id: UUID, which the devices have as ``request``
+    :ivar id: UUID, which is ``request`` of the assigned devices
     :ivar count: number of devices
-    :ivar alias: name of the alias in the flavor; None for that of a port
-    :ivar specs: tags that a device must have; any of these
+    :ivar alias: name of the alias in the flavor; None if a port requests it
+    :ivar specs: alternatives; a device must have all tags of one of these
     :ivar numa_policy: NUMA affinity policy, such as ``required``
     :ivar port: ID of the port; None if Nova does not store it
     """
@@ -373,23 +371,22 @@ class Server:
     :ivar task: Nova's task_state
     :ivar fault: message of its last fault; None if it is not in error
     :ivar created: ISO 8601, UTC
-    :ivar moved: when its last known move from another host than its present
-        one began: ISO 8601, UTC; empty if none is known
-    :ivar flavor: as it was booted, or resized
-    :ivar image: properties of its image that matter for placement
-    :ivar nodes: its NUMA nodes; None if it has none
+    :ivar moved: start of its last known move away from a host that is not its
+        current one: ISO 8601, UTC; empty if unknown
+    :ivar flavor: copy from its boot or last resize
+    :ivar image: properties of its image that matter for scheduling
+    :ivar nodes: guest NUMA nodes; None if it has no NUMA topology
     :ivar emulator_threads: ``share``, ``isolate`` or None
     :ivar devices: PCI addresses
-    :ivar pci_requests: what devices it asks for, those of its ports included;
-        None if that was not read
-    :ivar ports: its ports, as Neutron has them, else as Nova does; None if
-        they are not known
-    :ivar shares: whether it has shares of Manila
+    :ivar pci_requests: PCI requests of flavor and ports; None if not read
+    :ivar ports: ports from Neutron, or from Nova if Neutron was not read;
+        None if unknown
+    :ivar shares: whether Manila shares are attached
     :ivar group: UUID of its server group
-    :ivar zone: availability zone that it asks for
+    :ivar zone: requested availability zone
     :ivar hints: scheduler hints
-    :ivar allocations: what it has in Placement: provider -> class -> amount;
-        None if Placement was not read
+    :ivar allocations: provider -> class -> amount; None if Placement was not
+        read
     """
 
     uuid: str
@@ -419,21 +416,21 @@ class Server:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Migration:
-    """A migration of Nova that may still hold something on either host.
+    """A Nova migration that may still occupy resources on either host.
 
-    That is one under way, or done and not confirmed yet; an evacuation until
-    its source is up again.
+    It is in progress, or not yet confirmed; an evacuation counts until its
+    source is up again.
 
-    :ivar uuid: of the migration, and of what it has in Placement
-    :ivar server: UUID
+    :ivar uuid: UUID of the migration, and of its consumer in Placement
+    :ivar server: UUID of the server
     :ivar kind: ``migration``, ``resize``, ``live-migration``, ``evacuation``
-    :ivar status: as Nova has it, such as ``running`` or ``finished``
-    :ivar source: name of the host that the server leaves
-    :ivar target: name of the host that it goes to; None if not yet known
-    :ivar updated: when it changed last: ISO 8601, UTC
-    :ivar before: NUMA nodes of the server on the source; None if it has none,
-        or they are not known
-    :ivar after: the same on the target
+    :ivar status: Nova's status, such as ``running`` or ``finished``
+    :ivar source: name of the source host
+    :ivar target: name of the destination host; None if not yet known
+    :ivar updated: time of its last change: ISO 8601, UTC
+    :ivar before: guest NUMA nodes on the source; None if there are none, or
+        unknown
+    :ivar after: guest NUMA nodes on the target; None likewise
     """
 
     uuid: str
@@ -448,11 +445,7 @@ class Migration:
 
     @property
     def settled(self) -> bool:
-        """Whether the server is where it goes to, and will stay so.
-
-        That is so with a resize or cold migration that is to be confirmed, and
-        with an evacuation that is done.
-        """
+        """Whether the server runs on the target: moved, or evacuated."""
         return self.status == 'finished' or (
             self.kind == EVACUATION and self.status == 'done')
 
@@ -461,7 +454,7 @@ class Migration:
 class Aggregate:
     """A host aggregate.
 
-    :ivar hosts: names
+    :ivar hosts: names of its hosts
     """
 
     name: _Name
@@ -475,7 +468,7 @@ class Group:
     """A server group.
 
     :ivar policy: such as ``anti-affinity``
-    :ivar rules: of the policy, such as ``max_server_per_host``
+    :ivar rules: rules of the policy, such as ``max_server_per_host``
     :ivar members: UUIDs of servers
     """
 
@@ -488,22 +481,22 @@ class Group:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class NetworkAgent:
-    """An agent of Neutron that runs DHCP servers or routers on a host.
+    """A Neutron agent that runs DHCP servers or routers on a host.
 
-    :ivar id: UUID
+    :ivar id: UUID; the name of the chassis for ``ovn``
     :ivar kind: ``dhcp``, ``router``, or ``ovn`` for a gateway of ML2/OVN,
-        which has routers that OVN itself places
+        whose routers OVN itself places
     :ivar host: name of its host
-    :ivar alive: whether it reports
+    :ivar alive: whether it is alive, as Neutron reports it
     :ivar enabled: whether it is administratively up
     :ivar zone: availability zone of Neutron
-    :ivar mode: of an agent for routers: ``legacy``, ``dvr``, ``dvr_snat``,
+    :ivar mode: of an L3 agent: ``legacy``, ``dvr``, ``dvr_snat``,
         ``dvr_no_external``
-    :ivar external_only: whether it takes no routers without a gateway
+    :ivar external_only: whether it serves only routers with a gateway
     :ivar physnets: physical networks that the virtual switch of its host
-        reaches; None if no agent there says so, or none that reports
-    :ivar tunnels: types of tunnels of this switch; None if it does not say
-    :ivar serves: UUIDs of networks, or routers
+        reaches; None if no agent that is alive there reports them
+    :ivar tunnels: tunnel types of this switch; None if not reported
+    :ivar serves: UUIDs of the networks or routers that it serves
     """
 
     id: str
@@ -521,18 +514,19 @@ class NetworkAgent:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class NetworkService:
-    """What agents of Neutron serve: a network with DHCP, or a router.
+    """A network with DHCP, or a router, that Neutron agents serve.
 
-    :ivar id: UUID of the network, or router
+    :ivar id: UUID of the network or router
     :ivar kind: ``dhcp`` or ``router``
-    :ivar ports: ports of the virtual switch that it takes where it is served
+    :ivar ports: number of virtual switch ports that it takes on each host
+        that serves it
     :ivar physnets: physical networks that it needs there; None if not all of
         its networks are known
-    :ivar tunnels: types of tunnels that it needs there
-    :ivar zones: availability zones that it asks for; empty if for none
+    :ivar tunnels: tunnel types that it needs there
+    :ivar zones: requested availability zones; empty if none
     :ivar external: whether it is a router with a gateway
-    :ivar ha: whether it is a router that several agents have
-    :ivar distributed: whether it is a router on the hosts of its guests
+    :ivar ha: whether it is an HA router, served by several agents
+    :ivar distributed: whether it is a distributed router (DVR)
     """
 
     id: str
@@ -552,11 +546,11 @@ class Network:
     """A network of Neutron.
 
     :ivar id: UUID
-    :ivar physnet: physical network, as Nova takes it: that of its first
-        segment that has one; None if none has
-    :ivar vnic_type: vNIC type of all of its ports, where the network says so,
-        as in a cloud file of the simulator; None in Neutron
-    :ivar numa_policy: PCI NUMA policy of all of its ports, likewise
+    :ivar physnet: physical network of its first segment that has one, which
+        Nova uses; None if no segment has one
+    :ivar vnic_type: vNIC type of all its ports in a cloud file of the
+        simulator; None for networks from Neutron
+    :ivar numa_policy: PCI NUMA policy of all its ports, likewise
     """
 
     id: str
@@ -567,7 +561,7 @@ class Network:
 
 
 def age(taken: str) -> int | None:
-    """Return how long ago a cloud was read, in seconds; None if unknown.
+    """Return the age of a snapshot in seconds; None if unknown.
 
     :param taken: time in ISO 8601, as in :class:`Cloud`
     """
@@ -580,13 +574,13 @@ def age(taken: str) -> int | None:
 
 
 class MissingKind(enum.StrEnum):
-    """Kind of something that could not be read."""
+    """Kind of information that could not be read."""
 
     NO_CELLS = 'no-cells'
     CELL = 'cell'
-    #: A cell that does not answer in time.
+    #: A cell that did not answer in time.
     SILENT_CELL = 'silent-cell'
-    #: Malformed records of these.
+    #: Malformed records of hosts, servers, request specs and migrations.
     HOST = 'host'
     SERVER = 'server'
     REQUEST_SPEC = 'request-spec'
@@ -596,21 +590,22 @@ class MissingKind(enum.StrEnum):
     PLACEMENT = 'placement'
     #: Resource providers of some hosts.
     PROVIDERS = 'providers'
-    #: What the API does not show: hosts of cells that do not answer, with
-    #: their servers; servers whose flavor is not shown; fields of all servers.
+    #: Information that the API does not show: hosts of cells that do not
+    #: answer, with their servers; servers whose flavor is not shown; fields
+    #: of all servers.
     SILENT_HOSTS = 'silent-hosts'
     SERVERS = 'servers'
     SERVER_FIELDS = 'server-fields'
     #: A filter or weigher that a file names and this machine does not have.
     CLASS = 'class'
-    #: Anything, as in a file of version 1, which has the text alone.
+    #: Any other; also all of a file of version 1, which has texts only.
     OTHER = 'other'
 
 
-#: What may concern any host or server of a cell.
+#: Kinds that may concern any host or server of a cell.
 UNREAD_CELLS = (MissingKind.CELL, MissingKind.SILENT_CELL)
 
-# Of others, the text is the whole sentence.
+# Sentences by kind; of other kinds, the text is the whole sentence.
 _SENTENCES: Mapping[MissingKind, str] = {
     MissingKind.NO_CELLS: 'There are no cells',
     MissingKind.CELL: 'Cell {name} cannot be read{error}',
@@ -638,12 +633,12 @@ _SENTENCES: Mapping[MissingKind, str] = {
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Missing:
-    """Something that could not be read; as a string, a sentence for people.
+    """Information that could not be read; str() gives a sentence for people.
 
-    :ivar cell: name of the cell, or its UUID if it has none
+    :ivar cell: name of the cell, or its UUID if it has no name
     :ivar hosts: names of the hosts
-    :ivar uuids: of the cell, servers, migration, or compute nodes
-    :ivar text: the error, without secrets; the whole sentence of some kinds
+    :ivar uuids: UUIDs of the cell, servers, migration, or compute nodes
+    :ivar text: the error, without secrets; of some kinds the whole sentence
     """
 
     kind: MissingKind
@@ -656,7 +651,7 @@ class Missing:
         names = self.hosts or self.uuids
         name = min(names, default='')
         if self.cell not in ('', name):
-            # As in Nova's logs.
+            # The format of cells in Nova's logs.
             name = f'{name}({self.cell})' if name else self.cell
         return _SENTENCES.get(self.kind, '{text}').format(
             name=name, count=len(names), s='' if len(names) == 1 else 's',
@@ -667,25 +662,25 @@ class Missing:
 class Cloud:
     """A cloud at one moment.
 
-    :ivar taken: when it was read: ISO 8601, UTC
-    :ivar source: what was read, in words
+    :ivar taken: time when it was read: ISO 8601, UTC
+    :ivar source: description of the source, for people
     :ivar nova: release of Nova where it was read
     :ivar nfv_sched: release of nfv-sched that read it
     :ivar anonymous: whether names and UUIDs were replaced
-    :ivar missing: what could not be read
+    :ivar missing: information that could not be read
     :ivar options: options of Nova and nfv-sched that matter for scheduling:
         section -> name -> value
-    :ivar moves: migrations that may hold something on their hosts; None if
-        they were not read
-    :ivar consumers: what others than servers have in Placement, such as
-        migrations: consumer -> provider -> class -> amount; None if that was
+    :ivar moves: migrations that may occupy resources on their hosts; None if
         not read
-    :ivar network_agents: agents of Neutron; None if they were not read
-    :ivar network_services: what these serve
-    :ivar networks: networks of Neutron; None if they were not read
-    :ivar traits: all traits that Placement knows, also those that no provider
-        has; None if they were not read
-    :ivar resource_classes: the same of resource classes
+    :ivar consumers: allocations of consumers that are not servers, such as
+        migrations: consumer -> provider -> class -> amount; None if not read
+    :ivar network_agents: agents of Neutron; None if not read
+    :ivar network_services: DHCP networks and routers that these serve
+    :ivar networks: networks of Neutron; None if not read
+    :ivar traits: all traits in Placement, including those that no provider
+        has; None if not read
+    :ivar resource_classes: all resource classes in Placement; None if not
+        read
     """
 
     taken: str
@@ -710,6 +705,6 @@ class Cloud:
     resource_classes: frozenset[str] | None = None
 
     def unread(self, *kinds: MissingKind) -> frozenset[str]:
-        """Return the UUIDs of what is missing of some kinds."""
+        """Return the UUIDs of everything missing that is of these kinds."""
         return frozenset([uuid for each in self.missing if each.kind in kinds
                           for uuid in each.uuids])

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the parts of a snapshot go together.
+"""Check a snapshot for contradictions and impossible values.
 
-A file may have been edited.  What the types say is seen to by
-:mod:`nfv_sched.ops.snapshot.codec`; here is what the tools take for granted
-besides.
+A file may have been edited.  :mod:`nfv_sched.ops.snapshot.codec` checks the
+types of fields; this module checks everything else that the tools rely on.
 """
 
 from collections.abc import Callable
@@ -28,12 +27,12 @@ _STATUSES = frozenset({'available', 'claimed', 'allocated', 'removed',
 _NUMA_POLICIES = (None, 'legacy', 'preferred', 'required', 'socket')
 _SERVICES = (snapshot.DHCP, snapshot.ROUTER)
 _AGENTS = (*_SERVICES, snapshot.OVN)
-# More ports or rules are on no host; the simulator makes each of them.
+# No host has more ports or rules; the simulator makes each of them.
 _MAX_LOAD = 100_000
-# Of files.max_items(), what a port takes.
+# Items of files.max_items() that a port counts for.
 _ITEMS_PER_PORT = 8
-# Nova compares each device with the pools of its host; a pool has the VFs of a
-# PF, or another device, and those of different tags are in different ones.
+# Nova compares each device with all pools of its host, so that many of both
+# take long.  A pool has the VFs of a PF with equal tags, or another device.
 _MAX_DEVICES = 4096
 _MAX_POOLS = 512
 _MAX_PAGE_SIZES = 64
@@ -44,8 +43,8 @@ _RATIOS = ('cpu_allocation_ratio', 'ram_allocation_ratio',
 def check(cloud: snapshot.Cloud) -> None:
     """Check a snapshot.
 
-    :param cloud: the snapshot
-    :raises WrongError: if something does not go together with the rest
+    :raises WrongError: if it has contradictions or impossible values
+    :raises FileLimitError: if it has too many ports, DHCP servers and routers
     """
     _differ('hosts', [host.uuid for host in cloud.hosts])
     _differ('servers', [server.uuid for server in cloud.servers])
@@ -72,7 +71,7 @@ def check(cloud: snapshot.Cloud) -> None:
     _check_options(cloud)
 
 
-# What a name must be: whether it is so, and the words for it.
+# A check for names, and what to tell people that a name must be.
 _Rule = tuple[Callable[[str], bool], str]
 _UUID: _Rule = (names.is_uuid, names.UUID)
 _HOST: _Rule = (names.is_host, names.HOST)
@@ -80,12 +79,12 @@ _PRINTABLE: _Rule = (names.is_printable, names.PRINTABLE)
 
 
 def check_names(cloud: snapshot.Cloud) -> None:
-    """Check names and IDs of a file: printed commands have them.
+    """Check the names and IDs of a file that appear in printed commands.
 
-    Names of servers, networks and routers may be anything: no command has
-    them.
+    Names of servers, networks and routers may be anything: no command
+    contains them.
 
-    :raises WrongError: if one cannot be what it should be
+    :raises WrongError: if a name or ID is invalid
     """
     for path, rule, texts in _names(cloud):
         for text in texts:
@@ -98,7 +97,7 @@ def check_names(cloud: snapshot.Cloud) -> None:
 
 def _names(cloud: snapshot.Cloud) -> Iterator[
         tuple[list[str | int], _Rule, Iterable[str | None]]]:
-    """Yield where each name or ID is, what it must be, and itself."""
+    """Yield (path, rule, names or IDs) of all names and IDs to check."""
     for number, host in enumerate(cloud.hosts):
         yield ['hosts', number, 'uuid'], _UUID, (host.uuid,)
         yield ['hosts', number, 'name'], _HOST, (host.name,)
@@ -129,7 +128,8 @@ def _names(cloud: snapshot.Cloud) -> Iterator[
         yield ['moves', number], _UUID, (move.uuid, move.server)
         yield ['moves', number], _HOST, (move.source, move.target)
     for number, agent in enumerate(cloud.network_agents or ()):
-        # OVN has the name of a chassis, and places its routers itself.
+        # The ID of an OVN gateway is the name of its chassis.  OVN places
+        # the routers itself.
         yield (['network_agents', number, 'id'],
                _HOST if agent.kind == snapshot.OVN else _UUID, (agent.id,))
         yield ['network_agents', number, 'host'], _HOST, (agent.host,)
@@ -139,7 +139,7 @@ def _names(cloud: snapshot.Cloud) -> Iterator[
 
 
 def _differ(what: str, names: Iterable[ty.Any]) -> None:
-    """Check that no two things have the same name, UUID or number."""
+    """Check that names, UUIDs or numbers are unique."""
     seen = set()
     for name in names:
         if name in seen:
@@ -183,14 +183,14 @@ def _check_number(what: str, values: Collection[ty.Any], most: int) -> None:
 
 
 def _check_load(what: str, number: int | None) -> None:
-    """Check a number of ports, rules, DHCP servers or routers."""
+    """Check that a number of ports, rules, DHCP servers or routers is sane."""
     if number is not None and not 0 <= number <= _MAX_LOAD:
         raise codec.WrongError(
             f'{what} cannot be {number}, only 0 to {_MAX_LOAD}')
 
 
 def _check_loads(cloud: snapshot.Cloud) -> None:
-    """Check the ports of all hosts, each of which the simulator makes.
+    """Check that the simulator can make all ports of all hosts.
 
     :raises FileLimitError: if there are too many
     """
@@ -203,7 +203,7 @@ def _check_loads(cloud: snapshot.Cloud) -> None:
 
 
 def _check_providers(host: snapshot.Host) -> None:
-    """Check that they are a tree, and that its root is the host."""
+    """Check that the providers are a tree with the host as its root."""
     left = {provider.uuid: provider.parent for provider in host.providers}
     if left and (host.providers[0].uuid != host.uuid
                  or host.providers[0].parent is not None):
@@ -221,7 +221,7 @@ def _check_providers(host: snapshot.Host) -> None:
 
 
 def _check_network(cloud: snapshot.Cloud) -> None:
-    """Check that each agent and what it serves are of a known kind."""
+    """Check the agents and services of Neutron."""
     agents, services = cloud.network_agents or (), cloud.network_services
     _differ('network agents', [agent.id for agent in agents])
     _differ('network services', [service.id for service in services])
@@ -239,7 +239,7 @@ def _check_network(cloud: snapshot.Cloud) -> None:
 
 
 def _check_options(cloud: snapshot.Cloud) -> None:
-    """Check those options that are not only for Nova to read."""
+    """Check the options that the tools themselves use."""
     ours = cloud.options.get('nfv_sched', {})
     for _group, options in conf.list_opts():
         for option in options:
@@ -261,7 +261,7 @@ def _check_options(cloud: snapshot.Cloud) -> None:
 
 
 def _accepts(kind: ty.Any, value: ty.Any) -> bool:
-    """Whether an option can have a value, and as it is."""
+    """Return whether an option accepts a value without converting it."""
     try:
         return kind(value) == value
     except (TypeError, ValueError, AttributeError, OverflowError):
