@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Replace the names and UUIDs of a cloud, so that it can be given away.
+"""Replace the names and UUIDs in a snapshot, so that it can be shared.
 
-Every text of a cloud is taken apart into words.  Those that Nova, Placement or
-nfv-sched define stay, with numbers and PCI addresses; each other word is
-replaced by an invented one, the same wherever it is used: what was equal
-before is equal afterwards, so that the cloud still decides the same.  A new
-field of a snapshot is treated so unless it is named here.  The new names are
-drawn anew each time, and no list of them is kept.
+Each string is split into words.  Words that Nova, Placement or nfv-sched
+define are kept, as are numbers and PCI addresses.  Any other word is replaced
+by an invented one, the same everywhere: equal strings stay equal, so that
+scheduling decisions do not change.  New fields of a snapshot are treated this
+way unless they have a handler here.  Invented names are drawn at random each
+time, and no list of them is saved.
 """
 
 import collections
@@ -37,7 +37,7 @@ _UUID = re.compile(r'[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{32}',
 _NUMBER = re.compile(
     r'-?\d{1,10}(?:\.\d{1,9})?(?:-\d{1,10}|[kKMGT]i?[bB]?|bit|[bB])?',
     re.ASCII)
-# Of a number that is kept: longer ones may be of a card or a customer.
+# Longer numbers are replaced: they may identify a card or a customer.
 _MOST_DIGITS = 10
 _NUMBERS_WITH_DOTS = re.compile(r'[\d.]+', re.ASCII)
 _ADDRESS = re.compile(
@@ -49,23 +49,23 @@ _TIME = re.compile(r'\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[0-9.:+-]*Z?',
 _VERSION = re.compile(r'\d{1,4}(\.\d{1,6})*((a|b|rc|\.dev|\.post)\d{1,6})?',
                       re.ASCII)
 _MAC = re.compile(r'(?:[0-9a-f]{2}[:-]){5}[0-9a-f]{2}', re.IGNORECASE)
-# What a word may begin with that means something to Nova or nfv-sched.
+# Prefixes of words that have a meaning for Nova or nfv-sched.
 _PREFIXES = ('num_proj_', 'num_vm_', 'num_task_', 'num_os_type_',
              'filter_tenant_id', 'resources', 'trait', 'CUSTOM_', 'nfv_')
 
 # Scheduler hints of Nova whose values are UUIDs of servers and groups.
 _HINTS = ('group', 'same_host', 'different_host')
 _PHYSNET_TRAIT = 'CUSTOM_PHYSNET_'
-# Metadata of aggregates that has names, or UUIDs, separated by commas.
+# Metadata of aggregates with names or UUIDs, separated by commas.
 _ZONE = 'availability_zone'
 _TENANT = 'filter_tenant_id'
 _FLAVORS = 'instance_type'
-# Data of devices that says which one in the world it is: also its numbers.
+# Keys of data that identify a single device; even numbers are dropped.
 _SERIAL = re.compile(r'serial|mac_address|asset|part_number', re.IGNORECASE)
 _PHYSNET = 'physical_network'
 _DEVICE_IDS = ('vendor_id', 'product_id')
 _DROPPED = 'dropped'
-# By default; a label that looks so stays even where the options are unknown.
+# Default labels; they are recognized even if the options are unknown.
 _LABELS = rule.Names('nfv_vswitch', 'nfv_node')
 # Options that name an availability zone.
 _ZONES = ('default_schedule_zone', 'default_availability_zone')
@@ -76,8 +76,8 @@ Field = tuple[type, str]
 class AnonymizedCloud(ty.NamedTuple):
     """A cloud whose names were replaced.
 
-    :ivar replaced: field -> number of texts with words that no list has, in
-        fields that hold no names
+    :ivar replaced: field -> number of strings in which unknown words were
+        replaced, for fields that do not hold names
     """
 
     cloud: snapshot.Cloud
@@ -85,21 +85,18 @@ class AnonymizedCloud(ty.NamedTuple):
 
 
 def anonymize(cloud: snapshot.Cloud) -> snapshot.Cloud:
-    """Replace the names, UUIDs and free texts of a cloud.
-
-    :returns: the cloud, in another order
-    """
+    """Return a cloud with invented names, in their order."""
     return replace(cloud).cloud
 
 
 def replace(cloud: snapshot.Cloud) -> AnonymizedCloud:
-    """Replace them as :func:`anonymize`, and count the free texts."""
+    """Anonymize a cloud, and count the replaced free texts by field."""
     anonymizer = _Anonymizer(cloud)
     return AnonymizedCloud(anonymizer.cloud(), anonymizer.replaced)
 
 
 class _NewNames:
-    """New names for old ones: a word and a number, drawn at random."""
+    """A mapping of old names to new ones: a word and a random number."""
 
     def __init__(self, word: str, known: Iterable[str],
                  kept: Iterable[str] = ('',)):
@@ -116,14 +113,14 @@ class _NewNames:
         return f'{self._word}{number}'
 
     def names(self) -> Iterator[str]:
-        """Return the old names that are replaced."""
+        """Return an iterator over the old names."""
         return iter(self._new)
 
 
 class _Anonymizer:
 
     def __init__(self, cloud: snapshot.Cloud):
-        # Imports Nova, which takes seconds.
+        # Imported late: they import Nova, which takes seconds.
         from nfv_sched import filters
         from nfv_sched.nova import scheduler
         from nfv_sched.nova import vocabulary
@@ -133,7 +130,7 @@ class _Anonymizer:
         self._keep = vocabulary.words().union(
             (ledger_names.PORTS, ledger_names.RULES, ledger_names.TRAIT,
              place.VSWITCH),
-            # Aggregates override some of them.
+            # Aggregates may override options, by their names in metadata.
             vocabulary.options('nfv_sched'),
             vocabulary.classes(filters, weights))
         self._cloud = cloud
@@ -196,7 +193,7 @@ class _Anonymizer:
             _trait_part(name): _trait_part(self._physnet(name))
             for name in self._all_physnets() if not self._is_label(name)}
         for host in hosts:
-            # The tools find the ledger of a host by this.
+            # The tools derive the UUID of a host's ledger from the host's.
             self._uuids[ledger_names.provider_uuid(host.uuid)] = (
                 ledger_names.provider_uuid(self._uuid(host.uuid)))
         self._named: dict[str, Callable[[str], str]] = {
@@ -235,7 +232,7 @@ class _Anonymizer:
                 name.startswith(place.PREFIX))
 
     def _all_handlers(self) -> dict[Field, Callable[[ty.Any], ty.Any]]:
-        """Return what replaces the value of a field that is not just text."""
+        """Return the handlers of fields that need more than :meth:`_value`."""
         handlers: dict[Field, Callable[[ty.Any], ty.Any]] = {}
         for replace_text, of_class in (
             (self._uuid, {
@@ -281,7 +278,7 @@ class _Anonymizer:
                           snapshot.Server: 'created moved',
                           snapshot.Migration: 'updated'}),
             (_version, {snapshot.Cloud: 'nova nfv_sched'}),
-            # Errors may name anyone.
+            # Errors may contain any name.
             (lambda _text: '', {snapshot.Cloud: 'source',
                                 snapshot.Missing: 'text'}),
             (lambda text: text and _DROPPED,
@@ -303,7 +300,7 @@ class _Anonymizer:
             (snapshot.PCIRequest, 'specs'):
                 lambda specs: tuple(map(self._tags, specs)),
             (snapshot.Aggregate, 'metadata'): self._metadata,
-            # Their order says nothing, but would show that of the old names.
+            # Sort, as the order would reveal that of the old names.
             (snapshot.Aggregate, 'hosts'):
                 lambda names: tuple(sorted(map(self._host, names))),
             (snapshot.NetworkAgent, 'serves'):
@@ -315,7 +312,7 @@ class _Anonymizer:
         return handlers
 
     def cloud(self) -> snapshot.Cloud:
-        """Return the cloud with other names and UUIDs."""
+        """Return the anonymized cloud."""
         cloud = self._object(self._cloud)
         return dataclasses.replace(
             cloud, anonymous=True, **{
@@ -334,7 +331,7 @@ class _Anonymizer:
     # Values
 
     def _object(self, value: ty.Any) -> ty.Any:
-        """Return a dataclass with each of its fields replaced."""
+        """Return a copy of a dataclass with all its fields anonymized."""
         kind = type(value)
         fields = {}
         for field in dataclasses.fields(kind):
@@ -355,7 +352,7 @@ class _Anonymizer:
         self.replaced[f'{kind.__name__} {field}'.lower()] += 1
 
     def _value(self, value: ty.Any) -> ty.Any:
-        """Replace the texts in a value of any type."""
+        """Replace the strings in a value of any type."""
         if value is None or isinstance(value, int | float):
             return value
         if isinstance(value, str):
@@ -370,7 +367,7 @@ class _Anonymizer:
         raise TypeError(f'a snapshot cannot have a {type(value)}')
 
     def _text(self, text: str) -> str:
-        """Replace the words of a text that are in no list."""
+        """Replace the unknown words in a string."""
         new = self._texts.get(text)
         if new is None:
             new = self._texts[text] = self._new_text(text)
@@ -391,7 +388,7 @@ class _Anonymizer:
         return _RUN.sub(lambda match: self._word(match[0]), text)
 
     def _data(self, data: ty.Any) -> ty.Any:
-        """Replace the texts in data of JSON, and leave out serial numbers."""
+        """Replace the strings in parsed JSON, and drop serial numbers."""
         if isinstance(data, dict):
             return {self._text(key): self._data(value)
                     for key, value in data.items() if not _SERIAL.search(key)}
@@ -431,10 +428,10 @@ class _Anonymizer:
         return self._invent(word)
 
     def _invent(self, word: str) -> str:
-        """Return the word that replaces another one, in lower case."""
+        """Return the invented word for a word, in lower case."""
         if word not in self._invented:
-            # A resource class is written in another way in a device_spec than
-            # in Placement: its word must become the same class.
+            # device_spec may write a resource class in another way than
+            # Placement: both forms must stay the same class.
             part = _trait_part(word)
             number = self._numbers.setdefault(part, len(self._numbers) + 1)
             count = self._variants[part]
@@ -450,7 +447,7 @@ class _Anonymizer:
 
     def _host_object(self, old: snapshot.Host,
                      new: snapshot.Host) -> snapshot.Host:
-        """Return a host with the names that depend on its own."""
+        """Rename hypervisor and resource providers to match the host."""
         name = new.name if old.hypervisor == old.name else (
             self._hypervisor(old.hypervisor))
         return dataclasses.replace(
@@ -464,7 +461,8 @@ class _Anonymizer:
                        name: str, new: snapshot.Provider) -> str:
         if old.name == host.hypervisor:
             return name
-        # Those of devices and of the ledger begin with the hypervisor.
+        # Names of devices' and the ledger's providers begin with the
+        # name of the hypervisor.
         rest = old.name.removeprefix(f'{host.hypervisor}_')
         if old.name != rest and (_ADDRESS.fullmatch(rest) or (
                 rest == 'nfv_ledger' and
@@ -473,7 +471,7 @@ class _Anonymizer:
         return f'{name}_{new.uuid[:8]}'
 
     def _uuid(self, old: str) -> str:
-        """Return a new UUID for an old one; without dashes if it has none."""
+        """Return the new UUID for an old one, in the same format."""
         if not old:
             return old
         new = self._uuids.get(old)
@@ -498,7 +496,7 @@ class _Anonymizer:
         return self._physnet(physnet)
 
     def _place(self, name: str) -> str:
-        # As it is in extra specs.
+        # Replace it as in extra specs, which contain the same name.
         return self._word(name) if _RUN.fullmatch(name) else (
             self._invent(name))
 
@@ -518,7 +516,7 @@ class _Anonymizer:
         return text if _TIME.fullmatch(text) else ''
 
     def _tags(self, tags: Mapping[str, str | None]) -> dict[str, str | None]:
-        """Replace the tags of a device, or those that a request asks for."""
+        """Replace the tags of a device or of a PCI request."""
         new: dict[str, str | None] = {}
         for name, value in tags.items():
             if _SERIAL.search(name):
@@ -569,7 +567,7 @@ class _Anonymizer:
 
     def _options(self, options: Mapping[str, Mapping[str, ty.Any]],
                  ) -> dict[str, dict[str, ty.Any]]:
-        """Replace values of options; unknown ones are left out."""
+        """Replace the values of options; unknown options are dropped."""
         new: dict[str, dict[str, ty.Any]] = {}
         for section, values in options.items():
             names = self._vocabulary.options(section)
@@ -586,7 +584,7 @@ class _Anonymizer:
             ('nfv_sched', 'vswitch_label'): self._label,
             ('nfv_sched', 'node_label_prefix'):
                 lambda _prefix: self._node_prefix(),
-            # A path of the one who saves it, of no use to others.
+            # A path on this machine, useless elsewhere.
             ('nfv_sched', 'decision_journal'): lambda _path: '',
             **{('DEFAULT', zone): self._zone for zone in _ZONES},
         }.get((section, name))
@@ -597,7 +595,7 @@ class _Anonymizer:
 
 def _each_text(replace_text: Callable[[str], str],
                ) -> Callable[[ty.Any], ty.Any]:
-    """Return a function for a text, or a collection of texts."""
+    """Make a function for a string work on a collection of strings, too."""
     def replace_all(value: ty.Any) -> ty.Any:
         if isinstance(value, str):
             return replace_text(value)

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read a cloud by its API, with an account of it and nothing else.
+"""Read a cloud by the APIs of Nova, Placement and Neutron.
 
-Flavors, servers, hosts with their resource providers, and what the agents of
-Neutron serve: no API shows NUMA nodes, pinned CPUs, pages or devices.  Nothing
-is written.  What cannot be read is an error: what is left would be no answer.
-Only what the API itself leaves out, and single hosts that Placement fails for,
-are named in the result.
+An account of the cloud is enough.  The result has flavors, servers, hosts with
+their resource providers, and Neutron's agents with their services.  No API
+shows NUMA nodes, pinned CPUs, memory pages or PCI devices.
+
+Nothing is written.  Anything that cannot be read raises an error, as answers
+from the rest would be wrong.  Only data that the API itself leaves out, and
+single hosts for which Placement fails, are named in the result instead.
 """
 
 from collections.abc import Callable
@@ -34,21 +36,21 @@ from nfv_sched.ops.snapshot import snapshot
 from nfv_sched.ops.snapshot import validation
 from nfv_sched import strings
 
-#: Seconds that a request may take, if the account says nothing else.
+#: Timeout of a request in seconds, unless the account's session sets one.
 TIMEOUT = 60
 
-# The first one at which flavors come with extra specs (Rocky).  Hypervisors
-# have UUIDs by then, and CPUs, memory and disk still; from 2.88 on Nova asks
-# each nova-compute for its uptime instead.
+# The first microversion that shows extra specs of flavors (Rocky).
+# Hypervisors have UUIDs since 2.53, and CPUs, memory and disk until 2.87; from
+# 2.88 on Nova asks each nova-compute for its uptime instead.
 _MICROVERSION = '2.61'
-# The last one whose answers are known here.
+# The last microversion that this module was written for.
 _LAST_MICROVERSION = '2.100'
-# From when on servers show what: as the operator calls it.
+# First microversion that shows a field of servers -> name of it for people.
 _SHOWN = (((2, 96), 'availability zones asked for'),
           ((2, 98), 'image properties'), ((2, 100), 'scheduler hints'))
-# Nova gives fewer if [api] max_limit is less, with a link to the rest.
+# Nova returns fewer if [api] max_limit is less, with a link to the rest.
 _PAGE = 1000
-# How many requests to Placement there are at once.
+# Number of concurrent requests to Placement.
 _THREADS = 4
 _SOURCE = 'the API'  # of the cloud, in words
 
@@ -58,11 +60,11 @@ _PATHS: Mapping[str, str] = {
     'aggregates': '/os-aggregates', 'server_groups': '/os-server-groups'}
 # Status of a service in a cell that does not answer.
 _UNKNOWN = 'UNKNOWN'
-# A compute node without service is of no use.
+# Nova cannot use a compute node without a service.
 _NO_SERVICE: Mapping[str, ty.Any] = {
     'status': 'disabled', 'state': 'down', 'disabled_reason': None,
     'zone': 'nova'}
-# Those that Nova gives all at once, and takes no limit for.
+# Resources that Nova returns as a whole, without limit and marker.
 _WHOLE = ('services', 'aggregates')
 
 _Missing = list[snapshot.Missing]
@@ -73,7 +75,7 @@ _ERRORS = (ks_exceptions.ClientException, sdk_exceptions.SDKException,
 
 
 class APIError(Exception):
-    """The API cannot be read, or not completely; says why."""
+    """Failure to read the API completely; the message has the reason."""
 
 
 def read(
@@ -82,15 +84,13 @@ def read(
 ) -> snapshot.Cloud:
     """Read parts of a cloud.
 
-    :param connection: with an account of the cloud
-    :param parts: names of its fields: ``flavors``, ``servers``, ``hosts``
-        (with aggregates and all that Placement has of them),
-        ``network_agents`` (with what these serve)
-    :param progress: called with what is read, how much is done, and how much
-        there is
-    :returns: the cloud; hosts have no NUMA nodes and no devices; servers have
-        a name and a flavor, and together with ``hosts`` all that the API
-        shows of them, and their groups
+    :param parts: fields of the cloud to read: ``flavors``, ``servers``,
+        ``hosts`` (with aggregates and resource providers), ``network_agents``
+        (with services)
+    :param progress: called with (name of what is read, number done, total)
+    :returns: the cloud.  Hosts have no NUMA nodes and no devices.  Servers
+        have name, project and flavor only; if ``hosts`` are read, too, they
+        have all fields that the API shows, and server groups are read
     :raises APIError: if any answer is missing, refused or malformed
     """
     taken = datetime.datetime.now(datetime.UTC).strftime('%Y-%m-%dT%H:%M:%SZ')
@@ -99,7 +99,7 @@ def read(
     try:
         with http_limits.limited(connection.session):
             fields = _parts(connection, parts, progress)
-        # What a file could not have, no tool expects either.
+        # Apply the limits of a file: the tools rely on them.
         cloud = codec.decode(snapshot.Cloud, codec.encode(snapshot.Cloud(
             taken=taken, source=_SOURCE, **fields)))
         validation.check(cloud)
@@ -111,7 +111,7 @@ def read(
 
 def _parts(connection: sdk_connection.Connection, parts: Collection[str],
            progress: _Progress) -> dict[str, ty.Any]:
-    """Fields of the cloud, as they are in the answers."""
+    """Return the fields of the cloud, before they are checked."""
     found: dict[str, ty.Any] = {}
     if 'flavors' in parts:
         progress('flavors', 0, 1)
@@ -143,18 +143,18 @@ def _parts(connection: sdk_connection.Connection, parts: Collection[str],
 def _all(connection: sdk_connection.Connection, resource: str,
          query: Mapping[str, str], parse: Callable[[Mapping], ty.Any],
          version: str = _MICROVERSION) -> list[ty.Any]:
-    """All items of a resource of the compute API, each once.
+    """Return all items of a resource of the compute API, each once.
 
     :param resource: key of ``_PATHS``
-    :param query: what to ask for
-    :param parse: makes a value of an item
-    :param version: microversion to ask at
+    :param query: parameters of the URL
+    :param parse: converts an item
+    :param version: microversion of the request
     """
     rows = _groups if resource == 'server_groups' else _rows
     try:
         return [parse(row)
                 for row in rows(connection, resource, query, version)]
-    # First: what is no JSON is an OSError, too.
+    # Must be first: an error for malformed JSON is an OSError, too.
     except http_limits.MALFORMED as exc:
         raise APIError(f'the compute API cannot be read: malformed '
                        f'{_words(resource)}: {exc.__class__.__name__}: {exc}'
@@ -180,8 +180,8 @@ def _rows(connection: sdk_connection.Connection, resource: str,
         yield from rows
         if not rows:
             return
-        # A page of hypervisors has no link if one without service was left
-        # out of it.
+        # Nova omits the link of a page of hypervisors if it left out one
+        # without a service.
         if resource != 'hypervisors' and not any(
                 link['rel'] == 'next'
                 for link in body.get(f'{resource}_links', ())):
@@ -192,7 +192,7 @@ def _rows(connection: sdk_connection.Connection, resource: str,
 
 def _groups(connection: sdk_connection.Connection, resource: str,
             query: Mapping[str, str], version: str) -> Iterator[Mapping]:
-    """Server groups: their pages have no links, and are counted."""
+    """Yield the server groups, which Nova pages by offset, without links."""
     seen: set[str] = set()
     offset = 0
     while True:
@@ -223,7 +223,7 @@ def _listed(body: Mapping, resource: str) -> list[Mapping]:
 
 
 def _refusal(resource: str, version: str, response: ty.Any) -> str:
-    """Why the compute API answers otherwise than with a list."""
+    """Return the message for an answer that is not a list."""
     told = (f'the compute API cannot be read: GET {_PATHS[resource]}: '
             f'{response.status_code} {response.reason}')
     if response.status_code == 403:
@@ -239,7 +239,7 @@ def _words(resource: str) -> str:
 
 
 def _negotiated(connection: sdk_connection.Connection) -> str:
-    """The newest microversion that is known here and to the compute API."""
+    """Return the newest microversion that Nova and this module support."""
     try:
         found = sdk_utils.maximum_supported_microversion(
             connection.compute, _LAST_MICROVERSION) or _MICROVERSION
@@ -273,7 +273,7 @@ def _server(row: Mapping) -> snapshot.Server:
 
 
 def _sizes(row: Mapping) -> dict[str, ty.Any]:
-    """What is named alike in a flavor, and in that of a server."""
+    """Convert the fields that flavors and flavors of servers share."""
     if 'extra_specs' not in row:
         raise APIError('the compute API shows this account no extra specs of '
                        'flavors')
@@ -290,10 +290,7 @@ def _sizes(row: Mapping) -> dict[str, ty.Any]:
 
 def _with_hosts(connection: sdk_connection.Connection, servers: bool,
                 progress: _Progress) -> dict[str, ty.Any]:
-    """Fields of the cloud that hosts, and servers on them, make up.
-
-    :param servers: whether to read the servers
-    """
+    """Return the fields of the cloud for hosts and, if asked, servers."""
     version = _negotiated(connection)
     missing: _Missing = []
     found: dict[str, ty.Any] = {}
@@ -334,7 +331,7 @@ def _with_hosts(connection: sdk_connection.Connection, servers: bool,
 
 
 def _aggregate(row: Mapping) -> tuple[int, snapshot.Aggregate]:
-    """An aggregate, after its number: Nova does not sort them."""
+    """Return (ID, aggregate), to sort by: Nova does not sort aggregates."""
     return int(row['id']), snapshot.Aggregate(
         name=row['name'], uuid=row.get('uuid') or '',
         metadata=row['metadata'], hosts=tuple(sorted(row['hosts'])))
@@ -343,10 +340,10 @@ def _aggregate(row: Mapping) -> tuple[int, snapshot.Aggregate]:
 def _services(
     connection: sdk_connection.Connection, version: str, missing: _Missing,
 ) -> tuple[dict[str, Mapping], set[str]]:
-    """The services nova-compute by host, and hosts of cells without answer.
+    """Return nova-compute services by host, and hosts of silent cells.
 
-    :param version: microversion: those of cells that do not answer are shown
-        from 2.69 on
+    :param version: microversion; since 2.69 Nova shows the services of cells
+        that do not answer, with the status UNKNOWN
     """
     services = dict(_all(
         connection, 'services', {'binary': 'nova-compute'},
@@ -354,7 +351,7 @@ def _services(
     silent = {name for name, row in services.items()
               if row['status'] == _UNKNOWN}
     if silent:
-        # Pages of servers have none of theirs.
+        # Lists of servers lack the servers on these hosts.
         missing.append(snapshot.Missing(
             kind=snapshot.MissingKind.SILENT_HOSTS,
             hosts=tuple(sorted(silent))))
@@ -364,7 +361,7 @@ def _services(
 def _hosts(connection: sdk_connection.Connection,
            aggregates: Iterable[snapshot.Aggregate], version: str,
            missing: _Missing) -> list[snapshot.Host]:
-    """The hosts, without their resource providers.
+    """Return the hosts, without their resource providers.
 
     :param version: microversion for services
     """
@@ -380,7 +377,8 @@ def _hosts(connection: sdk_connection.Connection,
     except APIError as exc:
         if not silent:
             raise
-        # Nova gives no hypervisors at all then, and does not say why.
+        # If a cell does not answer, Nova may return no hypervisors at all,
+        # without a reason.
         raise APIError(f'{exc}; cells do not answer, of '
                        f'{strings.count(len(silent), "host")}, such as that '
                        f'of {min(silent)}') from exc
@@ -408,7 +406,7 @@ def _host(row: Mapping, services: Mapping[str, Mapping],
 
 def _provided(host: snapshot.Host,
               providers: tuple[snapshot.Provider, ...]) -> snapshot.Host:
-    """A host with its resource providers, and the ratios that these have."""
+    """Return a host with its resource providers and their ratios."""
     ratios = {name: inventory.ratio for provider in reversed(providers)
               for name, inventory in provider.inventories.items()}
     return dataclasses.replace(
@@ -418,7 +416,7 @@ def _provided(host: snapshot.Host,
 
 
 def _group(row: Mapping) -> snapshot.Group:
-    # Before microversion 2.64 it is a list, and there are no rules.
+    # Before microversion 2.64 there are a list of policies and no rules.
     policy = row['policy'] if 'policy' in row else next(
         iter(row['policies']), '')
     return snapshot.Group(
@@ -435,13 +433,13 @@ def _texts(values: Mapping) -> dict[str, str]:
 def _servers(connection: sdk_connection.Connection,
              groups: Iterable[snapshot.Group], version: str,
              missing: _Missing) -> list[snapshot.Server]:
-    """The servers with their hosts, without allocations."""
+    """Return the servers with their hosts, without allocations."""
     group_of = {member: group.uuid for group in groups
                 for member in group.members}
     hidden: list[str] = []
 
     def parse(row: Mapping) -> snapshot.Server | None:
-        # None if its cell does not answer, or Nova has lost it.
+        # No flavor: the cell does not answer, or Nova has lost the server.
         if not row.get('flavor'):
             hidden.append(row['id'])
             return None
@@ -473,7 +471,7 @@ def _placed_server(row: Mapping, group: str | None) -> snapshot.Server:
         _server(row), host=row['OS-EXT-SRV-ATTR:host'], state=state or '',
         task=row['OS-EXT-STS:task_state'],
         fault=fault['message'] if fault else None, created=row['created'],
-        # A server that was booted from a volume has an empty text.
+        # The image of a server that was booted from a volume is ''.
         image=_texts((row.get('image') or {}).get('properties') or {}),
         group=group, zone=row.get('pinned_availability_zone'),
         hints={name: tuple(map(str, values if isinstance(values, list)
@@ -513,7 +511,7 @@ def _agents(connection: sdk_connection.Connection,
     except (neutron.NeutronError, *http_limits.MALFORMED, *_ERRORS) as exc:
         raise APIError(f'the network API cannot be read: {exc}') from exc
     if not found.agents:
-        # To other accounts it shows none, and says nothing of it.
+        # Neutron returns an empty list, not an error, to other accounts.
         raise APIError(
             'the network API shows this account no agents for DHCP or '
             'routers; there are none, or the account needs the role admin')

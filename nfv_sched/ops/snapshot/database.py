@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read a cloud as it is now: Nova's databases, Placement, Neutron.
+"""Read a cloud from Nova's databases, Placement and Neutron.
 
-Nothing is written.  What cannot be read is named in the result, and the rest
-is returned; only errors of Nova's API database are raised.
+Nothing is written.  Only errors of Nova's API database are raised; anything
+else that cannot be read is named in the result, with the rest of the cloud.
 """
 
 from collections.abc import Collection
@@ -28,15 +28,15 @@ from nfv_sched.ops.snapshot import providers
 from nfv_sched.ops.snapshot import snapshot
 from nfv_sched import strings
 
-# Image properties that have no part in placement.
+# Image properties that do not matter for scheduling.
 _OTHER_IMAGE_PROPERTIES = ('base_image_ref', 'owner', 'boot_roles', 'stores',
                            'disk_format', 'container_format')
-# Prefixes of those that describe where an image came from.
+# Prefixes of properties that describe where an image came from.
 _OTHER_IMAGE_PREFIXES = ('owner_', 'user_id', 'instance_uuid', 'clean_',
                          'image_', 'os_glance_', 'os_hash_')
 
 
-# What a row raises that is not as Nova writes it.
+# Errors from a row that is not as Nova writes it.
 _MALFORMED = (AttributeError, KeyError, TypeError, ValueError)
 _CELL_DISABLED = 'its cell is disabled'
 _Kind = snapshot.MissingKind
@@ -48,9 +48,8 @@ def read(conf, progress: records.Progress | None = None) -> snapshot.Cloud:
 
     :param conf: configuration object of Nova, after
         ``nova.database.read_configuration``
-    :param progress: called with what is read, how much is done, and how much
-        there is
-    :returns: the cloud; its ``missing`` says what could not be read
+    :param progress: called with (name of what is read, number done, total)
+    :returns: the cloud, with ``missing`` for everything that could not be read
     :raises Exception: any error of the API database
     """
     if progress is None:
@@ -111,10 +110,7 @@ def _silent(what: str, done: int, total: int) -> None:
 
 
 def release(package: str) -> str:
-    """The release of an installed package; empty if it is not installed.
-
-    :param package: its name
-    """
+    """Return the release of a package; empty if it is not installed."""
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
@@ -127,7 +123,7 @@ def _texts(values: Mapping) -> dict[str, str]:
 
 
 def options(conf) -> dict[str, dict[str, ty.Any]]:
-    """The options that matter for scheduling: section -> name -> value.
+    """Return the options to save in a snapshot: section -> name -> value.
 
     :param conf: configuration object of Nova
     """
@@ -159,7 +155,7 @@ def _unread_cells(cells: records.Cells) -> Iterator[snapshot.Missing]:
 
 def _hosts(conf, cells: records.Cells, aggregates,
            missing: _Missing) -> list[snapshot.Host]:
-    """The hosts, without what Placement and Neutron have of them."""
+    """Return the hosts, without data from Placement and Neutron."""
     of_host: dict[str, list] = {}
     for aggregate in aggregates:
         for name in aggregate.hosts:
@@ -179,7 +175,7 @@ def _hosts(conf, cells: records.Cells, aggregates,
                          for aggregate in own
                          if aggregate.metadata.get('availability_zone')),
                         conf.default_availability_zone),
-                    # A compute node without service is of no use.
+                    # Nova cannot use a compute node without a service.
                     enabled=service is not None and not (
                         service.disabled or found.disabled),
                     disabled_reason=_CELL_DISABLED if found.disabled
@@ -192,7 +188,7 @@ def _hosts(conf, cells: records.Cells, aggregates,
 @contextlib.contextmanager
 def _left_out(missing: _Missing, kind: snapshot.MissingKind,
               **names: tuple[str, ...]) -> Iterator[None]:
-    """Leave out a row that is not as Nova writes it, and say so."""
+    """Leave out a row that is not as Nova writes it; add it to missing."""
     try:
         yield
     except _MALFORMED as exc:
@@ -227,7 +223,7 @@ def _host(row, cell: str, devices: Iterable, **service) -> snapshot.Host:
 
 
 def _node(cell: Mapping) -> snapshot.Node:
-    """A NUMA node of a host.
+    """Convert a NUMA cell of a host.
 
     :param cell: ``nova.objects.NUMACell`` without versions
     """
@@ -266,11 +262,11 @@ def _device(row, pools: list[Mapping]) -> snapshot.Device:
 
 
 def _tags(row, pools: list[Mapping]) -> dict[str, str]:
-    """The tags of a device that are certain.
+    """Return the tags that a device certainly has.
 
-    Nova stores tags with pools and not with devices, and a pool only as long
-    as one of its devices is free.  A device may fit several pools: then only
-    the tags that all of them have are certain.
+    Nova stores tags of pools, not of devices, and a pool only as long as one
+    of its devices is free.  If a device fits several pools, only the tags
+    that all of them share are certain.
     """
     extra = records.plain(row.extra_info) or {}
     common: dict[str, str] | None = None
@@ -292,13 +288,13 @@ def _tags(row, pools: list[Mapping]) -> dict[str, str]:
 
 
 class _Server(ty.NamedTuple):
-    """A server as Nova's databases have it.
+    """A server from Nova's databases.
 
     :ivar value: the server, without ports and allocations
-    :ivar interfaces: ID of a port -> what Nova's cache has of it; None if
-        there is no cache
-    :ivar moving: NUMA nodes before and after the move that is under way, or
-        not confirmed yet
+    :ivar interfaces: ID of port -> the port in Nova's network information
+        cache; None if there is no cache
+    :ivar moving: guest NUMA nodes before and after the migration that is in
+        progress or not yet confirmed
     """
 
     value: snapshot.Server
@@ -310,9 +306,9 @@ class _Server(ty.NamedTuple):
 def _devices_of(
     hosts: list[snapshot.Host],
 ) -> dict[tuple[str, str | None], list[str]]:
-    """(UUID of a server, host) -> its PCI addresses there.
+    """Return PCI addresses by (UUID of server, host name).
 
-    While it moves, a server has devices on two hosts.
+    A server that is migrated has devices on two hosts.
     """
     found: dict[tuple[str, str | None], list[str]] = {}
     for host in hosts:
@@ -325,16 +321,15 @@ def _devices_of(
 
 def _servers(cells: records.Cells, groups, devices, missing: _Missing,
              progress: records.Progress) -> list[_Server]:
-    """The servers of all cells.
+    """Return the servers of all cells.
 
     :param groups: rows of the server groups
     :param devices: see :func:`_devices_of`
-    :param missing: gets what is left out
-    :param progress: called from time to time
+    :param missing: gets an entry for each row that is left out
     """
     group_of = {member: group.uuid for group in groups
                 for member in group.members}
-    # Servers of a flavor share it; there are many.
+    # Parse each flavor once: many servers have the same one.
     flavor = functools.lru_cache(maxsize=4096)(_booted_flavor)
     found = {row.columns.uuid: row for row in cells.servers(progress)}
     asked = {}
@@ -352,7 +347,7 @@ def _servers(cells: records.Cells, groups, devices, missing: _Missing,
 
 
 class _SpecHints(ty.NamedTuple):
-    """What a request spec has besides flavor and image."""
+    """Requested availability zone and scheduler hints of a server."""
 
     zone: str | None
     hints: dict[str, tuple[str, ...]]
@@ -373,7 +368,8 @@ def _server(row: records.ServerRow, flavor, group: str | None,
         uuid=columns.uuid, name=columns.display_name or '',
         host=columns.host, cell=row.cell, project=columns.project_id or '',
         state=columns.vm_state or '', task=columns.task_state,
-        # Some databases store fractions of seconds, and the API sorts by them.
+        # Keep fractions of seconds, which some databases store: the API sorts
+        # by them.
         fault=row.fault, created=records.iso(columns.created_at, 'auto'),
         moved=records.iso(row.moved),
         flavor=flavor(columns.flavor) if columns.flavor else
@@ -383,7 +379,7 @@ def _server(row: records.ServerRow, flavor, group: str | None,
         image={name: text for name, text in row.image.items()
                if name not in _OTHER_IMAGE_PROPERTIES
                and not name.startswith(_OTHER_IMAGE_PREFIXES)},
-        # Without a host they are numbered as the flavor has them.
+        # Without a host they have the numbers of guest nodes, from the flavor.
         nodes=_guest_nodes(topology) if columns.host is not None else None,
         emulator_threads=topology and topology.get(
             'emulator_threads_policy'),
@@ -400,7 +396,7 @@ def _server(row: records.ServerRow, flavor, group: str | None,
 
 def _moves(cells: records.Cells, servers: list[_Server],
            missing: _Missing) -> tuple[snapshot.Migration, ...]:
-    """The migrations that may hold something on their hosts."""
+    """Return the migrations that may occupy resources on their hosts."""
     known = {server.value.uuid: server.moving for server in servers}
     moves = []
     for row in cells.moves():
@@ -416,7 +412,7 @@ def _moves(cells: records.Cells, servers: list[_Server],
 
 
 def _booted_flavor(text: str) -> snapshot.Flavor:
-    """The flavor that a server has.
+    """Parse the current flavor of a server.
 
     :param text: column ``instance_extra.flavor``
     """
@@ -442,17 +438,14 @@ def _flavor(row: records.FlavorRow) -> snapshot.Flavor:
 
 def _guest_nodes(
         topology: Mapping | None) -> tuple[snapshot.GuestNode, ...] | None:
-    """The NUMA nodes of a server.
-
-    :param topology: ``nova.objects.InstanceNUMATopology`` without versions
-    """
+    """Convert an ``InstanceNUMATopology`` without versions."""
     if topology is None:
         return None
     return tuple(_guest_node(cell) for cell in topology['cells'])
 
 
 def _guest_node(cell: Mapping) -> snapshot.GuestNode:
-    """A NUMA node of a server.
+    """Convert a NUMA cell of a server.
 
     :param cell: ``nova.objects.InstanceNUMACell`` without versions
     """
@@ -460,7 +453,8 @@ def _guest_node(cell: Mapping) -> snapshot.GuestNode:
     dedicated = frozenset(cell.get('pcpuset') or ())
     policy = cell.get('cpu_policy')
     if policy == 'dedicated' and not dedicated:
-        # As it was before Victoria, and is until Nova loads the server.
+        # Before Victoria pinned vCPUs were in cpuset.  Nova converts a
+        # stored topology only when it loads the server.
         shared, dedicated = frozenset(), shared
     return snapshot.GuestNode(
         host_node=cell['id'], shared=shared, dedicated=dedicated,
@@ -474,7 +468,7 @@ def _guest_node(cell: Mapping) -> snapshot.GuestNode:
 def _stored_requests(
     text: str | None,
 ) -> tuple[snapshot.PCIRequest, ...] | None:
-    """Return the PCI requests of a server.
+    """Parse the PCI requests of a server; None if there is no record.
 
     :param text: column ``instance_extra.pci_requests``
     """
@@ -494,7 +488,7 @@ def _stored_requests(
 
 
 def _interfaces(text: str | None) -> dict[str, snapshot.Port] | None:
-    """Return the ports in a network information cache by their IDs.
+    """Parse the ports in a network information cache, by their IDs.
 
     :param text: column ``instance_info_caches.network_info``
     """
@@ -555,9 +549,9 @@ def _host_network(name: str, network: usage.Snapshot) -> snapshot.HostNetwork:
 def _ports(server: _Server,
            network: usage.Snapshot | None,
            ) -> tuple[snapshot.Port, ...] | None:
-    """Return the ports of a server by Neutron; their networks by Nova.
+    """Return the ports of a server from Neutron, with networks from Nova.
 
-    :param network: None if Neutron was not read: then all is by Nova
+    :param network: None if Neutron was not read: ports are then from Nova
     """
     interfaces = server.interfaces
     if network is None:
@@ -596,7 +590,7 @@ def _read_placement(conf, computes: list[str], aggregates: list[str],
     return found
 
 
-# Together
+# Merging
 
 
 def _whole_host(host: snapshot.Host, placed: providers.Places | None,
@@ -613,7 +607,7 @@ def _whole_server(
     server: _Server, placed: providers.Places | None,
     unread: Collection[str | None], network: usage.Snapshot | None,
 ) -> snapshot.Server:
-    """A server with ports and allocations.
+    """Return a server with ports and allocations.
 
     :param unread: names of hosts whose providers could not be read
     """

@@ -445,7 +445,11 @@ class Migration:
 
     @property
     def settled(self) -> bool:
-        """Whether the server runs on the target: moved, or evacuated."""
+        """Whether the server is on the target and stays there.
+
+        True for a resize or cold migration that is not yet confirmed, and for
+        an evacuation that is done.
+        """
         return self.status == 'finished' or (
             self.kind == EVACUATION and self.status == 'done')
 
