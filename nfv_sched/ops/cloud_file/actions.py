@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Types of the steps of a cloud file and of their expectations.
+"""Define the steps of a cloud file and their expectations.
 
-There is one type for each action.  Their fields are the keys of the file, as
-in :mod:`nfv_sched.ops.cloud_file.model`, and are defined nowhere else.
+There is one type for each action.  Its fields are the keys of the file, as in
+:mod:`nfv_sched.ops.cloud_file.model`; keys are defined nowhere else.
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ _HostCounts = ty.Annotated[Mapping[values.HostName, values.Count],
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ServerExpectation:
-    """Expectations of a server. None means no expectation.
+    """Expectations of a server; None means no expectation.
 
     :ivar placed: number of servers that the step places, or True for all
     :ivar refused: number of servers that it refuses, or True for all
@@ -31,15 +31,16 @@ class ServerExpectation:
     :ivar not_host: no placed server is on one of these hosts
     :ivar nodes: host NUMA node of each guest NUMA node
     :ivar nodes_in: every guest NUMA node is on one of these host NUMA nodes
-    :ivar vswitch: whether the guest's NUMA nodes are where the virtual switch
-        runs: ``local`` (all), ``partial`` (some) or ``remote`` (none)
-    :ivar places: name of a place -> the same for the place
-    :ivar pci: whether the guest's PCI devices are on its NUMA nodes:
+    :ivar vswitch: guest NUMA nodes that are on NUMA nodes of the virtual
+        switch: ``local`` (all), ``partial`` (some) or ``remote`` (none)
+    :ivar places: name of a place -> guest NUMA nodes that are on its NUMA
+        nodes, likewise
+    :ivar pci: PCI devices of the server that are on its own NUMA nodes:
         ``local``, ``partial`` or ``remote``
-    :ivar pci_devices: host NUMA node -> number of the guest's PCI devices on
-        it; None stands for devices without a NUMA node
-    :ivar cores: number of physical cores of the dedicated vCPUs
-    :ivar reason: text that is in the reason of every refused server
+    :ivar pci_devices: host NUMA node -> number of the server's PCI devices
+        there; the key None is for devices without a NUMA node
+    :ivar cores: number of physical cores of the pinned vCPUs
+    :ivar reason: text that the reason of every refused server contains
     :ivar line: line in the file
     """
 
@@ -64,8 +65,8 @@ class ServerExpectation:
 class Expectation(ServerExpectation):
     """Expectations of a step.
 
-    :ivar ports: host name -> number of ports of its virtual switch afterwards
-    :ivar rules: host name -> number of security-group rules on it afterwards
+    :ivar ports: host name -> number of its virtual switch ports after the step
+    :ivar rules: host name -> number of its security group rules after the step
     :ivar servers: server name -> expectations of this server
     """
 
@@ -78,13 +79,12 @@ class Expectation(ServerExpectation):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One step of the file.
+    """A step of the file.
 
-    :ivar action: boot, delete, cold_migrate, ...
+    :ivar action: key of :data:`TYPES`
     :ivar number: position in the file, from 1
     :ivar line: line in the file
     :ivar targets: names of the servers (hosts for host_down and host_up)
-    :ivar expect: expectations, or None
     """
 
     action: str = schema.worked_out('')
@@ -105,19 +105,19 @@ class _Checked(Step):
 class Boot(_Checked):
     """Boot servers.
 
-    :ivar boot: their name; a number is added if ``count`` is given
-    :ivar flavor: name of their flavor
-    :ivar count: how many servers; None for one, without a number
-    :ivar multi_create: whether they are created by one request
-    :ivar image: name of their image
+    :ivar boot: name of the servers; a number is added if ``count`` is given
+    :ivar flavor: name of the flavor
+    :ivar count: number of servers; None for one, without a number
+    :ivar multi_create: whether one request creates all of them
+    :ivar image: name of the image
     :ivar networks: names of networks; each server gets a port on each
     :ivar security_groups: names of the security groups of the ports; empty for
         the default group of the project
     :ivar host: the only host to consider; the filters run
-    :ivar force: host that is forced; the filters do not run
-    :ivar ignore_hosts: hosts that are not considered
+    :ivar force: forced host; the filters do not run
+    :ivar ignore_hosts: hosts to ignore
     :ivar availability_zone: availability zone of the hosts to consider
-    :ivar group: name of their server group
+    :ivar group: name of the server group
     """
 
     boot: values.Name
@@ -138,8 +138,8 @@ class Boot(_Checked):
 class _PortStep(_Checked):
     """Attach or detach ports.
 
-    :ivar network: name of their network
-    :ivar count: how many ports
+    :ivar network: name of the network of the ports
+    :ivar count: number of ports
     """
 
     network: values.NetworkName
@@ -155,7 +155,7 @@ class _PortStep(_Checked):
 class Attach(_PortStep):
     """Attach ports.
 
-    :ivar attach: servers that get them
+    :ivar attach: names of the servers
     :ivar security_groups: names of the security groups of the ports; empty for
         the default group of the project
     """
@@ -168,7 +168,7 @@ class Attach(_PortStep):
 class Detach(_PortStep):
     """Detach ports.
 
-    :ivar detach: servers that lose them
+    :ivar detach: names of the servers
     """
 
     detach: values.Names
@@ -186,11 +186,11 @@ class _Move(_Checked):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class _ColdMove(_Move):
-    """A move that has to be confirmed or reverted.
+    """A move that must be confirmed or reverted.
 
-    :ivar confirm: whether it is confirmed at once; None means yes, unless it
-        is reverted
-    :ivar revert: whether it is reverted at once
+    :ivar confirm: whether to confirm it immediately; None for yes, unless
+        it is reverted
+    :ivar revert: whether to revert it immediately
     """
 
     confirm: bool | None = None
@@ -253,7 +253,7 @@ class LiveMigrate(_Move):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Evacuate(_Move):
-    """Evacuate servers; their hosts are down from then on.
+    """Evacuate servers; their hosts are down from this step on.
 
     :ivar evacuate: the servers
     """
@@ -316,7 +316,7 @@ class Rebuild(_Checked):
     """Rebuild servers.
 
     :ivar rebuild: the servers
-    :ivar image: their new image; None for the old one
+    :ivar image: name of the new image; None for the old one
     """
 
     rebuild: values.Names
@@ -327,8 +327,8 @@ class Rebuild(_Checked):
 class Neutron(Step):
     """Change whether Neutron can be read.
 
-    :ivar neutron: ``up``, ``stale`` (it was read, but its figures are too old
-        from now on) or ``down`` (it was never read)
+    :ivar neutron: ``up``, ``stale`` (figures were read, but are too old from
+        this step on) or ``down`` (figures were never read)
     """
 
     neutron: ty.Literal['up', 'stale', 'down']

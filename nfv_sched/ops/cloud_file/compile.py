@@ -21,11 +21,12 @@ _NO_USE = {'num_instances': '0', 'io_workload': '0', 'failed_builds': '0'}
 def scenario(cloud: model.CloudFile, steps: Sequence[actions.Step], path: str,
              settings: Iterable[scenarios.Setting],
              defaults: scenarios.Defaults) -> scenarios.Scenario:
-    """Return the snapshot that a cloud file means, and its steps.
+    """Compile a cloud file to a scenario: a snapshot and steps.
 
     :param cloud: the contents, with ``groups``
-    :param path: of the file
-    :param settings: its options
+    :param path: path of the file
+    :param settings: options of the file
+    :param defaults: for options that are not in the file
     """
     aggregates = tuple(map(_aggregate, cloud.aggregates))
     of_host = scenarios.aggregates_by_host(aggregates)
@@ -80,11 +81,11 @@ def with_steps(
     steps: Sequence[actions.Step], path: str,
     settings: Iterable[scenarios.Setting],
 ) -> scenarios.Scenario:
-    """Return a scenario with what a file of steps adds to it.
+    """Return a scenario with the additions of a file of steps.
 
     :param more: the contents of the file
-    :param path: of the file
-    :param settings: its options
+    :param path: path of the file
+    :param settings: options of the file
     """
     flavors = {flavor.name: flavor for flavor in (
         *start.cloud.flavors, *_flavors(more))}
@@ -105,10 +106,10 @@ def with_steps(
 
 
 def networks_of(cloud: snapshot.Cloud) -> dict[str, snapshot.Network]:
-    """Return the networks of a snapshot by the names that steps have.
+    """Return the networks of a snapshot by their names in steps.
 
-    That is the UUID of a network, with the vNIC type where that is not
-    ``normal``: the ports on a network of a cloud file are all of one kind.
+    The name is the UUID of the network, with the vNIC type if that is not
+    ``normal``: in a cloud file all ports of a network have the same vNIC type.
     """
     networks: dict[str, snapshot.Network] = {}
     for port in scenarios.ports_of(cloud):
@@ -127,7 +128,7 @@ def _filters(cloud: model.WhatIf) -> Iterator[scenarios.Setting]:
 
 
 def _more_settings(cloud: model.CloudFile) -> Iterator[scenarios.Setting]:
-    """Yield the options that other keys than ``options`` mean."""
+    """Yield the options that follow from other keys of the file."""
     yield from _filters(cloud)
     if cloud.pci_in_placement is not None:
         for group, name in (('pci', 'report_in_placement'),
@@ -168,7 +169,7 @@ def _server_group(group: model.ServerGroup) -> snapshot.Group:
 
 def _template(group: model.HostGroup,
               service: scenarios.NetworkService) -> snapshot.Host:
-    """Return an empty host of a group, without what is its own."""
+    """Return an unused host of a group, without name, UUID and aggregates."""
     services = _services(group)
     memory = sum(node.memory for node in group.nodes)
     return snapshot.Host(
@@ -197,6 +198,7 @@ def _host(name: str, template: snapshot.Host, in_aggregates: frozenset[str],
           zone: str, titles: tuple[str, ...]) -> snapshot.Host:
     """Return a host of a group.
 
+    :param template: from :func:`_template`
     :param in_aggregates: UUIDs of its aggregates
     :param titles: names of its aggregates
     """
@@ -283,11 +285,9 @@ def _agents(cloud: model.CloudFile, service: scenarios.NetworkService,
 
 def _served(name: str, group: model.HostGroup,
             kind: str) -> Iterator[snapshot.NetworkService]:
-    """Yield what agents serve on a host.
+    """Yield the services of one kind of agent on a host.
 
-    A cloud file does not say what networks it needs.
-
-    :param kind: of what is served
+    The networks that they need are not in a cloud file.
     """
     count, ports = (
         (group.dhcp_servers, 1) if kind == snapshot.DHCP

@@ -2,8 +2,8 @@
 
 """Find the example clouds.
 
-They are data files outside of the package: in ``etc/`` of a source tree, in
-``<prefix>/etc/nfv_sched/examples`` once installed.
+The examples are data files outside the package: in ``etc/`` of a source tree,
+or in ``<prefix>/etc/nfv_sched/examples`` if installed.
 """
 
 import importlib.metadata
@@ -19,7 +19,7 @@ def _installed() -> dict[str, pathlib.Path]:
         return {}
     found = {}
     for file in files:
-        # Data files are outside of the package: ../../../etc/...
+        # Paths of data files begin outside the package: ../../../etc/...
         parts = tuple(part for part in file.parts if part != '..')
         if file.suffix == '.yaml' and parts[:len(_DIRECTORY)] == _DIRECTORY:
             name = '/'.join(parts[len(_DIRECTORY):])
@@ -35,9 +35,9 @@ def _in_source() -> dict[str, pathlib.Path]:
 
 
 def find() -> dict[str, pathlib.Path]:
-    """Name of each example, such as ``platform/numa``, -> its path.
+    """Return the path of each example by name, such as ``platform/numa``.
 
-    Those of a source tree replace those of an installed package.
+    Examples of a source tree replace those of an installed package.
     """
     found = {name: path for name, path in _installed().items()
              if path.is_file()}
@@ -46,10 +46,7 @@ def find() -> dict[str, pathlib.Path]:
 
 
 def description(path: pathlib.Path) -> str:
-    """The first comment line of an example; empty if it has none.
-
-    :param path: the file
-    """
+    """Return the first comment line of an example; empty if it has none."""
     with path.open(encoding='utf-8') as lines:
         for line in lines:
             if line.startswith('#'):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Check the entries of ``hosts``, and work out NUMA nodes and devices."""
+"""Check the entries of ``hosts``, and compile NUMA nodes and PCI devices."""
 
 import dataclasses
 import re
@@ -25,9 +25,8 @@ _DEFAULT_PLATFORM_CORES = 1
 
 
 class HostCompiler:
-    """Checks the hosts of a cloud and works out their NUMA nodes and devices.
+    """A compiler of the hosts of a cloud file.
 
-    :param cloud: the cloud file as read
     :param found: collects the problems
     :param defaults: defaults of the configuration
     """
@@ -47,7 +46,7 @@ class HostCompiler:
                 'report_in_placement', False)
 
     def groups(self) -> tuple[model.HostGroup, ...]:
-        """All groups of hosts, without those that have problems."""
+        """Return the groups of hosts, without those that have problems."""
         groups, seen, total = [], {}, 0
         for i, host in enumerate(self._cloud.hosts):
             path = ('hosts', i)
@@ -119,12 +118,7 @@ class HostCompiler:
 
     def _check_nodes(self, path: problems.Path, where: ty.Sequence[int],
                      nodes: int) -> None:
-        """Check that the host has some NUMA nodes.
-
-        :param path: path of their list in the file
-        :param where: numbers of the NUMA nodes
-        :param nodes: number of NUMA nodes of the host
-        """
+        """Check that the NUMA nodes in a list exist on the host."""
         for i, node in enumerate(where):
             if node >= nodes:
                 self._found.add((*path, i), f'there is no NUMA node {node}; '
@@ -150,7 +144,7 @@ class HostCompiler:
 
     def _physnets(self, path: problems.Path, host: model.HostGroup,
                   nodes: int) -> list[set[str]]:
-        """Physical networks and labels near each NUMA node."""
+        """Return the physical networks and labels of each NUMA node."""
         physnets: list[set[str]] = [set() for _ in range(nodes)]
         names = self._names
         of_nodes = {names.of_node(n): (n,) for n in range(nodes)}
@@ -187,7 +181,7 @@ class HostCompiler:
 
     def _spread(self, path: problems.Path, host: model.HostGroup,
                 nodes: int) -> model.HostGroup:
-        """The host with defaults, and with tuples of values for NUMA nodes."""
+        """Return a host with defaults, and a value for each NUMA node."""
         cores = host.vswitch_cores
         if not isinstance(cores, tuple):
             count = _DEFAULT_VSWITCH_CORES if cores is None else cores
@@ -221,7 +215,7 @@ def _or(value: ty.Any, default: ty.Any) -> ty.Any:
 
 
 def _names(host: model.HostGroup) -> tuple[str, ...]:
-    """The names of the hosts of a group."""
+    """Return the names of the hosts of a group."""
     placeholder = re.search(r'\{n(?::0(\d))?\}', host.name)
     if placeholder is None:
         if host.count is None:

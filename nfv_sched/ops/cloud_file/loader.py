@@ -2,12 +2,12 @@
 
 """Read a cloud file into values of :mod:`.model`.
 
-Everything wrong with a file is reported as an
-:class:`~nfv_sched.ops.cloud_file.problems.InputError` that names file,
-line and field: text that is not YAML, duplicate keys, unknown keys, wrong
-types, names of missing objects, dimensions that contradict each other.  Extra
-specs of flavors are checked by a function that is passed in, so that this
-module does not need Nova.
+Anything wrong with a file is reported as an
+:class:`~nfv_sched.ops.cloud_file.problems.InputError` with file, line and
+field: invalid YAML, duplicate keys, unknown keys, wrong types, names of
+missing objects, contradictory dimensions of hosts.  Extra specs of flavors
+are checked by a function that is passed in, so that this module does not
+need Nova.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -27,11 +27,9 @@ from nfv_sched.ops.snapshot import snapshot
 
 
 class _Loader:
-    """Checks one parsed file and works out the fields that are no keys.
+    """A loader of one parsed file, which collects problems in ``found``.
 
-    :param found: collects the problems
-    :param defaults: defaults of the configuration
-    :param check_extra_spec: as for :func:`loads`
+    For the other parameters see :func:`loads`.
     """
 
     def __init__(self, found: problems.Problems, defaults: scenarios.Defaults,
@@ -41,10 +39,10 @@ class _Loader:
         self._check_extra_spec = check_extra_spec
 
     def load(self, data) -> scenarios.Scenario:
-        """Read the whole file.
+        """Read a cloud file.
 
         :param data: the parsed file
-        :raises InputError: if anything is wrong with it
+        :raises InputError: if anything is wrong with the file
         """
         found = self._found
         if data is None:
@@ -59,7 +57,7 @@ class _Loader:
                       'cannot be combined with pci_aliases')
         groups = cloud_hosts.HostCompiler(cloud, found,
                                           self._defaults).groups()
-        # Without all hosts, references to them would look wrong.
+        # If a host is missing, references to it would look wrong.
         found.stop_if_wrong()
         names = dict.fromkeys(name for group in groups
                               for name in group.names)
@@ -82,11 +80,11 @@ class _Loader:
                                  self._settings(cloud), self._defaults)
 
     def load_steps(self, data, cloud: snapshot.Cloud) -> scenarios.Scenario:
-        """Read a file of steps for a cloud that is there already.
+        """Read a file of steps for a cloud from a snapshot.
 
         :param data: the parsed file
-        :returns: the cloud with what the file adds to it, and its steps
-        :raises InputError: if anything is wrong with it
+        :returns: the cloud with the additions of the file, and the steps
+        :raises InputError: if anything is wrong with the file
         """
         found = self._found
         if data is None:
@@ -129,7 +127,8 @@ class _Loader:
     ) -> list[actions.Step]:
         """Read the steps of a file.
 
-        :param known: as for ``cloud_file.steps.Steps``, and so are the others
+        For the parameters see :class:`nfv_sched.ops.cloud_file.steps.Steps`.
+
         :raises InputError: if anything is wrong with the file
         """
         reader = cloud_steps.Steps(known, networks, self._found, servers)
@@ -189,7 +188,7 @@ class _Loader:
 
     def _aggregate(self, number: int, aggregate: model.AggregateEntry,
                    hosts: Sequence[str]) -> model.AggregateEntry:
-        """The aggregate with patterns replaced by names of hosts."""
+        """Return an aggregate with patterns replaced by names of hosts."""
         members: dict[str, None] = {}
         for pattern in aggregate.hosts:
             matches = cloud_steps.matching(pattern, hosts)
@@ -210,10 +209,9 @@ def loads(text: str, path: str = '<text>',
           ) -> scenarios.Scenario:
     """Read a cloud and its steps from YAML text.
 
-    :param text: the YAML
     :param path: name of the file for messages
     :param defaults: defaults of the configuration
-    :param check_extra_spec: function from name and value of an extra spec to
+    :param check_extra_spec: takes name and value of an extra spec, returns
         what is wrong with it, or None
     :raises InputError: if anything is wrong with the text
     """
@@ -225,12 +223,9 @@ def loads(text: str, path: str = '<text>',
 def loads_steps(text: str, path: str, cloud: snapshot.Cloud,
                 check_extra_spec: Callable[[str, str], str | None] = _accept,
                 ) -> scenarios.Scenario:
-    """Read steps for a cloud that is there already from YAML text.
+    """Read steps for a cloud from a snapshot; see :func:`loads`.
 
-    :param text: the YAML
-    :param path: name of the file for messages
-    :param check_extra_spec: as for :func:`loads`
-    :returns: the cloud with what the text adds to it, and its steps
+    :returns: the cloud with the additions of the text, and the steps
     :raises InputError: if anything is wrong with the text
     """
     data, marks = cloud_text.parse(text, path)
@@ -241,11 +236,5 @@ def loads_steps(text: str, path: str, cloud: snapshot.Cloud,
 def load(path: str, defaults: scenarios.Defaults = scenarios.DEFAULTS,
          check_extra_spec: Callable[[str, str], str | None] = _accept,
          ) -> scenarios.Scenario:
-    """Read a cloud and its steps from a YAML file.
-
-    :param path: the file
-    :param defaults: defaults of the configuration
-    :param check_extra_spec: as for :func:`loads`
-    :raises InputError: if anything is wrong with the file
-    """
+    """Read a cloud and its steps from a YAML file; see :func:`loads`."""
     return loads(cloud_text.read(path), path, defaults, check_extra_spec)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Types for the contents of a cloud file; immutable values.
+"""Define the contents of a cloud file as immutable types.
 
-Their fields are the keys of the file, with the values that are allowed; keys
-are defined nowhere else.  :mod:`nfv_sched.ops.cloud_file.schema` says
-how the types are read.  Fields that are no keys are set by the loader, and so
-are defaults that depend on other keys.  Nothing here checks, reads files or
-knows Nova.  Steps are in :mod:`nfv_sched.ops.cloud_file.actions`.
+The fields of the types are the keys of the file, with the allowed values; keys
+are defined nowhere else.  :mod:`nfv_sched.ops.cloud_file.schema` defines how
+type hints are read.  The loader sets the fields that are not keys, and
+defaults that depend on other keys.  Nothing here checks, reads files or knows
+Nova.  The types of steps are in :mod:`nfv_sched.ops.cloud_file.actions`.
 """
 
 from collections.abc import Mapping
@@ -19,26 +19,26 @@ from nfv_sched.ops.cloud_file import values
 from nfv_sched.ops.snapshot import snapshot
 
 _T = ty.TypeVar('_T')
-# Values for PCI devices that are passed on to Nova unchanged.
+# Values for PCI devices that are passed to Nova unchanged.
 _Said = ty.Annotated[_T, values.FOR_NOVA]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class PCIDevices:
-    """One entry of ``pci_devices``: PCI devices that are alike.
+    """An entry of ``pci_devices``: equal PCI devices on one NUMA node.
 
     :ivar type: ``VF``, ``PF`` or ``standard``
-    :ivar node: their NUMA node; null if the host does not report it
-    :ivar count: how many there are
-    :ivar vfs: VFs of each PF
-    :ivar vendor: vendor id
-    :ivar product: product id
-    :ivar vf_product: product id of the VFs of a PF
-    :ivar physical_network: physical network they are cabled to
-    :ivar trusted: whether Nova may make trusted VFs of them
-    :ivar live_migratable: whether they can be migrated with a server
-    :ivar resource_class: their resource class in Placement
-    :ivar traits: their traits in Placement
+    :ivar node: number of the NUMA node; null if the host does not report it
+    :ivar count: number of devices
+    :ivar vfs: number of VFs of each PF
+    :ivar vendor: vendor ID
+    :ivar product: product ID
+    :ivar vf_product: product ID of the VFs of a PF
+    :ivar physical_network: physical network that they are connected to
+    :ivar trusted: whether Nova may configure trusted VFs
+    :ivar live_migratable: whether a server with them can be live-migrated
+    :ivar resource_class: resource class in Placement
+    :ivar traits: traits in Placement
     """
 
     type: values.PCIKind
@@ -57,13 +57,12 @@ class PCIDevices:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class PCIAlias:
-    """One entry of ``pci_aliases``.
+    """An entry of ``pci_aliases``.
 
-    :ivar name: its name
     :ivar type: ``VF``, ``PF`` or ``standard``
-    :ivar numa_policy: its PCI NUMA policy
-    :ivar vendor: vendor id of the devices
-    :ivar product: product id of the devices
+    :ivar numa_policy: PCI NUMA affinity policy
+    :ivar vendor: vendor ID of the devices
+    :ivar product: product ID of the devices
     :ivar live_migratable: whether the devices must be live-migratable
     :ivar resource_class: resource class of the devices in Placement
     :ivar traits: traits of the devices in Placement
@@ -83,8 +82,8 @@ class PCIAlias:
 class Routers:
     """Virtual routers on a host.
 
-    :ivar count: how many there are
-    :ivar ports: ports of the virtual switch that each takes
+    :ivar count: number of routers
+    :ivar ports: number of virtual switch ports that each router takes
     """
 
     count: values.Load
@@ -97,53 +96,53 @@ def _routers(value: int | Routers) -> Routers:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class HostGroup:
-    """One entry of ``hosts``: hosts that are alike.
+    """An entry of ``hosts``: hosts with the same hardware.
 
-    Keys of NUMA nodes may have one value for all of them in the file; the
-    loader replaces it by a tuple with a value for each.
+    Keys of NUMA nodes may have one value for all nodes in the file; the
+    loader replaces it by a tuple with a value for each node.
 
     :ivar name: name of the host, or pattern of the names of several
-    :ivar count: how many hosts there are
-    :ivar numa_nodes: how many NUMA nodes each has
+    :ivar count: number of hosts; None for one
+    :ivar numa_nodes: number of NUMA nodes of each host
     :ivar nodes_per_socket: NUMA nodes per socket
     :ivar cores: physical cores of each NUMA node
     :ivar threads: hardware threads per core
-    :ivar siblings: how the threads of a core are numbered
+    :ivar siblings: numbering of the threads of a core; see
+        :mod:`nfv_sched.ops.cloud_file.topology`
     :ivar memory: all memory of each NUMA node in MiB
-    :ivar pages: huge pages of each NUMA node: KiB to number
-    :ivar reserved_pages: pages guests may not use: KiB to number
-    :ivar reserved_memory: memory in MiB that Placement keeps from guests
+    :ivar pages: huge pages of each NUMA node: size in KiB -> number
+    :ivar reserved_pages: pages that guests must not use: size in KiB -> number
+    :ivar reserved_memory: reserved memory in Placement in MiB
     :ivar disk: disk for guests in GiB
-    :ivar platform_cores: cores of node 0 for the host itself
+    :ivar platform_cores: cores of NUMA node 0 for the host itself
     :ivar vswitch_cores: cores of each NUMA node for the virtual switch; a
-        single number counts where the switch runs
-    :ivar shared_cores_per_node: cores of each NUMA node for guests with
-        shared CPUs
-    :ivar dedicated_cpus: explicit CPU set for guests with dedicated CPUs; with
-        it, or with ``shared_cpus``, the three numbers of cores are not used
-    :ivar shared_cpus: explicit CPU set for guests with shared CPUs
+        single number is for the nodes on which the switch runs
+    :ivar shared_cores_per_node: cores of each NUMA node for shared vCPUs
+    :ivar dedicated_cpus: explicit CPU set for pinned vCPUs; if this or
+        ``shared_cpus`` is set, the three numbers of cores are not used
+    :ivar shared_cpus: explicit CPU set for shared vCPUs
     :ivar legacy_pinning: whether all guest CPUs are both shared and
-        dedicated, as ``vcpu_pin_set`` has it
+        dedicated, as with ``vcpu_pin_set``
     :ivar switch_nodes: NUMA nodes on which the virtual switch runs
-    :ivar places: NUMA nodes of each further place, by its name
+    :ivar places: name of each further place -> its NUMA nodes
     :ivar node_labels: whether the labels of single NUMA nodes are declared
-    :ivar physical_networks: NUMA nodes near which each physical network is
-    :ivar tunnel_nodes: NUMA nodes near which tunnelled networks are
+    :ivar physical_networks: physical network -> NUMA nodes with affinity
+    :ivar tunnel_nodes: NUMA nodes with affinity to tunnelled networks
     :ivar cpu_allocation_ratio: shared vCPUs per shared CPU
     :ivar ram_allocation_ratio: memory overcommitment of guests without huge
         pages
     :ivar disk_allocation_ratio: disk overcommitment
-    :ivar traits: Placement traits besides those that follow from the rest
+    :ivar traits: additional traits in Placement
     :ivar pci_devices: PCI devices for guests, as in the file
     :ivar disabled: whether the compute service is disabled
-    :ivar dhcp_servers: networks that a DHCP agent serves on each host; each
-        takes a port of the virtual switch
+    :ivar dhcp_servers: number of networks that a DHCP agent serves on each
+        host; each takes a port of the virtual switch
     :ivar routers: virtual routers on each host
-    :ivar other_ports: number of further ports of the virtual switch, not of
-        guests, DHCP servers or routers
+    :ivar other_ports: number of virtual switch ports that do not belong to
+        servers, DHCP servers or routers
     :ivar names: names of the hosts
-    :ivar nodes: their NUMA nodes
-    :ivar devices: their PCI devices one by one
+    :ivar nodes: NUMA nodes of each host
+    :ivar devices: PCI devices of each host, one by one
     """
 
     name: values.Name
@@ -193,9 +192,7 @@ class HostGroup:
 class AggregateEntry:
     """A host aggregate.
 
-    :ivar name: its name
-    :ivar hosts: the hosts in it; patterns are replaced by what they match
-    :ivar metadata: its metadata
+    :ivar hosts: names of its hosts; the loader expands patterns
     """
 
     name: values.Name
@@ -208,12 +205,10 @@ class AggregateEntry:
 class FlavorEntry:
     """A flavor.
 
-    :ivar name: its name
-    :ivar vcpus: vCPUs
+    :ivar vcpus: number of vCPUs
     :ivar memory: memory in MiB
     :ivar disk: root disk in GiB
-    :ivar extra_specs: its extra specs
-    :ivar validate: whether the Nova API must accept its extra specs
+    :ivar validate: whether the Nova API must accept the extra specs
     """
 
     name: str = schema.own_name()
@@ -229,12 +224,12 @@ class FlavorEntry:
 class NetworkEntry:
     """A network.
 
-    :ivar name: its name
-    :ivar physical_network: physical network, or None
-    :ivar tunneled: whether it is tunnelled between the hosts
+    :ivar physical_network: physical network; None if it is tunnelled
+    :ivar tunneled: whether it is tunnelled between the hosts; None if it
+        follows from ``physical_network``
     :ivar vnic_type: vNIC type of its ports: normal, direct (a VF) or
         direct-physical (a PF)
-    :ivar numa_policy: PCI NUMA policy of its ports, or None
+    :ivar numa_policy: PCI NUMA affinity policy of its ports
     """
 
     name: str = schema.own_name()
@@ -248,8 +243,8 @@ class NetworkEntry:
 class SecurityGroupEntry:
     """A security group.
 
-    :ivar ingress: its ingress rules
-    :ivar egress: its egress rules
+    :ivar ingress: number of ingress rules
+    :ivar egress: number of egress rules
     """
 
     ingress: values.Load = 0
@@ -257,7 +252,7 @@ class SecurityGroupEntry:
 
     @property
     def rules(self) -> int:
-        """Number of all its rules."""
+        """The number of rules."""
         return self.ingress + self.egress
 
 
@@ -265,9 +260,7 @@ class SecurityGroupEntry:
 class ServerGroup:
     """A server group.
 
-    :ivar name: its name
-    :ivar policy: its policy
-    :ivar max_server_per_host: servers per host with anti-affinity, or None
+    :ivar max_server_per_host: most servers per host with anti-affinity
     """
 
     name: str = schema.own_name()
@@ -278,11 +271,10 @@ class ServerGroup:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class WhatIf:
-    """The contents of a file of steps, for a cloud that is there already.
+    """The contents of a file of steps, for a cloud from a snapshot.
 
-    :ivar description: its description
     :ivar options: values of Nova's configuration by group and option
-    :ivar filters: enabled filters, or None for the default ones
+    :ivar filters: enabled filters; None for the default ones
     :ivar flavors: flavors by name
     :ivar images: image properties by image name
     :ivar networks: networks by name
@@ -313,14 +305,15 @@ class WhatIf:
 class CloudFile(WhatIf):
     """The contents of a cloud file.
 
-    :ivar pci_in_placement: whether Placement tracks PCI devices, or None
-    :ivar pci_aliases: PCI aliases by name, or None if the file has none
+    :ivar pci_in_placement: whether Placement tracks PCI devices; None if the
+        options decide
+    :ivar pci_aliases: PCI aliases by name; None if the options decide
     :ivar hosts: hosts, as in the file
     :ivar aggregates: host aggregates
-    :ivar network_service: how Neutron shows DHCP servers and routers: ``ovs``
-        (by agents), ``ovn`` (by gateway ports of routers) or ``none`` (by
-        their ports only)
-    :ivar groups: hosts, with all that was worked out
+    :ivar network_service: source of DHCP servers and routers in Neutron:
+        ``ovs`` (agents), ``ovn`` (gateway ports of routers) or ``none``
+        (their ports only)
+    :ivar groups: hosts, with all fields that the loader sets
     """
 
     flavors: ty.Annotated[Mapping[str, FlavorEntry], values.SOME_KEYS]

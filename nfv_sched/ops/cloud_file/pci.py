@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Work out single PCI devices with addresses from those of a cloud file.
+"""Compile ``pci_devices`` and ``pci_aliases`` of a cloud file.
 
-Every PF and every standard device has a PCI bus of its own: the device is
-``00.0`` on it, and the VFs of a PF follow.  VFs that are listed without a PF
-get one that guests cannot have, with an address.  Of Nova only the names in
-its ``[pci]`` options are used.
+Every PF and every standard device has its own PCI bus: the device is ``00.0``
+there, and the VFs of a PF follow.  VFs that are listed without a PF get the
+address of a PF that is not for guests.  Only the names in Nova's ``[pci]``
+options are used here, no code of Nova.
 """
 
 from collections.abc import Iterable, Iterator
@@ -15,7 +15,7 @@ from nfv_sched.ops.cloud_file import schema
 from nfv_sched.ops.cloud_file import values
 from nfv_sched.ops.snapshot import snapshot
 
-# How Nova calls the kinds of devices.
+# Type of device in the file -> in Nova.
 _NOVA_TYPES = {'VF': 'type-VF', 'PF': 'type-PF', 'standard': 'type-PCI'}
 
 # A VF and a PF of an X710 network card, and a QuickAssist accelerator.
@@ -28,17 +28,17 @@ _BUSES = 256 * 256
 
 
 class TooManyDevices(ValueError):
-    """More devices than a host has addresses for."""
+    """More PCI devices than a host has PCI addresses for."""
 
 
 def _buses() -> Iterator[str]:
-    """The PCI buses of a host: ``0000:01``, ``0000:02``, ..."""
+    """Yield the PCI buses of a host: ``0000:01``, ``0000:02``, ..."""
     for number in range(1, _BUSES):
         yield f'{number >> 8:04x}:{number & 255:02x}'
 
 
 def _said(entry: model.PCIDevices | model.PCIAlias) -> dict[str, str]:
-    """The keys of an entry that Nova gets unchanged, with texts as values."""
+    """Return the keys that are passed to Nova, with values as strings."""
     texts = {}
     for key in schema.keys_with(type(entry), values.FOR_NOVA):
         value = getattr(entry, key)
@@ -51,7 +51,7 @@ def _said(entry: model.PCIDevices | model.PCIAlias) -> dict[str, str]:
 
 def _functions(bus: str, entry: model.PCIDevices,
                count: int) -> Iterator[snapshot.Device]:
-    """The devices on one bus.
+    """Yield the devices on one bus.
 
     :param count: number of VFs
     """
@@ -77,7 +77,7 @@ def build(entries: Iterable[model.PCIDevices]) -> tuple[snapshot.Device, ...]:
     """Return the PCI devices of a host, with tags as in ``device_spec``.
 
     :param entries: ``pci_devices`` of the file, checked
-    :raises TooManyDevices: if there are more than addresses for them
+    :raises TooManyDevices: if there are not enough PCI addresses
     """
     buses = _buses()
     devices: list[snapshot.Device] = []
@@ -97,12 +97,10 @@ def build(entries: Iterable[model.PCIDevices]) -> tuple[snapshot.Device, ...]:
 
 
 def alias(entry: model.PCIAlias) -> dict[str, str]:
-    """The entry of an alias in ``[pci] alias``.
+    """Return the value of ``[pci] alias`` for an entry of ``pci_aliases``.
 
-    Vendor and product default to those of devices of its type, unless it asks
-    for a resource class.
-
-    :param entry: its entry in ``pci_aliases``
+    Vendor and product default to those of devices of its type, unless it
+    requests a resource class.
     """
     result = {'name': entry.name, 'device_type': _NOVA_TYPES[entry.type]}
     if entry.resource_class is None or entry.vendor is not None:

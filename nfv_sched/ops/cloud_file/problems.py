@@ -14,20 +14,20 @@ _MAX_ERRORS = 20
 
 
 class InputError(Exception):
-    """A cloud file that cannot be used.
+    """A cloud file with problems.
 
-    :param problems: texts on what is wrong, each of which is shown as a line
+    :param problems: messages, each of which is shown as a line
     """
 
     def __init__(self, problems: Sequence[str]):
-        # Names in a file may have line breaks.
+        # Messages contain names of the file, which may have line breaks.
         problems = [strings.line(problem) for problem in problems]
         super().__init__('\n'.join(problems))
         self.problems = tuple(problems)
 
 
 def field_name(path: Iterable[str | int]) -> str:
-    """The name of a field in messages: ``hosts[0].cores``.
+    """Return the name of a field for messages: ``hosts[0].cores``.
 
     :param path: keys and positions that lead to the field
     """
@@ -43,11 +43,11 @@ def field_name(path: Iterable[str | int]) -> str:
 
 
 def near(word: str, known: Iterable[str]) -> str:
-    """End of a message on an unknown name: a similar name, or all names.
+    """Return the end of a message on an unknown name.
 
     :param word: the unknown name
     :param known: the known names
-    :returns: empty if no name is similar and too many are known
+    :returns: a similar name, or else all names; empty if there are too many
     """
     known = list(known)
     close = difflib.get_close_matches(word, known, n=1)
@@ -61,7 +61,7 @@ def near(word: str, known: Iterable[str]) -> str:
 class Problems:
     """The problems of one file.
 
-    :param path: the file
+    :param path: name of the file
     :param marks: path of each field -> its line
     """
 
@@ -74,20 +74,13 @@ class Problems:
         return len(self._found)
 
     def line(self, path: Path) -> int:
-        """The line of a field, or of the nearest field that contains it.
-
-        :param path: path of the field
-        """
+        """Return the line of a field, or of the field that contains it."""
         while path and path not in self._marks:
             path = path[:-1]
         return self._marks.get(path, 1)
 
     def add(self, path: Path, message: str) -> None:
-        """Add a problem of a field.
-
-        :param path: path of the field
-        :param message: what is wrong
-        """
+        """Add a problem of a field."""
         line = self.line(path)
         field = field_name(path)
         text = f'{self.path}:{line}: {field + ": " if field else ""}{message}'
@@ -95,10 +88,7 @@ class Problems:
             self._found.append((line, text))
 
     def stop_if_wrong(self) -> None:
-        """Raise the problems so far.
-
-        :raises InputError: if there are any
-        """
+        """Raise InputError if there are problems so far."""
         if not self._found:
             return
         texts = [text for _, text in sorted(self._found)]
@@ -109,11 +99,9 @@ class Problems:
 
     def known(self, path: Path, kind: str, name: str,
               names: Iterable[str]) -> bool:
-        """Whether a name exists; adds a problem if not.
+        """Return whether a name exists; add a problem if not.
 
-        :param path: path of the field with the name
-        :param kind: kind of the object, for the message
-        :param name: the name
+        :param kind: kind of the named object, for the message
         :param names: the names that exist
         """
         if name in names:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A snapshot with what a simulation adds to it: steps, and names for them."""
+"""Define scenarios: snapshots with steps, and with names for the steps."""
 
 import collections
 from collections.abc import Iterable, Mapping
@@ -18,29 +18,24 @@ from nfv_sched.rules import place as rule_place
 
 NAMESPACE = uuid.UUID('4f1d3f3c-5f0b-5d0a-9f57-0f6f1f1b7a11')
 NORMAL = 'normal'
-#: How Neutron shows DHCP servers and routers: by agents, by gateway ports of
-#: routers, or by their ports only.
+#: Source of DHCP servers and routers in Neutron: agents, gateway ports of
+#: routers, or their ports only.
 NetworkService = ty.Literal['ovs', 'ovn', 'none']
 
-#: Cell of a host of which none is known.
+#: Nova cell of hosts whose cell is unknown.
 CELL = 'cell1'
-#: Virtual machines of a host of which nothing else is known: architecture,
-#: hypervisor and mode.
+#: Default supported_instances: architecture, hypervisor and VM mode.
 X86_64 = (('x86_64', 'kvm', 'hvm'),)
 #: Traits that Nova's libvirt driver always reports.
 DRIVER_TRAITS = frozenset((os_traits.COMPUTE_SOCKET_PCI_NUMA_AFFINITY,))
 
 _UNKNOWN = 'unknown'
-# Chosen by the user who asks, not by the cloud.
+# Options that the user of a command chooses, not the cloud.
 _OPTIONS_OF_USER = {('nfv_sched', 'expose_reasons')}
 
 
 def stable_uuid(kind: str, name: str) -> str:
-    """Return a UUID that is the same in every run.
-
-    :param kind: kind of the object
-    :param name: name of the object, unique in its kind
-    """
+    """Return a UUID that is equal in every run, for a kind and name."""
     return str(uuid.uuid5(NAMESPACE, f'{kind}:{name}'))
 
 
@@ -48,7 +43,6 @@ def stable_uuid(kind: str, name: str) -> str:
 class SecurityGroup:
     """A security group.
 
-    :ivar uuid: its UUID
     :ivar rules: number of its rules
     """
 
@@ -58,9 +52,11 @@ class SecurityGroup:
 
 @functools.lru_cache(maxsize=1024)
 def security_groups_of(rules: int | None) -> tuple[SecurityGroup, ...]:
-    """Return security groups with so many rules in sum.
+    """Return security groups for a number of rules.
 
-    A snapshot has the number of rules of a port, not its groups.
+    A snapshot has the number of rules of a port, not its security groups.
+
+    :param rules: None if unknown, which counts as none
     """
     if not rules:
         return ()
@@ -68,18 +64,19 @@ def security_groups_of(rules: int | None) -> tuple[SecurityGroup, ...]:
         stable_uuid('security group', f'of {rules} rules'), rules),)
 
 
-#: The network of a port that is asked for, with the vNIC type of the port, and
-#: its security groups.
+#: A requested port: its network, with the vNIC type of the port, and its
+#: security groups.
 Plug = tuple[snapshot.Network, tuple[SecurityGroup, ...]]
 
 
 class HostServices(ty.NamedTuple):
-    """What the network puts on a host besides the ports of servers.
+    """Virtual switch ports on a host that do not belong to servers.
 
-    :ivar dhcp_servers: each takes a port of the virtual switch
-    :ivar router_ports: ports of the virtual switch that each router takes
-    :ivar other_ports: number of further ports of the virtual switch
-    :ivar other_rules: security group rules of these
+    :ivar dhcp_servers: number of DHCP servers, each with one port
+    :ivar routers: number of routers
+    :ivar router_ports: number of ports of each router
+    :ivar other_ports: number of further ports
+    :ivar other_rules: number of security group rules of these further ports
     """
 
     dhcp_servers: int = 0
@@ -91,7 +88,7 @@ class HostServices(ty.NamedTuple):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Defaults:
-    """Values of Nova's configuration for hosts of which nothing else is said.
+    """Defaults of Nova's configuration for the hosts of a cloud file.
 
     :ivar switch_label: label of NUMA nodes with a virtual switch
     :ivar node_prefix: prefix of the labels of single NUMA nodes
@@ -109,7 +106,7 @@ class Defaults:
     zone: str = 'nova'
 
 
-#: Those of Nova and nfv-sched.
+#: The defaults of Nova and nfv-sched.
 DEFAULTS = Defaults()
 
 
@@ -118,7 +115,7 @@ class Setting:
     """A value of an option of Nova's configuration.
 
     :ivar group: ``DEFAULT`` for options without a group
-    :ivar line: line in the cloud file; 0 for none
+    :ivar line: line in the cloud file; 0 if it is not from there
     """
 
     group: str
@@ -129,23 +126,23 @@ class Setting:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """A cloud, and what is done there.
+    """A cloud, and steps to simulate there.
 
     :ivar cloud: the cloud before the first step
-    :ivar path: what error messages name as the source
+    :ivar path: source of the cloud, for error messages
     :ivar steps: the steps in order
     :ivar settings: Nova's configuration
     :ivar new_hosts: whether nova-compute reports the PCI devices of the hosts
         for the first time; their tags are then those of ``[pci] device_spec``
-    :ivar images: image properties by the name that steps have for the image
-    :ivar networks: networks by the name that steps have for them, each with
-        the vNIC type of its ports
-    :ivar security_groups: security groups, likewise
-    :ivar server_groups: server groups, likewise
-    :ivar network_service: how Neutron shows DHCP servers and routers
-    :ivar services: name of each host -> what the network puts there
-    :ivar places: name of each host -> NUMA nodes of each of its places
-    :ivar alike: name of a host -> what it and hosts like it are called
+    :ivar images: image properties by name of the image in steps
+    :ivar networks: networks by their names in steps, each with the vNIC type
+        of its ports
+    :ivar security_groups: security groups by their names in steps
+    :ivar server_groups: server groups by their names in steps
+    :ivar network_service: source of DHCP servers and routers in Neutron
+    :ivar services: host name -> ports that do not belong to servers
+    :ivar places: host name -> name of place -> its NUMA nodes
+    :ivar alike: host name -> name of its group of equal hosts
     """
 
     cloud: snapshot.Cloud
@@ -194,9 +191,9 @@ def _network_service(hosts: Iterable[snapshot.Host]) -> NetworkService:
 
 
 def hosts_of(cloud: snapshot.Cloud) -> list[snapshot.Host]:
-    """Return the hosts that can be simulated: one of each name.
+    """Return the hosts to simulate: the first compute node of each service.
 
-    Of the compute nodes of one service, as Ironic has them, the first.
+    With Ironic, one service has several compute nodes.
     """
     of_name: dict[str, snapshot.Host] = {}
     for host in cloud.hosts:
@@ -207,10 +204,10 @@ def hosts_of(cloud: snapshot.Cloud) -> list[snapshot.Host]:
 def unique_names(
     things: Iterable[snapshot.Server | snapshot.Group],
 ) -> dict[str, str]:
-    """Return the UUID of each thing with a name that no other has.
+    """Return a unique name for each server or server group, by UUID.
 
-    Its own name; if others have that, too, the name and part of its UUID; if
-    there is no name, its UUID.
+    It is the own name; the name with a part of the UUID if others have the
+    same name; or else the UUID.
 
     :param things: servers, or server groups
     """
@@ -230,15 +227,15 @@ def unique_names(
 
 
 def groups_by_name(cloud: snapshot.Cloud) -> dict[str, snapshot.Group]:
-    """Return the server groups by names of :func:`unique_names`."""
+    """Return the server groups by their unique names."""
     names = unique_names(cloud.groups)
     return {names[group.uuid]: group for group in cloud.groups}
 
 
 def server_names(cloud: snapshot.Cloud) -> dict[str, list[str]]:
-    """Return by which names steps can mean the servers of a snapshot.
+    """Return the names by which steps can refer to servers of a snapshot.
 
-    :returns: name in Nova, or UUID -> names of :func:`unique_names`
+    :returns: name in Nova, or UUID -> unique names of servers
     """
     names: dict[str, list[str]] = {}
     unique = unique_names(cloud.servers)
@@ -254,7 +251,7 @@ def server_names(cloud: snapshot.Cloud) -> dict[str, list[str]]:
 def label_names(cloud: snapshot.Cloud) -> rule.Names:
     """Return the names of the labels of NUMA nodes.
 
-    Files that are not from a reader of Nova's databases may lack them.
+    They are defaults if the snapshot has no options, as one from the API.
     """
     options = cloud.options.get('nfv_sched', {})
     return rule.Names(
@@ -265,7 +262,7 @@ def label_names(cloud: snapshot.Cloud) -> rule.Names:
 def places_of(
     cloud: snapshot.Cloud,
 ) -> dict[str, dict[str, tuple[int, ...]]]:
-    """Return the NUMA nodes of each place of each host, by their names."""
+    """Return NUMA nodes by name of host and name of place."""
     names = label_names(cloud)
     places: dict[str, dict[str, tuple[int, ...]]] = {}
     for host in hosts_of(cloud):
@@ -282,7 +279,7 @@ def places_of(
 
 
 def network_of(port: snapshot.Port) -> snapshot.Network:
-    """Return the network of a port; its vNIC type is that of the port."""
+    """Return the network of a port, with the vNIC type of the port."""
     return snapshot.Network(
         id=port.network or stable_uuid('network', _UNKNOWN),
         name=port.network or _UNKNOWN,
@@ -296,7 +293,7 @@ def ports_of(cloud: snapshot.Cloud) -> Iterable[snapshot.Port]:
 
 
 def services_of(cloud: snapshot.Cloud) -> dict[str, HostServices]:
-    """Return what the network puts on each host besides servers' ports."""
+    """Return the ports on each host that do not belong to servers."""
     totals = occupied.totals(cloud)
     return {host.name: _services(host.network, totals[host.name])
             for host in hosts_of(cloud) if host.network is not None}
@@ -307,7 +304,7 @@ def _services(network: snapshot.HostNetwork,
     dhcp, routers = network.dhcp_servers or 0, network.routers or 0
     ports = max(0, (network.vswitch_ports or 0) - totals.ports)
     ports = max(0, ports - dhcp)
-    # The number of routers is known, that of their ports is not.
+    # The number of ports of a router is unknown: count one, if possible.
     router_ports = 1 if ports >= routers else 0
     return HostServices(
         dhcp, routers, router_ports, ports - router_ports * routers,
@@ -329,10 +326,7 @@ def aggregates_by_host(
 
 
 def zones_of(aggregates: Iterable[snapshot.Aggregate]) -> dict[str, str]:
-    """Return the availability zone of each host that an aggregate gives one.
-
-    :returns: by name of the host; the first aggregate counts
-    """
+    """Return availability zones by host name, from the first aggregate."""
     zones: dict[str, str] = {}
     for aggregate in aggregates:
         zone = aggregate.metadata.get('availability_zone')

@@ -1,26 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Make JSON schemas of types, and values of the types from checked data.
+"""Make JSON schemas from types, and values of the types from checked data.
 
-The keys of a cloud file are defined once, by the types in
+The keys of a cloud file are defined once, by the frozen dataclasses in
 :mod:`nfv_sched.ops.cloud_file.model` and
-:mod:`nfv_sched.ops.cloud_file.actions`.  They are frozen dataclasses.  The
-name of a field is the key, its type hint says which values are allowed, and
-its default is used if the key is missing:
+:mod:`nfv_sched.ops.cloud_file.actions`.  The name of a field is the key, its
+type hint defines the allowed values, and its default is used if the key is
+missing:
 
 * A key without a default is required.
-* The default None means that the key is missing; it cannot be written in the
+* The default None means that the key is missing; null is not allowed in the
   file.  Without a default, None in the hint means that the key may be null.
-* Fields made with :func:`worked_out`, :func:`line` or :func:`own_name` are no
-  keys.
+* Fields made with :func:`worked_out`, :func:`line` or :func:`own_name` are
+  not keys.
 
 Hints are bool, int, float, str, None, Any, Literal, ``tuple[x, ...]`` and
-``frozenset[x]`` (lists in the file), ``Mapping[x, y]``, such dataclasses,
-unions of types that differ in JSON, and ``Annotated`` with any of these:
-:func:`rule`, :class:`Convert`, :class:`NameOf`, :class:`AsItIs`,
+``frozenset[x]`` (lists in the file), ``Mapping[x, y]``, other dataclasses of
+this kind, unions of types that differ in JSON, and ``Annotated`` with any of
+these: :func:`rule`, :class:`Convert`, :class:`NameOf`, :class:`AsItIs`,
 :data:`ONE_OR_MORE`, and marks that other modules find by :func:`keys_with`.
 
-No key is named in this module.
+This module is generic: it names no key of the file.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -41,7 +41,7 @@ _WORDS = {'integer': 'a whole number', 'number': 'a number',
           'string': 'text', 'boolean': 'true or false', 'array': 'a list',
           'object': 'a mapping', 'null': 'null'}
 
-# JSON schema takes 2.0 for an integer; Python code that counts does not.
+# JSON schema accepts 2.0 as an integer; Python's range() does not.
 _Validator = jsonschema.validators.extend(
     jsonschema.Draft202012Validator,
     type_checker=jsonschema.Draft202012Validator.TYPE_CHECKER.redefine(
@@ -50,7 +50,7 @@ _Validator = jsonschema.validators.extend(
 
 
 class _Source(enum.Enum):
-    """Source of the value of a field that is no key."""
+    """Source of the value of a field that is not a key."""
 
     LOADER = 'loader'
     LINE = 'line'
@@ -59,7 +59,7 @@ class _Source(enum.Enum):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SchemaRule:
-    """Keywords of JSON schema for a value besides its type.
+    """Keywords of JSON schema for a value, in addition to its type.
 
     Made by :func:`rule`.
 
@@ -70,7 +70,7 @@ class SchemaRule:
 
 
 def rule(**keywords: ty.Any) -> SchemaRule:
-    """Annotation with keywords of JSON schema, such as ``minimum``."""
+    """Return an annotation with keywords of JSON schema (``minimum=1``)."""
     return SchemaRule(tuple(keywords.items()))
 
 
@@ -78,8 +78,8 @@ def rule(**keywords: ty.Any) -> SchemaRule:
 class Convert:
     """Annotation of a value that is converted when it is read.
 
-    :ivar function: takes the value of the hinted type, returns the converted
-        one, or raises ValueError with what is wrong
+    :ivar function: takes a value of the hinted type and returns the converted
+        value; raises ValueError with a message if the value is wrong
     """
 
     function: Callable[[ty.Any], ty.Any]
@@ -97,9 +97,9 @@ class NameOf:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class AsItIs:
-    """Annotation of a value that is not converted: the loader reads it.
+    """Annotation of a value that is left to the loader.
 
-    :ivar rule: all that is checked
+    :ivar rule: the only check of the value
     """
 
     rule: SchemaRule
@@ -110,21 +110,18 @@ ONE_OR_MORE = 'one or more'
 
 
 def worked_out(default: ty.Any) -> ty.Any:
-    """A field that is no key: the loader sets it.
-
-    :param default: its value until then
-    """
+    """Define a field that the loader sets, with its value until then."""
     return dataclasses.field(default=default,
                              metadata={_SOURCE: _Source.LOADER})
 
 
 def line() -> ty.Any:
-    """A field that is no key: the line of the entry in the file."""
+    """Define a field for the line of the entry in the file."""
     return dataclasses.field(default=0, metadata={_SOURCE: _Source.LINE})
 
 
 def own_name() -> ty.Any:
-    """A field that is no key: the name of the entry in its mapping."""
+    """Define a field for the name of the entry in its mapping."""
     return dataclasses.field(default='', metadata={_SOURCE: _Source.NAME})
 
 
@@ -133,10 +130,7 @@ def own_name() -> ty.Any:
 
 @functools.cache
 def keys_of(kind: type) -> Mapping[str, ty.Any]:
-    """Key -> type hint, of a dataclass.
-
-    :param kind: the dataclass
-    """
+    """Return the type hint of each key of a dataclass."""
     hints = ty.get_type_hints(kind, include_extras=True)
     return {field.name: _without_none(hints[field.name])
             if field.default is None else hints[field.name]
@@ -145,11 +139,7 @@ def keys_of(kind: type) -> Mapping[str, ty.Any]:
 
 
 def keys_with(kind: type, mark: ty.Any) -> list[str]:
-    """The keys of a dataclass whose hint has a mark.
-
-    :param kind: the dataclass
-    :param mark: the mark
-    """
+    """Return the keys of a dataclass whose hint has a mark."""
     return [key for key, hint in keys_of(kind).items()
             if mark in _parts(hint)[1]]
 
@@ -160,7 +150,7 @@ def _without_none(hint: ty.Any) -> ty.Any:
 
 
 def _parts(hint: ty.Any) -> tuple[ty.Any, tuple]:
-    """A hint without its annotations, and the annotations."""
+    """Return a hint without its annotations, and the annotations."""
     if ty.get_origin(hint) is ty.Annotated:
         return hint.__origin__, hint.__metadata__
     return hint, ()
@@ -171,9 +161,9 @@ def _is_union(hint: ty.Any) -> bool:
 
 
 def of(hint: ty.Any) -> dict[str, ty.Any]:
-    """The JSON schema of a type.
+    """Return the JSON schema of a type.
 
-    :param hint: a dataclass, or any other hint
+    :param hint: a dataclass or any other hint; see the module
     """
     inner, marks = _parts(hint)
     for mark in marks:
@@ -189,7 +179,7 @@ def of(hint: ty.Any) -> dict[str, ty.Any]:
 
 
 def _plain(hint: ty.Any) -> dict[str, ty.Any]:
-    """The JSON schema of a hint without annotations."""
+    """Return the JSON schema of a hint without annotations."""
     origin, args = ty.get_origin(hint), ty.get_args(hint)
     if _is_union(hint):
         return _either(*map(of, args))
@@ -211,7 +201,7 @@ def _plain(hint: ty.Any) -> dict[str, ty.Any]:
 
 
 def _either(*schemas: Mapping[str, ty.Any]) -> dict[str, ty.Any]:
-    """One schema for values of several JSON types."""
+    """Return one schema for values of several JSON types."""
     types_of = []
     for each in schemas:
         kinds = each['type']
@@ -225,11 +215,9 @@ def _either(*schemas: Mapping[str, ty.Any]) -> dict[str, ty.Any]:
 
 def check(found: problems.Problems, hint: ty.Any, data: ty.Any,
           prefix: problems.Path = ()) -> None:
-    """Check data against a type.
+    """Check parsed data against a type.
 
     :param found: collects the problems
-    :param hint: the type
-    :param data: lists, mappings and scalars from the file
     :param prefix: path of the data in the file
     """
     for error in _validator(hint).iter_errors(data):
@@ -259,7 +247,7 @@ def _shown(value: ty.Any) -> str:
 
 
 def _explain(error) -> list[tuple[problems.Path, str]]:
-    """A schema error as (path of the field, message) pairs."""
+    """Convert a schema error to pairs (path of the field, message)."""
     path = tuple(error.absolute_path)
     value, wanted = error.instance, error.validator_value
     match error.validator:
@@ -290,7 +278,7 @@ def _explain(error) -> list[tuple[problems.Path, str]]:
             message = (f'must have {wanted} characters at most, not '
                        f'{len(value)}')
         case 'pattern':
-            # The only pattern is that of PCI ids.
+            # Only PCI IDs have a pattern.
             message = (f'{_shown(value)} is not a PCI id of four '
                        'hexadecimal digits')
         case _:
@@ -303,13 +291,11 @@ def _explain(error) -> list[tuple[problems.Path, str]]:
 
 def read(found: problems.Problems, hint: ty.Any, data: ty.Any,
          path: problems.Path = ()) -> ty.Any:
-    """Make a value of a type from data that was checked.
+    """Make a value of a type from parsed data that was checked.
 
-    :param found: collects the problems of conversions; knows the lines
-    :param hint: the type
-    :param data: lists, mappings and scalars from the file
+    :param found: collects the problems of conversions; has the lines
     :param path: path of the data in the file
-    :returns: the value; not to be used if there are problems
+    :returns: the value; invalid if problems were added
     """
     inner, marks = _parts(hint)
     if any(isinstance(mark, AsItIs) for mark in marks):
@@ -359,7 +345,7 @@ def _shape_of(data: ty.Any) -> type:
 
 
 def _shape(hint: ty.Any) -> type:
-    """How values of a hint are written: list, dict, or object for others."""
+    """Return the type of parsed values: list, dict, or object for scalars."""
     inner = _parts(hint)[0]
     if ty.get_origin(inner) in (tuple, frozenset):
         return list
@@ -370,10 +356,9 @@ def _shape(hint: ty.Any) -> type:
 
 def names_in(hint: ty.Any, value: ty.Any, path: problems.Path
              ) -> Iterator[tuple[problems.Path, str, str]]:
-    """The names of other objects of the file in a value.
+    """Yield the names in a value that refer to other objects of the file.
 
-    :param hint: its type; a union may not have several types with names
-    :param value: the value
+    :param hint: type of the value.  Names in a union are not found
     :param path: path of the value in the file
     :returns: (path, kind of the object, name) of each
     """

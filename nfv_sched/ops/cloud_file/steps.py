@@ -14,16 +14,15 @@ from nfv_sched.ops.cloud_file import problems
 from nfv_sched.ops.cloud_file import schema
 
 _HOST_ACTIONS = ('host_down', 'host_up')
-# How many of several servers a message names.
+# Most servers that a message names.
 _SHOWN = 5
 _GLOB = re.compile(r'[*?\[]')
 
 
 def matching(pattern: str, names: Iterable[str]) -> list[str]:
-    """The names that match a pattern.
+    """Return the names that match a pattern with ``*``, ``?`` or ``[``.
 
-    :param pattern: a name, or a pattern with ``*``, ``?`` or ``[``
-    :param names: the names that exist
+    A pattern that is itself a name matches only that one.
     """
     if pattern in names:
         return [pattern]
@@ -33,15 +32,14 @@ def matching(pattern: str, names: Iterable[str]) -> list[str]:
 
 
 class Steps:
-    """Checks the steps of a cloud, one after the other.
+    """A reader of the steps of a cloud, one after the other.
 
-    :param known: what names can mean: ``flavor``, ``image``, ``network``,
-        ``security group``, ``server group``, ``host`` and ``place`` -> names
+    :param known: kind of object -> names: ``flavor``, ``image``, ``network``,
+        ``security group``, ``server group``, ``host`` and ``place``
     :param networks: vNIC type of the ports of each network, by its name
     :param found: collects the problems
-    :param servers: servers that are there before: each name, or UUID, by
-        which steps can say which -> names of these servers; more than one
-        cannot be meant
+    :param servers: name or UUID in steps -> unique names of servers that
+        exist before the first step; steps cannot use an ambiguous name
     """
 
     def __init__(self, known: Mapping[str, Collection[str]],
@@ -57,11 +55,11 @@ class Steps:
         self._known = known
 
     def read(self, number: int, data: Mapping) -> actions.Step | None:
-        """Read one entry of ``steps``.
+        """Read an entry of ``steps``.
 
         :param number: position in the file, from 1
-        :param data: the entry
-        :returns: the step, or None if something is wrong with it
+        :param data: the entry, parsed
+        :returns: the step; None if it has problems that prevent reading it
         """
         path: problems.Path = ('steps', number - 1)
         action = self._action(path, data)
@@ -89,7 +87,7 @@ class Steps:
         return step
 
     def _action(self, path: problems.Path, data: Mapping) -> str | None:
-        # confirm and revert are options of a move as well, with true or false.
+        # confirm and revert are also options of a move, with true or false.
         found = [key for key in data if key in actions.TYPES and
                  not isinstance(data[key], bool)]
         if len(found) == 1:
@@ -107,11 +105,9 @@ class Steps:
 
     def _targets(self, path: problems.Path, action: str,
                  step: ty.Any) -> tuple[str, ...]:
-        """Names of the servers or hosts of a step.
+        """Return the names of the servers or hosts of a step.
 
-        :param path: the key of the action
-        :param action: the action
-        :param step: the step, of the type of the action
+        :param path: path of the key of the action
         """
         if action == 'boot':
             return self._booted(path, step)

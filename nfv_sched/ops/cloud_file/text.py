@@ -15,7 +15,7 @@ from nfv_sched.ops.cloud_file import problems
 _MERGE = 'tag:yaml.org,2002:merge'
 _HALVES = re.compile('[\ud800-\udfff]')
 _NUMBERS = ('tag:yaml.org,2002:int', 'tag:yaml.org,2002:float')
-# A scalar or list with a tag that does not fit raises any of these.
+# Errors of PyYAML for a scalar or list that does not match its tag.
 _MISFITS = (ValueError, TypeError, KeyError, IndexError, AttributeError,
             OverflowError)
 
@@ -23,7 +23,6 @@ _MISFITS = (ValueError, TypeError, KeyError, IndexError, AttributeError,
 def read(path: str) -> str:
     """Read the text of a file in YAML or JSON.
 
-    :param path: the file
     :raises InputError: if it cannot be read, is too long, or is not UTF-8 text
     """
     file = pathlib.Path(path)
@@ -44,10 +43,10 @@ def read(path: str) -> str:
 
 
 class _MarkedLoader(yaml.SafeLoader):
-    """A safe YAML loader that keeps lines, within the limits of files.
+    """A safe YAML loader with line numbers and the size limits of files.
 
-    Duplicate keys are refused.  What an alias or a merge key stands for counts
-    each time.
+    It refuses duplicate keys.  The content of an alias or merge key counts
+    each time that it is used.
     """
 
     def __init__(self, text: str):
@@ -63,7 +62,7 @@ class _MarkedLoader(yaml.SafeLoader):
         node = self.get_single_node()
         if node is None:
             return None
-        # Composing has counted each node once.
+        # Composing has counted each node once; building counts aliases, too.
         self._items_left = files.max_yaml_items()
         return self._build(node, (), marks, ())
 
@@ -76,7 +75,7 @@ class _MarkedLoader(yaml.SafeLoader):
                 f'nested too deeply: more than {files.MAX_DEPTH} levels')
         node = super().compose_node(parent, index)
         self._depth -= 1
-        # Only escapes make it, and it cannot be written.
+        # A surrogate, which only an escape can make, cannot be encoded.
         if isinstance(node, yaml.ScalarNode) and _HALVES.search(node.value):
             raise yaml.constructor.ConstructorError(
                 None, None, 'a text with half of a character',
@@ -111,7 +110,7 @@ class _MarkedLoader(yaml.SafeLoader):
         return result
 
     def _pairs(self, node, above):
-        """Return key -> (node of the key, node of the value) of a mapping."""
+        """Return (node of key, node of value) by key, for a mapping."""
         if node in above:
             raise yaml.constructor.ConstructorError(
                 None, None, 'an alias that contains itself', node.start_mark)
@@ -122,7 +121,7 @@ class _MarkedLoader(yaml.SafeLoader):
             if key_node.tag == _MERGE:
                 merged.update(self._merged(value_node, above))
                 continue
-            # Keys are texts, also where YAML would read a number.
+            # Keys are strings, even where YAML would read a number.
             if not isinstance(key_node, yaml.ScalarNode):
                 raise yaml.constructor.ConstructorError(
                     None, None, 'a key that is not a plain name',
@@ -136,7 +135,7 @@ class _MarkedLoader(yaml.SafeLoader):
         return {**merged, **own}
 
     def _merged(self, node, above):
-        """Return the pairs of a merge key; the first of a list counts."""
+        """Return the pairs of a merge key; in a list, the first one wins."""
         if isinstance(node, yaml.MappingNode):
             return self._pairs(node, above)
         if isinstance(node, yaml.SequenceNode) and all(
@@ -172,10 +171,9 @@ def _shown(text: str) -> str:
 def parse(text: str, path: str) -> tuple[ty.Any, dict[problems.Path, int]]:
     """Parse YAML.
 
-    :param text: the YAML
     :param path: name of the file for messages
     :returns: (the document, path of each field -> its line)
-    :raises InputError: if it is not YAML
+    :raises InputError: if it is not YAML, or exceeds a limit
     """
     marks: dict[problems.Path, int] = {}
     try:

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Work out the CPU sets and NUMA nodes of a host from its dimensions.
+"""Calculate the CPU sets and NUMA nodes of a host from its dimensions.
 
 Physical cores are numbered over the whole host, node 0 first.  With *split*
 siblings, as Linux usually numbers them, the threads of core ``c`` are CPUs
-``c``, ``c + cores``, ...; with *adjacent* siblings they follow each other.
+``c``, ``c + cores``, ...; with *adjacent* siblings they have consecutive
+numbers.
 
-On every node the first cores go to the platform (node 0 only), the next to
-the virtual switch (its nodes only), the next to guests with shared CPUs, the
-rest to guests with dedicated CPUs.  Nothing here knows Nova.
+On each node the first cores are for the platform (node 0 only), the next for
+the virtual switch (on its nodes only), the next for shared vCPUs, and the rest
+for pinned vCPUs.  Nothing here knows Nova.
 """
 
 import typing as ty
@@ -21,7 +22,7 @@ from nfv_sched.ops.snapshot import snapshot
 class LayoutError(ValueError):
     """Dimensions that contradict each other.
 
-    :ivar field: the key of the host they are about
+    :ivar field: key of the host with the contradiction
     """
 
     def __init__(self, field: str, message: str):
@@ -31,12 +32,11 @@ class LayoutError(ValueError):
 
 def core_cpus(core: int, cores: int, threads: int,
               adjacent: bool) -> tuple[int, ...]:
-    """The logical CPUs of a physical core.
+    """Return the logical CPUs of a physical core.
 
     :param core: number of the core on the host
-    :param cores: physical cores of the host
-    :param threads: hardware threads a core
-    :param adjacent: whether sibling threads have adjacent numbers
+    :param cores: number of physical cores of the host
+    :param threads: hardware threads per core
     """
     if adjacent:
         return tuple(range(core * threads, (core + 1) * threads))
@@ -113,18 +113,17 @@ def _node_pages(host: model.HostGroup,
 
 def _siblings(cores: ty.Iterable[tuple[int, ...]],
               cpus: frozenset[int]) -> tuple[frozenset[int], ...]:
-    """Return the CPUs for guests of each core; none if none has several."""
+    """Return the guest CPUs of each core; empty if no core has several."""
     siblings = tuple([core for each in cores if (core := cpus & set(each))])
     return siblings if any(len(core) > 1 for core in siblings) else ()
 
 
 def build(host: model.HostGroup, physnets: ty.Sequence[ty.Iterable[str]]
           ) -> tuple[snapshot.Node, ...]:
-    """Work out the NUMA nodes of a host.
+    """Return the NUMA nodes of a host.
 
-    :param host: the host; keys that have a value for each NUMA node are tuples
-    :param physnets: physical networks and labels near each NUMA node
-    :returns: its NUMA nodes
+    :param host: with a tuple for each key that has a value per NUMA node
+    :param physnets: physical networks and labels of each NUMA node
     :raises LayoutError: if the dimensions contradict each other
     """
     total = sum(host.cores)

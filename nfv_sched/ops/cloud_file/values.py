@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Types of single values of a cloud file: sizes, CPU sets, names."""
+"""Define and parse single values of a cloud file: sizes, CPU sets, names."""
 
 import re
 import typing as ty
@@ -11,7 +11,7 @@ from nfv_sched import cpu_spec
 from nfv_sched import extra_specs
 from nfv_sched.ops.cloud_file import schema
 
-#: Size of ordinary pages, which fill what huge pages leave, in KiB.
+#: Size in KiB of small pages, which fill the memory without huge pages.
 SMALL_PAGE_KIB = 4
 
 _SIZE = re.compile(r'\s*(\d+(?:\.\d+)?)\s*([kKMGT])(?:iB?)?\s*')
@@ -24,7 +24,7 @@ def parse_size(value: int | str) -> int:
 
     :param value: MiB as a number, or text with a unit: ``96 GiB``, ``2M``
     :returns: KiB
-    :raises ValueError: if it is neither, or no whole number of KiB
+    :raises ValueError: if it is not a size, or not a multiple of 1 KiB
     """
     if isinstance(value, int):
         return value * 1024
@@ -44,7 +44,7 @@ def parse_cpus(value: int | str) -> frozenset[int]:
     """Parse a CPU set in the syntax of Nova: ``0-3,^2,8``.
 
     :param value: the text, or one CPU
-    :raises ValueError: if it is no CPU set
+    :raises ValueError: if it is not a CPU set, or has too many CPUs
     """
     cpus, out = set(), set()
     count = 0
@@ -60,7 +60,7 @@ def parse_cpus(value: int | str) -> frozenset[int]:
         if last < first or last >= cpu_spec.MOST_CPUS:
             raise ValueError(
                 f'{extra_specs.shown(part.strip())} is not a range of CPUs')
-        # Spans may overlap, but need not.
+        # Ranges that overlap count twice: this limits the work.
         count += last - first + 1
         if count > cpu_spec.MOST_CPUS:
             raise ValueError(f'more than {cpu_spec.MOST_CPUS} CPUs')
@@ -69,21 +69,16 @@ def parse_cpus(value: int | str) -> frozenset[int]:
 
 
 def parse_text(value: str | int | float | bool) -> str:
-    """A value as text; booleans as ``true`` and ``false``.
-
-    :param value: a scalar of YAML
-    """
+    """Return a scalar of YAML as text; booleans in lower case."""
     if isinstance(value, bool):
         return 'true' if value else 'false'
     return str(value)
 
 
 def parse_mib(value: int | str) -> int:
-    """Parse a memory size.
+    """Parse a memory size like parse_size(), but in MiB.
 
-    :param value: as for :func:`parse_size`
-    :returns: MiB
-    :raises ValueError: if it is none, or no whole number of MiB
+    :raises ValueError: if it is not a multiple of 1 MiB, too
     """
     kib = parse_size(value)
     if kib % 1024:
@@ -92,21 +87,14 @@ def parse_mib(value: int | str) -> int:
 
 
 def parse_gib(value: int | str) -> int:
-    """Parse a disk size.
-
-    :param value: GiB as a number, or text with a unit
-    :returns: GiB, rounded up
-    :raises ValueError: if it is no size
-    """
+    """Parse a disk size, GiB or text with a unit, to GiB, rounded up."""
     return value if isinstance(value, int) else -(-parse_mib(value) // 1024)
 
 
 def parse_page(value: str) -> int:
-    """Parse a page size.
+    """Parse a page size, KiB or text with a unit, to KiB.
 
-    :param value: KiB without a unit, or text with a unit
-    :returns: KiB
-    :raises ValueError: if it is no page size
+    :raises ValueError: if it is not a power of 2 of at least 4 KiB
     """
     kib = parse_size(f'{value}K' if value.isdigit() else value)
     if kib < SMALL_PAGE_KIB or kib & (kib - 1):
@@ -115,12 +103,7 @@ def parse_page(value: str) -> int:
 
 
 def parse_huge_page(value: str) -> int:
-    """Parse a page size of more than 4 KiB.
-
-    :param value: as for :func:`parse_page`
-    :returns: KiB
-    :raises ValueError: if it is none
-    """
+    """Parse a page size of more than 4 KiB, like parse_page()."""
     kib = parse_page(value)
     if kib == SMALL_PAGE_KIB:
         raise ValueError('4 KiB pages are what the huge pages leave')
@@ -128,11 +111,9 @@ def parse_huge_page(value: str) -> int:
 
 
 def parse_device_node(value: str) -> int | None:
-    """Parse the NUMA node of a device.
+    """Parse the NUMA node of a device; None for ``none`` or ``null``.
 
-    :param value: a number, ``none`` or ``null``
-    :returns: None for a device without NUMA information
-    :raises ValueError: if it is anything else
+    :raises ValueError: if it is anything else than these or a number
     """
     if value.isdigit():
         return int(value)
@@ -142,15 +123,11 @@ def parse_device_node(value: str) -> int | None:
 
 
 def within(least: int, most: int) -> schema.SchemaRule:
-    """Annotation with the bounds of a number.
-
-    :param least: lowest value
-    :param most: highest value
-    """
+    """Return an annotation with inclusive limits of a number."""
     return schema.rule(minimum=least, maximum=most)
 
 
-#: Annotations of lists and mappings with at least one entry.
+#: Annotations of lists, and of mappings, with at least one entry.
 SOME_ITEMS = schema.rule(minItems=1)
 SOME_KEYS = schema.rule(minProperties=1)
 
@@ -179,12 +156,12 @@ DeviceNode = ty.Annotated[str, schema.Convert(parse_device_node)]
 Nodes = tuple[Count, ...]
 Names = ty.Annotated[tuple[Name, ...], SOME_ITEMS, schema.ONE_OR_MORE]
 
-#: Mark of keys with one value for all NUMA nodes, or a list of values.
+#: Mark of keys with one value for all NUMA nodes or a value for each.
 PER_NODE = 'per NUMA node'
 _T = ty.TypeVar('_T')
 PerNode = ty.Annotated[_T | tuple[_T, ...], SOME_ITEMS, PER_NODE]
 
-#: Mark of keys of PCI devices that Nova gets unchanged.
+#: Mark of keys of PCI devices that are passed to Nova unchanged.
 FOR_NOVA = 'for Nova'
 
 FlavorName = ty.Annotated[Name, schema.NameOf('flavor')]
