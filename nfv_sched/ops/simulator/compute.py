@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""A compute node: what it reports to Nova, and its claims.
+"""Simulate a compute node: its reports to Nova, and its claims.
 
 The claims are Nova's own code.  This module does what the resource tracker of
-nova-compute does around them: it keeps the usage in the ``ComputeNode`` up to
+nova-compute does in addition: it keeps the usage in the ``ComputeNode`` up to
 date.
 """
 
@@ -31,11 +31,11 @@ _NO_PLACES: Mapping[str, Sequence[int]] = {}
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ServerClaim:
-    """What a server has claimed on a host besides amounts of its flavor.
+    """NUMA topology and PCI devices that a server has claimed on a host.
 
-    :ivar topology: its NUMA topology there, or None
+    :ivar topology: its ``InstanceNUMATopology`` there, or None
     :ivar devices: its PCI devices
-    :ivar requests: the PCI requests they are for
+    :ivar requests: the PCI requests that the devices fulfil
     """
 
     topology: ty.Any
@@ -45,12 +45,11 @@ class ServerClaim:
 
 def compute_node(number: int, record: snapshot.Host,
                  topology_json: str | None) -> objects.ComputeNode:
-    """The record of a compute node.
+    """Return the ``ComputeNode`` of a host.
 
-    :param number: its number in the database
+    :param number: its ID in the database
     :param record: the host, with allocation ratios
     :param topology_json: its NUMA topology; None if it reports none
-    :returns: ``nova.objects.ComputeNode``
     """
     node = objects.ComputeNode(
         id=number, uuid=record.uuid or scenario.stable_uuid(
@@ -82,16 +81,14 @@ class ComputeHost:
     """A compute service with its compute node.
 
     :ivar name: name of the host
-    :ivar record: the host as it was before the first step, with allocation
-        ratios
+    :ivar record: the host before the first step, with allocation ratios
     :ivar switch_nodes: NUMA nodes on which the virtual switch runs
-    :ivar places: NUMA nodes of each of its places
-    :ivar node: ``nova.objects.ComputeNode``, kept up to date
+    :ivar places: name of place -> its NUMA nodes
+    :ivar node: ``nova.objects.ComputeNode`` with the present usage
     :ivar version: number that grows with each change of the compute node
     :ivar down: whether the compute service is down
-    :ivar instances: servers on the host by UUID, with their ``instance``
-    :param make_tracker: makes the PCI tracker of the compute node when it is
-        used first
+    :ivar instances: UUID -> server on the host, with its ``instance``
+    :param make_tracker: makes the PCI tracker on its first use, as it is slow
     """
 
     def __init__(self, record: snapshot.Host, node: objects.ComputeNode,
@@ -114,7 +111,7 @@ class ComputeHost:
         return self._make_tracker()
 
     def free_devices(self) -> frozenset[str]:
-        """Addresses of the free PCI devices."""
+        """Return the PCI addresses of the free devices."""
         if not self.record.devices:
             return frozenset()
         return frozenset(device.address for device
@@ -126,10 +123,10 @@ class ComputeHost:
         return self.node.uuid
 
     def service(self) -> dict[str, ty.Any]:
-        """Return the compute service, as ``ComputeFilter`` reads it.
+        """Return the compute service, with the keys that filters read.
 
-        A host that is not mapped to its cell counts as disabled: Nova gives
-        up a server that the scheduler puts there.
+        A host that is not mapped to its cell counts as disabled: Nova fails to
+        build a server that the scheduler places there.
         """
         return {
             'host': self.name,
@@ -144,7 +141,7 @@ class ComputeHost:
 
     @property
     def legacy_pinning(self) -> bool:
-        """Whether all CPUs for guests are shared and dedicated."""
+        """Whether guest CPUs are both shared and dedicated (vcpu_pin_set)."""
         return any(node.shared & node.dedicated
                    for node in self.record.nodes or ())
 
@@ -153,8 +150,8 @@ class ComputeHost:
     ) -> placement.Provider:
         """Return the resource provider that nova-compute would report.
 
-        :param reserved_memory: MiB that guests may not have
-        :param aggregates: UUIDs of the aggregates that Nova puts it into
+        :param reserved_memory: reserved memory in MiB
+        :param aggregates: UUIDs of the host aggregates of the host
         """
         record = self.record
         nodes = record.nodes or ()
@@ -181,9 +178,10 @@ class ComputeHost:
             self.uuid, self.name, inventories, traits, aggregates)
 
     def report_devices(self) -> list[placement.Provider]:
-        """Report the PCI devices to the scheduler, and to Placement if set.
+        """Report the PCI devices to the scheduler, and to Placement.
 
-        :returns: the resource providers of the devices
+        :returns: the resource providers of the devices; none unless ``[pci]
+            report_in_placement`` is set
         :raises nova.exception.NovaException: if Nova cannot report them
         """
         if not self.record.devices:
@@ -212,12 +210,10 @@ class ComputeHost:
               limits: ty.Any):
         """Claim resources for a new server as nova-compute does.
 
-        :param context: request context
         :param instance: the server, with the NUMA topology made by the API
         :param limits: limits of the scheduler's selection
-        :returns: the NUMA topology and the PCI devices that it gets
-        :raises nova.exception.NovaException: one of
-            :data:`nova_internals.CLAIM_ERRORS`, if there is no room
+        :returns: a ServerClaim
+        :raises NovaException: one of ``nova_internals.CLAIM_ERRORS``
         """
         requests = instance.pci_requests
         claim = nova_internals.Claim(
@@ -229,18 +225,15 @@ class ComputeHost:
     def move_claim(self, context: ty.Any, instance: objects.Instance,
                    flavor: objects.Flavor, image_meta: objects.ImageMeta,
                    migration_type: str, limits: ty.Any):
-        """Claim resources for a server that is moved here.
+        """Claim resources for a server that is moved to this host.
 
-        :param context: request context
         :param instance: the server as it is on its source
-        :param flavor: flavor that it will have here
-        :param image_meta: its image
+        :param flavor: its flavor on this host
         :param migration_type: migration, resize, live-migration or
             evacuation
         :param limits: limits of the scheduler's selection
-        :returns: the NUMA topology and the PCI devices that it gets here
-        :raises nova.exception.NovaException: one of
-            :data:`nova_internals.CLAIM_ERRORS`, if there is no room
+        :returns: a ServerClaim
+        :raises NovaException: one of ``nova_internals.CLAIM_ERRORS``
         """
         requests = nova_internals.move_requests(flavor, instance)
         migration = objects.Migration(
@@ -250,8 +243,8 @@ class ComputeHost:
             self.node, requests, migration, limits=limits)
         batches = [requests]
         if migration.is_live_migration:
-            # The requests of the source are used again, and those of ports
-            # get their devices after those of aliases.
+            # A live migration keeps the requests of the source.  Devices for
+            # ports are assigned after those for aliases.
             requests = instance.pci_requests
             batches = [
                 objects.InstancePCIRequests(requests=[
@@ -265,7 +258,7 @@ class ComputeHost:
     def _take(self, instance: objects.Instance, flavor: objects.Flavor,
               topology: ty.Any, requests: objects.InstancePCIRequests,
               batches: Sequence[objects.InstancePCIRequests]) -> ServerClaim:
-        """Assign PCI devices, and count the usage of a successful claim.
+        """Assign PCI devices and add the usage, after a successful claim.
 
         :param batches: the PCI requests, in the order of assignment
         """
@@ -282,12 +275,7 @@ class ComputeHost:
 
     def give_back(self, instance: objects.Instance, flavor: objects.Flavor,
                   claimed: ServerClaim) -> None:
-        """Free the resources of a server on this host.
-
-        :param instance: the server
-        :param flavor: flavor that it had here
-        :param claimed: what else it had claimed
-        """
+        """Free the resources that a server occupies on this host."""
         self.pci_tracker.free_devices(claimed.devices, instance)
         self._count(flavor, claimed.topology, -1)
 
@@ -299,8 +287,8 @@ class ComputeHost:
         """
         node = self.node
         if topology is not None and node.numa_topology is not None:
-            # NOTE: First, as it fails where Nova's fit left a guest cell with
-            # the pins of another host cell (CPUPinningUnknown).
+            # NOTE: This must come first: it raises CPUPinningUnknown where
+            # Nova's fit left a guest cell with the pins of another host cell.
             node.numa_topology = nova_internals.numa_usage_from_instance_numa(
                 objects.NUMATopology.obj_from_db_obj(node.numa_topology),
                 topology, free=sign < 0)._to_json()
@@ -313,7 +301,7 @@ class ComputeHost:
         self.version += 1
 
     def topology(self) -> objects.NUMATopology:
-        """The NUMA topology of the host with its present usage."""
+        """Return the NUMA topology of the host with its present usage."""
         if self.node.numa_topology is None:
             return objects.NUMATopology(cells=[])
         return objects.NUMATopology.obj_from_db_obj(self.node.numa_topology)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What nova-conductor and nova-compute do around the scheduler.
+"""Simulate the work of nova-conductor and nova-compute on a request.
 
 Allocations and claims are made and removed in the same order as in Nova.  One
-thing is missing: with PCI in Placement, nova-compute corrects an allocation if
-its claim took another device; here it stays.
+difference: with PCI in Placement, nova-compute corrects an allocation if its
+claim took another device; the simulator does not.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,12 +26,9 @@ def select(state: states.State, spec: objects.RequestSpec,
            uuids: Sequence[str], alternates: bool = True):
     """Ask the scheduler for hosts.
 
-    :param state: the cloud
-    :param spec: the request
-    :param uuids: UUIDs of its servers
-    :param alternates: whether it gives alternates, in case a claim fails
-    :returns: for each server a list of ``nova.objects.Selection``: its host
-        and the alternates
+    :param uuids: UUIDs of the servers of the request
+    :param alternates: whether to return alternates, in case a claim fails
+    :returns: a list of ``Selection`` for each server: its host and alternates
     :raises Refused: if no host is found
     """
     state.network.refresh(state.owners())
@@ -50,12 +47,10 @@ def claim_first(state: states.State, spec: objects.RequestSpec,
                 claim: Callable[[compute.ComputeHost, ty.Any], ty.Any]):
     """Claim on the selected host; if that fails, on the alternates in turn.
 
-    :param state: the cloud; its ``notes`` are set
-    :param spec: the request
-    :param server: the server
+    :param state: its ``notes`` are set
     :param selections: the host and its alternates
-    :param claim: makes the claim, from the host and its limits
-    :returns: (host, what the server has claimed there)
+    :param claim: makes the claim for (host, limits)
+    :returns: (host, result of ``claim``)
     :raises Refused: if no claim succeeds
     """
     failed = []
@@ -84,9 +79,6 @@ def claim(state: states.State, server: servers.SimulatedServer,
           selections: Sequence[objects.Selection]) -> None:
     """Claim a host for a new server, or for one that was shelved.
 
-    :param state: the cloud
-    :param server: the server
-    :param spec: the request
     :param selections: the host and its alternates
     :raises Refused: if no claim succeeds
     """
@@ -102,14 +94,7 @@ def claim(state: states.State, server: servers.SimulatedServer,
 def settle(state: states.State, server: servers.SimulatedServer,
            host: compute.ComputeHost, claimed: compute.ServerClaim,
            status: str = servers.ACTIVE) -> None:
-    """Put a server on the host that it has claimed.
-
-    :param state: the cloud
-    :param server: the server
-    :param host: the host
-    :param claimed: what it has claimed there
-    :param status: its new status
-    """
+    """Move a server to the host where its resources are claimed."""
     if server.host is not None:
         server.host.instances.pop(server.uuid, None)
     server.host = host
@@ -128,10 +113,8 @@ def settle(state: states.State, server: servers.SimulatedServer,
 def needs(server: servers.SimulatedServer, *statuses: str) -> None:
     """Check the status of a server.
 
-    :param server: the server
-    :param statuses: the statuses that it may have, most usual first
-    :raises Refused: if its status is another one, or it has no host and is not
-        shelved
+    :param statuses: allowed statuses, the most usual first
+    :raises Refused: if the server has another status or its host is unknown
     """
     if server.status not in statuses:
         raise servers.Refused(
@@ -141,23 +124,16 @@ def needs(server: servers.SimulatedServer, *statuses: str) -> None:
 
 
 def needs_service(host: compute.ComputeHost) -> None:
-    """Check that the compute service of a host is up.
-
-    :param host: the host
-    :raises Refused: if it is down
-    """
+    """Raise Refused if the compute service of a host is down."""
     if host.down:
         raise servers.Refused(f'the compute service on {host.name} is down')
 
 
 def hand_over(state: states.State, server: servers.SimulatedServer,
               step: actions.Step) -> str:
-    """Give the allocations of a server to the migration of its move.
+    """Move a server's allocations to its migration; return the UUID of it.
 
-    :param state: the cloud
-    :param server: the server
-    :param step: the step that moves it
-    :returns: UUID of the migration
+    :param step: the step that moves the server
     """
     migration = scenario.stable_uuid(
         'migration', f'{server.name}/{step.number}')
@@ -169,13 +145,9 @@ def hand_over(state: states.State, server: servers.SimulatedServer,
 def leave(state: states.State, host: compute.ComputeHost,
           server: servers.SimulatedServer, flavor: objects.Flavor,
           claimed: compute.ServerClaim) -> None:
-    """Note the resources that a server still holds on a host that is down.
+    """Record resources that a server still occupies on a host that is down.
 
-    :param state: the cloud; its ``residues`` are changed
-    :param host: the host
-    :param server: the server, which has left
-    :param flavor: its flavor there
-    :param claimed: what it has claimed there
+    They are freed when the host is up again; see ``State.residues``.
     """
     state.residues.setdefault(host.name, []).append(
         (server.instance, flavor, claimed))

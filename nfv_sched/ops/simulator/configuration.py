@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Set Nova's configuration for the time of a simulation.
+"""Set Nova's configuration during a simulation.
 
-Defaults first, then the configuration files of the command line, then the
-``options`` of the cloud file.  Afterwards, also after an error, all values are
-as before.  Nova has one configuration in a process, so one cloud at a time can
-be simulated there; the attempt to open another raises :class:`CloudOpenError`.
+Defaults are set first, then the configuration files of the command line, then
+the ``options`` of the cloud file.  All values are restored afterwards, even
+after an error.  Nova has one configuration per process, so only one cloud at a
+time can be simulated; opening another raises :class:`CloudOpenError`.
 
-A file is data: of its options only those of
-:mod:`nfv_sched.ops.snapshot.options` are set.  Nova imports what
-``available_filters`` and ``weight_classes`` name, and calls it if it is a
-function, so names in a file are compared with those of known classes and are
-never imported.
+A file is data: only options in :mod:`nfv_sched.ops.snapshot.options` are set
+from it.  Nova imports whatever ``available_filters`` and ``weight_classes``
+name, and calls it if it is a function; therefore names in a file are compared
+with those of known classes, and never imported.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -36,20 +35,21 @@ from nfv_sched import rules
 
 CONF = nova_internals.CONF
 
-# Filters of limits.  Others that follow them may undo their work; see
+# Filters of limits must be last: filters that follow may undo their work; see
 # checks.scheduler.
 _LAST = ('VSwitchPortLimitFilter', 'SecurityRuleLimitFilter')
 _PCI_FILTER = 'PciPassthroughFilter'
-# Seconds.  Services report when the simulator says so, however long it takes.
+# service_down_time in seconds.  Only the simulator takes services down,
+# however long a simulation takes.
 _NEVER = 10 ** 9
 _UNKNOWN = (cfg.NoSuchOptError, cfg.NoSuchGroupError)
-#: Attributes of ``ConfigOpts`` with what it has read.
+#: Attributes of ``ConfigOpts`` with the values read from files.
 _OF_FILES = ('_namespace', '_mutable_ns', '_sources')
 #: Held while a cloud is simulated in this process.
 _open = threading.Lock()
 _OF_CLASSES = frozenset(('filter_scheduler', option)
                         for option in cloud_options.STANDARD_CLASSES)
-#: Longest name of a class in a message.
+#: Most characters of a class name in a message.
 _NAME = 100
 _NOT_TAKEN = ('is not a class of Nova or nfv-sched here, and no '
               '--config-file names it')
@@ -58,7 +58,7 @@ _NOT_OF_FILE = ('a file may not set this option; it may be set by a '
 
 
 class CloudOpenError(RuntimeError):
-    """Another cloud is being simulated in this process."""
+    """Attempt to simulate a second cloud in this process."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -67,9 +67,9 @@ class CloudOpenError(RuntimeError):
 
 
 def our_filters() -> list[str]:
-    """Names of the installed filters of nfv-sched, in the order to enable."""
+    """Return nfv-sched's installed filters, in the order to enable them."""
     names = {cls.__name__ for cls in extensions.classes('nfv_sched.filters')}
-    # In the order of their reasons; each is the first filter of a rule.
+    # The first filters of the rules, in the order of the rules.
     order = dict.fromkeys(cls.filters[0] for cls in rules.classes())
     order.update(dict.fromkeys(sorted(names.difference(_LAST))))
     order.update(dict.fromkeys(_LAST))
@@ -79,8 +79,8 @@ def our_filters() -> list[str]:
 def _set_defaults(stack: contextlib.ExitStack) -> None:
     """Add nfv-sched's filters and weighers, and the PCI filter, to defaults.
 
-    Nova's PCI filter is not among Nova's own defaults, but is needed as soon
-    as a host has devices.
+    The PCI filter is not enabled by default in Nova, but needed as soon as a
+    host has PCI devices.
     """
     ours = our_filters()
     nova_filters = [name for name in CONF.filter_scheduler.enabled_filters
@@ -102,9 +102,9 @@ def _set_defaults(stack: contextlib.ExitStack) -> None:
 
 @contextlib.contextmanager
 def _read(config_files: Sequence[str]) -> Iterator[None]:
-    """Within this context, Nova's configuration is that of some files.
+    """Replace the files of Nova's configuration within this context.
 
-    :raises InputError: if one of them cannot be used
+    :raises InputError: if a file cannot be used
     """
     files = cfg.ConfigOpts()
     try:
@@ -113,7 +113,7 @@ def _read(config_files: Sequence[str]) -> Iterator[None]:
     except cfg.Error as e:
         raise problems.InputError([' '.join(str(e).split())])
     # NOTE: Nova's code reads one global object.  oslo.config can forget the
-    # files that it has read, but not go back to those of before.
+    # files that it has read, but not restore those that it had read before.
     before = {name: getattr(CONF, name) for name in _OF_FILES}
     try:
         for name in _OF_FILES:
@@ -128,11 +128,11 @@ def _read(config_files: Sequence[str]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def defaults(config_files: Sequence[str] = ()) -> Iterator[scenarios.Defaults]:
-    """Within this context, Nova's configuration has nfv-sched enabled.
+    """Enable nfv-sched in Nova's configuration within this context.
 
-    Afterwards it is as before, also after an error.
+    The configuration is restored afterwards, even after an error.
 
-    :param config_files: files such as nova.conf, read on top of the defaults
+    :param config_files: files such as nova.conf, which override the defaults
     :returns: context with the defaults for cloud files
     :raises InputError: if a configuration file cannot be used
     :raises CloudOpenError: if a cloud is being simulated in this process
@@ -155,10 +155,10 @@ def defaults(config_files: Sequence[str] = ()) -> Iterator[scenarios.Defaults]:
 
 
 def _classes(option: str) -> frozenset[str]:
-    """Return the names that a file may use in an option for classes.
+    """Return the class names that a file may use in an option.
 
-    That is those of Nova's classes, of the entry points on this machine, and
-    what the configuration of this machine names.
+    These are Nova's classes, the entry points on this machine, and the names
+    in the configuration of this machine.
 
     :param option: ``available_filters`` or ``weight_classes``
     """
@@ -176,9 +176,9 @@ def _classes(option: str) -> frozenset[str]:
 def refused_classes(
     options: Mapping[str, Mapping[str, ty.Any]],
 ) -> list[snapshot.Missing]:
-    """Return the classes that a snapshot names and that are not taken from it.
+    """Return messages on classes of a snapshot that are not loaded here.
 
-    :param options: those of the snapshot: section -> name -> value
+    :param options: options of the snapshot: section -> name -> value
     """
     refused = []
     for option in cloud_options.STANDARD_CLASSES:
@@ -195,10 +195,12 @@ def refused_classes(
 
 def _set_option(stack: contextlib.ExitStack, group: str, name: str,
                 value: ty.Any, line: int) -> None:
-    """Set an option as a file says.
+    """Set an option to the value in a file.
+
+    Classes that a file may not use are left out.
 
     :param line: line of the option in a cloud file; 0 for a snapshot
-    :raises ValueError: if a cloud file names a class that is not taken
+    :raises ValueError: if a cloud file names such a class
     """
     is_class = (group, name) in _OF_CLASSES
     allowed = _classes(name) if is_class else frozenset()
@@ -217,13 +219,13 @@ def _set_option(stack: contextlib.ExitStack, group: str, name: str,
 
 
 def _restore(stack: contextlib.ExitStack, group: str, name: str) -> None:
-    """Have an option set as it is now, once the stack is unwound.
+    """Restore the present value of an option when the stack is unwound.
 
     :raises cfg.Error: if there is no such option
     """
-    # NOTE: oslo.config does not say of an option whether it has a value of
-    # set_override() or set_default(), and get_location() is wrong once that
-    # was cleared.
+    # NOTE: oslo.config does not tell whether a value of an option is from
+    # set_override() or set_default(), and get_location() is wrong once such
+    # a value was cleared.
     info = CONF._get_opt_info(name, _group(group))
     before = dict(info)
 
@@ -236,12 +238,12 @@ def _restore(stack: contextlib.ExitStack, group: str, name: str) -> None:
 
 
 def _forget_values() -> None:
-    """Clear the cache of oslo.config, which each change of options does."""
+    """Clear the cache of oslo.config; any change of options does that."""
     CONF.unregister_opts(())
 
 
 def _literal(value: ty.Any) -> ty.Any:
-    """Escape ``$``, by which oslo.config would insert other options."""
+    """Escape ``$``, for which oslo.config would insert other options."""
     if isinstance(value, str):
         return value.replace('$', r'\$')
     if isinstance(value, (list, tuple)):
@@ -262,13 +264,13 @@ def _value(group: str, name: str) -> ty.Any:
 @contextlib.contextmanager
 def overrides(scenario: scenarios.Scenario, reasons: str | None = None,
               seed: int = 0) -> Iterator[None]:
-    """Within this context, options of a cloud and command line are set.
+    """Set the options of a cloud and of the command line in this context.
 
-    :param reasons: value of ``expose_reasons``; None to leave it as it is
+    :param reasons: value of ``expose_reasons``; None to leave it unchanged
     :param seed: seed of the random choice among equal hosts
-    :raises InputError: if an option does not exist or its value is bad; one
-        without a line is of a snapshot, which may be of another release, and
-        left out if it does not exist
+    :raises InputError: if an option does not exist or has a bad value.  An
+        unknown option without a line is ignored: it is from a snapshot, which
+        may be of another release
     """
     settings = [*scenario.settings]
     if reasons is not None:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Runs the steps of a cloud, one after the other.
+"""Run the steps of a cloud, one after the other.
 
-They do what the Nova API, nova-conductor and nova-compute do around the
-scheduler and the claims.  Guests, disks and images are not simulated.
+Steps do what the Nova API, nova-conductor and nova-compute do in addition to
+scheduling and claims.  Guests, disks and images are not simulated.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ from nfv_sched.ops.simulator.steps import moves
 from nfv_sched.ops.simulator.steps import outages
 from nfv_sched.ops.simulator.steps import ports
 
-#: Action -> function that does it to one server.
+#: Action -> function that performs it for one server.
 _OF_SERVERS: dict[
     str, Callable[[states.State, servers.SimulatedServer, ty.Any], None]
 ] = {
@@ -41,7 +41,7 @@ _OF_SERVERS: dict[
     'detach': ports.detach,
 }
 
-#: Action -> function that does it to one host.
+#: Action -> function that performs it for one host.
 _OF_HOSTS: dict[
     str, Callable[[states.State, compute.ComputeHost], None]
 ] = {
@@ -51,15 +51,15 @@ _OF_HOSTS: dict[
 
 
 class Simulation:
-    """One cloud and its state.
+    """A simulation of one cloud.
 
     It uses Nova's global configuration, which must be set by
     :mod:`nfv_sched.ops.simulator.configuration`.
 
-    :ivar state: the state of the cloud now
-    :ivar outcomes: the outcomes so far, in order
-    :param state: the cloud as it is before the steps
-    :param progress: called with (servers done, servers in all)
+    :ivar state: present state of the cloud
+    :ivar outcomes: outcomes so far, in order
+    :param state: the cloud before the steps
+    :param progress: called with (number of servers done, total)
     """
 
     def __init__(self, state: states.State,
@@ -90,9 +90,8 @@ class Simulation:
 
     def step(self, step: actions.Step,
              progress: Callable[[int], None] = lambda done: None) -> None:
-        """Do one step, and check its expectations.
+        """Run one step, and check its expectations.
 
-        :param step: the step
         :param progress: called with the number of its servers that are done
         """
         first = len(self.outcomes)
@@ -114,7 +113,7 @@ class Simulation:
                                      self.state.loads)
 
     def _one(self, step: actions.Step, name: str) -> None:
-        """Do a step for one of its servers or hosts, by name."""
+        """Run a step for one of its servers or hosts, by name."""
         self.state.notes = []
         if step.action in _OF_HOSTS:
             _OF_HOSTS[step.action](self.state, self.state.hosts[name])

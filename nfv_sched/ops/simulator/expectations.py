@@ -11,11 +11,11 @@ from nfv_sched.ops.simulator import outcome
 
 
 class Expectations:
-    """Counts the expectations of a cloud file, and those that are not met.
+    """A check of the expectations of a cloud file.
 
     :ivar checks: number of expectations that were checked
-    :ivar failures: texts on those that are not met
-    :param path: the file, for messages
+    :ivar failures: messages on expectations that are not met
+    :param path: path of the file, for messages
     """
 
     def __init__(self, path: str):
@@ -29,8 +29,8 @@ class Expectations:
         """Check the expectations of a step.
 
         :param step: a step with expectations
-        :param outcomes: its outcomes
-        :param loads: returns name of each host -> its network load now
+        :param outcomes: all outcomes of the step
+        :param loads: returns the present network load of each host, by name
         """
         names = ' '.join(step.targets[:1])
         if len(step.targets) > 1:
@@ -55,7 +55,7 @@ class Expectations:
 
     def _expect(self, where: str, expect: actions.ServerExpectation, met: bool,
                 wanted: str, got: str) -> None:
-        """Count an expectation, and note it if it is not met."""
+        """Count an expectation; add a failure if it is not met."""
         self.checks += 1
         if not met:
             self.failures.append(
@@ -125,7 +125,7 @@ class Expectations:
 
 
 def _per_node(found: outcome.StepOutcome) -> dict[int | None, int]:
-    """Host NUMA node, or None -> number of a server's PCI devices on it."""
+    """Return the number of PCI devices on each host NUMA node, or None."""
     return dict(collections.Counter(node for _, node in found.devices))
 
 
@@ -137,7 +137,7 @@ def _devices_text(per_node: Mapping[int | None, int]) -> str:
 
 
 def _places(outcomes: Sequence[outcome.StepOutcome]) -> str:
-    """Short text on where some servers are."""
+    """Return a short text on the hosts and NUMA nodes of servers."""
     texts = []
     for found in outcomes[:3]:
         text = f'{found.server} on {found.host or "no host"}'

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Neutron and the ledger service of a simulated cloud.
+"""Simulate Neutron and the ledger service of a cloud.
 
-The figures that Neutron would show are worked out before each request to the
-scheduler, so they are never out of date, and so are the inventories that the
-ledger service would publish to Placement.
+Neutron's figures, and the inventories that the ledger service would publish to
+Placement, are calculated before each request to the scheduler, so that they
+are never outdated.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -31,7 +31,7 @@ UP = 'up'
 STALE = 'stale'
 DOWN = 'down'
 
-#: Security group of ports that are asked for without one.
+#: Security group of ports that are requested without one.
 DEFAULT_GROUP = 'default'
 
 _AGENTS = {
@@ -48,33 +48,33 @@ _GUEST_OWNER = 'compute:nova'
 
 
 class SimulatedUsageSource:
-    """Gives the figures, in place of ``network.neutron.SnapshotSource``.
+    """A source of figures, in place of ``network.neutron.SnapshotSource``.
 
-    :ivar snapshot: the figures, or None
+    :ivar snapshot: the figures; None if Neutron was never read
     :ivar fresh: whether they count as younger than ``max_snapshot_age``
-    :ivar groups: all security groups that were seen, by UUID
+    :ivar groups: UUID -> security group, of all known groups
     """
 
     def __init__(self) -> None:
         self.snapshot: usage.Snapshot | None = None
         self.fresh = False
         self.groups: dict[str, scenarios.SecurityGroup] = {}
-        #: Ports that requests name, by UUID; they are bound to no host yet.
+        #: Ports that requests name, by UUID; not bound to a host yet.
         self.unbound: dict[str, usage.NeutronPort] = {}
 
     def get(self) -> usage.Snapshot | None:
-        """The figures."""
+        """Return the figures."""
         return self.snapshot
 
     def is_fresh(self, snapshot: usage.Snapshot | None) -> bool:
-        """Whether there are figures, and they are fresh."""
+        """Return whether there are figures that are fresh."""
         return snapshot is not None and self.fresh
 
     def look_up(self, snapshot: usage.Snapshot | None,
                 interfaces: demand.Interfaces) -> None:
-        """Add security groups that are new, and ports that are not bound.
+        """Add missing security groups, and ports that are not bound.
 
-        Groups that were never seen do not exist, and count no rules.
+        Unknown groups do not exist, and count as groups without rules.
         """
         lacking = interfaces.lacking()
         if lacking is not None:
@@ -97,11 +97,10 @@ class SimulatedUsageSource:
 class SimulatedPort:
     """A port of a server.
 
-    :ivar id: its UUID
+    :ivar id: UUID
     :ivar network: its network, with the vNIC type of the port
-    :ivar security_groups: its security groups
-    :ivar exists: whether the request names the port; otherwise it names the
-        network, and Nova makes the port. Ports of SR-IOV always exist.
+    :ivar exists: whether the request names the port; if not, it names the
+        network, and Nova creates the port.  SR-IOV ports always exist.
     """
 
     id: str
@@ -110,7 +109,7 @@ class SimulatedPort:
     exists: bool = False
 
     def to_nova(self) -> dict[str, ty.Any]:
-        """The port as :mod:`nova_api` takes it."""
+        """Return the port in the format of ``nova_internals``."""
         return {
             'name': self.network.name,
             'network_id': self.network.id,
@@ -125,12 +124,9 @@ class SimulatedPort:
 
 
 class PortOwner(ty.Protocol):
-    """A server, as far as its ports are concerned.
+    """Protocol of servers with ports.
 
-    :ivar uuid: its UUID
-    :ivar project: UUID of its project
-    :ivar host: its host, or None
-    :ivar ports: its ports
+    :ivar project: UUID of the project
     """
 
     uuid: str
@@ -143,10 +139,10 @@ class PortOwner(ty.Protocol):
 class HostLoad:
     """The network load of one host.
 
-    :ivar usage: what Neutron has bound to the host
+    :ivar usage: figures of the ports that Neutron has bound to the host
     :ivar limits: the limits of the host
-    :ivar claimed: resource class -> amount allocated in its ledger; None if it
-        has no ledger
+    :ivar claimed: resource class -> amount allocated from its ledger; None if
+        it has no ledger
     """
 
     usage: usage.HostUsage
@@ -155,19 +151,19 @@ class HostLoad:
 
     @property
     def ports(self) -> int:
-        """Number of ports of the virtual switch, physical ones included."""
+        """The number of virtual switch ports, including physical ones."""
         return self.usage.vswitch_ports + self.limits.vswitch_physical_ports
 
 
 class _Node(ty.NamedTuple):
-    """What ``limits.of_host`` reads of a host."""
+    """A host, with the fields that ``limits.of_host`` reads."""
 
     host: str
     aggregates: list
 
 
 def is_told(scenario: scenarios.Scenario) -> bool:
-    """Whether a scenario has anything to do with the network load."""
+    """Return whether the network load matters in a scenario."""
     names = {*network_limits.Limits._fields, 'ledger',
              'stale_snapshot_policy'}
     return bool(
@@ -185,9 +181,9 @@ def is_told(scenario: scenarios.Scenario) -> bool:
 
 
 def dhcp_servers(scenario: scenarios.Scenario, load: HostLoad) -> int | None:
-    """Number of DHCP servers on a host; None if Neutron does not show it.
+    """Return the number of DHCP servers on a host; None if not shown.
 
-    :param load: the network load of the host
+    With OVN, Neutron shows no DHCP servers.
     """
     if scenario.network_service == 'ovn':
         return None
@@ -197,12 +193,10 @@ def dhcp_servers(scenario: scenarios.Scenario, load: HostLoad) -> int | None:
 class SimulatedNetwork:
     """Neutron and the ledger service of a simulated cloud.
 
-    :ivar migrations: UUID of each migration -> UUID of the server that it
-        moves
-    :ivar sources: where filters and weighers read the network load
-    :param hosts: its hosts by name
-    :param placement: its Placement
-    :param aggregates: gives the aggregates of a host
+    :ivar migrations: UUID of migration -> UUID of its server
+    :ivar sources: sources of the network load for filters and weighers
+    :param hosts: the hosts by name
+    :param aggregates: returns the aggregates of a host, by its name
     """
 
     def __init__(self, scenario: scenarios.Scenario,
@@ -232,26 +226,20 @@ class SimulatedNetwork:
     def security_groups(
         self, names: tuple[str, ...],
     ) -> tuple[scenarios.SecurityGroup, ...]:
-        """The security groups that ports get.
-
-        :param names: those of the step; empty for the default one
-        """
+        """Return security groups by names; the default one without names."""
         groups = self._scenario.security_groups
         return tuple([groups[name] for name in names or (DEFAULT_GROUP,)
                       if name in groups])
 
     def requested_groups(self, names: tuple[str, ...]) -> list[str]:
-        """Security groups as the Nova API has them: UUIDs, or ``default``.
-
-        :param names: those of the step; empty for the default one
-        """
+        """Return security groups for the Nova API: UUIDs, or ``default``."""
         groups = self._scenario.security_groups
         return [groups[name].uuid if name != DEFAULT_GROUP else name
                 for name in names or (DEFAULT_GROUP,)]
 
     def add_unbound(self, ports: Iterable[SimulatedPort],
                     project: str) -> None:
-        """Let Neutron show ports that a request names.
+        """Add ports that a request names to Neutron, without a host.
 
         :param project: UUID of their project
         """
@@ -264,11 +252,10 @@ class SimulatedNetwork:
                     project)
 
     def become(self, state: str, servers: Iterable[PortOwner]) -> None:
-        """Change whether Neutron can be read.
+        """Change the state of Neutron.
 
-        :param state: ``UP``; ``STALE``: it was read last at this moment, too
-            long ago for the requests that follow; ``DOWN``: it was never read
-        :param servers: all servers
+        :param state: ``UP``; ``STALE``: the figures of this moment remain, too
+            old for the following requests; ``DOWN``: there are no figures
         """
         if state == STALE and self._state == UP:
             self.refresh(servers)
@@ -276,10 +263,10 @@ class SimulatedNetwork:
 
     def refresh(self, servers: Iterable[PortOwner],
                 keep_ledgers: bool = False) -> None:
-        """Work out the figures anew, and publish the ledger.
+        """Update the figures, and publish the ledger.
 
         :param servers: all servers
-        :param keep_ledgers: publish nothing for hosts that have a ledger
+        :param keep_ledgers: whether to leave existing ledgers unchanged
         """
         self.sources.recent.clear()
         figures = self._figures
@@ -298,7 +285,7 @@ class SimulatedNetwork:
             self._publish(figures.snapshot, keep_ledgers)
 
     def loads(self, servers: Iterable[PortOwner]) -> dict[str, HostLoad]:
-        """Name of each host -> its true network load, Neutron up or not.
+        """Return the network load of each host, even if Neutron is down.
 
         :param servers: all servers
         """
@@ -313,9 +300,9 @@ class SimulatedNetwork:
         return found
 
     def _services(self, host: compute.ComputeHost) -> Iterator[tuple]:
-        """Ports of a host that belong to no server.
+        """Yield the ports of a host that do not belong to servers.
 
-        :returns: arguments of ``SnapshotBuilder.add_port`` for each
+        :returns: arguments of ``SnapshotBuilder.add_port`` for each port
         """
         services = self._scenario.services.get(
             host.name, scenarios.HostServices())
@@ -341,7 +328,7 @@ class SimulatedNetwork:
                 if number == 0 else ()))
 
     def _read(self, servers: Iterable[PortOwner]) -> usage.Snapshot:
-        """The figures that Neutron would show now."""
+        """Return the figures that Neutron would show now."""
         service = self._scenario.network_service
         servers = list(servers)
         for server in servers:

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""All that the simulator uses of Nova beyond its stable interfaces.
+"""Import the parts of Nova that are not stable interfaces.
 
 Out-of-tree code may rely on ``nova.scheduler.filters``,
 ``nova.scheduler.weights``, ``nova.conf``, ``nova.objects`` and
 ``nova.exception``.  Everything else that the simulator uses -- the scheduler
 manager, the host manager, the claims, the NUMA code, the checks of the API --
-is imported here, and what needs a service or a database is replaced here.
+is imported here.  Code that needs a service or a database is replaced here.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -15,13 +15,13 @@ import itertools
 import typing as ty
 import warnings
 
-# Nova's libraries warn about eventlet, which nothing here uses.
+# Nova's libraries warn about eventlet, which is not used here.
 with warnings.catch_warnings():
     warnings.simplefilter('ignore')
     from oslo_service import backend
     with contextlib.suppress(Exception):
-        # Nova's own choice without eventlet. A program that embeds the
-        # simulator may have chosen already.
+        # Nova uses this backend without eventlet.  init_backend() refuses a
+        # second backend, which a program that embeds the simulator may have.
         backend.init_backend(backend.BackendType.THREADING)
     from nova.api.validation.extra_specs import validators
     from nova.compute import claims
@@ -53,13 +53,13 @@ with warnings.catch_warnings():
 
 from nfv_sched.nova import flavors
 
-# Makes the classes attributes of nova.objects.
+# Sets the classes as attributes of nova.objects.
 objects.register_all()
 
 CONF = nova.conf.CONF
 _AggregateList = objects.aggregate.AggregateList
 
-#: Stands for a network in a request that asks for none.
+#: Network ID of a request for no network.
 NO_NETWORK = network_request.NETWORK_ID_NONE
 
 ExpectedException = messaging.ExpectedException
@@ -72,7 +72,8 @@ ReadOnlyDict = host_manager.ReadOnlyDict
 SchedulerManager = manager.SchedulerManager
 PciDeviceStats = pci_stats.PciDeviceStats
 
-#: Exceptions of a claim for lack of room, or of pins that cannot be recorded.
+#: Exceptions of a claim for lack of resources, or for pins that cannot be
+#: recorded.
 CLAIM_ERRORS = (exception.ComputeResourcesUnavailable,
                 exception.PciDeviceRequestFailed,
                 exception.CPUPinningUnknown,
@@ -86,10 +87,10 @@ numa_usage_from_instance_numa = hardware.numa_usage_from_instance_numa
 claim_resources = scheduler_utils.claim_resources
 
 _PCIStatus = objects.fields.PciDeviceStatus
-# Of PCI devices that the host does not have any more.
+# Statuses of PCI devices that the host no longer has.
 _LOST = (_PCIStatus.REMOVED, _PCIStatus.DELETED)
 
-# Request filters that ask a service.
+# Request filters that call a service.
 _ONLINE_REQUEST_FILTERS = frozenset((
     'accelerators_filter',
     'routed_networks_filter',
@@ -98,47 +99,39 @@ _ONLINE_REQUEST_FILTERS = frozenset((
 ))
 
 
-#: Project of all that a cloud file makes.
+#: Project of everything that a cloud file creates.
 PROJECT = 'simulator'
 
-#: Why Nova has no hosts for a project.
+#: Reason of require_tenant_aggregate.
 NO_AGGREGATE = ('no aggregate is for the project, and [scheduler] '
                 'placement_aggregate_required_for_tenants is set')
 
 
 def admin_context():
-    """A request context of an administrator, with fixed ids."""
+    """Return a request context of an administrator, with fixed IDs."""
     return nova_context.RequestContext(
         user_id='simulator', project_id=PROJECT, is_admin=True,
         overwrite=False)
 
 
 class FilteredAggregate(ty.NamedTuple):
-    """What Nova's request filters read of an aggregate.
-
-    :ivar uuid: its UUID
-    :ivar metadata: its metadata
-    """
+    """An aggregate, with the fields that Nova's request filters read."""
 
     uuid: str
     metadata: Mapping[str, str]
 
 
 class _Aggregates:
-    """Stands for Nova's table of aggregates, for its request filters.
-
-    :param aggregates: all there are
-    """
+    """A replacement of Nova's table of aggregates, for request filters."""
 
     def __init__(self, aggregates: Sequence[FilteredAggregate]):
         self._aggregates = aggregates
 
     def get_by_metadata(self, context: ty.Any, key: str | None = None,
                         value: str | None = None) -> list[FilteredAggregate]:
-        """Aggregates with such metadata, each with these items only.
+        """Return aggregates with matching metadata, and only these items.
 
-        :param key: of the metadata; any if None
-        :param value: of the metadata; any if None
+        None matches any key or value.
         """
         return self._with(lambda name, text: (
             key in (None, name) and value in (None, text)))
@@ -146,12 +139,7 @@ class _Aggregates:
     def get_non_matching_by_metadata_keys(
             self, context: ty.Any, ignored_keys: Collection[str],
             key_prefix: str, value: str) -> list[FilteredAggregate]:
-        """Aggregates with other such keys, each with these items only.
-
-        :param ignored_keys: these keys do not count
-        :param key_prefix: what the key begins with
-        :param value: of the metadata
-        """
+        """Return aggregates with matching metadata, and only these items."""
         return self._with(lambda name, text: (
             name.startswith(key_prefix) and text == value
             and name not in ignored_keys))
@@ -167,24 +155,25 @@ class _Aggregates:
 
 def _require_tenant_aggregate(context: ty.Any,
                               spec: objects.RequestSpec) -> bool:
-    """Nova's request filter, for which the simulator's project needs none.
+    """Run Nova's request filter, but require no aggregate for PROJECT.
 
-    Guests of no project in particular would fit nowhere.
+    Otherwise servers of a cloud file, which have no project of their own,
+    would find no host.
     """
     try:
         return request_filter.require_tenant_aggregate(context, spec)
     except exception.RequestFilterFailed as exc:
         if spec.project_id != PROJECT:
-            # Nova's says no more than that there are no hosts.
+            # Nova's exception does not say why there are no hosts.
             raise exception.RequestFilterFailed(reason=NO_AGGREGATE) from exc
         return False
 
 
 @contextlib.contextmanager
 def offline(aggregates: Sequence[FilteredAggregate] = ()) -> Iterator[None]:
-    """Within this context, Nova's code for requests needs no services.
+    """Let Nova's code for requests work without services in this context.
 
-    :param aggregates: those of the cloud
+    :param aggregates: all aggregates of the cloud
     """
     filters = request_filter.ALL_REQUEST_FILTERS
     before = list(filters)
@@ -201,21 +190,17 @@ def offline(aggregates: Sequence[FilteredAggregate] = ()) -> Iterator[None]:
             (_AggregateList, 'get_non_matching_by_metadata_keys',
              table.get_non_matching_by_metadata_keys),
         ):
-            # Not by getattr(), which binds class methods.
+            # vars(), as getattr() would bind class methods.
             stack.callback(setattr, owner, name, vars(owner)[name])
             setattr(owner, name, value)
-        # Nova remembers the aliases it has read.
+        # Nova caches the aliases that it has read.
         get_alias_from_config.cache_clear()
         stack.callback(get_alias_from_config.cache_clear)
         yield
 
 
 def scheduler_init(scheduler: SchedulerManager, hosts: HostManager) -> None:
-    """Do what ``SchedulerManager.__init__`` does, but without services.
-
-    :param scheduler: a manager made without its ``__init__``
-    :param hosts: its host manager
-    """
+    """Do the work of ``SchedulerManager.__init__`` without services."""
     scheduler.host_manager = hosts
     scheduler.servicegroup_api = servicegroup.API()
     scheduler.notifier = None
@@ -224,8 +209,6 @@ def scheduler_init(scheduler: SchedulerManager, hosts: HostManager) -> None:
 def extra_spec_problem(name: str, value: str) -> str | None:
     """Validate an extra spec as the Nova API does since microversion 2.86.
 
-    :param name: key of the extra spec
-    :param value: its value
     :returns: the error of the API, or None
     """
     reason = flavors.malformed_cpus(name, value)
@@ -239,17 +222,16 @@ def extra_spec_problem(name: str, value: str) -> str | None:
 
 
 def image_meta(properties: ty.Mapping[str, ty.Any]):
-    """``nova.objects.ImageMeta`` of some image properties.
+    """Return the ``nova.objects.ImageMeta`` of image properties.
 
-    :param properties: properties by name
-    :raises ValueError: if Nova does not take a value
+    :raises ValueError: if Nova does not accept a value
     """
     for name, value in properties.items():
         reason = flavors.oversized(name, value)
         if reason is not None:
             raise ValueError(reason)
     return objects.ImageMeta.from_dict({
-        # The format is not known: hosts of any will do.
+        # The disk format is unknown, so that no host is excluded by it.
         'status': 'active', 'disk_format': '',
         'properties': {name: value if isinstance(value, (bool, int))
                        else str(value)
@@ -257,26 +239,20 @@ def image_meta(properties: ty.Mapping[str, ty.Any]):
 
 
 def security_groups(groups: Sequence[str]):
-    """The security groups of a request.
-
-    :param groups: UUIDs, or ``default``
-    """
+    """Return the security groups of a request: UUIDs, or ``default``."""
     return security_group.make_secgroup_list(groups)
 
 
 def unknown_image_properties(
         properties: ty.Iterable[str]) -> list[str]:
-    """Names of image properties that Nova does not know.
-
-    :param properties: names of image properties
-    """
+    """Return the names of image properties that Nova does not know."""
     fields = objects.ImageMetaProps.fields
     return sorted(name for name in set(properties) - set(fields)
                   if not name.startswith('trait:'))
 
 
 def network_info(ports: ty.Iterable[ty.Mapping[str, ty.Any]]):
-    """The network information cache of a server.
+    """Return the network information cache of a server.
 
     :param ports: mappings with ``port_id``, ``network_id``, ``name``,
         ``physical_network`` (or None), ``tunneled`` and ``vnic_type``
@@ -296,7 +272,7 @@ def network_info(ports: ty.Iterable[ty.Mapping[str, ty.Any]]):
 
 
 class _NeutronAPI(neutron.API):
-    """Nova's view of Neutron, with the ports of one server."""
+    """Nova's Neutron client, which knows only the ports of one server."""
 
     def __init__(self, ports: Sequence[Mapping[str, ty.Any]]):
         self._ports = {port['port_id']: port for port in ports}
@@ -319,22 +295,19 @@ def resource_requests(context: ty.Any, flavor: objects.Flavor,
                       image_meta: objects.ImageMeta,
                       ports: Sequence[Mapping[str, ty.Any]],
                       stable_uuid: Callable[[str], str]):
-    """What the API makes of flavor, image and ports, except NUMA topology.
+    """Make PCI requests and networks of flavor, image and ports, as the API.
 
-    :param context: request context
-    :param flavor: the flavor
-    :param image_meta: the image
     :param ports: mappings as for :func:`network_info`, with
-        ``numa_policy`` and ``exists``: ports that exist already, the others
-        are asked for by their network
-    :param stable_uuid: makes the ids of the PCI requests, from their number
+        ``numa_policy`` and ``exists``: whether the request names the port; if
+        not, it names the network
+    :param stable_uuid: makes the IDs of the PCI requests, from their number
     :returns: (PCI requests, network metadata, requested networks)
     :raises nova.exception.NovaException: if an alias does not exist
     """
     policy = hardware.get_pci_numa_policy_constraint(flavor, image_meta)
     requests = pci_request.get_pci_requests_from_flavor(
         flavor, affinity_policy=policy)
-    # A request for no network is not the same as one without networks.
+    # A request for no network differs from one without a list of networks.
     networks = objects.NetworkRequestList(objects=[
         objects.NetworkRequest(
             network_id=port['network_id'],
@@ -354,13 +327,12 @@ def resource_requests(context: ty.Any, flavor: objects.Flavor,
 
 
 def move_requests(flavor: objects.Flavor, instance: objects.Instance):
-    """The PCI requests for the claim of a move, as the resource tracker has.
+    """Return the PCI requests of a move's claim, as the resource tracker.
 
-    Those of aliases are made anew from the flavor, so they only have the NUMA
-    policy of the alias, and not the providers that Placement has allocated.
+    Requests of aliases are made again from the flavor, so they have only the
+    NUMA policy of the alias, and no providers that Placement has allocated.
 
-    :param flavor: flavor of the server at the destination
-    :param instance: the server
+    :param flavor: flavor of the server on the destination
     """
     requests = pci_request.get_pci_requests_from_flavor(flavor)
     requests.instance_uuid = instance.uuid
@@ -372,10 +344,8 @@ def move_requests(flavor: objects.Flavor, instance: objects.Instance):
 
 def map_requests(context: ty.Any, instance: objects.Instance,
                  spec: objects.RequestSpec) -> None:
-    """Write the providers that Placement has allocated to PCI requests.
+    """Write the allocated providers to the PCI requests of a server.
 
-    :param context: request context
-    :param instance: the server; its PCI requests are changed
     :param spec: its request, with the mappings of the allocation candidate
     """
     mapping = spec.get_request_group_mapping()
@@ -388,16 +358,13 @@ _device_ids = itertools.count(1)
 
 
 def device_filter(device_spec: Sequence[Mapping[str, str]]):
-    """What says which devices are for guests, and which tags they have.
-
-    :param device_spec: entries of ``[pci] device_spec``
-    """
+    """Return Nova's filter for the entries of ``[pci] device_spec``."""
     return whitelist.Whitelist(
         [jsonutils.dumps(spec) for spec in device_spec])
 
 
 class _Tags:
-    """Stands for the entry of ``[pci] device_spec`` of a device."""
+    """A replacement of a device's entry of ``[pci] device_spec``."""
 
     def __init__(self, tags: dict[str, str]):
         self._tags = tags
@@ -408,9 +375,9 @@ class _Tags:
 
 
 class KnownDevices:
-    """Stands for ``[pci] device_spec`` where only the tags are known.
+    """A replacement of Nova's device filter where only tags are known.
 
-    :ivar specs: as Nova has it, for checks of the whole
+    :ivar specs: empty; Nova reads it to check all entries
     :param tags: PCI address -> tags
     """
 
@@ -420,16 +387,13 @@ class KnownDevices:
         self._tags = tags
 
     def get_devspec(self, device: objects.PciDevice) -> _Tags | None:
-        """The entry of a device; called by Nova."""
+        """Return the entry of a device; called by Nova."""
         tags = self._tags.get(device.address)
         return None if tags is None else _Tags(tags)
 
 
 def pci_device(**fields: ty.Any) -> objects.PciDevice:
-    """``nova.objects.PciDevice`` as from the database.
-
-    :param fields: its fields, without ``id``
-    """
+    """Return a ``PciDevice`` as from the database, with a new ID."""
     device = objects.PciDevice(id=next(_device_ids), **fields)
     device.obj_reset_changes()
     return device
@@ -438,14 +402,12 @@ def pci_device(**fields: ty.Any) -> objects.PciDevice:
 class PCITracker(pci_manager.PciDevTracker):
     """Nova's PCI tracker of a compute node, without a database.
 
-    :param context: request context
-    :param node: the compute node
-    :param dev_filter: gives the tags of devices; see :func:`device_filter`
+    :param dev_filter: returns the tags of devices; see :func:`device_filter`
         and :class:`KnownDevices`
-    :param devices: devices that are known already; their order is that in
-        which free ones are given to servers
-    :param pooled: addresses of those that have a pool, free or not; Nova
-        keeps empty pools, and looks at their NUMA nodes
+    :param devices: known devices, in the order in which free ones are
+        assigned to servers
+    :param pooled: addresses of the devices that have a pool, free or not; Nova
+        keeps empty pools, and reads their NUMA nodes
     """
 
     def __init__(self, context: ty.Any, node: objects.ComputeNode,
@@ -462,7 +424,7 @@ class PCITracker(pci_manager.PciDevTracker):
             dev_filter=dev_filter)
         self._context = context
         self.pci_devs = objects.PciDeviceList(objects=list(devices))
-        # It sorts what it is given.
+        # Pass a copy: Nova sorts the list.
         self._build_device_tree(list(devices))
         for device in devices:
             if device.address in pooled:
@@ -473,10 +435,7 @@ class PCITracker(pci_manager.PciDevTracker):
         self.stats.populate_pools_metadata_from_assigned_devices()
 
     def report(self, devices: Sequence[Mapping[str, ty.Any]]) -> None:
-        """Add devices.
-
-        :param devices: the devices as the virt driver reports them
-        """
+        """Add devices, in the format in which the virt driver reports them."""
         self.update_devices_from_hypervisor_resources(
             jsonutils.dumps(devices))
         for device in self.pci_devs:
@@ -484,10 +443,10 @@ class PCITracker(pci_manager.PciDevTracker):
             device.instance_uuid = device.request_id = None
 
     def in_order(self) -> list[tuple[objects.PciDevice, dict[str, str]]]:
-        """The devices, and their tags as pools have them, if there are any.
+        """Return the devices with the tags of their pools, if they have one.
 
-        Devices of a pool follow each other; the order of free ones is that in
-        which they are given to servers.
+        The devices of a pool are consecutive; free ones are in the order in
+        which they are assigned to servers.
         """
         found = {}
         of_pool: list[list[objects.PciDevice]] = []
@@ -520,7 +479,7 @@ class PCITracker(pci_manager.PciDevTracker):
             tuple[objects.PciDevice, dict[str, ty.Any]]]:
         """Yield each device that is not free, with the properties of its pool.
 
-        Devices that the host has lost are left out.
+        Devices that the host no longer has are left out.
         """
         free = {device.address for device in self.stats.get_free_devs()}
         for device in self.pci_devs:
@@ -537,11 +496,9 @@ class PCITracker(pci_manager.PciDevTracker):
                       ) -> list[objects.PciDevice]:
         """Assign devices to a server after its claim was tested.
 
-        :param requests: its PCI requests
         :param topology: the NUMA topology that it has claimed, or None
-        :param instance: the server; the devices are added to its own
-        :returns: the devices
-        :raises nova.exception.PciDeviceRequestFailed: if there are too few
+        :param instance: the server; the devices are added to its devices
+        :raises PciDeviceRequestFailed: if there are too few devices
         """
         requests.instance_uuid = instance.uuid
         devices = self.claim_instance(self._context, requests, topology)
@@ -550,11 +507,7 @@ class PCITracker(pci_manager.PciDevTracker):
 
     def free_devices(self, devices: Sequence[objects.PciDevice],
                      instance: objects.Instance) -> None:
-        """Free devices of a server.
-
-        :param devices: the devices
-        :param instance: the server
-        """
+        """Free devices of a server."""
         for device in list(devices):
             self.free_device(device, instance)
 
@@ -573,17 +526,13 @@ class _StableTree(provider_tree.ProviderTree):
 
 def pci_providers(tracker: PCITracker, node: objects.ComputeNode,
                   stable_uuid: Callable[[str], str]) -> list:
-    """The resource providers of PCI devices, as nova-compute makes them.
+    """Return the providers of PCI devices, as nova-compute makes them.
 
-    The UUID of the provider is also written to each device.
+    The UUID of its provider is also written to each device.
 
-    :param tracker: tracker of the devices
-    :param node: their compute node
     :param stable_uuid: makes the UUID of a provider from its name
-    :returns: provider data with ``uuid``, ``name``, ``inventory`` and
-        ``traits``; none unless ``[pci] report_in_placement`` is set
-    :raises nova.exception.PlacementPciException: if Placement cannot track
-        these devices
+    :returns: ``ProviderData``; none unless ``[pci] report_in_placement``
+    :raises PlacementPciException: if Placement cannot track these devices
     """
     tree = _StableTree(stable_uuid)
     name = node.hypervisor_hostname
@@ -595,7 +544,10 @@ def pci_providers(tracker: PCITracker, node: objects.ComputeNode,
 
 
 def live_migration_carries_limits() -> bool:
-    """See ``nova.scheduler.live_migration_carries_limits`` of nfv-sched."""
+    """Return whether a live migration's claim gets the NUMA limits.
+
+    See :func:`nfv_sched.nova.scheduler.live_migration_carries_limits`.
+    """
     from nfv_sched.nova import scheduler as nova_scheduler
     return nova_scheduler.live_migration_carries_limits()
 
@@ -604,13 +556,11 @@ def placement_requests(
     context: ty.Any, spec: objects.RequestSpec,
     manager: host_manager.HostManager,
 ) -> list[scheduler_utils.ResourceRequest]:
-    """What Nova's scheduler asks Placement for a request.
+    """Return the queries that Nova's scheduler sends to Placement.
 
-    :param context: request context
     :param spec: the request; Nova's request filters change it
-    :param manager: the host manager
-    :returns: the query, and for pinned guests the one with VCPU in place of
-        PCPU, unless the configuration forbids it
+    :returns: the query, and for pinned guests the fallback with VCPU in place
+        of PCPU, unless ``[workarounds] disable_fallback_pcpu_query`` is set
     """
     request_filter.process_reqspec(context, spec)
     resources = scheduler_utils.resources_from_request_spec

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The outcomes of the steps of a cloud, as values."""
+"""Define the outcomes of steps, and the result of a simulation."""
 
 from collections.abc import Mapping, Sequence
 import dataclasses
@@ -19,18 +19,18 @@ class StepOutcome:
     :ivar step: number of the step
     :ivar action: action of the step
     :ivar server: name of the server (or host)
-    :ivar ok: whether it was done; else it was refused
-    :ivar status: status of the server afterwards
+    :ivar ok: whether the step succeeded; otherwise it was refused
+    :ivar status: status of the server after the step
     :ivar source: name of its host before the step, or None
-    :ivar host: name of its host afterwards, or None
+    :ivar host: name of its host after the step, or None
     :ivar nodes: host NUMA node of each guest NUMA node, or None
-    :ivar vswitch: see ``servers.Server.vswitch``
-    :ivar places: see ``servers.Server.places``
+    :ivar vswitch: see ``servers.SimulatedServer.vswitch``
+    :ivar places: see ``servers.SimulatedServer.places``
     :ivar devices: (PCI address, host NUMA node or None) of each PCI device
-    :ivar pci: see ``servers.Server.pci``
+    :ivar pci: see ``servers.SimulatedServer.pci``
     :ivar cores: number of physical cores to which the server is pinned
-    :ivar reason: why it was refused; empty if it was done
-    :ivar notes: texts on the claims that failed before
+    :ivar reason: reason of the refusal; empty if the step succeeded
+    :ivar notes: messages on claims that failed before
     """
 
     step: int
@@ -55,14 +55,13 @@ class SimulationResult:
     """The result of all steps of a cloud.
 
     :ivar scenario: the cloud before the steps
-    :ivar servers: its servers, deleted ones included
-    :ivar hosts: its hosts
-    :ivar placement: its Placement
-    :ivar loads: name of each host -> its network load
-    :ivar outcomes: the outcomes, in order
+    :ivar servers: servers, including deleted ones
+    :ivar placement: model of Placement
+    :ivar loads: host name -> network load
+    :ivar outcomes: in order of the steps
     :ivar checks: number of expectations that were checked
-    :ivar failures: texts on those that are not met
-    :ivar seconds: seconds that the steps took
+    :ivar failures: messages on expectations that are not met
+    :ivar seconds: duration of the steps
     """
 
     scenario: scenarios.Scenario
@@ -77,8 +76,5 @@ class SimulationResult:
 
 
 def places_text(places: Mapping[str, str]) -> str:
-    """Text on the places near a server: ``osd remote, nvme local``.
-
-    :param places: place -> local, partial or remote
-    """
+    """Return the positions as text: ``osd remote, nvme local``."""
     return ', '.join(f'{name} {near}' for name, near in places.items())

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Show the progress of long work on stderr.
+"""Show progress on stderr: a bar on a terminal, otherwise lines of text.
 
-A bar on a terminal, otherwise a line every few seconds; nothing for
-what takes less than :data:`DELAY` seconds.
+Nothing is shown for work that takes less than :data:`DELAY` seconds.
 """
 
 from collections.abc import Iterator
@@ -19,10 +18,10 @@ INTERVAL = 5.0  # seconds between two lines
 
 
 class _ProgressLine:
-    """Shows a line of text every few seconds.
+    """A display that prints a line of text every few seconds.
 
-    A kind of work of which a line was printed gets another one at its end: no
-    last line says that it has only begun.
+    If a line was printed for a kind of work, another one is printed at its
+    end, so that the last line does not look unfinished.
     """
 
     def __init__(self, began: float):
@@ -54,7 +53,7 @@ class _ProgressLine:
 
 
 class _Bar:
-    """Shows a progress bar after a delay."""
+    """A progress bar that appears after a delay."""
 
     def __init__(self, began: float):
         self._began = began
@@ -87,10 +86,10 @@ class _Bar:
 
 @contextlib.contextmanager
 def shown() -> Iterator:
-    """Within this context, progress is shown.
+    """Show progress within this context.
 
-    :returns: context with a function of (done, in all, and of what: plural
-        noun; servers, if left out)
+    :returns: context with a function of (number done, total, plural noun for
+        the work; ``servers`` by default)
     """
     began = time.monotonic()
     display = _Bar(began) if sys.stderr.isatty() else _ProgressLine(began)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The present state of a simulated cloud as a snapshot.
+"""Convert the present state of a simulated cloud to a snapshot.
 
-A simulation that starts from it goes on as this one would.  But it cannot
-confirm or revert moves of this one, and of hosts that are down it does not
-know what servers that have left still hold there, nor whether Neutron can be
-read.
+A simulation that starts from the snapshot continues like this one, except
+that moves of this one cannot be confirmed or reverted there, resources that
+evacuated or deleted servers still occupy on hosts that are down are unknown,
+and so is whether Neutron can be read.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -30,11 +30,11 @@ _STATES = {status: state for state, status
 
 
 def cloud(state: states.State) -> snapshot.Cloud:
-    """The snapshot of a simulated cloud.
+    """Return the snapshot of a simulated cloud.
 
-    :param state: the cloud, while its configuration is set
+    :param state: the cloud; its configuration must still be set
     """
-    # As the ledger service would after the last step.
+    # Publish the ledger, as the service would after the last step.
     state.network.refresh(state.owners())
     loads = state.loads()
     groups = {member: _group_uuid(state, name)
@@ -117,7 +117,7 @@ def host_node(cell: objects.NUMACell) -> snapshot.Node:
 
 
 def _devices(host: compute.ComputeHost) -> Iterator[snapshot.Device]:
-    """The devices, in the order in which free ones are given away."""
+    """Yield the PCI devices in the order in which free ones are assigned."""
     if not host.record.devices:
         return
     for device, tags in host.pci_tracker.in_order():
@@ -190,7 +190,7 @@ def _amounts(found: Mapping[str, Mapping[str, int]],
 
 
 def _moves(state: states.State) -> Iterator[snapshot.Migration]:
-    """The moves that are not confirmed yet."""
+    """Yield the migrations that are not confirmed yet."""
     for server in state.servers.values():
         pending = server.pending
         if pending is not None:
@@ -207,7 +207,7 @@ def _moves(state: states.State) -> Iterator[snapshot.Migration]:
 def guest_nodes(
     topology: objects.InstanceNUMATopology | None,
 ) -> tuple[snapshot.GuestNode, ...] | None:
-    """Return the NUMA nodes of a server; None if it has none."""
+    """Convert the NUMA topology of a server."""
     if topology is None:
         return None
     return tuple(_guest_node(cell) for cell in topology.cells)
@@ -232,7 +232,7 @@ def _ports(ports: Iterable[network.SimulatedPort]) -> Iterator[snapshot.Port]:
 
 
 def _names(service: placement.Placement) -> dict[str, frozenset[str] | None]:
-    """Return what Placement knows by name, as fields of a snapshot."""
+    """Return all traits and resource classes, as fields of a snapshot."""
     providers = service.providers.values()
     return {
         'traits': service.traits and service.traits.union(
@@ -242,7 +242,10 @@ def _names(service: placement.Placement) -> dict[str, frozenset[str] | None]:
 
 
 def _networks(scenario: scenarios.Scenario) -> Iterator[snapshot.Network]:
-    """Yield each network once, though each of its vNIC types is another."""
+    """Yield each network once.
+
+    A scenario has an entry for each vNIC type of a network.
+    """
     of_uuid: dict[str, list[snapshot.Network]] = {
         each.id: [each] for each in scenario.cloud.networks or ()}
     for each in scenario.networks.values():
@@ -282,7 +285,7 @@ def _group(state: states.State, name: str,
 def _agents(
     state: states.State,
 ) -> tuple[snapshot.NetworkAgent, ...] | None:
-    """Return the agents; those of hosts that are down do not report."""
+    """Return the agents of Neutron; on hosts that are down none is alive."""
     agents = state.scenario.cloud.network_agents
     down = {host.name for host in state.hosts.values() if host.down}
     return agents and tuple([

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The result of a simulation as tables, and as one document.
+"""Convert the result of a simulation to tables and to a document.
 
-Tables have text in every cell; the document, for JSON and YAML, has numbers,
+All cells of tables are strings; the document, for JSON and YAML, has numbers,
 lists and nulls.  Nothing here prints.
 """
 
@@ -19,22 +19,20 @@ from nfv_sched.ops.simulator import outcome
 from nfv_sched.ops.simulator import servers as simulated
 from nfv_sched import strings
 
-#: If there are more hosts than this, tables have a row for each group.
+#: If there are more hosts, tables have rows for groups of equal hosts.
 MANY_HOSTS = 24
 
-# Short names of kinds of PCI devices.
+# Nova's type of a PCI device -> name in tables.
 _KINDS = {'type-VF': 'VF', 'type-PF': 'PF', 'type-PCI': 'standard'}
 _PAGE_NAMES = {2048: '2M', 1048576: '1G', 4: '4K'}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ReportTable:
-    """A table.
+    """A table; all cells are strings.
 
-    :ivar key: its name in the document and on the command line
-    :ivar title: its heading
-    :ivar columns: names of its columns
-    :ivar rows: its rows, all cells text
+    :ivar key: name of the table in the document and on the command line
+    :ivar title: heading
     """
 
     key: str
@@ -45,21 +43,22 @@ class ReportTable:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class NodeState:
-    """Resources of one host NUMA node, in all and free.
+    """Total and free resources of a host NUMA node.
 
     :ivar host: name of the host, or of a group
     :ivar node: number of the NUMA node; None for PCI devices without one
-    :ivar vswitch: whether the virtual switch runs there
+    :ivar vswitch: whether the virtual switch runs on the node
     :ivar pcpus: number of dedicated CPUs
     :ivar pcpus_free: number of free dedicated CPUs
-    :ivar shared: number of shared vCPUs that it can take
-    :ivar shared_free: how many more it can take
+    :ivar shared: capacity for shared vCPUs
+    :ivar shared_free: free capacity for shared vCPUs; negative if exceeded
     :ivar memory: memory in MiB
     :ivar memory_free: free memory in MiB
-    :ivar pages: (page size in KiB, number of pages for guests, of free ones)
-    :ivar devices: (kind, physical network) -> (number of PCI devices, of free
-        ones)
-    :ivar places: names of the places there
+    :ivar pages: (page size in KiB, number of pages for guests, number of free
+        pages) of each page size
+    :ivar devices: (kind, physical network) -> (number of PCI devices, number
+        of free devices)
+    :ivar places: names of the places of the node
     """
 
     host: str
@@ -78,7 +77,7 @@ class NodeState:
 
 
 def _devices(host: compute.ComputeHost):
-    """NUMA node, or None -> its PCI devices as in ``NodeState.devices``."""
+    """Return ``NodeState.devices`` of each NUMA node, or None, of a host."""
     free = host.free_devices()
     found: dict[int | None, dict[tuple[str, str | None],
                                  tuple[int, int]]] = {}
@@ -92,7 +91,7 @@ def _devices(host: compute.ComputeHost):
 
 
 def node_states(host: compute.ComputeHost) -> list[NodeState]:
-    """The state of each NUMA node of a host.
+    """Return the resources of each NUMA node of a host.
 
     PCI devices without NUMA information are on an additional node None.
     """
@@ -120,18 +119,12 @@ def node_states(host: compute.ComputeHost) -> list[NodeState]:
 
 
 def page_name(size_kib: int) -> str:
-    """A short name of a page size: ``2M``.
-
-    :param size_kib: page size in KiB
-    """
+    """Return a short name of a page size: ``2M``."""
     return _PAGE_NAMES.get(size_kib, f'{size_kib}K')
 
 
 def cpu_list(cpus: Iterable[int]) -> str:
-    """Numbers of CPUs as text with ranges: ``4-7,12``.
-
-    :param cpus: numbers of the CPUs
-    """
+    """Return numbers of CPUs as text with ranges: ``4-7,12``."""
     ranges: list[list[int]] = []
     for cpu in sorted(cpus):
         if ranges and cpu == ranges[-1][1] + 1:
@@ -150,13 +143,13 @@ def _of(free: int, total: int) -> str:
 
 
 def _policy(wanted: str | None, got: str | None) -> str:
-    """A policy of a server and its result: ``strict: local``."""
+    """Return a policy of a server and its result: ``strict: local``."""
     wanted = wanted or 'none'
     return f'{wanted}: {got}' if got else wanted
 
 
 def _device_list(devices: Iterable[tuple[str, int | None]]) -> str:
-    """PCI addresses by NUMA node: ``node 0: 01:00.0 01:00.1``."""
+    """Return PCI addresses by NUMA node: ``node 0: 01:00.0 01:00.1``."""
     by_node: dict[int | None, list[str]] = {}
     for address, node in devices:
         by_node.setdefault(node, []).append(address.removeprefix('0000:'))
@@ -178,7 +171,7 @@ def _has_places(result: outcome.SimulationResult) -> bool:
 
 def _remark(server: simulated.SimulatedServer,
             outcomes: Sequence[outcome.StepOutcome]) -> str:
-    """The remark on a server: why it was refused, and claims that failed."""
+    """Return the reason of a server's refusal, and its failed claims."""
     if not outcomes:
         return ''
     last = outcomes[-1]
@@ -202,11 +195,9 @@ def _by_server(result: outcome.SimulationResult) -> dict[
 
 
 def servers(result: outcome.SimulationResult) -> ReportTable:
-    """The table of servers, as they are in the end.
+    """Return the table of servers after the last step.
 
-    It has columns about PCI devices and places if any host has such.
-
-    :param result: the result
+    It has columns for PCI devices and places if any host has these.
     """
     outcomes = _by_server(result)
     devices, places = _has_devices(result), _has_places(result)
@@ -227,10 +218,7 @@ def servers(result: outcome.SimulationResult) -> ReportTable:
 
 
 def steps(result: outcome.SimulationResult) -> ReportTable:
-    """The table of outcomes: a row for each step and server.
-
-    :param result: the result
-    """
+    """Return the table of outcomes, with a row for each step and server."""
     devices, places = _has_devices(result), _has_places(result)
     return ReportTable(
         'steps', 'Steps',
@@ -251,18 +239,17 @@ def _pages_text(pages: Iterable[tuple[int, int, int]]) -> str:
 
 
 def _free_devices(state: NodeState) -> str:
-    """Free devices of a NUMA node: ``VF physnet0 3/8, PF 1/1``."""
+    """Return free devices of a NUMA node: ``VF physnet0 3/8, PF 1/1``."""
     return ', '.join(
         f'{kind}{f" {network}" if network else ""} {free}/{total}'
         for (kind, network), (total, free) in state.devices.items())
 
 
 def hosts(result: outcome.SimulationResult, full: bool = False) -> ReportTable:
-    """The table of free resources, with a row for each host NUMA node.
+    """Return the table of free resources, with a row per host NUMA node.
 
-    :param result: the result
-    :param full: whether each host has rows of its own, even if there are more
-        than ``MANY_HOSTS``; else the hosts of a group are summed up
+    :param full: whether to list each host even if there are more than
+        ``MANY_HOSTS``; if not, rows are sums over groups of equal hosts
     """
     devices, places = _has_devices(result), _has_places(result)
     columns = ('Host', 'Node', 'vSwitch', *(('Places',) if places else ()),
@@ -286,7 +273,7 @@ def hosts(result: outcome.SimulationResult, full: bool = False) -> ReportTable:
 
 
 def _titles(result: outcome.SimulationResult) -> dict[str, str]:
-    """Return the name of each host -> the title of hosts like it."""
+    """Return the title of its group of equal hosts, by host name."""
     of_group: dict[str, list[str]] = {}
     for host in result.hosts:
         of_group.setdefault(_group(result, host.name), []).append(host.name)
@@ -327,7 +314,7 @@ def _summed(result: outcome.SimulationResult) -> list[NodeState]:
 
 
 def _span(values: Iterable[float]) -> str:
-    """Text with the lowest and highest of some numbers: ``3-7``, or ``3``."""
+    """Return the lowest and highest number as text: ``3-7``, or ``3``."""
     texts = ['unlimited' if math.isinf(value) else f'{value:.0f}'
              for value in sorted(set(values))]
     return '-'.join(dict.fromkeys([texts[0], texts[-1]]))
@@ -339,21 +326,17 @@ def _known(values: Iterable[int | None]) -> str:
 
 
 def has_network(result: outcome.SimulationResult) -> bool:
-    """Whether the cloud has anything to do with the network load.
-
-    :param result: the result
-    """
+    """Return whether the network load matters in the scenario."""
     return network.is_told(result.scenario)
 
 
 def network_loads(result: outcome.SimulationResult,
                   full: bool = False) -> ReportTable:
-    """The table of the network load, with a row for each host.
+    """Return the table of the network load, with a row for each host.
 
-    :param result: the result
-    :param full: whether each host has a row, even if there are more than
-        ``MANY_HOSTS``; else the hosts of a group share one, with the lowest
-        and highest numbers
+    :param full: whether to list each host even if there are more than
+        ``MANY_HOSTS``; if not, such tables have the lowest and highest number
+        of each group of equal hosts
     """
     title = 'The network on the hosts'
     groups: dict[str, list[network.HostLoad]] = {}
@@ -484,10 +467,9 @@ def _host_document(host: compute.ComputeHost,
 
 def document(result: outcome.SimulationResult,
              keys: Iterable[str]) -> dict[str, ty.Any]:
-    """The result as one document, for JSON and YAML.
+    """Return the result as one document, for JSON and YAML.
 
-    :param result: the result
-    :param keys: those of servers, hosts, network and steps to put in
+    :param keys: parts to include: servers, hosts, network, steps
     """
     outcomes = _by_server(result)
     doc: dict[str, ty.Any] = {
@@ -516,10 +498,7 @@ def document(result: outcome.SimulationResult,
 
 
 def summary(result: outcome.SimulationResult) -> str:
-    """One line of text: hosts, servers, outcomes, seconds, expectations.
-
-    :param result: the result
-    """
+    """Return a line with the numbers of hosts, servers and outcomes."""
     done = sum(1 for o in result.outcomes if o.ok)
     refused = len(result.outcomes) - done
     text = (f'{strings.count(len(result.hosts), "host")}, '

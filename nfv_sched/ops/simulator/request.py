@@ -2,9 +2,9 @@
 
 """Make instances and requests as the Nova API and nova-conductor do.
 
-As in Nova, the scheduler and the claim of a boot get the NUMA topology that
-the API has made; the claim of a move gets one made anew from the flavor; the
-claim of an unshelve gets the one that the server had last.
+As in Nova, scheduler and claim of a boot get the NUMA topology that the API
+has made; the claim of a move gets one that is made again from the flavor; the
+claim of an unshelve gets the last one of the server.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,11 +25,10 @@ from nfv_sched.ops.simulator import state as states
 
 
 def constraints(flavor: objects.Flavor, image_meta: objects.ImageMeta):
-    """The NUMA topology that the API makes of flavor and image.
+    """Return the NUMA topology that the API makes of flavor and image.
 
-    :param image_meta: the image
     :returns: ``nova.objects.InstanceNUMATopology`` or None
-    :raises Refused: if the API refuses them
+    :raises Refused: if the API refuses flavor or image
     """
     reason = flavors.unreadable(flavor.extra_specs)
     if reason is not None:
@@ -42,25 +41,23 @@ def constraints(flavor: objects.Flavor, image_meta: objects.ImageMeta):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class BootRequest:
-    """What a boot asks for.
+    """A request to boot servers.
 
-    :ivar flavor: the flavor
-    :ivar image: the image
-    :ivar image_texts: its properties as they were given
-    :ivar ports: the network of each port, and its security groups
+    :ivar image_texts: properties of the image, as Nova stores them
+    :ivar ports: network and security groups of each port
     :ivar security_groups: names of the security groups of ports that Nova
         makes; empty for the default group of the project
     :ivar host: the only host to consider; the filters run
-    :ivar force: host that is forced; the filters do not run
-    :ivar ignore_hosts: hosts that are not considered
+    :ivar force: forced host; the filters do not run
+    :ivar ignore_hosts: hosts to ignore
     :ivar zone: availability zone of the hosts to consider
-    :ivar stored: whether Nova has stored the request: the API does not look
-        at its availability zone again
+    :ivar stored: whether Nova has stored the request already: the API then
+        does not check its availability zone again
     :ivar group: name of the server group
     :ivar hints: scheduler hints other than that of the group
     :ivar project: UUID of the project
     :ivar on_volume: whether the root disk is on a volume
-    :ivar count: how many servers one request makes
+    :ivar count: number of servers that one request creates
     """
 
     flavor: objects.Flavor
@@ -82,10 +79,7 @@ class BootRequest:
 
 
 def wanted(state: states.State, step: actions.Boot) -> BootRequest:
-    """What a step that boots servers asks for.
-
-    :param step: the step
-    """
+    """Return the request of a step that boots servers."""
     return BootRequest(
         flavor=state.flavors[step.flavor],
         image=(state.images[step.image] if step.image else
@@ -103,10 +97,10 @@ def create(state: states.State, server: servers.SimulatedServer,
            first: servers.SimulatedServer | None = None) -> None:
     """Make instance and request of a server, as the API does for a boot.
 
-    :param server: the server; its ``instance`` and ``spec`` are set
+    :param server: its ``instance`` and ``spec`` are set
     :param first: the first server of the same request; all have the same IDs
         of PCI requests
-    :raises Refused: if the API refuses flavor or image
+    :raises Refused: if the API refuses flavor, image or availability zone
     """
     server.image_meta = wanted.image
     server.image = wanted.image_texts
@@ -133,9 +127,9 @@ def create(state: states.State, server: servers.SimulatedServer,
 
 
 def _zone(state: states.State, wanted: BootRequest) -> str | None:
-    """The availability zone of a request, as the API has it.
+    """Return the availability zone of a request, as the API sets it.
 
-    :raises Refused: if there is none of this name
+    :raises Refused: if the availability zone does not exist
     """
     if wanted.stored:
         return wanted.zone
@@ -152,11 +146,7 @@ def _zone(state: states.State, wanted: BootRequest) -> str | None:
 
 def new_instance(state: states.State, server: servers.SimulatedServer,
                  flavor: objects.Flavor) -> objects.Instance:
-    """The instance of a server, without resources.
-
-    :param server: the server, with its ports
-    :param flavor: its flavor
-    """
+    """Return the instance of a server with its ports, without resources."""
     return objects.Instance(
         id=len(state.servers), uuid=server.uuid,
         display_name=server.name, project_id=server.project,
@@ -177,14 +167,14 @@ def describe(state: states.State, server: servers.SimulatedServer,
              properties: Mapping[str, ty.Any], zone: str | None,
              security_groups: Sequence[str],
              name: str) -> objects.RequestSpec:
-    """The request for a server, as the API makes it.
+    """Return the request for a server, as the API makes it.
 
-    :param server: the server; its ``instance`` gets the NUMA topology and the
-        PCI requests that the API makes of flavor, image and ports
-    :param properties: filter properties: hosts and hints that are asked for
-    :param zone: availability zone that is asked for
+    :param server: its ``instance`` gets the NUMA topology and the PCI
+        requests that the API makes of flavor, image and ports
+    :param properties: filter properties: requested hosts and hints
+    :param zone: requested availability zone
     :param security_groups: UUIDs, or ``default``
-    :param name: a name from which the IDs of the PCI requests are made
+    :param name: a name from which the IDs of the PCI requests are derived
     :raises Refused: if the API refuses flavor or image
     """
     instance = server.instance
@@ -217,9 +207,9 @@ def describe(state: states.State, server: servers.SimulatedServer,
 
 
 def stored(server: servers.SimulatedServer) -> objects.RequestSpec:
-    """A copy of the request that Nova has stored for a server.
+    """Return a copy of the request that Nova has stored for a server.
 
-    :raises Refused: if it cannot be worked out for a server of a snapshot
+    :raises Refused: if the request of a server of a snapshot is unknown
     """
     if server.spec is None:
         raise servers.Refused(server.unknown or '')
@@ -230,12 +220,7 @@ def plugs(
     state: states.State, networks: Sequence[str],
     security_groups: tuple[str, ...],
 ) -> tuple[scenario.Plug, ...]:
-    """The network of each port, and its security groups.
-
-    :param networks: names of the networks
-    :param security_groups: names of security groups; empty for the default
-        one
-    """
+    """Return requested ports, one on each network, by names of networks."""
     groups = state.network.security_groups(security_groups)
     return tuple((state.scenario.networks[name], groups) for name in networks)
 
@@ -245,11 +230,10 @@ def ports_of(
     plugs: Sequence[scenario.Plug],
     others: Sequence[network.SimulatedPort] = (),
 ) -> list[network.SimulatedPort]:
-    """New ports of a server.
+    """Return new ports of a server.
 
-    :param name: a name from which their UUIDs are made
-    :param plugs: see :func:`plugs`
-    :param others: the ports that the server has
+    :param name: a name from which their UUIDs are derived
+    :param others: the existing ports of the server
     """
     taken = {port.id for port in others}
     ids = (uuid for number in itertools.count() if (
@@ -263,12 +247,12 @@ def requested_ports(
     plugs: Sequence[scenario.Plug],
     security_groups: tuple[str, ...], project: str,
 ) -> list[network.SimulatedPort]:
-    """Return the ports of a new server; the cloud gets those that exist.
+    """Return the ports of a new server; add existing ones to Neutron.
 
-    :param name: a name from which their UUIDs are made
+    :param name: a name from which their UUIDs are derived
     """
-    # Nova gives all ports that it makes the security groups of the request. A
-    # port with others exists before.
+    # All ports that Nova makes have the security groups of the request.  A
+    # port with other groups must exist before.
     groups = state.network.security_groups(security_groups)
     ports = [dataclasses.replace(port, exists=port.security_groups != groups)
              for port in ports_of(name, plugs)]
@@ -277,7 +261,7 @@ def requested_ports(
 
 
 def resized_requests(flavor: objects.Flavor, server: servers.SimulatedServer):
-    """The PCI requests of a resize, as the API makes them.
+    """Return the PCI requests of a resize, as the API makes them.
 
     :param flavor: the new flavor
     :raises Refused: if the API refuses the flavor
@@ -295,10 +279,7 @@ def resized_requests(flavor: objects.Flavor, server: servers.SimulatedServer):
 
 
 def server_group(state: states.State, name: str) -> objects.InstanceGroup:
-    """A server group with its present members and their hosts.
-
-    :param name: name of the group
-    """
+    """Return a server group with its present members and their hosts."""
     group = state.scenario.server_groups[name]
     members = [state.servers[member]
                for member in state.groups.get(name, ())
@@ -317,10 +298,7 @@ def server_group(state: states.State, name: str) -> objects.InstanceGroup:
 
 def renew_group(state: states.State, server: servers.SimulatedServer,
                 spec: objects.RequestSpec) -> None:
-    """Set the server group of a request to its present members.
-
-    :param spec: its request; changed if the server is in a group
-    """
+    """Update the server group in a request, if the server is in one."""
     for name, members in state.groups.items():
         if server.name in members:
             spec.instance_group = server_group(state, name)
@@ -328,14 +306,13 @@ def renew_group(state: states.State, server: servers.SimulatedServer,
 
 def set_destination(state: states.State, spec: objects.RequestSpec,
                     host: str | None, cell: str | None = None) -> None:
-    """Set the destination that a request asks for.
+    """Set the requested destination of a request.
 
-    Its availability zone is heeded by a request filter of Nova.
+    A request filter of Nova adds the availability zone.
 
-    :param spec: the request; changed
     :param host: name of the only host to consider; None for any
-    :param cell: name of the only cell to consider, as a server stays in its
-        own; None for any
+    :param cell: name of the only cell to consider, as a move stays in the
+        cell of the server; None for any
     """
     wanted = objects.Destination()
     if cell is not None:
@@ -349,18 +326,18 @@ def set_destination(state: states.State, spec: objects.RequestSpec,
 def of_move(state: states.State, server: servers.SimulatedServer,
             host: str | None,
             ignore: Sequence[str]) -> objects.RequestSpec:
-    """The request of a move, made from the one that Nova has stored.
+    """Return the request of a move, based on the one that Nova has stored.
 
     :param host: name of the only host to consider; None for any
-    :param ignore: names of hosts that are not considered
-    :raises Refused: if what Nova has stored cannot be worked out
+    :param ignore: names of hosts to ignore
+    :raises Refused: if the stored request is unknown
     """
     spec = stored(server)
     spec.reset_forced_destinations()
     spec.ignore_hosts = list(ignore)
     set_destination(state, spec, host, server.cell)
     spec.ensure_network_information(server.instance)
-    # Placement is only asked for the PCI devices of aliases.
+    # The query for Placement has only the PCI devices of aliases.
     spec.requested_resources = []
     spec.generate_request_groups_from_pci_requests()
     renew_group(state, server, spec)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The hosts of a snapshot as simulated hosts, with all that is used there."""
+"""Make simulated hosts, with their usage, from the hosts of a snapshot."""
 
 from collections.abc import Iterable, Iterator, Mapping
 import dataclasses
@@ -18,10 +18,10 @@ from nfv_sched.ops.simulator import nova_internals
 from nfv_sched.ops.snapshot import occupied
 from nfv_sched.ops.snapshot import snapshot
 
-# Tags that Nova works out itself, or keeps with the device.
+# Tags that Nova derives itself, or stores in extra_info of the device.
 _OWN_TAGS = ('address', 'dev_type')
 _KEPT_TAGS = ('rp_uuid', 'parent_ifname')
-# Of the stats, what Nova's scheduler reads.
+# Stats that Nova's scheduler reads as numbers.
 _NUMBERS = ('num_instances', 'io_workload', 'failed_builds')
 _UNDERSCORES = str.maketrans(':.', '__')
 _Kind = tuple[str, str, str]
@@ -29,18 +29,18 @@ _Kind = tuple[str, str, str]
 
 def hosts(scenario: scenarios.Scenario) -> Iterator[
         tuple[compute.ComputeHost, list[placement.Provider]]]:
-    """The hosts of a cloud, each with its resource providers.
+    """Yield the hosts of a cloud, each with its resource providers.
 
-    What Placement has of a host that was not read from there is worked out
-    from its compute node.
+    If Placement could not be read for a host, its providers are derived from
+    its compute node.
 
-    :raises InputError: if the record of a host is one that Nova cannot have,
-        or Nova cannot report its PCI devices
+    :raises InputError: if a host has values that are impossible in Nova, or
+        Nova cannot report its PCI devices
     """
     cloud = scenario.cloud
     aggregates = scenarios.aggregates_by_host(cloud.aggregates)
     without_placement = not any(host.providers for host in cloud.hosts)
-    # Else a host without provider is one that Placement does not know.
+    # Any other host without providers is unknown to Placement.
     unread = cloud.unread(snapshot.MissingKind.PROVIDERS)
     totals = functools.cache(lambda: occupied.totals(cloud))
     factory = _Factory(scenario)
@@ -71,7 +71,7 @@ def hosts(scenario: scenarios.Scenario) -> Iterator[
 
 
 def _problems(host: snapshot.Host) -> Iterator[str]:
-    """What is recorded of a host and cannot come from Nova or Placement."""
+    """Yield values of a host that are impossible in Nova or Placement."""
     for name in _NUMBERS:
         value = host.stats.get(name, '0')
         if not str(value).lstrip('-').isdigit():
@@ -91,7 +91,7 @@ def _problems(host: snapshot.Host) -> Iterator[str]:
 
 
 class _Factory:
-    """Makes simulated hosts of the hosts of a cloud."""
+    """A factory for the simulated hosts of a cloud."""
 
     def __init__(self, scenario: scenarios.Scenario):
         self._scenario = scenario
@@ -101,13 +101,13 @@ class _Factory:
                         for of in ('cpu', 'ram', 'disk')}
         self._tags = ({} if scenario.new_hosts
                       else _common_tags(scenario.cloud))
-        # Hosts of a cloud file share NUMA nodes, which take time to convert.
+        # Hosts of a cloud file share NUMA nodes, which are slow to convert.
         self._topologies: dict[int, str] = {}
 
     def host(self, number: int, record: snapshot.Host) -> compute.ComputeHost:
         """Make a host.
 
-        :param number: of its compute node in the database
+        :param number: ID of its compute node in the database
         """
         ratios = self._ratios
         record = dataclasses.replace(
@@ -124,12 +124,12 @@ class _Factory:
              if self._names.vswitch in node.physnets],
             self._scenario.places.get(record.name, {}))
         if self._scenario.new_hosts:
-            return host  # Its devices are reported with their providers.
+            return host  # Its caller reports the devices, with providers.
         host.down = not record.up
         free = [device for device in record.devices
                 if device.status == occupied.AVAILABLE]
         if all(device.tags for device in free):
-            # As they were reported last; the tracker is slow to make.
+            # Use the pools as reported; the tracker is slow to make.
             node.pci_device_pools = _pools(record.devices)
         else:
             host.report_pools()
@@ -145,20 +145,13 @@ class _Factory:
 
 
 def _ratio(options: Mapping[str, ty.Any], of: str) -> float:
-    """Return the allocation ratio of a host that reports none.
-
-    :param options: those of section ``DEFAULT``
-    :param of: ``cpu``, ``ram`` or ``disk``
-    """
+    """Return the default allocation ratio of ``cpu``, ``ram`` or ``disk``."""
     return (options.get(f'{of}_allocation_ratio')
             or options.get(f'initial_{of}_allocation_ratio') or 1.0)
 
 
 def topology(nodes: tuple[snapshot.Node, ...]) -> objects.NUMATopology:
-    """``nova.objects.NUMATopology`` with what is used of it.
-
-    :param nodes: NUMA nodes of a host
-    """
+    """Return the ``NUMATopology`` of host NUMA nodes, with its usage."""
     return objects.NUMATopology(cells=[objects.NUMACell(
         id=node.number, socket=node.socket, cpuset=set(node.shared),
         pcpuset=set(node.dedicated), memory=node.memory,
@@ -187,9 +180,10 @@ def _kind(device: snapshot.Device) -> _Kind:
 
 
 def _common_tags(found: snapshot.Cloud) -> dict[_Kind, dict[str, str]]:
-    """The tags that all free devices of a kind have, if they are the same.
+    """Return the tags of each kind of device, if all that have tags agree.
 
-    Nova does not store those of a device that has no free one beside it.
+    They stand in for tags that Nova does not store: those of devices in a
+    pool without a free device.
     """
     seen: dict[_Kind, list[dict[str, str]]] = {}
     for host in found.hosts:
@@ -204,13 +198,13 @@ def _common_tags(found: snapshot.Cloud) -> dict[_Kind, dict[str, str]]:
 
 
 def _spec_tags(tags: Mapping[str, str]) -> dict[str, str]:
-    """Those tags that ``[pci] device_spec`` gives to a device."""
+    """Return the tags that ``[pci] device_spec`` gives to a device."""
     return {name: value for name, value in tags.items()
             if name not in _OWN_TAGS and name not in _KEPT_TAGS}
 
 
 def _pools(devices: Iterable[snapshot.Device]) -> objects.PciDevicePoolList:
-    """The pools of devices, those without a free one, too."""
+    """Return the pools of devices, including those without a free device."""
     pools: dict[tuple, list[snapshot.Device]] = {}
     for device in devices:
         if device.tags:
@@ -229,7 +223,7 @@ def _pools(devices: Iterable[snapshot.Device]) -> objects.PciDevicePoolList:
 
 def _new_tracker(node: objects.ComputeNode,
                  record: snapshot.Host) -> nova_internals.PCITracker:
-    """Make the tracker of a host whose devices were never reported."""
+    """Make a PCI tracker, and report the devices for the first time."""
     # All devices on a bus have the same tags.
     specs = {device.address.rpartition(':')[0]: device.tags
              for device in record.devices}
@@ -324,6 +318,6 @@ def _devices_in_placement(
     try:
         return host.report_devices()
     except (exception.NovaException, ValueError):
-        # Those of another configuration, or VFs without parent, of which Nova
-        # fails to tell.  Placement would not have them.
+        # Nova cannot report these devices: their configuration is another, or
+        # VFs have no parent.  Placement would not have them either.
         return []

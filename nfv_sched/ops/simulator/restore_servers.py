@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The servers of a snapshot as simulated servers, as they are."""
+"""Restore the servers of a snapshot in a simulated cloud."""
 
 from collections.abc import Mapping
 import functools
@@ -18,8 +18,8 @@ from nfv_sched.ops.simulator import state as states
 from nfv_sched.ops.snapshot import occupied
 from nfv_sched.ops.snapshot import snapshot
 
-#: Nova's vm_state -> status; of any other, the same in capitals.  One with
-#: :data:`ERROR` and without a host was refused.
+#: Nova's vm_state -> status.  Any other status is the vm_state in capitals,
+#: except that a server with :data:`ERROR` and without a host is REFUSED.
 STATUSES: Mapping[str, str] = {
     'active': servers.ACTIVE,
     'resized': servers.RESIZED,
@@ -30,10 +30,9 @@ ERROR = 'error'
 
 
 def restore(state: states.State, found: snapshot.Cloud) -> None:
-    """Put the servers of a snapshot on the hosts of a simulated cloud.
+    """Restore servers, server groups and allocations of a snapshot.
 
-    :param state: the cloud; its servers, groups and allocations are changed
-    :param found: the snapshot from which its hosts are
+    :param state: a cloud with the hosts of the snapshot; changed
     """
     names = scenarios.unique_names(found.servers)
     networks = {(each.id, each.vnic_type): each
@@ -76,7 +75,7 @@ def _network(
     port: snapshot.Port,
     networks: dict[tuple[str, str | None], snapshot.Network],
 ) -> snapshot.Network:
-    """Return the network of a port; all ports on it share one."""
+    """Return the network of a port; ports of one network share the object."""
     network = networks.get((port.network, port.vnic_type))
     if network is None:
         network = networks[port.network, port.vnic_type] = (
@@ -86,10 +85,10 @@ def _network(
 
 def _allocate(state: states.State, server: servers.SimulatedServer,
               found: snapshot.Server) -> None:
-    """Give a server what it has in Placement."""
+    """Set the allocations of a server, read or calculated."""
     allocations = found.allocations
     if allocations is not None:
-        # What is used was read with the providers.
+        # The usage of the providers already includes these allocations.
         held = {uuid: each for uuid, each in allocations.items()
                 if uuid in state.placement.providers}
         if held:
@@ -104,7 +103,7 @@ def _work_out(state: states.State, found: snapshot.Server,
               server: servers.SimulatedServer) -> None:
     """Make Nova's objects of a server.
 
-    :param server: the server; if they cannot be made, it has no request
+    :param server: gets the objects; ``unknown`` if there can be no request
     """
     flavor = states.nova_flavor(0, found.flavor)
     try:
@@ -132,7 +131,7 @@ def _work_out(state: states.State, found: snapshot.Server,
     instance.node = host.node.hypervisor_hostname
     instance.numa_topology = topology(found)
     tracker = host.pci_tracker
-    # They are given back in this order.
+    # Devices are freed in this order.
     order = {address: place for place, address in enumerate(found.devices)}
     devices = sorted(
         (*tracker.allocations.get(server.uuid, ()),
@@ -149,12 +148,12 @@ def _restore_port_requests(
 ) -> None:
     """Replace the PCI requests of ports by those that Nova has stored.
 
-    Nova does not make them anew for a move: the device type, the NUMA policy
-    and the physical network are those of the time when the port was plugged
-    in. Requests of aliases are made from the flavor.
+    Nova does not make them again for a move: device type, NUMA policy and
+    physical network stay as they were when the port was attached.  Requests
+    of aliases are made from the flavor.
 
-    :param instance: gets the requests
-    :param spec: gets them, too
+    :param instance: changed
+    :param spec: changed
     """
     if found.pci_requests is None:
         return
@@ -177,10 +176,7 @@ def _restore_port_requests(
 
 
 def is_on_volume(found: snapshot.Server) -> bool:
-    """Whether its root disk is on a volume: it has no disk in Placement.
-
-    :param found: a server
-    """
+    """Return whether a server is volume-backed: allocates no root disk."""
     if not found.allocations or not found.flavor.disk:
         return False
     return found.flavor.disk > sum(
@@ -188,10 +184,7 @@ def is_on_volume(found: snapshot.Server) -> bool:
 
 
 def topology(found: snapshot.Server) -> objects.InstanceNUMATopology | None:
-    """``nova.objects.InstanceNUMATopology`` of a server; None without nodes.
-
-    :param found: a server
-    """
+    """Return the ``InstanceNUMATopology`` of a server, if it has one."""
     if found.nodes is None:
         return None
     return objects.InstanceNUMATopology(

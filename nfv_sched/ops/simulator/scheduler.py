@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Nova's scheduler, without a database, services and Placement.
+"""Run Nova's scheduler without a database, services and Placement.
 
 Candidates, filters, weighers, multi-create, alternates and selections are
 Nova's own code.  Only its sources are replaced: compute nodes, services,
 aggregates and instances come from the simulated hosts, and Placement is
 :class:`~nfv_sched.ops.placement.Placement`.
 
-As in Nova, HostStates are made anew for every request.  Only the parsed record
-of a compute node is kept as long as it does not change.
+As in Nova, HostStates are created for every request.  Only the parsed record
+of a compute node is cached until it changes.
 """
 
 from collections.abc import Callable
@@ -34,8 +34,8 @@ NOT_ENOUGH = 'There are not enough hosts available.'
 class _HostState(nova_internals.HostState):
     """A HostState that reads its compute node from a cache.
 
-    :param cache: UUID of a compute node -> (version, attributes of HostState)
-    :param version: version of the compute node
+    :param cache: UUID of compute node -> (version, attributes of HostState)
+    :param version: see ``ComputeHost.version``
     """
 
     def __init__(self, host: str, node: str, cell_uuid: str, cache: dict,
@@ -46,8 +46,8 @@ class _HostState(nova_internals.HostState):
 
     def update(self, compute=None, service=None, aggregates=None,
                inst_dict=None):
-        # As in Nova, but without its lock by the name of the host: only one
-        # thread uses a HostState here.
+        # As in Nova, but without the lock by host name: only one thread uses a
+        # HostState here.
         self._update_from_compute_node(compute)
         self.aggregates = aggregates
         self.service = nova_internals.ReadOnlyDict(service)
@@ -71,7 +71,9 @@ class _HostState(nova_internals.HostState):
 
 
 class _Instances(MutableMapping):
-    """The servers on a host as Nova has them: UUID -> instance.
+    """A mapping of UUIDs to instances on a host, as in Nova's HostState.
+
+    Instances are made on access, as they are slow to make.
 
     :param servers: UUID -> server; copied
     """
@@ -98,9 +100,9 @@ class _Instances(MutableMapping):
 
 
 class _CountedFilter:
-    """Wraps a filter and counts the hosts that it passes.
+    """A wrapper of a filter that counts the hosts that pass.
 
-    It replaces the filter in Nova's filter handler, in a class with the name
+    It replaces the filter in Nova's filter handler, by a class with the name
     of the filter, so that Nova's log shows the usual names.
     """
 
@@ -122,17 +124,16 @@ class _CountedFilter:
 
 def too_many_arrangements(host_state: ty.Any,
                           spec: objects.RequestSpec) -> bool:
-    """Return whether Nova's own NUMA search on a host may never end."""
+    """Return whether Nova's NUMA fit may take practically forever."""
     host, guest = host_state.numa_topology, spec.numa_topology
     return bool(host and guest) and evaluation.many_permutations(
         len(host.cells), len(guest.cells))
 
 
 def _bounded(host_passes: Callable[..., bool]) -> Callable[..., bool]:
-    """Return Nova's NUMATopologyFilter for hosts on which it comes to an end.
+    """Wrap NUMATopologyFilter to reject hosts on which it would not end.
 
-    A file can have hosts and flavors with which it would not; nova-scheduler
-    would stand still.
+    A file can have hosts and flavors that would block nova-scheduler.
     """
     def passes(host_state, spec):
         return not too_many_arrangements(host_state, spec) and host_passes(
@@ -181,17 +182,11 @@ class HostManager(nova_internals.HostManager):
         return super().get_filtered_hosts(hosts, spec_obj, index)
 
     def aggregates_of(self, host: str) -> list[objects.Aggregate]:
-        """The aggregates of a host.
-
-        :param host: name of the host
-        """
+        """Return the aggregates of a host, by its name."""
         return self._get_aggregates_info(host)
 
     def cell(self, name: str) -> objects.CellMapping:
-        """A cell.
-
-        :param name: its name
-        """
+        """Return the cell mapping of a cell."""
         return self._cells[name]
 
     # Nova's sources of information, replaced
@@ -238,7 +233,7 @@ class HostManager(nova_internals.HostManager):
 
     def _get_host_states(self, context, compute_nodes, services):
         states = super()._get_host_states(context, compute_nodes, services)
-        # Nova's order is that of a set, hence arbitrary. A fixed one makes
+        # Nova's order is that of a set, hence arbitrary.  A fixed order makes
         # runs repeatable.
         return iter(sorted(states, key=lambda s: self._order[s.host]))
 
@@ -246,9 +241,7 @@ class HostManager(nova_internals.HostManager):
 class Scheduler(nova_internals.SchedulerManager):
     """Nova's scheduler manager over simulated hosts.
 
-    :param hosts: the host manager
-    :param placement: Placement
-    :param known: where filters and weighers read the network load
+    :param known: source of the network load for filters and weighers
     """
 
     def __init__(self, hosts: HostManager, placement: placement_mod.Placement,
@@ -266,7 +259,7 @@ class Scheduler(nova_internals.SchedulerManager):
         provider_summaries, allocation_request_version=None,
         return_alternates=False,
     ):
-        # Nova's method sends notifications around this.
+        # Nova's method sends notifications before and after this.
         return self._schedule(
             context, spec_obj, instance_uuids, alloc_reqs_by_rp_uuid,
             provider_summaries, allocation_request_version,
@@ -276,18 +269,17 @@ class Scheduler(nova_internals.SchedulerManager):
                uuids: Sequence[str], alternates: bool = True):
         """Choose hosts, as for a request of nova-conductor.
 
-        :param context: request context
         :param spec: the request; not changed
         :param uuids: UUIDs of the servers of the request
-        :param alternates: whether alternates are returned, too
+        :param alternates: whether to return alternates, too
         :returns: a list of ``nova.objects.Selection`` for each server
-        :raises nova.exception.NoValidHost: if a server finds no host; the
-            reason says why
+        :raises nova.exception.NoValidHost: if there is no host for a server,
+            with a reason
         """
         counts = self.host_manager.counts
         counts.clear()
         self._placement.queries.clear()
-        # The request crosses RPC, so the scheduler has its own copy.
+        # The scheduler gets its own copy, as the request crosses RPC in Nova.
         spec = spec.obj_clone()
         request.note_of(spec).sources = self._known
         try:
@@ -302,7 +294,7 @@ class Scheduler(nova_internals.SchedulerManager):
         raise exception.NoValidHost(reason=reason)
 
     def _why(self, wanted: int) -> str:
-        """Text on why Nova found no host, where Nova gives no reason.
+        """Return the reason why there is no host, if Nova gives none.
 
         :param wanted: number of servers in the request
         """
@@ -316,7 +308,7 @@ class Scheduler(nova_internals.SchedulerManager):
                     others = self._placement.explain_rest(query)
                     return f'{text}; {others}' if others else text
             # A second query is the fallback for pinned guests on hosts without
-            # PCPU inventory; it adds nothing to the reason.
+            # PCPU inventory; its reason adds nothing.
             return self._placement.explain(queries[0][0])
         name, start, end = counts[-1]
         if end == 0:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""A server of a simulated cloud, and where it is."""
+"""Define the servers of a simulated cloud."""
 
 from collections.abc import Callable, Mapping, Sequence
 import dataclasses
@@ -19,7 +19,7 @@ REFUSED = 'REFUSED'
 RESIZED = 'VERIFY_RESIZE'
 SHELVED = 'SHELVED'
 DELETED = 'DELETED'
-# Of servers of a snapshot only.
+# Statuses that only servers of a snapshot have.
 STOPPED = 'STOPPED'
 PAUSED = 'PAUSED'
 SUSPENDED = 'SUSPENDED'
@@ -27,11 +27,11 @@ ERROR = 'ERROR'
 
 
 class Refused(Exception):
-    """A request that Nova refuses; the text says why."""
+    """A request that Nova refuses; the message has the reason."""
 
 
 class UnknownAliasError(Refused):
-    """The flavor asks for a PCI alias that is not in nova.conf."""
+    """A request for a PCI alias that is not in nova.conf."""
 
     def __init__(self, text: str, alias: str):
         super().__init__(text)
@@ -43,13 +43,13 @@ class Pending:
     """A resize or cold migration that is not confirmed yet.
 
     :ivar source: the source host
-    :ivar flavor: the flavor before
-    :ivar flavor_name: name of that flavor
-    :ivar claimed: what the server still has on the source
-    :ivar spec: the request as Nova stored it before
-    :ivar migration: UUID of the migration, which holds the allocations on the
-        source
-    :ivar status: the status before
+    :ivar flavor: the old flavor
+    :ivar flavor_name: name of the old flavor
+    :ivar claimed: resources that the server still occupies on the source
+    :ivar spec: the old request, as Nova has stored it
+    :ivar migration: UUID of the migration, the consumer of the allocations on
+        the source
+    :ivar status: the status before the move
     """
 
     source: compute.ComputeHost
@@ -62,10 +62,10 @@ class Pending:
 
 
 class _Late:
-    """An attribute of a server, worked out when the first such is read.
+    """An attribute of a server that ``work_out`` sets on the first read.
 
-    Of thousands of servers of a snapshot only a few have a part in what is
-    asked, and Nova's objects are slow to make.
+    Nova's objects are slow to make, and of thousands of servers of a snapshot
+    only a few are needed.
     """
 
     def __set_name__(self, owner: type, name: str) -> None:
@@ -88,24 +88,22 @@ class SimulatedServer:
     """A server of the cloud.
 
     :cvar instance: ``nova.objects.Instance``, or None
-    :cvar spec: the request as Nova stores it
-    :cvar image_meta: its image
-    :cvar claimed: what it has claimed on its host, or None
-    :ivar name: its name
+    :cvar spec: the request as Nova stores it, or None
+    :cvar image_meta: ``nova.objects.ImageMeta`` of its image
+    :cvar claimed: resources that it has claimed on its host, or None
     :ivar flavor_name: name of its flavor
-    :ivar status: ACTIVE, REFUSED, VERIFY_RESIZE, SHELVED or DELETED; of a
-        server of a snapshot also another one that Nova shows
-    :ivar uuid: its UUID; empty for one that follows from its name
+    :ivar status: ACTIVE, REFUSED, VERIFY_RESIZE, SHELVED or DELETED; a server
+        of a snapshot may have another status of Nova
+    :ivar uuid: its UUID; by default one that is derived from its name
     :ivar project: UUID of its project
     :ivar host: its host, or None
-    :ivar cell: name of the cell in which it was last; None before
-    :ivar reason: why its last step was refused; None if it was done
-    :ivar pending: a move that has to be confirmed or reverted, or None
-    :ivar ports: its ports
+    :ivar cell: name of its last cell; None if unknown or not placed yet
+    :ivar reason: reason why its last step was refused; None if it was not
+    :ivar pending: a move that must be confirmed or reverted, or None
     :ivar image: properties of its image, as Nova stores them
-    :ivar unknown: why ``spec`` cannot be worked out; None if it can
-    :ivar work_out: sets what is there of the class variables, when one of
-        them is read first
+    :ivar unknown: reason why there is no ``spec``; None if there is one
+    :ivar work_out: sets the class variables when one of them is read for the
+        first time
     """
 
     name: str
@@ -133,7 +131,7 @@ class SimulatedServer:
 
     @property
     def has_fixed_devices(self) -> bool:
-        """Whether it has PCI devices that live migration cannot move."""
+        """Whether it has PCI devices that prevent live migration."""
         return any(
             wanted.source == objects.InstancePCIRequest.FLAVOR_ALIAS and
             not wanted.is_live_migratable()
@@ -141,14 +139,14 @@ class SimulatedServer:
 
     @property
     def nodes(self) -> tuple[int, ...] | None:
-        """Host NUMA node of each guest NUMA node; None if it has none."""
+        """The host NUMA node of each guest NUMA node; None if it has none."""
         if self.host is None or self.instance.numa_topology is None:
             return None
         return tuple(cell.id for cell in self.instance.numa_topology.cells)
 
     @property
     def pinned_cpus(self) -> tuple[int, ...]:
-        """Host CPUs to which its vCPUs and emulator threads are pinned."""
+        """The host CPUs to which vCPUs and emulator threads are pinned."""
         if self.nodes is None:
             return ()
         cpus: set[int] = set()
@@ -159,11 +157,11 @@ class SimulatedServer:
 
     @property
     def vswitch(self) -> str | None:
-        """Whether its NUMA nodes are where the virtual switch runs.
+        """The position of its NUMA nodes relative to the virtual switch.
 
-        :returns: ``local`` (all), ``partial`` (some) or ``remote`` (none);
-            None without a host, if the host declares no switch, or for a guest
-            that floats over several NUMA nodes
+        :returns: ``local`` (all are on nodes of the switch), ``partial``
+            (some) or ``remote`` (none); None without a host, if the host
+            declares no switch, or for a guest that floats over several nodes
         """
         if self.host is None:
             return None
@@ -171,7 +169,7 @@ class SimulatedServer:
 
     @property
     def places(self) -> dict[str, str]:
-        """Name of each place of its host -> as for :attr:`vswitch`."""
+        """The position relative to each place, with values of vswitch."""
         if self.host is None:
             return {}
         found = {name: self._near(where)
@@ -179,7 +177,7 @@ class SimulatedServer:
         return {name: near for name, near in found.items() if near}
 
     def _near(self, where: Sequence[int]) -> str | None:
-        """Whether its NUMA nodes are among some of the host's."""
+        """Return ``local``, ``partial``, ``remote`` or None; see vswitch."""
         if not where:
             return None
         nodes = self.nodes
@@ -195,11 +193,11 @@ class SimulatedServer:
 
     @property
     def cores(self) -> int:
-        """Number of physical cores to which it is pinned."""
+        """The number of physical cores to which it is pinned."""
         if self.host is None:
             return 0
         cpus = frozenset(self.pinned_cpus)
-        # Without siblings, each CPU is a core.
+        # Without hyperthreading, each CPU is a core.
         return sum(
             sum(1 for core in node.siblings if core & cpus)
             if node.siblings else len((node.shared | node.dedicated) & cpus)
@@ -208,10 +206,9 @@ class SimulatedServer:
     @property
     def floating(self) -> tuple[tuple[tuple[int, ...], tuple[int, ...]],
                                 ...]:
-        """Its shared vCPUs, and the host CPUs on which they float.
+        """Shared vCPUs with the host CPUs on which they float.
 
-        :returns: (vCPUs, host CPUs) of each of its NUMA nodes with shared
-            vCPUs
+        :returns: (vCPUs, host CPUs) of each guest NUMA node with shared vCPUs
         """
         if self.nodes is None:
             return ()
@@ -223,7 +220,7 @@ class SimulatedServer:
 
     @property
     def devices(self) -> tuple[tuple[str, int | None], ...]:
-        """(PCI address, host NUMA node or None) of each PCI device."""
+        """The (PCI address, host NUMA node or None) of each PCI device."""
         if self.host is None or self.claimed is None:
             return ()
         return tuple(sorted((device.address, device.numa_node)
@@ -231,12 +228,12 @@ class SimulatedServer:
 
     @property
     def pci(self) -> str | None:
-        """Whether its PCI devices are on its NUMA nodes.
+        """The position of its PCI devices relative to its NUMA nodes.
 
-        :returns: ``local`` (all), ``partial`` (some) or ``remote`` (none);
-            None without devices, or for a guest that floats over several NUMA
-            nodes. A device without NUMA information is local only on a host
-            with one NUMA node.
+        :returns: ``local`` (all are on its nodes), ``partial`` (some) or
+            ``remote`` (none); None without devices, or for a guest that
+            floats over several NUMA nodes.  A device without NUMA
+            information is local only on a host with one NUMA node.
         """
         devices = self.devices
         if not devices:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Start a simulation: from a cloud file, or from a snapshot."""
+"""Start a simulation from a cloud file or from a snapshot."""
 
 from collections.abc import Iterator, Sequence
 import contextlib
@@ -23,16 +23,14 @@ from nfv_sched.ops.snapshot import snapshot
 def loaded(path: str, *, config_files: Sequence[str] = (),
            reasons: str | None = None, seed: int = 0
            ) -> Iterator[states.State]:
-    """Within this context, a simulated cloud is as a cloud file says.
+    """Simulate the cloud of a cloud file within this context.
 
-    Its steps are still to be run.
+    Its steps are not run yet.
 
-    :param path: the cloud file
     :param config_files: files such as nova.conf
-    :param reasons: how much refusals say, as ``expose_reasons``; None for
-        what the files say, else all
+    :param reasons: value of ``expose_reasons``; None for that of the files,
+        or else ``hosts``
     :param seed: seed of the random choice among equal hosts
-    :returns: context with the cloud
     :raises InputError: if one of the files cannot be used
     """
     text = cloud_text.read(path)
@@ -47,16 +45,15 @@ def loaded(path: str, *, config_files: Sequence[str] = (),
 def started(cloud: snapshot.Cloud, *, reasons: str | None = None,
             seed: int = 0, scenario: scenarios.Scenario | None = None
             ) -> Iterator[states.State]:
-    """Within this context, a simulated cloud is as a snapshot says.
+    """Simulate the cloud of a snapshot within this context.
 
-    Nova's configuration is that of the snapshot.  Options that are not known
-    here, of another release or of a plugin, are left out.
+    Nova's configuration is that of the snapshot.  Unknown options, of another
+    release or a plugin, are ignored.
 
-    :param reasons: how much refusals say, as ``expose_reasons``; None for all
+    :param reasons: value of ``expose_reasons``; None for ``hosts``
     :param seed: seed of the random choice among equal hosts
-    :param scenario: the snapshot with more flavors and the like, and steps;
-        None for the snapshot alone
-    :returns: context with the cloud
+    :param scenario: the snapshot with steps and additional flavors, images
+        and networks; None for the snapshot alone
     :raises InputError: if a filter or weigher of the snapshot is not
         installed, or an option of the configuration is bad
     """
@@ -69,19 +66,19 @@ def started(cloud: snapshot.Cloud, *, reasons: str | None = None,
 
 def restored(cloud: snapshot.Cloud,
              scenario: scenarios.Scenario | None = None) -> states.State:
-    """A simulated cloud as a snapshot says.
+    """Return a simulated cloud in the state of a snapshot.
 
-    To be used within :func:`started` with the same snapshot.
+    To be called within :func:`started` with the same snapshot.
 
-    :param scenario: as for :func:`started`
+    :param scenario: see :func:`started`
     :raises InputError: if a filter or weigher of the snapshot is not installed
     """
     if scenario is None:
         scenario = scenarios.of_snapshot(cloud)
     try:
         state = states.State(scenario)
-        # Those by which Nova of this machine, which may be newer than that of
-        # the snapshot, asks by itself are not missing.
+        # Nova on this machine may be newer than the cloud, and require traits
+        # and resource classes that Placement there did not know yet.
         state.placement.set_names(
             None if cloud.traits is None else cloud.traits.union(
                 name for name in placement.STANDARD_TRAITS
@@ -90,9 +87,9 @@ def restored(cloud: snapshot.Cloud,
             cloud.resource_classes | placement.STANDARD_CLASSES)
         restore_servers.restore(state, cloud)
     except (ValueError, exception.NovaException) as e:
-        # Nova's objects have enumerations, of hypervisors and the like.
+        # Fields of Nova's objects have limited values, such as hypervisors.
         raise problems.InputError([f'the snapshot: {e}'])
     if not any(host.network for host in cloud.hosts):
-        # As for filters that have not read Neutron.
+        # Filters in Nova would not have figures of Neutron either.
         state.network.become(network.DOWN, ())
     return state

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The state of a simulated cloud between two steps."""
+"""Keep the state of a simulated cloud between steps."""
 
 import typing as ty
 
@@ -20,23 +20,22 @@ from nfv_sched.ops.snapshot import snapshot
 
 
 class State:
-    """The hosts, servers and services of a cloud, as they are now.
+    """The present hosts, servers and services of a cloud.
 
     :ivar scenario: the cloud before the first step, and its steps
     :ivar context: request context of an administrator
-    :ivar placement: its Placement
-    :ivar hosts: its hosts by name
+    :ivar placement: model of Placement
+    :ivar hosts: hosts by name
     :ivar flavors: ``nova.objects.Flavor`` by name
     :ivar images: ``nova.objects.ImageMeta`` by name
-    :ivar manager: the host manager of its scheduler
-    :ivar scheduler: its scheduler
-    :ivar network: its Neutron and ledger service
-    :ivar servers: its servers by name, deleted ones included
-    :ivar groups: name of each server group -> names of its members
-    :ivar residues: name of each host that is down -> resources that servers
-        which have left still hold there: (instance, flavor, claimed)
-    :ivar notes: texts on the claims that failed in the present step
-    :raises InputError: if a filter does not exist, an image or an alias is
+    :ivar manager: host manager of the scheduler
+    :ivar network: Neutron and ledger service
+    :ivar servers: servers by name, including deleted ones
+    :ivar groups: name of server group -> names of its members
+    :ivar residues: name of host that is down -> resources that evacuated or
+        deleted servers still occupy there: (instance, flavor, claimed)
+    :ivar notes: messages on claims that failed in the present step
+    :raises InputError: if a filter does not exist, an image or PCI alias is
         bad, or Nova cannot have such a host or report its PCI devices
     """
 
@@ -91,25 +90,25 @@ class State:
         return meta
 
     def image_texts(self, name: str) -> dict[str, str]:
-        """The properties of an image as Nova stores them."""
+        """Return the properties of an image as Nova stores them."""
         return {key: str(value)
                 for key, value in self.scenario.images[name].items()}
 
     def owners(self) -> list[servers.SimulatedServer]:
-        """The servers that have ports."""
+        """Return the servers that have ports: on a host, or shelved."""
         return [server for server in self.servers.values()
                 if server.host is not None or
                 server.status == servers.SHELVED]
 
     def loads(self) -> dict[str, network.HostLoad]:
-        """Name of each host -> its network load now."""
+        """Return the present network load of each host, by name."""
         return self.network.loads(self.owners())
 
 
 def nova_flavor(number: int, spec: snapshot.Flavor) -> objects.Flavor:
-    """``nova.objects.Flavor`` of a flavor.
+    """Return the ``nova.objects.Flavor`` of a flavor.
 
-    :param number: its number
+    :param number: its ID in the database
     """
     flavor = objects.Flavor(
         id=number, name=spec.name, flavorid=spec.name, vcpus=spec.vcpus,

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The functions that do the steps of a cloud file, one for each action.
+"""Perform the steps of a cloud file, with one function for each action.
 
-Each takes the state of the cloud, a server (or host) and the step, and raises
-``servers.Refused`` if Nova refuses it.
+Each function takes the state of the cloud, a server (or host) and the step,
+and raises ``servers.Refused`` if Nova refuses the request.
 """

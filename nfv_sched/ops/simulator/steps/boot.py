@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Boot one server, or several with one request."""
+"""Boot a server, or several servers with one request."""
 
 from collections.abc import Iterator
 
@@ -19,7 +19,7 @@ def boot(state: states.State, server: servers.SimulatedServer,
 
 def boot_as(state: states.State, server: servers.SimulatedServer,
             wanted: request.BootRequest) -> None:
-    """Boot a server that no step describes."""
+    """Boot a server by a request instead of a step."""
     request.create(state, server, wanted)
     spec = server.spec.obj_clone()
     request.set_destination(state, spec, wanted.host)
@@ -31,11 +31,9 @@ def boot_together(state: states.State,
                   step: actions.Boot) -> Iterator[servers.SimulatedServer]:
     """Boot several servers with one request.
 
-    The scheduler finds hosts for all of them or for none; a claim can then
-    fail for a single one.
+    The scheduler finds hosts for all servers or for none; after that, the
+    claim of a single server can fail.
 
-    :param state: the cloud
-    :param step: the boot
     :returns: generator of the servers, each when it is booted or refused
     """
     booted = [servers.SimulatedServer(name, step.flavor)

@@ -47,7 +47,7 @@ def rebuild(state: states.State, server: servers.SimulatedServer,
     conductor.needs_service(server.host)
     image_meta = state.images.get(step.image, server.image_meta)
     if image_meta is server.image_meta:
-        # Nova asks the scheduler only about another image.
+        # Nova calls the scheduler only if the image changes.
         return
     flavor = server.instance.flavor
     before = request.constraints(flavor, server.image_meta)
@@ -78,11 +78,7 @@ def delete(state: states.State, server: servers.SimulatedServer,
 
 
 def remove(state: states.State, server: servers.SimulatedServer) -> None:
-    """Give back all that a server has, as it is deleted.
-
-    :param state: the cloud
-    :param server: the server
-    """
+    """Free all resources of a server that is deleted."""
     if server.host is not None:
         host = server.host
         host.instances.pop(server.uuid, None)

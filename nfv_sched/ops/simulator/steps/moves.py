@@ -37,12 +37,11 @@ def _move(state: states.State, server: servers.SimulatedServer,
           step: actions.ColdMigrate | actions.Resize,
           flavor: objects.Flavor, flavor_name: str, kind: str,
           ignore: Sequence[str]) -> None:
-    """Move a server; then confirm or revert it if the step says so.
+    """Move a server; then confirm or revert the move, unless told otherwise.
 
     :param flavor: its new flavor
-    :param flavor_name: name of that flavor
     :param kind: ``migration`` or ``resize``
-    :param ignore: names of hosts that are not considered
+    :param ignore: names of hosts to ignore
     """
     copy = request.stored(server)
     stored = server.spec
@@ -83,9 +82,9 @@ def _move(state: states.State, server: servers.SimulatedServer,
 
 
 def _pending(server: servers.SimulatedServer) -> servers.Pending:
-    """The move of a server that is not confirmed yet.
+    """Return the move of a server that is not confirmed yet.
 
-    :raises Refused: if there is none, or a snapshot does not say it
+    :raises Refused: if there is none, or it is not in the snapshot
     """
     conductor.needs(server, servers.RESIZED)
     if server.pending is None:

@@ -25,7 +25,7 @@ def evacuate(state: states.State, server: servers.SimulatedServer,
         lambda host, limits: host.move_claim(
             state.context, server.instance, server.instance.flavor,
             server.image_meta, 'evacuation', limits))
-    # The source still counts it until its nova-compute is up again.
+    # The source counts the server until its nova-compute is up again.
     conductor.leave(state, source, server, server.instance.flavor, old)
     conductor.settle(
         state, server, host, claimed, servers.STOPPED
@@ -34,12 +34,7 @@ def evacuate(state: states.State, server: servers.SimulatedServer,
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ServerLocation:
-    """Where a server is, and what it has there.
-
-    :ivar host: its host
-    :ivar claimed: what it has claimed there
-    :ivar status: its status
-    """
+    """The host, claimed resources and status of a server."""
 
     host: compute.ComputeHost
     claimed: compute.ServerClaim
@@ -47,22 +42,16 @@ class ServerLocation:
 
     @classmethod
     def of(cls, server: servers.SimulatedServer) -> 'ServerLocation':
-        """Where a server is.
-
-        :param server: the server, on a host
-        """
+        """Return the present location of a server on a host."""
         return cls(server.host, server.claimed, server.status)
 
 
 def undo(state: states.State, server: servers.SimulatedServer,
          before: ServerLocation) -> None:
-    """Put a server back as if it had not been evacuated.
+    """Undo an evacuation, but leave the old host down.
 
-    Its old host is not started.
-
-    :param state: the cloud
-    :param server: the server; the last one that was evacuated
-    :param before: where it was
+    :param server: the last server that was evacuated from its host
+    :param before: its location before
     """
     host = server.host
     host.give_back(server.instance, server.instance.flavor, server.claimed)
@@ -73,14 +62,14 @@ def undo(state: states.State, server: servers.SimulatedServer,
 
 
 def host_down(state: states.State, host: compute.ComputeHost) -> None:
-    """Take the compute service of a host down."""
+    """Stop the compute service of a host."""
     host.down = True
 
 
 def host_up(state: states.State, host: compute.ComputeHost) -> None:
-    """Start a compute service; it frees resources of servers that have left.
+    """Start the compute service of a host.
 
-    Their allocations from the host are removed, too.
+    It frees the resources and allocations of evacuated and deleted servers.
     """
     host.down = False
     for instance, flavor, claimed in state.residues.pop(

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Attach ports to servers that run, and detach them."""
+"""Attach ports to existing servers, and detach ports."""
 
 from nfv_sched.ops.cloud_file import actions
 from nfv_sched.ops.cloud_file import scenario
@@ -23,7 +23,7 @@ def attach(state: states.State, server: servers.SimulatedServer,
 
 def detach(state: states.State, server: servers.SimulatedServer,
            step: actions.Detach) -> None:
-    """Detach the latest ports of a server on a network."""
+    """Detach the last attached ports of a server from a network."""
     _check(server)
     name, count = step.networks[0], len(step.networks)
     network_id = state.scenario.networks[name].id
@@ -44,7 +44,7 @@ def _check(server: servers.SimulatedServer) -> None:
 
 def _plug(server: servers.SimulatedServer,
           ports: list[network.SimulatedPort]) -> None:
-    """Set the ports of a server; Nova does not ask the scheduler for this."""
+    """Set the ports of a server; Nova does not call the scheduler here."""
     _check(server)
     conductor.needs_service(server.host)
     server.ports = ports
