@@ -180,7 +180,7 @@ class PlacementModel:
             copy.add(dataclasses.replace(provider))
         return copy
 
-    # What Nova calls
+    # Methods that Nova calls
 
     def get_allocation_candidates(self, context: ty.Any,
                                   resources: ty.Any):
@@ -231,7 +231,7 @@ class PlacementModel:
         self.give(self._allocations.pop(uuid, {}))
         return True
 
-    # What the simulator and the tools ask
+    # Queries of the simulator and the tools
 
     def summaries(self) -> dict[str, dict]:
         """Return the summaries of all providers, by UUID."""

@@ -55,7 +55,7 @@ def title(requirement: requirements.Requirement,
 
 def lack(missing: requirements.UnmetRequirement,
          names: Mapping[str, str]) -> str:
-    """Return what one host lacks, for the output of ``explain``.
+    """Describe an unmet requirement of one host, for ``explain``.
 
     :param names: names of aggregates and hosts by UUID
     """
@@ -85,7 +85,7 @@ def lack(missing: requirements.UnmetRequirement,
 
 
 def clause(missing: requirements.UnmetRequirement) -> str:
-    """Return what hosts lack, to follow their number: "3 hosts without"."""
+    """Describe an unmet requirement, to follow a number of hosts."""
     match missing.kind:
         case Kind.TREE:
             return 'not the host asked for'
@@ -105,7 +105,7 @@ def clause(missing: requirements.UnmetRequirement) -> str:
 
 
 def shortage(missing: requirements.UnmetRequirement) -> str:
-    """Return what a host lacks for one more server, for ``capacity``."""
+    """Describe the unmet requirement of one more server on a host."""
     match missing.kind:
         case Kind.AGGREGATE:
             return 'not in the aggregates asked for'

@@ -28,7 +28,7 @@ OCCUPIED = ('claimed', 'allocated', 'unclaimable', 'unavailable')
 def shares(
     nodes: Sequence[snapshot.Node], parts: Iterable[snapshot.GuestNode],
 ) -> tuple[occupancy.Share, ...]:
-    """Return what guest NUMA nodes occupy on a host.
+    """Return the shares of a host that guest NUMA nodes occupy.
 
     Guest nodes on a NUMA node that the host does not report are left out.
 
