@@ -51,7 +51,7 @@ def register() -> None:
                 report, 'persistent_sections', ())):
             report.register_section(TITLE, section)
     except Exception:
-        LOG.exception('Guru meditation reports will not tell of nfv-sched')
+        LOG.exception('Guru meditation reports will not include nfv-sched')
 
 
 def section():

@@ -216,8 +216,8 @@ def aggregates(computes: Computes) -> upgradecheck.Result:
             overriding += 1
             if not _is_number(value):
                 found.append(findings.warning(
-                    f'Aggregate {aggregate.name}: {name}={value} is no '
-                    'number and has no effect. Correct or remove it.'))
+                    f'Aggregate {aggregate.name}: {name}={value} is '
+                    'not a number and has no effect. Correct or remove it.'))
     return findings.conclude(
         found, f'{overriding} overrides in {len(known)} aggregates.')
 

@@ -326,8 +326,8 @@ def _unknown(conf, known: set[str]) -> list[findings.Finding]:
                 continue
             near = difflib.get_close_matches(name, known, 1)
             found.append(findings.warning(
-                f'[nfv_sched] {name} in {path} is no option and has no '
-                'effect' + (f': is it {near[0]}?' if near else '.')))
+                f'[nfv_sched] {name} in {path} is not an option and has '
+                'no effect' + (f': is it {near[0]}?' if near else '.')))
     return found
 
 

@@ -401,7 +401,7 @@ class Client:
             answer = response.json()
         except (ValueError, RecursionError) as exc:
             raise MalformedError(
-                f'{method} {path}: the answer is no JSON') from exc
+                f'{method} {path}: the answer is not JSON') from exc
         try:
             return read(answer)
         except http_limits.MALFORMED as exc:

@@ -645,7 +645,7 @@ def _parse(body: bytes, resource: str) -> tuple[list[dict], bool]:
     try:
         document = json.loads(body)
     except (ValueError, RecursionError) as exc:
-        raise NeutronError(f'{resource}: the answer is no JSON: {exc}') from (
+        raise NeutronError(f'{resource}: the answer is not JSON: {exc}') from (
             exc)
     items = document.get(key) if isinstance(document, dict) else None
     if not isinstance(items, list) or not all(

@@ -257,7 +257,7 @@ def aggregate_numbers(host_state, name: str) -> list[float]:
         except (TypeError, ValueError):
             number = math.nan
         if math.isnan(number):
-            LOG.warning('Aggregate metadata %s=%s is no number and not used',
+            LOG.warning('Aggregate metadata %s=%s is not a number; ignored',
                         name, value)
         else:
             numbers.append(number)

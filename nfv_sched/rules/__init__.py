@@ -30,7 +30,7 @@ def classes() -> tuple[type[numa_rule.Rule], ...]:
                 hasattr(cls, name) for name in ('name', 'filters', 'order')):
             found.append(cls)
         else:
-            LOG.error('%s of nfv_sched.rules is no rule and left out', cls)
+            LOG.error('%s of nfv_sched.rules is not a rule; ignored', cls)
     return tuple(sorted(found, key=lambda cls: (cls.order, cls.name)))
 
 

@@ -47,5 +47,5 @@ def check(site: hosts.Site) -> Iterator[values.AuditFinding]:
 
 def _who(server: snapshot.Server | None, uuid: str) -> str:
     if server is None:
-        return f'{uuid}, which is no server'
+        return f'{uuid}, for which there is no server'
     return f'a server that is on {server.host or "no host"}'

@@ -15,7 +15,7 @@ def check(site: hosts.Site) -> Iterator[values.AuditFinding]:
             continue
         server = site.known.get(move.server)
         if server is None:
-            who = f'of {move.server}, which is no server'
+            who = f'of {move.server}, for which there is no server'
         elif server.task is None and server.state != snapshot.RESIZED:
             who = 'of a server that is not being moved'
         else:

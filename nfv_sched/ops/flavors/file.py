@@ -144,7 +144,7 @@ def _each(data: ty.Any, path: str) -> Iterator[tuple[
             for name, each in data.items():
                 if not isinstance(each, Mapping):
                     raise source.CloudUnreadError(
-                        f'{path}: {name!r} is no flavor: an object with '
+                        f'{path}: {name!r} is not a flavor: an object with '
                         'vcpus, ram and properties is needed')
                 yield repr(name), str(name), each
             return
@@ -152,7 +152,8 @@ def _each(data: ty.Any, path: str) -> Iterator[tuple[
         raise source.CloudUnreadError(f'{path}: no flavors in it')
     for number, each in enumerate(data):
         if not isinstance(each, Mapping):
-            raise source.CloudUnreadError(f'{path}: [{number}] is no flavor')
+            raise source.CloudUnreadError(
+                f'{path}: [{number}] is not a flavor')
         yield f'[{number}]', None, each
 
 

@@ -68,7 +68,7 @@ def read_list(data: ty.Any) -> facts.Facts:
     :raises MachineError: if it is malformed
     """
     if not all(isinstance(row, dict) for row in data['cpus']):
-        raise values.MachineError('"cpus" is no list of CPUs')
+        raise values.MachineError('"cpus" is not a list of CPUs')
     return _facts([{str(name).lower(): cell for name, cell in row.items()}
                    for row in data['cpus']])
 
@@ -89,7 +89,7 @@ def _facts(rows: Sequence[Mapping[str, ty.Any]]) -> facts.Facts:
     for row in rows:
         number = _whole(row['cpu'])
         if number is None:
-            raise values.MachineError(f'{row["cpu"]!r} is no CPU')
+            raise values.MachineError(f'{row["cpu"]!r} is not a CPU')
         # lscpu knows nothing else about a CPU that is not online.
         if _is_off(row):
             offline.add(number)
@@ -117,7 +117,7 @@ def _whole(cell: ty.Any) -> int | None:
     if isinstance(cell, str) and cell.isascii() and cell.isdigit() and (
             len(cell) < 10):
         return int(cell)
-    raise values.MachineError(f'{str(cell)[:40]!r} is no number')
+    raise values.MachineError(f'{str(cell)[:40]!r} is not a number')
 
 
 def read_summary(data: ty.Any) -> facts.Facts:
@@ -161,4 +161,4 @@ def _cpus(text: str) -> frozenset[int]:
         return cpu_spec.parse(text)
     except ValueError:
         raise values.MachineError(
-            f'{text[:40]!r} is no list of CPUs') from None
+            f'{text[:40]!r} is not a list of CPUs') from None

@@ -69,7 +69,7 @@ def _load(path: str) -> facts.Facts:
     except OSError as exc:
         raise values.MachineError(str(exc.strerror or exc)) from exc
     except ValueError as exc:
-        raise values.MachineError('is no text') from exc
+        raise values.MachineError('is not valid UTF-8') from exc
     if lscpu.is_parsable(text):
         return lscpu.read_parsable(text)
     try:

@@ -87,7 +87,7 @@ def _cpus(*path: str) -> frozenset[int]:
         return cpu_spec.parse(text)
     except ValueError:
         raise values.MachineError(
-            f'{os.path.join(*path)}: {text[:40]!r} is no list of CPUs'
+            f'{os.path.join(*path)}: {text[:40]!r} is not a list of CPUs'
         ) from None
 
 
@@ -113,7 +113,7 @@ def _whole(*path: str) -> int | None:
         return None
     except ValueError:
         raise values.MachineError(
-            f'{os.path.join(*path)} is no number') from None
+            f'{os.path.join(*path)} is not a number') from None
     return None if number < 0 else number
 
 

@@ -30,7 +30,7 @@ def _place(text: str) -> str:
     """Return the name of a place from the command line."""
     if not place.NAME.fullmatch(text):
         raise argparse.ArgumentTypeError(
-            f'{extra_specs.shown(text)} is no name of a place: 1 to 64 '
+            f'{extra_specs.shown(text)} is not a name of a place: 1 to 64 '
             'letters, digits, "_" and "-"')
     return text
 

@@ -83,31 +83,31 @@ def _number(text: str, least: float, most: float, what: str) -> float:
     # Also false for NaN.
     if not least <= value <= most:
         raise argparse.ArgumentTypeError(
-            f'{text!r} is no {what} from {least:g} to {most:g}')
+            f'{text!r} is not {what} from {least:g} to {most:g}')
     return value
 
 
 def _whole(text: str, least: int, most: int, what: str) -> int:
     if not re.fullmatch('[0-9]{1,9}', text, re.ASCII):
-        raise argparse.ArgumentTypeError(f'{text!r} is no {what}')
+        raise argparse.ArgumentTypeError(f'{text!r} is not {what}')
     return int(_number(text, least, most, what))
 
 
 def _switch_cores(text: str) -> int | dict[int, int]:
     """Parse cores for the switch: ``2``, or ``0:2,1:2``."""
     if ':' not in text:
-        return _whole(text, 0, _MOST_CORES, 'number of cores')
+        return _whole(text, 0, _MOST_CORES, 'a number of cores')
     found: dict[int, int] = {}
     for part in text.split(','):
         node, colon, cores = part.partition(':')
         if not colon:
             raise argparse.ArgumentTypeError(
                 f'{part!r} is not NODE:CORES, such as 0:2')
-        number = _whole(node, 0, cpu_spec.MOST_CPUS, 'NUMA node')
+        number = _whole(node, 0, cpu_spec.MOST_CPUS, 'a NUMA node')
         if number in found:
             raise argparse.ArgumentTypeError(
                 f'NUMA node {number} is there twice')
-        found[number] = _whole(cores, 0, _MOST_CORES, 'number of cores')
+        found[number] = _whole(cores, 0, _MOST_CORES, 'a number of cores')
     return found
 
 
@@ -137,14 +137,14 @@ def _pages(text: str) -> tuple[tuple[int, float], ...]:
         if size in found:
             raise argparse.ArgumentTypeError(f'{name} is there twice')
         found[size] = _number(percent.removesuffix('%'), 0, 100,
-                              'percentage') / 100 if colon else 1.0
+                              'a percentage') / 100 if colon else 1.0
     if sum(found.values()) > 1 + _EPSILON:
         raise argparse.ArgumentTypeError(f'{text!r} is more than 100%')
     return tuple(found.items())
 
 
 def _mtus(text: str) -> frozenset[int]:
-    return frozenset(_whole(part, 68, _MOST_MTU, 'MTU')
+    return frozenset(_whole(part, 68, _MOST_MTU, 'an MTU')
                      for part in text.split(','))
 
 
@@ -159,20 +159,20 @@ def _osds(text: str) -> dict[str, int]:
                 f'{kind!r} is not one of {", ".join(choices.OSD_TYPES)}')
         if kind in found:
             raise argparse.ArgumentTypeError(f'{kind} is there twice')
-        found[kind] = _whole(count, 0, _MOST_OSDS, 'number of OSDs')
+        found[kind] = _whole(count, 0, _MOST_OSDS, 'a number of OSDs')
     return found
 
 
 def _memory(text: str) -> tuple[int, ...]:
     """Parse memory of NUMA nodes in GiB; return MiB."""
     return tuple(int(1024 * _number(
-        part, 0, facts.MOST_MEMORY // 1024, 'memory in GiB'))
+        part, 0, facts.MOST_MEMORY // 1024, 'a memory size in GiB'))
         for part in text.split(','))
 
 
 def _label(text: str) -> str:
     if not _is_option(text):
-        raise argparse.ArgumentTypeError(f'{text!r} is no label')
+        raise argparse.ArgumentTypeError(f'{text!r} is not a label')
     return text
 
 
@@ -296,7 +296,7 @@ def _add_machine(group: ty.Any) -> None:
         help='where /sys of the machine is, or a copy of it; after --facts')
     group.add_argument(
         '--node-memory', type=_memory, metavar='GIB[,GIB...]',
-        help='memory of each NUMA node in GiB, where facts do not have it')
+        help='memory of each NUMA node in GiB, if the facts lack it')
     group.add_argument(
         '--check', action='append', default=[], metavar='FILE',
         help='compare the nova.conf of a running host; can be repeated if '
@@ -357,11 +357,11 @@ def _add_guests(group: ty.Any) -> None:
              'type: hdd)')
     group.add_argument(
         '--osds-per-device', default=ceph.per_device, metavar='N',
-        type=lambda text: _whole(text, 1, 64, 'number of OSDs'),
+        type=lambda text: _whole(text, 1, 64, 'a number of OSDs'),
         help=f'OSDs on each NVMe device (default: {ceph.per_device})')
     group.add_argument(
         '--gb-per-osd', default=ceph.gb_per_osd, metavar='GB',
-        type=lambda text: _number(text, 0, 1024, 'memory in GB'),
+        type=lambda text: _number(text, 0, 1024, 'a memory size in GB'),
         help=f'memory of an OSD (default: {ceph.gb_per_osd:g})')
     group.add_argument(
         '--mb-per-gb', type=int, choices=(1000, 1024),
@@ -369,15 +369,15 @@ def _add_guests(group: ty.Any) -> None:
         help=f'MB in a GB (default: {ceph.mb_per_gb})')
     group.add_argument(
         '--ceph-node', metavar='NODE',
-        type=lambda text: _whole(text, 0, cpu_spec.MOST_CPUS, 'NUMA node'),
+        type=lambda text: _whole(text, 0, cpu_spec.MOST_CPUS, 'a NUMA node'),
         help='NUMA node of the OSDs (default: all)')
     group.add_argument(
         '--guest-gb', metavar='GB',
-        type=lambda text: _number(text, 0.01, 65536, 'memory in GB'),
+        type=lambda text: _number(text, 0.01, 65536, 'a memory size in GB'),
         help='memory of an average guest')
     group.add_argument(
         '--utilisation', metavar='PART',
-        type=lambda text: _number(text, 0.001, 1, 'utilisation'),
+        type=lambda text: _number(text, 0.001, 1, 'a utilisation'),
         help='of the CPUs of an average guest, up to 1 (default: 1)')
     group.add_argument(
         '--workload', choices=tuple(choices.WORKLOADS),

@@ -503,9 +503,9 @@ class _RebalanceTrial:
         source, target = self._loads[move.source.id], self._loads[
             move.target.id]
         if (name, move.source.id) not in self._has - self._moved:
-            return 'the source does not have it, or just got it'
+            return 'not on the source, or just moved there'
         if (name, move.target.id) in self._has | self._moved:
-            return 'the target has it, or had it'
+            return 'on the target already, or it was'
         if not movable(move.service) or not in_use(move.target):
             return 'neither is to be touched'
         if obstacle(move.service, move.target) is not None:

@@ -75,10 +75,11 @@ def _problems(host: snapshot.Host) -> Iterator[str]:
     for name in _NUMBERS:
         value = host.stats.get(name, '0')
         if not str(value).lstrip('-').isdigit():
-            yield f'{name} of its stats is no number: {value!r}'
+            yield f'{name} of its stats is not a number: {value!r}'
     for spec in host.supported:
         if len(spec) < 3:
-            yield f'what it can run is no triple: {", ".join(spec)}'
+            yield ('supported_instances: not architecture, hypervisor type '
+                   f'and VM mode: {", ".join(spec)}')
     for device in host.devices:
         for value, known in ((device.kind, fields.PciDeviceType.ALL),
                              (device.status, fields.PciDeviceStatus.ALL)):

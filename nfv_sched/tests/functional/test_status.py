@@ -201,7 +201,7 @@ class AggregatesTest(ResultMixin, base.NFVCloudTestCase):
             'router_weight_multiplier': '1,5'})
         self.assertResult(
             self.check(), WARNING,
-            'Aggregate rack: vswitch_ports_per_node=many is no number',
+            'Aggregate rack: vswitch_ports_per_node=many is not a number',
             'router_weight_multiplier=1,5')
 
 

@@ -100,7 +100,7 @@ class ReportTest(MeditationTestCase):
         with mock.patch.dict(sys.modules, {
                 'oslo_reports.guru_meditation_report': object()}):
             nfv_topology.NFVTopologyFilter()
-        self.assertIn('will not tell of nfv-sched', self.log.output)
+        self.assertIn('will not include nfv-sched', self.log.output)
 
 
 class BrokenTest(MeditationTestCase):

@@ -248,7 +248,7 @@ def _about(binding: bindings.Binding,
             return _too_large(subject), _SMALLER
         case BindingKind.RESOURCE_CLASS if f'resources:{name}' in specs:
             return (f'resources:{name}',
-                    'ask for less of it, or take hosts that have it')
+                    'ask for less of it, or use hosts with it')
         case BindingKind.RESOURCE_CLASS:
             return _CLASSES.get(name, _UNKNOWN)
         case BindingKind.DEVICES | BindingKind.DEVICES_NEAR if (

@@ -92,7 +92,7 @@ class FlavorFileTest(tests_base.TestCase):
     def test_odd_files(self):
         for content, said in (
             ('', 'no flavors'), ('x', 'no flavors'), ('{', 'YAML'),
-            ('[1]', '[0] is no flavor'), ('{"f": 1}', 'is no flavor'),
+            ('[1]', '[0] is not a flavor'), ('{"f": 1}', 'is not a flavor'),
             ('[' * 100000, 'nested too deeply'),
             ('[{"vcpus": 1, "ram": 1}]', 'no name'),
             ('f: {ram: 1}', 'vcpus must be a number from 1'),

@@ -58,7 +58,7 @@ class SaveTest(base.CommandTestCase):
             code, _out, err = self.run_command(
                 'metadefs', 'save', self.directory, '--place', place)
             self.assertEqual(2, code)
-            self.assertIn('is no name of a place', err)
+            self.assertIn('is not a name of a place', err)
         self.assertFalse(os.path.exists(self.directory))
 
     def test_cannot_be_written(self):

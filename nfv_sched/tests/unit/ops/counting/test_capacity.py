@@ -588,9 +588,10 @@ class TestOddRecords(CapacityTestCase):
             'PCPU': snapshot.Inventory(total=16, step_size=0)})
         for fields, text in (
                 ({'stats': {'num_instances': 'x'}},
-                 "num_instances of its stats is no number: 'x'"),
+                 "num_instances of its stats is not a number: 'x'"),
                 ({'supported': (('x86_64', 'kvm'),)},
-                 'what it can run is no triple: x86_64, kvm'),
+                 'supported_instances: not architecture, hypervisor type and '
+                 'VM mode: x86_64, kvm'),
                 ({'devices': (device,)},
                  "PCI device 0000:01:02.0: 'what' is not known"),
                 ({'devices': (small_clouds.device(1, 1, status='lent'),)},

@@ -159,15 +159,15 @@ class LscpuTest(ReadTestCase):
     def test_wrong(self):
         for content, told in (
             ({'cpus': []}, 'there is no CPU'),
-            ({'cpus': [1]}, '"cpus" is no list of CPUs'),
+            ({'cpus': [1]}, '"cpus" is not a list of CPUs'),
             ({'cpus': [{'cpu': 0, 'node': 0}]}, 'CPU and CORE are needed'),
             *(({'cpus': [{'cpu': cpu, 'core': cpu, 'socket': cpu % sockets}
                          for cpu in (0, 1)]}, 'the column NODE is needed')
               for sockets in (1, 2)),
             ({'cpus': [{'cpu': 'x', 'core': 0, 'node': 0}]},
-             "'x' is no number"),
+             "'x' is not a number"),
             ({'cpus': [{'cpu': None, 'core': 0, 'node': 0}]},
-             'None is no CPU'),
+             'None is not a CPU'),
             ({'cpus': [{'cpu': -1, 'core': 0, 'node': 0}]},
              'CPU -1 is out of range'),
             ({'cpus': [{'cpu': 1, 'core': 0, 'node': 0}] * 2},
@@ -175,7 +175,7 @@ class LscpuTest(ReadTestCase):
             ('# CPU,Core,Socket\n0,0\n', "'0,0' has not the columns"),
             ({'lscpu': [{'field': 'Thread(s) per core:', 'data': '1'},
                         {'field': 'On-line CPU(s) list:', 'data': 'a'}]},
-             "'a' is no list of CPUs"),
+             "'a' is not a list of CPUs"),
             ({'lscpu': [{'field': f'NUMA node{"9" * 5000} CPU(s):',
                          'data': '0'}]}, 'it has 0'),
         ):
@@ -285,7 +285,7 @@ class FileTest(ReadTestCase):
         path = os.path.join(self.folder, 'raw')
         with open(path, 'wb') as file:
             file.write(b'\xff\xfe')
-        self.assertIn('is no text', str(self.assertRaises(
+        self.assertIn('is not valid UTF-8', str(self.assertRaises(
             values.MachineError, read.load, path)))
 
     def test_files_before_sys(self):

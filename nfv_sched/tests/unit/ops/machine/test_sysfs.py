@@ -81,7 +81,7 @@ class SysTest(base.TestCase):
         trees.machine(self.root, {0: (1024, [(0, 1)])})
         siblings = 'devices/system/cpu/cpu0/topology/thread_siblings_list'
         for path, text, told in (
-            (siblings, '0-x', "'0-x' is no list of CPUs"),
+            (siblings, '0-x', "'0-x' is not a list of CPUs"),
             (siblings, '0-64', 'cannot have 65 sibling threads'),
             (siblings, '1', 'CPU 0 is not among its own sibling threads'),
             ('devices/system/node/node0/meminfo', 'nothing',
@@ -89,9 +89,9 @@ class SysTest(base.TestCase):
             ('devices/system/node/node0/meminfo',
              f'Node 0 MemTotal: {"9" * 5000} kB', 'meminfo has no MemTotal'),
             ('devices/system/cpu/cpu1/topology/physical_package_id', 'x',
-             'physical_package_id is no number'),
+             'physical_package_id is not a number'),
             ('devices/system/cpu/online', '0-99999999999',
-             'is no list of CPUs'),
+             'is not a list of CPUs'),
         ):
             with open(os.path.join(self.root, path),
                       encoding='utf-8') as file:

@@ -293,11 +293,11 @@ class CheckTest(base.TestCase):
         rebalance.check(self.plan)
         a, b, c = (load.agent for load in self.plan.before)
         first = self.plan.moves[0]
-        self.refused('move 1 of router: the source does not have it',
+        self.refused('move 1 of router: not on the source',
                      moves=self.with_move(0, source=b, target=a))
-        self.refused('move 2 of router: the source does not have it',
+        self.refused('move 2 of router: not on the source',
                      moves=(first, first))
-        self.refused('just got it', moves=(
+        self.refused('just moved there', moves=(
             first, dataclasses.replace(first, source=b, target=a)))
         self.refused('neither is to be touched',
                      moves=self.with_move(0, target=c))
@@ -306,7 +306,7 @@ class CheckTest(base.TestCase):
         self.refused('the target cannot take it', moves=self.with_move(
             0, service=dataclasses.replace(
                 first.service, physnets=frozenset({'x'}))))
-        self.refused('the target has it', moves=self.with_move(0, target=a))
+        self.refused('on the target already', moves=self.with_move(0, target=a))
         self.refused('it does not help', threshold=8)
         self.refused('miscounted', moves=self.with_move(1, most=99))
         self.refused('the agents end in another way',

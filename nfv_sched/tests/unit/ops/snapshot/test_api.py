@@ -276,7 +276,7 @@ class RefusedTest(APITestCase):
         for path, answer, said in (
                 ('resource_providers', (403, {}), 'such as admin'),
                 ('resource_providers', (406, {}), '406'),
-                ('resource_providers', (200, b'<html>'), 'is no JSON'),
+                ('resource_providers', (200, b'<html>'), 'is not JSON'),
                 ('resource_providers', (200, []), 'is malformed'),
                 ('traits', (503, {}), '503'),
                 ('resource_providers/id-of-h1/inventories', (403, {}),
