@@ -54,7 +54,7 @@ _MOST = 3600.0
 
 
 class AuditCloud(source.Looking, base.Lister):
-    """Find what is not as it was promised, or recorded in two ways."""
+    """Check placement guarantees and find inconsistent records."""
 
     epilog = _EPILOG
 

@@ -192,7 +192,7 @@ class _Capacity(source.Looking, base.Lister):
 
 
 class ListCapacity(_Capacity):
-    """Show how many more guests of each flavor fit, and what binds."""
+    """Show how many more servers of each flavor fit, and what limits them."""
 
     epilog = _LIST_EPILOG
 
@@ -324,7 +324,7 @@ class ListCapacity(_Capacity):
 
 
 class ShowCapacity(_Capacity):
-    """Show how many more guests of a flavor each host takes, and why no more.
+    """Show how many more servers of a flavor fit on each host, and why.
 
     "Free pCPUs" are the free and all CPUs for pinned guests of each NUMA node.
     """

@@ -55,7 +55,7 @@ def _concerned(result, all_hosts: bool):
 
 
 class SimulateCloud(source.Telling, base.Lister):
-    """Place the servers of a cloud file with Nova's own scheduler and claims.
+    """Simulate a cloud file with Nova's own scheduler and claims.
 
     CLOUD is a YAML file with hosts, flavors, networks and steps: boots,
     deletes and moves, with what is expected of them. Each server ends with a

@@ -130,7 +130,7 @@ def _check(parsed_args: argparse.Namespace) -> None:
 
 
 class LintFlavor(planning.Report):
-    """Say what is wrong with flavors, and what could be better."""
+    """Find errors and possible improvements in flavors."""
 
     epilog = _LINT_EPILOG
 
@@ -181,7 +181,7 @@ class LintFlavor(planning.Report):
 
 
 class TranslateFlavor(planning.PlanCommand):
-    """Say what flavors of Helion or Titanium Carrier Grade become."""
+    """Translate flavors of Helion or Titanium Carrier Grade."""
 
     epilog = _TRANSLATE_EPILOG
 

@@ -102,7 +102,7 @@ def _chosen(cloud: 'snapshot.Cloud',
 
 
 class ListHost(source.Looking, base.Lister):
-    """List the NUMA nodes of hosts: what is used, free, and fits.
+    """List the NUMA nodes of hosts with used and free resources.
 
     A row for each NUMA node.
     """
@@ -296,7 +296,7 @@ class _WithFacts(source.Looking):
 
 
 class ShowHost(_WithFacts, base.ShowOne):
-    """Show a host: each core and whose it is, memory, devices, guests."""
+    """Show a host: each core with its owner, memory, devices, servers."""
 
     epilog = _SHOW_EPILOG
 
@@ -458,7 +458,7 @@ def _guest_values(guest: 'values.GuestView') -> dict[str, ty.Any]:
 
 
 class MapHost(_WithFacts, base.Command):
-    """Draw a map of hosts: each core and whose it is, memory, devices."""
+    """Draw a map of hosts: each core with its owner, memory, devices."""
 
     epilog = _MAP_EPILOG
 

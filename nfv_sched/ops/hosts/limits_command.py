@@ -58,7 +58,7 @@ def _shown(number: float | None) -> int | str | None:
 
 
 class ShowLimits(source.Looking, base.Lister):
-    """Show how the limits of ports and rules stand on each host.
+    """Show the use of port and security group rule limits on each host.
 
     Ports are those of the virtual switch, physical ones included; rules those
     of the security groups of these ports. What is free is what new guests can

@@ -22,7 +22,7 @@ examples:
 
 
 class ListJournal(source.Telling, base.Lister):
-    """Show which servers found no host, and why.
+    """List servers that found no host, and why.
 
     One row for each server for which a filter of nfv-sched removed the last
     host, the oldest first: how many hosts the first filter of nfv-sched was

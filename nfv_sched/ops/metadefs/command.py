@@ -36,7 +36,7 @@ def _place(text: str) -> str:
 
 
 class SaveMetadefs(base.Command):
-    """Save the metadata definitions of our keys, for Glance and Horizon.
+    """Save metadata definitions of the extra specs, for Glance and Horizon.
 
     Horizon then offers them, with what they mean and which values they take,
     for flavors, images and host aggregates.

@@ -62,7 +62,7 @@ class _Stopped(BaseException):
 
 
 class ServeMetrics(source.Looking, base.Command):
-    """Write metrics of the cloud for Prometheus.
+    """Export metrics of the cloud for Prometheus.
 
     Of each host NUMA node: CPUs, largest guest that fits, pages, PCI devices;
     of each host: resources, ports, security-group rules, DHCP servers and

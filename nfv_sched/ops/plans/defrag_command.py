@@ -40,7 +40,7 @@ line is wrong; 3 if no moves were found that make room for so many.
 
 
 class PlanDefrag(planning.PlanCommand):
-    """Plan the few live migrations that make room for more of a flavor."""
+    """Plan live migrations that make room for more servers of a flavor."""
 
     simulates = True
     epilog = _EPILOG

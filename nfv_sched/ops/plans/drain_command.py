@@ -40,7 +40,7 @@ come back: by a resize that is not confirmed, or a move under way.
 
 
 class PlanDrain(planning.PlanCommand):
-    """Plan how a host is emptied: each guest live, cold or not at all."""
+    """Plan draining a host: each server live, cold or not at all."""
 
     simulates = True
     epilog = _EPILOG

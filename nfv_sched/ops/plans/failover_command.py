@@ -32,7 +32,7 @@ line is wrong; 3 if a guest finds no place.
 
 
 class CheckFailover(planning.Report):
-    """Check which guests find no place after the loss of a host.
+    """Check which servers find no host after the loss of a host.
 
     The table shows the hosts of which a guest finds none; all other formats
     show all hosts.

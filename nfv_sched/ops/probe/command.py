@@ -35,7 +35,7 @@ allocation_conflict_retry_count = 1
 
 
 class ProbeLedger(source.Telling, base.Command):
-    """See whether Placement grants exactly what there is.
+    """Test whether Placement grants exactly what the ledger has.
 
     Limits of ports and rules that are kept in Placement ([nfv_sched] ledger =
     placement) hold only as far as Placement keeps them when many claims come

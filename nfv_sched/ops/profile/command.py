@@ -177,7 +177,7 @@ def _label(text: str) -> str:
 
 
 class ProfileHost(source.Telling, base.Lister):
-    """Work out how a host is set up: CPUs, memory, pages, labels."""
+    """Propose the settings of a new host: CPUs, memory, pages, labels."""
 
     epilog = _EPILOG
     formats = {**formats.LIST, **dict.fromkeys(

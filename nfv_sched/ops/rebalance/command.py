@@ -49,7 +49,7 @@ _AGENTS = {None: 'DHCP or routers', snapshot.DHCP: 'DHCP',
 
 
 class PlanRebalance(source.Looking, base.Lister):
-    """Plan how to spread DHCP servers and routers evenly over agents.
+    """Plan an even distribution of DHCP servers and routers over agents.
 
     Nothing is moved. Each plan has been tried, step by step.
     """

@@ -306,7 +306,8 @@ class CheckTest(base.TestCase):
         self.refused('the target cannot take it', moves=self.with_move(
             0, service=dataclasses.replace(
                 first.service, physnets=frozenset({'x'}))))
-        self.refused('on the target already', moves=self.with_move(0, target=a))
+        self.refused('on the target already',
+                     moves=self.with_move(0, target=a))
         self.refused('it does not help', threshold=8)
         self.refused('miscounted', moves=self.with_move(1, most=99))
         self.refused('the agents end in another way',
