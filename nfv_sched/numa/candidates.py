@@ -44,12 +44,12 @@ class Condition(ty.NamedTuple):
 
 def bits(mask: int) -> list[int]:
     """Return the positions of the bits that are set, ascending."""
-    found = []
+    positions = []
     while mask:
         low = mask & -mask
-        found.append(low.bit_length() - 1)
+        positions.append(low.bit_length() - 1)
         mask ^= low
-    return found
+    return positions
 
 
 def matching(masks: Masks) -> bool:
@@ -220,16 +220,16 @@ def assignments(
 
     def leads_on(rest: list[int], used: int) -> bool:
         """Return whether the remaining guest cells can be placed."""
-        left = [group for group in groups if not group & used]
+        unmet_groups = [group for group in groups if not group & used]
         if condition is None:
-            return feasible(rest, left) if rest else not left
+            return feasible(rest, unmet_groups) if rest else not unmet_groups
         for part in parts:
             if used & relevant & ~part:
                 continue
             if not rest:
-                if used & relevant == part and not left:
+                if used & relevant == part and not unmet_groups:
                     return True
-            elif _possible(rest, left, part & ~used, relevant & ~used):
+            elif _possible(rest, unmet_groups, part & ~used, relevant & ~used):
                 return True
         return False
 
@@ -300,16 +300,16 @@ def tries_before(
 
     :param assignment: position of the host cell of each guest cell
     """
-    left = list(order)
+    remaining = list(order)
     count = len(assignment)
     tries = 0
     for index, host in enumerate(assignment):
-        position = left.index(host)
+        position = remaining.index(host)
         below = 1
-        free = len(left) - 1
+        free = len(remaining) - 1
         for _ in range(count - index - 1):
             below *= free
             free -= 1
         tries += position * below
-        del left[position]
+        del remaining[position]
     return tries

@@ -165,10 +165,10 @@ def floating(host: topology.HostTopology | None, terms: Terms) -> Decision:
     """
     degrees = {}
     for rule in terms.rules:
-        found = rule.floating(host, terms.names)
-        if isinstance(found, reasons.Reason):
-            return Decision(False, found, rule.filters)
-        degrees[rule.text] = found
+        outcome = rule.floating(host, terms.names)
+        if isinstance(outcome, reasons.Reason):
+            return Decision(False, outcome, rule.filters)
+        degrees[rule.text] = outcome
     return Decision(True, degrees=degrees)
 
 
@@ -496,11 +496,11 @@ class _Decider:
 
     def _first(self, goal: numa_rule.Goal, count: int) -> numa_rule.Goal:
         """Return a goal of only the first ``count`` rules of a goal."""
-        found = numa_rule.Goal(
+        narrowed = numa_rule.Goal(
             self.ground.evaluation.masks, (), self.ground.stock)
         for rule, facts in goal.rules[:count]:
-            found = self._with(found, rule, facts)
-        return found
+            narrowed = self._with(narrowed, rule, facts)
+        return narrowed
 
     def _text(self) -> str:
         """Return the texts of all strict rules, for reasons."""

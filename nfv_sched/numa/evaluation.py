@@ -204,12 +204,12 @@ class Evaluation:
             return True
         sizes = [fit.page_size(host_cell, cell.pagesize, cell.memory)
                  for host_cell in self.host.cells]
-        found = set(sizes) - {0}
-        if not found:
+        distinct_sizes = set(sizes) - {0}
+        if not distinct_sizes:
             return True
-        if len(found) > 1:
+        if len(distinct_sizes) > 1:
             return False
-        size = found.pop()
+        size = distinct_sizes.pop()
         return all(
             fit.page_size(host_cell, size, cell.memory) == first
             for host_cell, first in zip(self.host.cells, sizes))
@@ -258,20 +258,21 @@ class Evaluation:
         if self._codes is None:
             self._codes = {}
         key = (guest_cell, host_cell, pagesize)
-        known = self._codes.get(key)
-        if known is None:
+        answer = self._codes.get(key)
+        if answer is None:
             cell = self.guest.cells[guest_cell]
             host = self.host.cells[host_cell]
             reserved = 0 if guest_cell else self.guest.reserved
             code = fit.check(host, cell, pagesize, reserved, self.ratios)
-            found = 0
+            page_size = 0
             if pagesize and code != fit.NO_PAGES:
-                found = fit.page_size(host, pagesize, cell.memory)
+                page_size = fit.page_size(host, pagesize, cell.memory)
             renumbered = code == fit.FITS or (
                 cell.cpus == topology.MIXED and
                 code in (fit.NO_SHARED_ROOM, fit.NO_MEMORY_ROOM))
-            known = self._codes[key] = (code == fit.FITS, found, renumbered)
-        return known
+            answer = self._codes[key] = (
+                code == fit.FITS, page_size, renumbered)
+        return answer
 
     def request_traces(self) -> walk.Traces:
         """Return the guest cells as the scheduler's request has them now."""

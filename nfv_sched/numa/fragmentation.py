@@ -40,15 +40,16 @@ def lost(
         by the ratio of CPUs to memory of its host cell.
     """
     cells = [_Cell(cell, near) for cell in host.cells]
-    free = left = sum([cell.free for cell in cells])
+    free = free_after = sum([cell.free for cell in cells])
     loss, reserved = 0.0, guest.reserved
     for position, guest_cell in zip(chosen, guest.cells):
         cell = cells[position]
         lost_there, free_there = cell.taken(guest_cell, reserved)
         loss += lost_there
-        left -= cell.free - free_there
+        free_after -= cell.free - free_there
         reserved = 0
-    return loss + _WHOLE_HOST / len(cells) * (free * free - left * left)
+    return loss + _WHOLE_HOST / len(cells) * (
+        free * free - free_after * free_after)
 
 
 def order(evaluation: numa_evaluation.Evaluation) -> tuple[int, ...]:

@@ -53,8 +53,8 @@ class GuestOnHost:
 
     def label_groups(self, labels: frozenset[str]) -> list[int]:
         """Return bitmasks: the claim must choose one host cell of each."""
-        known = self.host.labels
-        return self.groups + [known[label] for label in labels]
+        cells_by_label = self.host.labels
+        return self.groups + [cells_by_label[label] for label in labels]
 
     def predicted(self, labels: frozenset[str]) -> tuple[int, ...] | None:
         """Return the choice of the claim on the host as it is known now.
@@ -163,10 +163,11 @@ class GuestOnHost:
         other cells are left out.
         """
         # Sorted anew: the order of the filters must not matter.
-        found = [rule.labels(facts, self) for rule, facts in sorted(
+        rule_labels = [rule.labels(facts, self) for rule, facts in sorted(
             goal.rules, key=lambda item: (item[0].order, item[0].text))]
-        held = frozenset().union(*(labels.held for labels in found))
-        tried = [labels.tried for labels in reversed(found) if labels.tried]
+        held = frozenset().union(*(labels.held for labels in rule_labels))
+        tried = [labels.tried for labels in reversed(rule_labels)
+                 if labels.tried]
         seen = set()
         for more in (held, frozenset()) if held else (held,):
             for labels in self._least_labels(goal, tried):

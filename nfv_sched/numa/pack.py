@@ -28,15 +28,15 @@ def pins(host: HostCell, cell: GuestCell, reserved: int) -> set[int]:
         usable = [core[:1] for core in cores if len(core) == host.threads]
     else:
         usable = _evenly(cores, need)
-    found = set(itertools.islice(itertools.chain(*usable), need))
+    cpus = set(itertools.islice(itertools.chain(*usable), need))
     if reserved:
         # For isolated vCPUs the rest of their cores stays idle.
-        left = [core for core in cores if not (
-            isolate and found.intersection(core))]
-        found.update(itertools.islice(
-            (cpu for cpu in itertools.chain(*left) if cpu not in found),
+        spare_cores = [core for core in cores if not (
+            isolate and cpus.intersection(core))]
+        cpus.update(itertools.islice(
+            (cpu for cpu in itertools.chain(*spare_cores) if cpu not in cpus),
             reserved))
-    return found
+    return cpus
 
 
 def _evenly(cores: list[list[int]], need: int) -> list[list[int]]:

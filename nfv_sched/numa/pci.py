@@ -138,9 +138,9 @@ def _demand(request, alias_policy) -> Demand:
     if alias_policy is not None and not from_port:
         claimed = alias_policy(request.alias_name)
     migratable = None
-    asked = {spec.get('live_migratable') for spec in specs}
-    if asked in ({'true'}, {'false'}):
-        migratable, = asked
+    live_migratable = {spec.get('live_migratable') for spec in specs}
+    if live_migratable in ({'true'}, {'false'}):
+        migratable, = live_migratable
     providers = specs[0].get('rp_uuids') if specs else None
     return Demand(
         request.count,
@@ -240,14 +240,14 @@ class HostDevices:
 
     def _matched(self, demand: Demand, pools) -> list[_Pool]:
         bit_of = self.host.bit_of
-        found = []
+        matched = []
         for index, pool in enumerate(pools):
             if demand.matches(pool):
                 node = pool.get('numa_node')
-                found.append(_Pool(
+                matched.append(_Pool(
                     index, 0 if node is None else bit_of(node), node is None,
                     demand.usable(pool), pool.get('rp_uuid')))
-        return found
+        return matched
 
     @property
     def relevant(self) -> int:
@@ -277,10 +277,10 @@ class HostDevices:
                     if number == mine) for mine in numbers]
         if not self._sockets:
             return 0
-        found = 0
+        mask = 0
         for index in candidates.bits(cells):
-            found |= self._sockets[index]
-        return found
+            mask |= self._sockets[index]
+        return mask
 
     def provider_is_split(self, counts: Sequence[int]) -> bool:
         """Return whether two pools have devices of the same resource provider.
@@ -289,10 +289,10 @@ class HostDevices:
 
         :param counts: number of devices left in each pool
         """
-        found = [provider for provider, count, at_first in
-                 zip(self._providers, counts, self.counts)
-                 if provider is not None and (count or not at_first)]
-        return len(set(found)) < len(found)
+        providers = [provider for provider, count, at_first in
+                     zip(self._providers, counts, self.counts)
+                     if provider is not None and (count or not at_first)]
+        return len(set(providers)) < len(providers)
 
     def has_unknown(self, demand: int) -> bool:
         """Return whether devices of a request lack NUMA information."""
@@ -379,16 +379,16 @@ class CandidateDevices:
             serve all requests
         """
         counts = list(self.devices.counts)
-        found = []
+        pool_counts = []
         for demand, pools, providers in zip(
                 self.devices.wanted, self.devices.matched, self._providers):
-            taken = self._take(demand, pools, providers, counts, cells)
-            if taken is None:
+            allocated = self._take(demand, pools, providers, counts, cells)
+            if allocated is None:
                 return None
-            for pool, count in taken:
+            for pool, count in allocated:
                 counts[pool.index] -= count
-                found.append((pool.index, count))
-        return found
+                pool_counts.append((pool.index, count))
+        return pool_counts
 
     def _serve(self, cells: int) -> Served | None:
         devices = self.devices
@@ -399,10 +399,10 @@ class CandidateDevices:
         local = total = 0
         for demand, pools, providers in zip(
                 devices.wanted, devices.matched, self._providers):
-            taken = self._take(demand, pools, providers, counts, cells)
-            if taken is None:
+            allocated = self._take(demand, pools, providers, counts, cells)
+            if allocated is None:
                 return None
-            for pool, count in taken:
+            for pool, count in allocated:
                 if len(devices.wanted) > 1:
                     counts[pool.index] -= count
                 total += count
@@ -424,15 +424,15 @@ class CandidateDevices:
         if near is None:
             return None
         if not providers:
-            taken = []
-            left = need
+            allocated = []
+            remaining = need
             for pool in near:
                 if pool.usable:
                     have = counts[pool.index]
-                    taken.append((pool, min(have, left)))
-                    left -= taken[-1][1]
-                    if left <= 0:
-                        return taken
+                    allocated.append((pool, min(have, remaining)))
+                    remaining -= allocated[-1][1]
+                    if remaining <= 0:
+                        return allocated
             return None
 
         of_provider: dict[str, int] = {}
@@ -463,11 +463,11 @@ class CandidateDevices:
         if policy == SOCKET:
             allowed = self.devices.same_socket(cells)
             return [pool for pool in pools if pool.near & allowed]
-        known = [pool for pool in pools
-                 if pool.unknown or pool.near & cells]
+        near_or_unknown = [pool for pool in pools
+                           if pool.unknown or pool.near & cells]
         if policy == LEGACY or sum(
-                [counts[pool.index] for pool in known]) >= need:
-            return known
+                [counts[pool.index] for pool in near_or_unknown]) >= need:
+            return near_or_unknown
         return sorted(pools, key=lambda pool: not (
             pool.unknown or pool.near & cells))
 

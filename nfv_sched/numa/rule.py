@@ -523,8 +523,8 @@ class CellsRule(Rule):
         host = ground.evaluation.host
         nodes = host.nodes(facts)
         cells = len(ground.evaluation.guest.cells)
-        for rule, known in before.rules:
-            for _guest, mask, key in rule.assigned(known):
+        for rule, rule_facts in before.rules:
+            for _guest, mask, key in rule.assigned(rule_facts):
                 if not mask & facts:
                     return self.apart(host.nodes(mask)[0], key, nodes)
         if len(nodes) < cells:

@@ -97,7 +97,7 @@ def of_devices(
         providers.append(tuple([
             numbers.setdefault(provider, len(numbers))
             for provider in of_demand]))
-    found = []
+    pool_items = []
     for pool in pools:
         provider = pool.get('rp_uuid')
         if pool['count'] > most:
@@ -105,5 +105,5 @@ def of_devices(
         if provider is not None:
             pool = {**pool, 'rp_uuid': numbers.setdefault(
                 provider, len(numbers))}
-        found += tuple(pool), tuple(pool.values())
-    return tuple(near), tuple(providers), tuple(found)
+        pool_items += tuple(pool), tuple(pool.values())
+    return tuple(near), tuple(providers), tuple(pool_items)

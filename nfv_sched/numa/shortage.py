@@ -112,33 +112,33 @@ def devices_reason(
         Nova's NUMA policy of the request is
     :returns: None if each request alone could be served
     """
-    known = devices.devices
+    host_devices = devices.devices
     union = 0
     for mask in masks:
         union |= mask
     bits = candidates.bits(union)
-    for number, demand in enumerate(known.wanted):
+    for number, demand in enumerate(host_devices.wanted):
         need = strings.count(demand.count, demand.noun)
         if not local and demand.policy == pci.PREFERRED:
-            have = known.free(number)
+            have = host_devices.free(number)
             if have < demand.count:
                 return reasons.Reason(
                     order, policy, f'{need} needed', f'{have} free', have)
             continue
         free = sorted(
-            (known.free(number, known.same_socket(1 << bit)
-                        if demand.policy == pci.SOCKET and not local
-                        else 1 << bit) for bit in bits), reverse=True)
+            (host_devices.free(number, host_devices.same_socket(1 << bit)
+                               if demand.policy == pci.SOCKET and not local
+                               else 1 << bit) for bit in bits), reverse=True)
         have = sum(free[:len(masks)])
         if demand.policy == pci.LEGACY and not local:
-            have += known.free_unknown(number)
+            have += host_devices.free_unknown(number)
         if have >= demand.count:
             continue
         nodes = 'one NUMA node' if len(masks) == 1 else (
             f'{len(masks)} NUMA nodes')
         there = ''
         if len(bits) == len(masks):
-            numbers = ', '.join(map(str, known.host.nodes(union)))
+            numbers = ', '.join(map(str, host_devices.host.nodes(union)))
             there = (' on NUMA node ' if len(masks) == 1 else
                      ' on NUMA nodes ') + numbers
         return reasons.Reason(

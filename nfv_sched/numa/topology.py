@@ -187,13 +187,13 @@ class HostCell:
     def shared_cores(self) -> int:
         """Number of physical cores with CPUs for unpinned vCPUs."""
         shared = self.shared_cpus
-        cores, known = 0, set()
+        cores, counted = 0, set()
         for core in self.siblings:
-            found = shared & core
-            if found:
+            cpus = shared & core
+            if cpus:
                 cores += 1
-                known |= found
-        return cores + len(shared - known)
+                counted |= cpus
+        return cores + len(shared - counted)
 
     @property
     def state(self) -> ty.Hashable:

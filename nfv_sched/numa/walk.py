@@ -61,12 +61,12 @@ def _next(
     """
     count = len(current)
     while depth >= 0:
-        taken = set(current[:depth])
+        used = set(current[:depth])
         for position in range(current[depth] + 1, hosts):
-            if position not in taken:
+            if position not in used:
                 current[depth] = position
-                taken.add(position)
-                free = (p for p in range(hosts) if p not in taken)
+                used.add(position)
+                free = (p for p in range(hosts) if p not in used)
                 for index in range(depth + 1, count):
                     current[index] = next(free)
                 return True
@@ -94,7 +94,7 @@ def search(
     """
     ids, pagesizes = traces.ids, traces.pagesizes
     count, hosts = len(ids), len(order)
-    known: dict[tuple[int, int], bool] = {}
+    cached: dict[tuple[int, int], bool] = {}
     current = list(range(count))
     steps = 0
     while True:
@@ -108,7 +108,7 @@ def search(
             host = order[current[guest]]
             number = host_ids[host]
             key = (number, ids[guest])
-            fit = known.get(key)
+            fit = cached.get(key)
             if fit is None:
                 changed = True
                 fit, pagesize, renumbered = fits(
@@ -118,7 +118,7 @@ def search(
                 if renumbered:
                     ids[guest] = number
                     traces.pinned[guest] = host
-                known[key] = fit
+                cached[key] = fit
             elif fit and ids[guest] != number:
                 changed = True
                 ids[guest] = number
