@@ -105,12 +105,13 @@ def labels(conf, computes: Computes) -> upgradecheck.Result:
     switch = scheduler.VSWITCH in conf.filter_scheduler.enabled_filters
     try:
         nodes = computes.nodes()
-        found = computes.unread()
+        problems = computes.unread()
     except ComputesUnreadError as exc:
         return findings.unread('Labels', str(exc))
     if not nodes:
         return findings.conclude(
-            found + [findings.warning('There are no compute nodes yet.')], '')
+            problems + [
+                findings.warning('There are no compute nodes yet.')], '')
     faults: dict[str, list[str]] = {}
     declared = 0
     ordinary = []
@@ -118,7 +119,7 @@ def labels(conf, computes: Computes) -> upgradecheck.Result:
         try:
             view = _view(node)
         except topology.OddTopologyError as exc:
-            found.append(findings.warning(
+            problems.append(findings.warning(
                 f'{node.host}: its NUMA topology is unreadable: '
                 f'{strings.brief(exc)}.'))
             continue
@@ -134,16 +135,16 @@ def labels(conf, computes: Computes) -> upgradecheck.Result:
             continue
         for fault in _label_faults(conf, view, switch):
             faults.setdefault(fault, []).append(node.host)
-    found += [findings.warning(
+    problems += [findings.warning(
         f'{strings.some(hosts)}: {fault}') for fault, hosts in faults.items()]
     if switch and not declared:
-        found.append(findings.failure(
+        problems.append(findings.failure(
             'No compute node says where its virtual switch runs, so no '
             'server with nfv:vswitch_numa_affinity=strict can be placed: '
             'declare the labels in the nova.conf of the compute nodes and '
             'restart nova-compute.'))
     return findings.conclude(
-        found, f'{declared} compute nodes declare their labels.' + (
+        problems, f'{declared} compute nodes declare their labels.' + (
             f' No labels, and no dedicated CPUs: {strings.some(ordinary)}.'
             if ordinary else ''))
 
@@ -188,9 +189,9 @@ def _label_faults(
                 f'label {prefix}{number} is on NUMA node {nodes}, and not '
                 f'used. Set [neutron_physnet_{prefix}{number}] '
                 f'numa_nodes = {number}.')
-    wanted = [cell.id for cell in view.cells]
-    missing = [names.of_node(node) for node in wanted if node not in present]
-    if missing and len(wanted) > 1:
+    cell_ids = [cell.id for cell in view.cells]
+    missing = [names.of_node(node) for node in cell_ids if node not in present]
+    if missing and len(cell_ids) > 1:
         faults.append(
             f'no label {", ".join(missing)}. Servers with several NUMA '
             'nodes, nfv:numa_node or nfv:numa_anti_affinity are refused '
@@ -205,21 +206,22 @@ def aggregates(computes: Computes) -> upgradecheck.Result:
         nodes = computes.nodes()
     except ComputesUnreadError as exc:
         return findings.unread('The metadata of aggregates', str(exc))
-    known = {aggregate.id: aggregate for node in nodes
-             for aggregate in node.aggregates}
-    found = []
+    aggregates_by_id = {aggregate.id: aggregate for node in nodes
+                        for aggregate in node.aggregates}
+    problems = []
     overriding = 0
-    for aggregate in known.values():
+    for aggregate in aggregates_by_id.values():
         for name, value in sorted(aggregate.metadata.items()):
             if not _overrides(name):
                 continue
             overriding += 1
             if not _is_number(value):
-                found.append(findings.warning(
+                problems.append(findings.warning(
                     f'Aggregate {aggregate.name}: {name}={value} is '
                     'not a number and has no effect. Correct or remove it.'))
     return findings.conclude(
-        found, f'{overriding} overrides in {len(known)} aggregates.')
+        problems, f'{overriding} overrides in {len(aggregates_by_id)} '
+        'aggregates.')
 
 
 def _overrides(name: str) -> bool:
@@ -248,24 +250,24 @@ def pinning(conf, computes: Computes) -> upgradecheck.Result:
     option = '[workarounds] disable_fallback_pcpu_query'
     try:
         views = _views(computes.nodes())
-        found = computes.unread()
+        problems = computes.unread()
     except ComputesUnreadError as exc:
         return findings.unread(option, str(exc))
     legacy = [host for host, view in views.items()
               if any(cell.dedicated and cell.legacy for cell in view.cells)]
     dedicated = [host for host, view in views.items() if _dedicates(view)]
     if disabled and legacy and not dedicated:
-        found.append(findings.warning(
+        problems.append(findings.warning(
             f'{option} is true, but no host has [compute] cpu_dedicated_set, '
             'so pinned servers find none: set it, and cpu_shared_set for '
             'other servers, on the hosts for pinned ones.'))
     elif not disabled and dedicated and not legacy:
-        found.append(findings.warning(
+        problems.append(findings.warning(
             f'{option} is false, though every host for pinned servers has '
             '[compute] cpu_dedicated_set. A pinned server can then be counted '
             'against the shared CPUs of a host: set the option to true.'))
     elif not disabled and dedicated:
-        found.append(findings.warning(
+        problems.append(findings.warning(
             f'{option} is false, so pinned servers can go to '
             f'{strings.some(legacy)} without [compute] cpu_dedicated_set. On '
             'the other hosts they can then be counted against the shared '
@@ -273,7 +275,7 @@ def pinning(conf, computes: Computes) -> upgradecheck.Result:
             'servers, on all hosts for pinned ones, then the option to '
             'true.'))
     return findings.conclude(
-        found, f'{option} is {str(disabled).lower()}, as the '
+        problems, f'{option} is {str(disabled).lower()}, as the '
         f'{len(views)} compute nodes want it.' + (
             f' No pinned servers go to {strings.some(legacy)} without '
             '[compute] cpu_dedicated_set.' if disabled and legacy else ''))

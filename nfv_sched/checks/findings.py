@@ -35,11 +35,12 @@ def conclude(
 
     :param well: details of the result if there are no findings
     """
-    found = sorted(findings, key=lambda finding: -finding.code)
-    if not found:
+    worst_first = sorted(findings, key=lambda finding: -finding.code)
+    if not worst_first:
         return upgradecheck.Result(upgradecheck.Code.SUCCESS, well)
     return upgradecheck.Result(
-        found[0].code, '\n'.join(finding.text for finding in found))
+        worst_first[0].code,
+        '\n'.join(finding.text for finding in worst_first))
 
 
 def unread(what: str, why: str) -> upgradecheck.Result:

@@ -21,21 +21,21 @@ ADVICE = (
 def flavors() -> upgradecheck.Result:
     """Check that the extra specs of nfv-sched are valid in all flavors."""
     try:
-        known = database.flavors()
+        all_flavors = database.flavors()
     except Exception as exc:
         return findings.unread(
             'Flavors', f'see [api_database] connection: {strings.brief(exc)}.')
     faults: dict[str, list[str]] = {}
-    for flavor in known:
+    for flavor in all_flavors:
         for error in rules.faults(flavor.extra_specs):
             faults.setdefault(error, []).append(flavor.name)
-    found = [findings.warning(f'{strings.some(names)}: {error}.')
-             for error, names in sorted(faults.items())[:_MOST]]
+    problems = [findings.warning(f'{strings.some(names)}: {error}.')
+                for error, names in sorted(faults.items())[:_MOST]]
     if len(faults) > _MOST:
-        found.append(findings.warning(
+        problems.append(findings.warning(
             f'{len(faults) - _MOST} more mistakes in flavors.'))
-    if found:
-        found.append(findings.warning(ADVICE))
+    if problems:
+        problems.append(findings.warning(ADVICE))
     return findings.conclude(
-        found, 'The extra specs of nfv-sched are right in all '
-        f'{len(known)} flavors.')
+        problems, 'The extra specs of nfv-sched are right in all '
+        f'{len(all_flavors)} flavors.')

@@ -112,47 +112,47 @@ def _load(
         that cannot be loaded)
     """
     classes: dict[str, str] = {}
-    found = []
+    problems = []
     for name in names:
         try:
             loaded = handler.get_matching_classes([name])
         except Exception as exc:
-            found.append(findings.failure(
+            problems.append(findings.failure(
                 f'[filter_scheduler] {option}: {name} cannot be loaded, and '
                 f'nova-scheduler will not start: {strings.brief(exc)}.'))
         else:
             classes.update((cls.__name__, name) for cls in loaded
                            if inspect.isclass(cls))
-    return classes, found
+    return classes, problems
 
 
 def filters(conf) -> upgradecheck.Result:
     """Check that the enabled filters can be loaded and suit each other."""
     available = list(conf.filter_scheduler.available_filters)
     enabled = list(conf.filter_scheduler.enabled_filters)
-    classes, found = _load(
+    classes, problems = _load(
         nova_filters.HostFilterHandler(), available, 'available_filters')
-    known = {cls.__name__ for cls in nfv_filters.all_filters()}
+    provided = {cls.__name__ for cls in nfv_filters.all_filters()}
     missing = [name for name in enabled if name not in classes]
     if missing:
-        found.append(_unavailable(missing, available, known))
-    ours = [name for name in enabled if name in known]
+        problems.append(_unavailable(missing, available, provided))
+    ours = [name for name in enabled if name in provided]
     if not ours:
-        found.append(findings.warning(
+        problems.append(findings.warning(
             'No filter of nfv-sched is enabled, so none of its extra specs '
             f'and limits is kept: add {OUR_FILTERS} to [filter_scheduler] '
             'available_filters and the filters to enabled_filters.'))
-    found += _combination(enabled)
-    found += _order(enabled)
+    problems += _combination(enabled)
+    problems += _order(enabled)
     if conf.nfv_sched.numa_fragmentation_within_host and (
             TOPOLOGY not in enabled):
-        found.append(findings.warning(
+        problems.append(findings.warning(
             '[nfv_sched] numa_fragmentation_within_host is set and has no '
             f'effect without {TOPOLOGY}: enable it.'))
     off = [what for name, what in {**_keeps(), **_LIMITED}.items()
            if name not in enabled]
     return findings.conclude(
-        found, f'Enabled: {", ".join(ours)}.' + (
+        problems, f'Enabled: {", ".join(ours)}.' + (
             f' Not enabled, so not kept: {", ".join(off)}.' if off else ''))
 
 
@@ -181,9 +181,9 @@ def _unavailable(
 
 def _combination(enabled: list[str]) -> list[findings.Finding]:
     """Warn of filters that exclude each other or need another one."""
-    found = []
+    problems = []
     if TOPOLOGY in enabled and STOCK_TOPOLOGY in enabled:
-        found.append(findings.warning(
+        problems.append(findings.warning(
             f'{STOCK_TOPOLOGY} and {TOPOLOGY} are both enabled, and every '
             f'host is searched twice: remove {STOCK_TOPOLOGY}.'))
     policies = [name for name in _policies() if name in enabled]
@@ -193,13 +193,13 @@ def _combination(enabled: list[str]) -> list[findings.Finding]:
         if STOCK_TOPOLOGY not in enabled:
             lost += ', and no filter looks whether guests without a policy ' \
                     'fit on the NUMA nodes of a host'
-        found.append(findings.warning(
+        problems.append(findings.warning(
             f'{lost}; add {TOPOLOGY} in the place of {STOCK_TOPOLOGY}.'))
     if PCI in enabled and STOCK_PCI not in enabled:
-        found.append(findings.warning(
+        problems.append(findings.warning(
             f'{PCI} is enabled without {STOCK_PCI}, so hosts without free '
             f'devices are refused by the claim only: add {STOCK_PCI}.'))
-    return found
+    return problems
 
 
 def _order(enabled: list[str]) -> list[findings.Finding]:
@@ -223,35 +223,35 @@ def _order(enabled: list[str]) -> list[findings.Finding]:
 
 def weighers(conf) -> upgradecheck.Result:
     """Check that *prefer* outweighs all of Nova's weighers."""
-    classes, found = _load(
+    classes, problems = _load(
         nova_weights.HostWeightHandler(),
         conf.filter_scheduler.weight_classes, 'weight_classes')
     enabled = conf.filter_scheduler.enabled_filters
     if not any(path.startswith('nova.') for path in classes.values()):
-        found.append(findings.warning(
+        problems.append(findings.warning(
             f'[filter_scheduler] weight_classes lacks {STOCK_WEIGHERS}, so '
             "none of Nova's own weighers runs: add it."))
     for name, weigher in _preferences().items():
         if name not in enabled:
             continue
         if weigher.__name__ not in classes:
-            found.append(findings.warning(
+            problems.append(findings.warning(
                 f'{name} is enabled without {weigher.__name__}: '
                 f'{_keeps()[name]}=prefer chooses NUMA nodes, but not hosts. '
                 f'Add {OUR_WEIGHERS} to [filter_scheduler] '
                 'weight_classes.'))
         else:
-            found += _multiplier(conf, _keeps()[name], weigher)
+            problems += _multiplier(conf, _keeps()[name], weigher)
     if conf.nfv_sched[_FRAGMENTATION.multiplier] and (
             _FRAGMENTATION.__name__ not in classes):
-        found.append(findings.warning(
+        problems.append(findings.warning(
             f'[nfv_sched] {_FRAGMENTATION.multiplier} is set, but its '
             f'weigher is not loaded: add {OUR_WEIGHERS} to '
             '[filter_scheduler] weight_classes.'))
     ours = sorted(name for name, path in classes.items()
                   if not path.startswith('nova.'))
     return findings.conclude(
-        found, f'Beside Nova\'s: {", ".join(ours) or "none"}.')
+        problems, f'Beside Nova\'s: {", ".join(ours) or "none"}.')
 
 
 def _multiplier(
@@ -267,11 +267,11 @@ def _multiplier(
         return [findings.warning(
             f'[{group}] {option} is {value:g}: {key}=prefer does not choose '
             'hosts, or avoids the right ones. Remove the option.')]
-    others = _other_multipliers(conf)
-    most = sum(map(abs, others.values()))
+    multipliers = _other_multipliers(conf)
+    most = sum(map(abs, multipliers.values()))
     if value > most:
         return []
-    largest = max(others, key=lambda name: abs(others[name]))
+    largest = max(multipliers, key=lambda name: abs(multipliers[name]))
     return [findings.warning(
         f'[{group}] {option} is {value:g}, and the other weighers come to '
         f'{most:g} together, most of it from {largest}: {key}=prefer can be '
@@ -280,7 +280,8 @@ def _multiplier(
 
 def _other_multipliers(conf) -> dict[str, float]:
     """Return multipliers of weighers that must not outweigh a preference."""
-    others = {'[metrics] weight_multiplier': conf.metrics.weight_multiplier}
+    multipliers = {
+        '[metrics] weight_multiplier': conf.metrics.weight_multiplier}
     preferences = {(cls.group, cls.multiplier)
                    for cls in _preferences().values()}
     for group in ('filter_scheduler', 'nfv_sched'):
@@ -288,26 +289,27 @@ def _other_multipliers(conf) -> dict[str, float]:
             if name.endswith(_MULTIPLIER) and (
                     (group, name) not in preferences and
                     not name.startswith(_PARAMOUNT)):
-                others[f'[{group}] {name}'] = conf[group][name]
-    return others
+                multipliers[f'[{group}] {name}'] = conf[group][name]
+    return multipliers
 
 
 def options(conf) -> upgradecheck.Result:
     """Check that the options of ``[nfv_sched]`` are valid and consistent."""
-    known = list(itertools.chain.from_iterable(
+    all_options = list(itertools.chain.from_iterable(
         options for _group, options in nfv_conf.list_opts()))
-    found = []
-    for option in known:
+    problems = []
+    for option in all_options:
         try:
             conf.nfv_sched[option.dest]
         except (cfg.Error, ValueError) as exc:
-            found.append(findings.failure(
+            problems.append(findings.failure(
                 f'[nfv_sched] {option.name}: {_why(exc)}.'))
-    found += _unknown(conf, {option.dest for option in known})
+    problems += _unknown(conf, {option.dest for option in all_options})
     if not any(finding.code == upgradecheck.Code.FAILURE
-               for finding in found):
-        found += _inconsistent(conf.nfv_sched)
-    return findings.conclude(found, f'All {len(known)} options are valid.')
+               for finding in problems):
+        problems += _inconsistent(conf.nfv_sched)
+    return findings.conclude(
+        problems, f'All {len(all_options)} options are valid.')
 
 
 def _why(exc: Exception) -> str:
@@ -317,7 +319,7 @@ def _why(exc: Exception) -> str:
 
 def _unknown(conf, known: set[str]) -> list[findings.Finding]:
     """Warn of names in the section ``[nfv_sched]`` that are not options."""
-    found = []
+    problems = []
     for path in _config_files(conf):
         sections: dict = {}
         cfg.ConfigParser(path, sections).parse()
@@ -325,10 +327,10 @@ def _unknown(conf, known: set[str]) -> list[findings.Finding]:
             if name.replace('-', '_') in known:
                 continue
             near = difflib.get_close_matches(name, known, 1)
-            found.append(findings.warning(
+            problems.append(findings.warning(
                 f'[nfv_sched] {name} in {path} is not an option and has '
                 'no effect' + (f': is it {near[0]}?' if near else '.')))
-    return found
+    return problems
 
 
 def _config_files(conf) -> list[str]:
@@ -343,26 +345,26 @@ def _config_files(conf) -> list[str]:
 
 def _inconsistent(values) -> list[findings.Finding]:
     """Return findings about options that contradict each other."""
-    found = []
+    problems = []
     label, prefix = values.vswitch_label, values.node_label_prefix
     if rule.Names(label, prefix).node(label) is not None:
-        found.append(findings.failure(
+        problems.append(findings.failure(
             f'[nfv_sched] vswitch_label={label} is also the label of a NUMA '
             f'node with node_label_prefix={prefix}: change one of them.'))
     if values.max_snapshot_age < 2 * values.neutron_refresh_interval:
-        found.append(findings.warning(
+        problems.append(findings.warning(
             f'[nfv_sched] max_snapshot_age={values.max_snapshot_age:g} is '
             'less than two times neutron_refresh_interval='
             f'{values.neutron_refresh_interval:g}: after one failed reading '
             f'stale_snapshot_policy={values.stale_snapshot_policy} applies. '
             'Raise max_snapshot_age.'))
     if 0 < values.vswitch_ports_per_node <= values.vswitch_physical_ports:
-        found.append(findings.warning(
+        problems.append(findings.warning(
             '[nfv_sched] vswitch_ports_per_node='
             f'{values.vswitch_ports_per_node:g} leaves no port beside '
             f'vswitch_physical_ports={values.vswitch_physical_ports}: no '
             'guest with a port fits on any host.'))
-    return found
+    return problems
 
 
 def validators() -> upgradecheck.Result:
@@ -370,18 +372,18 @@ def validators() -> upgradecheck.Result:
     from nfv_sched import validators as nfv_validators
     ours = {validator.name for validator in nfv_validators.register()}
     try:
-        known = scheduler.known_extra_specs()
+        nova_keys = scheduler.known_extra_specs()
     except Exception as exc:
         return findings.conclude([findings.failure(
             'The extra-spec validators cannot be loaded, and nova-api will '
             f'not start: {strings.brief(exc)}.')], '')
-    missing = sorted(ours - known)
-    found = []
+    missing = sorted(ours - nova_keys)
+    problems = []
     if missing:
-        found.append(findings.failure(
+        problems.append(findings.failure(
             f'Nova does not know {", ".join(missing)}, and its API refuses '
             'hw: keys among them: install nfv-sched with pip in the Python '
             'environment of nova-api, where its entry points are found.'))
     return findings.conclude(
-        found, f'Nova knows {len(ours)} keys of nfv-sched. That is said of '
+        problems, f'Nova knows {len(ours)} keys of nfv-sched. That is said of '
         'this Python environment; run it where nova-api runs.')

@@ -48,12 +48,12 @@ def neutron(conf) -> upgradecheck.Result:
         return findings.conclude([findings.warning(
             line + 'The weighers of DHCP servers, routers and ports prefer '
             'nothing.')], '')
-    found = []
+    problems = []
     if hidden and (uses_ledger(conf) or scheduler.RULES in (
             conf.filter_scheduler.enabled_filters)):
-        found.append(findings.failure(
+        problems.append(findings.failure(
             f'{hidden}. Limits of security-group rules are not kept.'))
-    return findings.conclude(found, shown)
+    return findings.conclude(problems, shown)
 
 
 def placement(conf) -> upgradecheck.Result:
@@ -86,31 +86,31 @@ def ledger(conf) -> upgradecheck.Result:
                 f'Placement does not know {", ".join(undefined)}: '
                 'nfv-sched-ledger has not done a round yet. Start it.')], '')
         with contextlib.closing(publisher.Publisher(conf)) as worker:
-            done = worker.round(dry_run=True)
+            round_report = worker.round(dry_run=True)
     except (ledger_client.PlacementError, publisher.RoundError) as exc:
         return findings.conclude([findings.warning(
             'What is published could not be compared with what should be: '
             f'{strings.brief(exc)}.')], '')
     hosts: dict[publisher.Action, list[str]] = {}
-    for report in done.hosts:
+    for report in round_report.hosts:
         hosts.setdefault(report.action, []).append(report.host)
-    found = [findings.warning(
+    problems = [findings.warning(
         f'Hosts of a cell were not looked at: {strings.brief(failure)}.')
-        for failure in done.failures]
-    found += _unpublished(conf, hosts)
-    found += [findings.warning(
+        for failure in round_report.failures]
+    problems += _unpublished(conf, hosts)
+    problems += [findings.warning(
         f'{report.host}: {strings.brief(report.note)}.')
-        for report in done.hosts if report.action is Action.FAILED]
+        for report in round_report.hosts if report.action is Action.FAILED]
     overdrawn = [f'{report.host} ({report.overdrawn})'
-                 for report in done.hosts if report.overdrawn]
+                 for report in round_report.hosts if report.overdrawn]
     if overdrawn:
-        found.append(findings.warning(
+        problems.append(findings.warning(
             f'More is allocated than there is: {strings.some(overdrawn)}. '
             'That is usual after a limit was lowered. Otherwise Placement '
             'grants too much: run "nfv-sched ledger probe".'))
     return findings.conclude(
-        found, f'{len(hosts.get(Action.UNCHANGED, ()))} hosts are published '
-        f'and up to date. {_PROBE}')
+        problems, f'{len(hosts.get(Action.UNCHANGED, ()))} hosts are '
+        f'published and up to date. {_PROBE}')
 
 
 def _unpublished(
@@ -120,34 +120,34 @@ def _unpublished(
 
     :param hosts: action -> names of the hosts for which it would be done
     """
-    found = []
+    problems = []
     interval = conf.nfv_sched.ledger_publish_interval
     new = hosts.get(Action.CREATED)
     if new:
         present = hosts.get(Action.UNCHANGED) or hosts.get(Action.CHANGED)
-        found.append((findings.warning if present else findings.failure)(
+        problems.append((findings.warning if present else findings.failure)(
             f'Not published: {strings.some(new)}. Their limits are kept by '
             'figures of Neutron alone. See whether nfv-sched-ledger runs.'))
     if hosts.get(Action.CHANGED):
-        found.append(findings.warning(
+        problems.append(findings.warning(
             f'Published, but not as it should be: '
             f'{strings.some(hosts[Action.CHANGED])}. That is usual for '
             f'{interval:g} s after a change. If it stays so, '
             'nfv-sched-ledger does not run, or reads other limits than '
             'this nova.conf has.'))
     if hosts.get(Action.REMOVED):
-        found.append(findings.warning(
+        problems.append(findings.warning(
             f'Left over: {strings.some(hosts[Action.REMOVED])}. '
             'nfv-sched-ledger removes them in its next round, if it runs.'))
     if hosts.get(Action.IN_USE):
-        found.append(findings.warning(
+        problems.append(findings.warning(
             f'{strings.some(hosts[Action.IN_USE])}: the compute node is gone, '
             'but servers still have allocations. See "openstack resource '
             'provider show --allocations". Delete the servers; what belongs '
             'to none goes with "openstack resource provider allocation '
             'delete".'))
     if hosts.get(Action.WAITING):
-        found.append(findings.warning(
+        problems.append(findings.warning(
             f'{strings.some(hosts[Action.WAITING])}: no resource provider '
             'yet. See whether nova-compute runs there.'))
-    return found
+    return problems
