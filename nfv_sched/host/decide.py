@@ -376,15 +376,15 @@ def broken_rules(
             if isinstance(reason, reasons.Reason):
                 yield reason
         return
-    ground = labels.GuestOnHost(
+    guest_on_host = labels.GuestOnHost(
         numa_evaluation.Evaluation(host, guest, UNLIMITED), names, devices, [])
     for rule in rules:
         reason = rule.never(host)
         if reason is None:
             facts = rule.read(host, names)
-            reason = rule.lacks(facts, ground)
+            reason = rule.lacks(facts, guest_on_host)
             if reason is None:
-                reason = rule.broken(facts, ground, pinning)
+                reason = rule.broken(facts, guest_on_host, pinning)
             elif not networks_known:
                 continue
         if reason is not None:

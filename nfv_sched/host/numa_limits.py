@@ -72,19 +72,20 @@ def write(
     ratio = host_state.ram_allocation_ratio
     # Hosts with the same values share one object.
     key = (cpu_ratio, ratio, labels, ignore_tunnel)
-    made = note.limits.get(key)
-    if made is None:
-        made = scheduler.numa_topology_limits(
+    topology_limits = note.limits.get(key)
+    if topology_limits is None:
+        topology_limits = scheduler.numa_topology_limits(
             cpu_ratio, ratio, request.network_metadata)
         if labels or ignore_tunnel:
-            made = with_labels(made, labels, ignore_tunnel)
-        note.limits[key] = made
+            topology_limits = with_labels(
+                topology_limits, labels, ignore_tunnel)
+        note.limits[key] = topology_limits
     limits = host_state.limits
     if isinstance(limits, KeptLimits):
-        limits.keep(made)
+        limits.keep(topology_limits)
     elif labels or ignore_tunnel or (
             cpu_ratio != host_state.cpu_allocation_ratio):
         limits = host_state.limits = KeptLimits(limits)
-        limits.keep(made)
+        limits.keep(topology_limits)
     else:
-        limits[_LIMITS] = made
+        limits[_LIMITS] = topology_limits

@@ -172,11 +172,11 @@ class PCIPools:
         free = {pool: list(devices) for pool, devices in self._free.items()}
         pools = list(free)
         dropped = set()
-        taken = []
+        numbers = []
         for position, count in chosen:
             for _ in range(count):
                 number = free[pools[position]].pop()
-                taken.append(number)
+                numbers.append(number)
                 device = self._inventory.devices[number]
                 blocked = {device.parent, *device.children}
                 for pool, devices in free.items():
@@ -189,7 +189,7 @@ class PCIPools:
                             dropped.add(pool)
         return PCIPools(self._inventory, {
             pool: devices for pool, devices in free.items()
-            if pool not in dropped}), taken
+            if pool not in dropped}), numbers
 
     def give_back(self, devices: Iterable[int]) -> 'PCIPools':
         """Return the pools after a server with these devices has left."""

@@ -69,10 +69,10 @@ class Visit(scheduler.Watcher):
         if written is None or host_state.__dict__.get(_VISIT) is not self:
             return
         if self._choices:
-            mappings = first_mapping(host_state)
+            claimed = first_mapping(host_state)
             written = self._written = next(
-                (decision for known, decision in self._choices
-                 if known == mappings), written)
+                (decision for mapping, decision in self._choices
+                 if mapping == claimed), written)
         numa_limits.write(host_state, self.note, self.note.request, written,
                           self._ratio)
 
@@ -89,11 +89,12 @@ class Visit(scheduler.Watcher):
         And the host's limits: they are written again if another filter has
         replaced them.
         """
-        left = host_state.allocation_candidates
-        first = left[0] if left is not None and len(left) else None
+        candidates = host_state.allocation_candidates
+        first = (candidates[0]
+                 if candidates is not None and len(candidates) else None)
         return (
             request, terms, self._placed, host_state.numa_topology,
-            host_state.pci_stats, left, first, host_state.limits,
+            host_state.pci_stats, candidates, first, host_state.limits,
             host_state.cpu_allocation_ratio, host_state.ram_allocation_ratio)
 
     def judge(self, host_state, request: Request, terms: Terms) -> Decision:
@@ -171,7 +172,7 @@ class Visit(scheduler.Watcher):
             traces = evaluation.request_traces()
         prefixes = tuple(demand.request_id for demand in request.demands
                          if demand.request_id)
-        kept, decision, done = [], None, {}
+        accepted, final, decisions = [], None, {}
         for candidate in candidates:
             mapping = candidate.get('mappings') or {}
             key = None
@@ -179,27 +180,27 @@ class Visit(scheduler.Watcher):
                 key = repr(sorted(
                     item for item in mapping.items()
                     if item[0].startswith(prefixes))) if prefixes else ''
-            made = done.get(key)
-            if made is None:
-                made = self._decide_candidate(
+            decision = decisions.get(key)
+            if decision is None:
+                decision = self._decide_candidate(
                     request, terms, mapping, traces)
                 if key is not None:
-                    done[key] = made
-            if made.accepted:
-                kept.append((made, candidate))
-            if decision is None or (
-                    decision.refused_by == numa_decide.FIT
-                    and not decision.accepted and not made.accepted):
-                decision = made  # it may be refused by a rule
-        self._choices = [(candidate.get('mappings') or {}, made)
-                         for made, candidate in kept]
-        if kept:
+                    decisions[key] = decision
+            if decision.accepted:
+                accepted.append((decision, candidate))
+            if final is None or (
+                    final.refused_by == numa_decide.FIT
+                    and not final.accepted and not decision.accepted):
+                final = decision  # it may be refused by a rule
+        self._choices = [(candidate.get('mappings') or {}, decision)
+                         for decision, candidate in accepted]
+        if accepted:
             # Nova claims the first. Equal ones stay in Placement's order.
-            kept.sort(key=lambda item: -item[0].value)
-            decision = kept[0][0]
+            accepted.sort(key=lambda item: -item[0].value)
+            final = accepted[0][0]
             # In place: the list may be a network_limits.contention.Contested.
-            candidates[:] = [candidate for _made, candidate in kept]
-        return decision
+            candidates[:] = [candidate for _decision, candidate in accepted]
+        return final
 
     def _decide_candidate(
         self, request: Request, terms: Terms, mapping: ty.Mapping,
@@ -220,25 +221,25 @@ class Visit(scheduler.Watcher):
             key = id(terms), capped, key
         decisions = self.note.decisions
         try:
-            known = None if key is None else decisions.get(key)
+            decision = None if key is None else decisions.get(key)
         except TypeError:  # unhashable facts of another package's rule
-            key = known = None
-        if known is not None and known.accepted:
-            return known
+            key = decision = None
+        if decision is not None and decision.accepted:
+            return decision
         again = functools.partial(
             decide.decide_candidate, host, request, mapping, terms, traces,
             self._held)
-        if known is None:
-            known = again()
+        if decision is None:
+            decision = again()
             # Which rule refuses a host may depend on its own ratio.
-            if key is not None and (known.accepted or not capped):
-                decisions[key] = known
+            if key is not None and (decision.accepted or not capped):
+                decisions[key] = decision
         else:
             # The figures in a reason differ between hosts of one shape.
-            reason = known.reason
-            known = Decision(False, lambda: reasons.resolve(
-                again().reason or reason), known.refused_by)
-        return known
+            reason = decision.reason
+            decision = Decision(False, lambda: reasons.resolve(
+                again().reason or reason), decision.refused_by)
+        return decision
 
     def expected(self, host_state, request: Request) -> (
             tuple[int, ...] | None):
