@@ -92,32 +92,32 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
     def prepare(self, request, request_note):
         """Return the ``FreeQuantity`` of the hosts."""
         network = figures.of(request_note, request)
-        found = network_limits_allowance.FreeQuantity(
+        free_quantity = network_limits_allowance.FreeQuantity(
             network, self.counted, scheduler.PerAggregates(
                 functools.partial(self._allowance, network)))
-        if found.need:
-            network.rooms[self.counted.resource_class] = found
-        return found
+        if free_quantity.need:
+            network.rooms[self.counted.resource_class] = free_quantity
+        return free_quantity
 
     def decide(self, host_state, request, request_note, prepared):
         """Decide about one host; see the class."""
-        room = prepared
-        allowance = room.allowances.of(host_state)
+        free_quantity = prepared
+        allowance = free_quantity.allowances.of(host_state)
         if allowance.reason is not None:
             return decide.Decision(False, allowance.reason, ())
-        if not room.need:
+        if not free_quantity.need:
             return _ACCEPTED
-        shown = room.shown.get(host_state.host, usage.NO_USAGE)
-        own = room.own_on(host_state) if room.own else None
+        shown = free_quantity.shown.get(host_state.host, usage.NO_USAGE)
+        own = free_quantity.own_on(host_state) if free_quantity.own else None
         if own is None and allowance.picky:
             reason = self.host_refusal(allowance.limits, shown)
             if reason is not None:
                 return decide.Decision(False, reason, ())
-        left = room.left(host_state, allowance, shown, own)
-        if left < room.need:
-            return decide.Decision(
-                False, functools.partial(room.full, allowance, left), ())
-        contention.contest(host_state, room.network)
+        free = free_quantity.left(host_state, allowance, shown, own)
+        if free < free_quantity.need:
+            return decide.Decision(False, functools.partial(
+                free_quantity.full, allowance, free), ())
+        contention.contest(host_state, free_quantity.network)
         return _ACCEPTED
 
     def _pass_all(self, host_states, request, request_note):

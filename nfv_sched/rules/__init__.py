@@ -24,14 +24,14 @@ def classes() -> tuple[type[numa_rule.Rule], ...]:
 
     Entry points that are not rules are logged and left out.
     """
-    found = []
+    rule_classes = []
     for cls in extensions.classes('nfv_sched.rules'):
         if isinstance(cls, type) and issubclass(cls, numa_rule.Rule) and all(
                 hasattr(cls, name) for name in ('name', 'filters', 'order')):
-            found.append(cls)
+            rule_classes.append(cls)
         else:
             LOG.error('%s of nfv_sched.rules is not a rule; ignored', cls)
-    return tuple(sorted(found, key=lambda cls: (cls.order, cls.name)))
+    return tuple(sorted(rule_classes, key=lambda cls: (cls.order, cls.name)))
 
 
 def of(asked: numa_rule.Asked) -> tuple[numa_rule.Rule, ...]:
@@ -41,7 +41,7 @@ def of(asked: numa_rule.Asked) -> tuple[numa_rule.Rule, ...]:
 
 def faults(extra_specs: Mapping[str, ty.Any]) -> list[nfv_extra_specs.Fault]:
     """Return the mistakes in the keys and values of a flavor, if any."""
-    found = list(nfv_extra_specs.parse(extra_specs).errors)
+    errors = list(nfv_extra_specs.parse(extra_specs).errors)
     for cls in classes():
-        found += cls.faults(extra_specs)
-    return found
+        errors += cls.faults(extra_specs)
+    return errors

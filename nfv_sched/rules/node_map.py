@@ -110,9 +110,9 @@ class NodeMapRule(rule.Rule):
         static = (evaluation.static_masks if cells == 1
                   else evaluation.static_fits)
         for (row, _node), bit in zip(self.pairs, facts):
-            others = list(static)
-            others[row] &= ~bit
-            if candidates.feasible(others, groups):
+            masks = list(static)
+            masks[row] &= ~bit
+            if candidates.feasible(masks, groups):
                 return False
         return True
 

@@ -114,10 +114,10 @@ class SharedVCPURule(rule.Rule):
             return None
         free = max(*(int(host.shared * evaluation.ratios.cpu) - host.cpu_usage
                      for host in fitting), 0)
-        wanted = evaluation.guest.cells[self.cell].shared
+        vcpus = evaluation.guest.cells[self.cell].shared
         return reasons.Reason(
             self.order, self.text,
-            f'room for {wanted} on the shared CPUs of one NUMA node needed',
+            f'room for {vcpus} on the shared CPUs of one NUMA node needed',
             f'{free} free', free)
 
     def left(self, evaluation: numa_evaluation.Evaluation,

@@ -82,11 +82,11 @@ class NFVHostWeigher(multiplier.MultipliedWeigher):
         terms: decide.Terms,
     ) -> float:
         try:
-            found = visit.of(host_state, request_note)
-            decision = found.decision(host_state, request, terms)
+            host_visit = visit.of(host_state, request_note)
+            decision = host_visit.decision(host_state, request, terms)
             if not decision.accepted:
                 return 0.0
-            return self.weigh(host_state, found, request, rules, decision)
+            return self.weigh(host_state, host_visit, request, rules, decision)
         except Exception:
             LOG.exception('Host %s cannot be weighed',
                           getattr(host_state, 'host', host_state))

@@ -48,11 +48,11 @@ class NetworkLoadWeigher(multiplier.MultipliedWeigher):
         loads = None
         self.read_multipliers()
         try:
-            known = figures.sources_of(request.note_of(weight_properties))
-            snapshot = known.figures.get()
-            if known.figures.is_fresh(snapshot):
+            sources = figures.sources_of(request.note_of(weight_properties))
+            snapshot = sources.figures.get()
+            if sources.figures.is_fresh(snapshot):
                 loads = self.loads(
-                    snapshot, known.recent,
+                    snapshot, sources.recent,
                     [weighed.obj for weighed in weighed_obj_list])
         except Exception:
             LOG.exception('Hosts cannot be weighed by their network load')

@@ -59,12 +59,12 @@ class NUMAFragmentationWeigher(multiplier.MultipliedWeigher):
             request = note.read(spec_obj)
             if request.guest is None or request.error is not None:
                 return unknown
-            asked = _WeighedRequest(note, request)
+            weighed_request = _WeighedRequest(note, request)
         except Exception:
             LOG.exception('The request for server %s cannot be read',
                           getattr(spec_obj, 'instance_uuid', None))
             return unknown
-        return [self._loss(host, asked) if counts else None
+        return [self._loss(host, weighed_request) if counts else None
                 for host, counts in zip(hosts, counted)]
 
     @staticmethod
@@ -110,11 +110,11 @@ class _WeighedRequest:
             host.evaluate(request, self.sorting)
             decision = numa_decide.PLAIN if self.limited else None
         else:
-            known = visit.of(host_state, self.note)
-            decision = known.decision(host_state, request, self.terms)
+            host_visit = visit.of(host_state, self.note)
+            decision = host_visit.decision(host_state, request, self.terms)
             if not decision.accepted:
                 return None
-            host = known.host
+            host = host_visit.host
         chosen = decide.expected_cells(host, request, mapping, decision)
         if chosen is None:
             return None
