@@ -27,10 +27,10 @@ def _places(names: tuple[str, ...]) -> Mapping[str, int]:
 
 def settings(note: RequestNote) -> DecisionOptions:
     """Return the options for a request; read on first use."""
-    known = note.settings
-    if known is None:
+    decision_options = note.settings
+    if decision_options is None:
         options = scheduler.CONF.nfv_sched
-        known = note.settings = DecisionOptions(
+        decision_options = note.settings = DecisionOptions(
             numa_rule.Names(options.vswitch_label, options.node_label_prefix),
             options.strict_enforcement == 'predicted',
             evaluation.CellSorting(
@@ -40,7 +40,7 @@ def settings(note: RequestNote) -> DecisionOptions:
             not scheduler.live_migration_carries_limits(),
             options.numa_fragmentation_within_host,
             _places(tuple(scheduler.enabled_filters())))
-    return known
+    return decision_options
 
 
 def left_to_others(note: RequestNote, name: str,
@@ -84,10 +84,10 @@ def of(note: RequestNote, request: Request, name: str | None = None,
         ran = (*ran, name)
         if stays:
             note.ran = ran
-    known = note.terms.get(ran)
-    if known is None:
-        known = note.terms[ran] = _of(settings(note), request, ran)
-    return known
+    terms = note.terms.get(ran)
+    if terms is None:
+        terms = note.terms[ran] = _of(settings(note), request, ran)
+    return terms
 
 
 def deciding(note: RequestNote, request: Request) -> decide.Terms | None:

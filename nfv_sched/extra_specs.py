@@ -131,7 +131,7 @@ def keys() -> frozenset[str]:
 
 def _known_keys() -> dict[str, str]:
     """Return the known keys, up to their first dot -> the key for messages."""
-    return {known[:known.find('.') + 1] or known: known for known in keys()}
+    return {key[:key.find('.') + 1] or key: key for key in keys()}
 
 
 def _nearest(key: str, known: Mapping[str, str]) -> str | None:
@@ -146,8 +146,8 @@ def _nearest(key: str, known: Mapping[str, str]) -> str | None:
 
 def nearest_key(key: str) -> str | None:
     """Return the key that a misspelt key ``nfv:...`` is most like, if any."""
-    known = _known_keys()
-    return _nearest(key, known) if _is_unknown(key, known) else None
+    known_keys = _known_keys()
+    return _nearest(key, known_keys) if _is_unknown(key, known_keys) else None
 
 
 def _is_unknown(key: str, known: Mapping[str, str]) -> bool:
@@ -159,14 +159,14 @@ def _check_keys(extra_specs: Mapping, errors: list[Fault]) -> None:
 
     Otherwise a misspelt key would be ignored.
     """
-    asked = [key for key in extra_specs
-             if isinstance(key, str) and key.startswith(NAMESPACE)]
-    if not asked:
+    nfv_keys = [key for key in extra_specs
+                if isinstance(key, str) and key.startswith(NAMESPACE)]
+    if not nfv_keys:
         return
-    known = _known_keys()
-    unknown = sorted(key for key in asked if _is_unknown(key, known))
+    known_keys = _known_keys()
+    unknown = sorted(key for key in nfv_keys if _is_unknown(key, known_keys))
     for key in unknown[:_NAMED_KEYS]:
-        near = _nearest(key, known)
+        near = _nearest(key, known_keys)
         if near:
             errors.append(Fault(
                 key, f'unknown key {_shown_key(key)}, did you mean {near}'))
@@ -210,7 +210,7 @@ def _number(value: ty.Any) -> int | None:
 
 def _node_map(extra_specs: Mapping, errors: list[Fault]):
     """Return (guest, host) pairs of NUMA nodes, and the key of each."""
-    found: dict[int, tuple[int, str]] = {}
+    by_guest: dict[int, tuple[int, str]] = {}
     prefixes = (NUMA_NODE, SYNONYMS[NUMA_NODE])
     for key in sorted(k for k in extra_specs if isinstance(k, str)):
         if not key.startswith(prefixes):
@@ -227,18 +227,18 @@ def _node_map(extra_specs: Mapping, errors: list[Fault]):
                 key, f'{key}={shown(value)} is not the number of a host '
                 'NUMA node'))
             continue
-        earlier = found.setdefault(guest, (host, key))
+        earlier = by_guest.setdefault(guest, (host, key))
         if earlier[0] != host:
             errors.append(Fault(
                 key, f'{key}={host} contradicts {earlier[1]}={earlier[0]}'))
     by_host: dict[int, int] = {}
-    for guest, (host, key) in sorted(found.items()):
+    for guest, (host, key) in sorted(by_guest.items()):
         if host in by_host:
             errors.append(Fault(
                 key, f'{key}={host}: guest NUMA node {by_host[host]} is '
                 f'mapped to host NUMA node {host} already'))
         by_host.setdefault(host, guest)
-    ordered = sorted(found.items())
+    ordered = sorted(by_guest.items())
     return (tuple((guest, host) for guest, (host, _key) in ordered),
             tuple(key for _guest, (_host, key) in ordered))
 

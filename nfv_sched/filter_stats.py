@@ -39,10 +39,10 @@ class Times:
         :param seconds: duration of the pass
         """
         with self._lock:
-            known = self._passes.get(name, Passes())
+            passes = self._passes.get(name, Passes())
             self._passes[name] = Passes(
-                known.count + 1, known.hosts + hosts,
-                known.seconds + seconds, max(known.longest, seconds))
+                passes.count + 1, passes.hosts + hosts,
+                passes.seconds + seconds, max(passes.longest, seconds))
 
     def all(self) -> Mapping[str, Passes]:
         """Return the passes of each filter by its name; waits for no lock."""

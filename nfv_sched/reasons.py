@@ -89,10 +89,10 @@ def summarise(refused: Iterable[Reason]) -> list[tuple[Reason, int]]:
     best: dict[tuple[int, str, str], tuple[Reason, int]] = {}
     for reason in refused:
         key = reason[:3]
-        kept, count = best.get(key, (reason, 0))
-        if reason.rank > kept.rank:
-            kept = reason
-        best[key] = (kept, count + 1)
+        closest, count = best.get(key, (reason, 0))
+        if reason.rank > closest.rank:
+            closest = reason
+        best[key] = (closest, count + 1)
     return sorted(best.values(), key=lambda item: (item[0].order, -item[1]))
 
 
@@ -108,21 +108,22 @@ def policy_text(refused: Iterable[Reason]) -> str:
     """
     # Not in the order of the summary, which would show tenants what more hosts
     # lack.
-    known = sorted((reason for reason, _count in summarise(refused)),
-                   key=lambda reason: (not reason.own, reason[:3]))
-    for reason in known:
+    sorted_reasons = sorted(
+        (reason for reason, _count in summarise(refused)),
+        key=lambda reason: (not reason.own, reason[:3]))
+    for reason in sorted_reasons:
         if reason.order == REQUEST:
             return _clip(str(reason))
     texts = [str(reason) if reason.own else f'{reason.policy}: {reason.need}'
-             for reason in known]
-    lacking = sum(not reason.own for reason in known)
+             for reason in sorted_reasons]
+    lacking = sum(not reason.own for reason in sorted_reasons)
     end = ''
     if lacking:
         end = ', no host has it' if lacking == 1 else (
             '; no host has all of it')
-    for kept in range(len(texts), 0, -1):
-        more = len(texts) - kept
-        text = '; '.join(texts[:kept]) + (
+    for listed in range(len(texts), 0, -1):
+        more = len(texts) - listed
+        text = '; '.join(texts[:listed]) + (
             f'; +{more} more' if more else '') + end
         if len(text.encode()) <= MAX_BYTES:
             return text
@@ -146,9 +147,9 @@ def summary_text(refused: Iterable[Reason]) -> str:
         if reason.have:
             text += f', {best}{reason.have}'
         parts.append(f'{text} ({strings.count(count, "host")})')
-    for kept in range(len(parts), 0, -1):
-        more = len(parts) - kept
-        text = '; '.join(parts[:kept]) + (f'; +{more} more' if more else '')
+    for listed in range(len(parts), 0, -1):
+        more = len(parts) - listed
+        text = '; '.join(parts[:listed]) + (f'; +{more} more' if more else '')
         if len(text.encode()) <= MAX_BYTES:
             return text
     return _clip(parts[0]) if parts else ''
@@ -162,9 +163,9 @@ def hosts_text(refused: Iterable[tuple[str, Reason]],
     :param limit: maximum length of the text, in bytes
     """
     parts = [f'{host}: {reason}' for host, reason in refused]
-    for kept in range(len(parts), 0, -1):
-        more = len(parts) - kept
-        text = '; '.join(parts[:kept]) + (
+    for listed in range(len(parts), 0, -1):
+        more = len(parts) - listed
+        text = '; '.join(parts[:listed]) + (
             f'; +{strings.count(more, "host")}' if more else '')
         if len(text.encode()) <= limit:
             return text

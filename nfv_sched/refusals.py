@@ -114,25 +114,25 @@ def _note(name: str, request_note: RequestNote,
 def _entry(seconds, request_id, server, before, request, flavor, name, passes,
            rejected) -> entry.Refusal:
     """Return the entry of a refusal in the journal; see :func:`_note`."""
-    found: dict[tuple[str, reasons.Reason], list[str]] = {}
+    hosts_by_reason: dict[tuple[str, reasons.Reason], list[str]] = {}
     begin = 0
-    for filter_name, _hosts, _left, end in (
+    for filter_name, _hosts, _remaining, end in (
             *passes, (name, 0, 0, len(rejected))):
         for host, reason in rejected[begin:end]:
-            found.setdefault((filter_name, reason), []).append(host)
+            hosts_by_reason.setdefault((filter_name, reason), []).append(host)
         begin = end
     return entry.Refusal(
         time=writer.stamp(seconds), request=request_id or '',
         server=server or '', before=before,
         project=request.project or '', move=request.is_move,
         flavor=_flavor(flavor), filter=name,
-        passes=tuple(entry.Pass(filter=each, hosts=hosts, left=left)
-                     for each, hosts, left, _end in passes),
+        passes=tuple(entry.Pass(filter=each, hosts=hosts, left=remaining)
+                     for each, hosts, remaining, _end in passes),
         reasons=tuple(
             entry.RefusalReason(filter=each, policy=reason.policy,
                                 need=reason.need,
                                 have=reason.have, hosts=tuple(hosts))
-            for (each, reason), hosts in found.items()))
+            for (each, reason), hosts in hosts_by_reason.items()))
 
 
 def _flavor(flavor) -> entry.RefusedFlavor | None:

@@ -263,21 +263,21 @@ class RequestNote:
             # As many physical networks as networks: none is tunnelled.
             tunneled = uncertain = False
             untrue = True
-        found: tuple[rule.Rule, ...] = ()
+        request_rules: tuple[rule.Rule, ...] = ()
         if error is None:
             try:
-                found = rules.of(rule.Asked(
+                request_rules = rules.of(rule.Asked(
                     policy, extra_specs, properties, guest, numa_topology,
                     demands, _switch_physnets(physnets, requests, networks),
                     tunneled and not uncertain,
                     _needs_threads(extra_specs, properties)))
             except rule.RequestError as exc:
                 error = exc.reason
-        plain = (not found and error is None and guest is not None and
+        plain = (not request_rules and error is None and guest is not None and
                  not uncertain and not untrue)
         return Request(
             policy=policy, guest=guest, pristine=self._pristine,
-            rules=found, physnets=physnets,
+            rules=request_rules, physnets=physnets,
             tunneled=tunneled, tunnel_uncertain=uncertain,
             tunnel_untrue=untrue, is_move=is_move, demands=demands,
             network_metadata=network_metadata, error=error,
@@ -329,8 +329,8 @@ def _nics(networks: list, is_move: bool) -> tuple[network_demand.RequestedNIC,
 def _security_groups(groups) -> tuple[str, ...]:
     """Return the UUIDs of security groups, or names where they have none."""
     return tuple([
-        found for group in fields.get(groups, 'objects') or ()
-        if isinstance(found := fields.get(group, 'uuid') or
+        identifier for group in fields.get(groups, 'objects') or ()
+        if isinstance(identifier := fields.get(group, 'uuid') or
                       fields.get(group, 'name'), str)])
 
 
@@ -354,9 +354,9 @@ def _switch_physnets(
     if not networks or not all(fields.get(network, 'pci_request_id')
                                for network in networks):
         return physnets
-    found = set()
+    sriov_physnets = set()
     for request in requests:
         for spec in fields.get(request, 'spec') or ():
             if isinstance(spec, Mapping) and spec.get('physical_network'):
-                found.add(spec['physical_network'])
-    return physnets - found
+                sriov_physnets.add(spec['physical_network'])
+    return physnets - sriov_physnets
