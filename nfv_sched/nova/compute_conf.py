@@ -85,14 +85,14 @@ def _pages(entries: Sequence[Mapping[str, str]]
 
     :raises ValueError: if an entry is malformed
     """
-    found = {}
+    reserved_pages = {}
     for entry in entries:
         try:
             size = entry['size']
             kib = int(size) if size.isdigit() else (
                 strutils.string_to_bytes(size, return_int=True) // 1024)
-            found[int(entry['node']), kib] = int(entry['count'])
+            reserved_pages[int(entry['node']), kib] = int(entry['count'])
         except (KeyError, OverflowError, TypeError, ValueError) as exc:
             raise ValueError(
                 f'reserved_huge_pages = {dict(entry)} is malformed') from exc
-    return found
+    return reserved_pages

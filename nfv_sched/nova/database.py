@@ -314,9 +314,9 @@ def is_idle(cell, instance: str) -> bool:
     with nova_context.target_cell(
             nova_context.get_admin_context(), cell) as context:
         try:
-            found = objects.Instance.get_by_uuid(
+            server = objects.Instance.get_by_uuid(
                 context, instance, expected_attrs=[])
         except exception.InstanceNotFound:
             return True
-        return (found.task_state is None
-                and found.vm_state != vm_states.BUILDING)
+        return (server.task_state is None
+                and server.vm_state != vm_states.BUILDING)

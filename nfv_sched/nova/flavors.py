@@ -251,10 +251,11 @@ def reads_property(name: str, value: str) -> bool:
     if numbered is not None:
         return True
     try:
-        found = objects.ImageMetaProps.from_dict({name: value})
+        properties = objects.ImageMetaProps.from_dict({name: value})
     except Exception:  # it is read, and cannot be
         return True
-    return any(found.obj_attr_is_set(field) for field in found.fields)
+    return any(properties.obj_attr_is_set(field)
+               for field in properties.fields)
 
 
 class FlavorRefusal(ty.NamedTuple):

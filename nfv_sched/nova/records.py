@@ -126,7 +126,8 @@ class Cells:
     def _read(self, read: Callable, cells: Iterable[str]) -> dict[str, ty.Any]:
         """Return UUID -> result for each cell that answers."""
         from nova import context as nova_context
-        wanted = [self._cells[uuid] for uuid in cells if uuid in self._cells]
+        cells_to_read = [
+            self._cells[uuid] for uuid in cells if uuid in self._cells]
 
         def guarded(context):
             try:
@@ -134,9 +135,9 @@ class Cells:
             except Exception as exc:  # Nova would log it
                 return exc
 
-        found = {}
+        results = {}
         for uuid, result in nova_context.scatter_gather_cells(
-                self._context, wanted, nova_context.CELL_TIMEOUT,
+                self._context, cells_to_read, nova_context.CELL_TIMEOUT,
                 guarded).items():
             cell = self._cells[uuid]
             if result is nova_context.did_not_respond_sentinel:
@@ -144,17 +145,17 @@ class Cells:
             elif isinstance(result, Exception):
                 error = _line(result)
             else:
-                found[uuid] = result
+                results[uuid] = result
                 continue
             self.failures.append(UnreadCell(uuid, name_of(cell), error))
             del self._cells[uuid]
-        return found
+        return results
 
     def hosts(self) -> list[CellHosts]:
         """Return the compute nodes of all cells that answer."""
-        return [CellHosts(uuid, name_of(self._cells[uuid]), *found,
+        return [CellHosts(uuid, name_of(self._cells[uuid]), *rows,
                           bool(self._cells[uuid].disabled))
-                for uuid, found in self._read(
+                for uuid, rows in self._read(
                     _hosts, list(self._cells)).items()]
 
     def moves(self) -> Iterator:
@@ -174,8 +175,8 @@ class Cells:
         :param progress: called from time to time
         """
         totals = self._read(_count_servers, list(self._cells))
-        total, done = sum(totals.values()), 0
-        progress('servers', done, total)
+        total, count = sum(totals.values()), 0
+        progress('servers', count, total)
         last = dict.fromkeys(totals, 0)
         while last:
             rounds = self._read(
@@ -190,8 +191,8 @@ class Cells:
                 cell = self._cells.get(uuid)
                 for row in rows:
                     yield ServerRow(name_of(cell), *row)
-                done += len(rows)
-            progress('servers', done, max(total, done))
+                count += len(rows)
+            progress('servers', count, max(total, count))
 
 
 def _moves(context) -> list:
@@ -353,7 +354,7 @@ def _moved(context, hosts: Mapping[str, str | None],
     from nova.db.main import models
     table = models.Migration.__table__
     began = sa.func.max(table.c.created_at).label('began')
-    found: dict[str, datetime.datetime] = {}
+    last_moves: dict[str, datetime.datetime] = {}
     for uuids in _parts(hosts):
         for row in _rows(context, sa.select(
                 table.c.instance_uuid, table.c.source_compute, began).where(
@@ -363,8 +364,9 @@ def _moved(context, hosts: Mapping[str, str | None],
                         table.c.instance_uuid, table.c.source_compute)):
             uuid = row.instance_uuid
             if row.source_compute != hosts[uuid]:
-                found[uuid] = max(row.began, found.get(uuid, row.began))
-    return found
+                last_moves[uuid] = max(
+                    row.began, last_moves.get(uuid, row.began))
+    return last_moves
 
 
 def plugged_servers(
@@ -420,9 +422,9 @@ def _plugged(context, ports: Iterable[str]) -> dict[str, str]:
 
 
 def _parts(values: Iterable[str]) -> Iterator[list[str]]:
-    known = list(values)
-    for start in range(0, len(known), _VALUES):
-        yield known[start:start + _VALUES]
+    items = list(values)
+    for start in range(0, len(items), _VALUES):
+        yield items[start:start + _VALUES]
 
 
 def request_specs(
@@ -437,15 +439,15 @@ def request_specs(
     from nova.db.api import models
     table = models.RequestSpec.__table__
     uuids = list(uuids)
-    done = 0
+    count = 0
     for part in _parts(uuids):
-        progress('request specs', done, len(uuids))
+        progress('request specs', count, len(uuids))
         for row in _api_rows(sa.select(
                 table.c.instance_uuid, table.c.spec).where(
                     table.c.instance_uuid.in_(part))):
             yield row.instance_uuid, row.spec
-        done += len(part)
-    progress('request specs', done, len(uuids))
+        count += len(part)
+    progress('request specs', count, len(uuids))
 
 
 class AggregateRow(ty.NamedTuple):
@@ -464,21 +466,21 @@ def aggregates() -> list[AggregateRow]:
     """
     from nova.db.api import models
     table = models.Aggregate.__table__
-    found = {row.id: AggregateRow(row.name, row.uuid or '', {}, [])
-             for row in _api_rows(sa.select(
-                 table.c.id, table.c.name, table.c.uuid).order_by(
-                     table.c.id))}
+    rows_by_id = {row.id: AggregateRow(row.name, row.uuid or '', {}, [])
+                  for row in _api_rows(sa.select(
+                      table.c.id, table.c.name, table.c.uuid).order_by(
+                          table.c.id))}
     table = models.AggregateMetadata.__table__
     for row in _api_rows(sa.select(
             table.c.aggregate_id, table.c.key, table.c.value)):
-        if row.aggregate_id in found:
-            found[row.aggregate_id].metadata[row.key] = row.value
+        if row.aggregate_id in rows_by_id:
+            rows_by_id[row.aggregate_id].metadata[row.key] = row.value
     table = models.AggregateHost.__table__
     for row in _api_rows(sa.select(
             table.c.aggregate_id, table.c.host).order_by(table.c.host)):
-        if row.aggregate_id in found:
-            found[row.aggregate_id].hosts.append(row.host)
-    return list(found.values())
+        if row.aggregate_id in rows_by_id:
+            rows_by_id[row.aggregate_id].hosts.append(row.host)
+    return list(rows_by_id.values())
 
 
 def mapped_hosts() -> dict[str, str]:
@@ -516,7 +518,7 @@ def groups() -> list[GroupRow]:
     group = models.InstanceGroup.__table__
     policy = models.InstanceGroupPolicy.__table__
     member = models.InstanceGroupMember.__table__
-    found = {row.id: GroupRow(
+    rows_by_id = {row.id: GroupRow(
         row.uuid, row.name or '', row.policy or '', row.rules, [])
         for row in _api_rows(sa.select(
             group.c.id, group.c.uuid, group.c.name, policy.c.policy,
@@ -526,9 +528,9 @@ def groups() -> list[GroupRow]:
     for row in _api_rows(sa.select(
             member.c.group_id, member.c.instance_uuid).order_by(
                 member.c.id)):
-        if row.group_id in found:
-            found[row.group_id].members.append(row.instance_uuid)
-    return list(found.values())
+        if row.group_id in rows_by_id:
+            rows_by_id[row.group_id].members.append(row.instance_uuid)
+    return list(rows_by_id.values())
 
 
 class FlavorRow(ty.NamedTuple):
@@ -548,7 +550,7 @@ def flavors() -> list[FlavorRow]:
     """
     from nova.db.api import models
     table = models.Flavors.__table__
-    found = {row.id: FlavorRow(row, {}) for row in _api_rows(sa.select(
+    rows_by_id = {row.id: FlavorRow(row, {}) for row in _api_rows(sa.select(
         *(table.c[name] for name in (
             'id', 'name', 'flavorid', 'vcpus', 'memory_mb', 'root_gb',
             'ephemeral_gb', 'swap', 'is_public', 'disabled'))
@@ -556,9 +558,9 @@ def flavors() -> list[FlavorRow]:
     table = models.FlavorExtraSpecs.__table__
     for row in _api_rows(sa.select(
             table.c.flavor_id, table.c.key, table.c.value)):
-        if row.flavor_id in found and row.value is not None:
-            found[row.flavor_id].extra_specs[row.key] = row.value
-    return list(found.values())
+        if row.flavor_id in rows_by_id and row.value is not None:
+            rows_by_id[row.flavor_id].extra_specs[row.key] = row.value
+    return list(rows_by_id.values())
 
 
 def iso(moment: datetime.datetime | None, timespec: str = 'seconds') -> str:

@@ -320,16 +320,16 @@ class PerAggregates(ty.Generic[T]):
 
     def of(self, host_state) -> T:
         """Return the value for a host."""
-        known = self._known.get(getattr(host_state, _KIND, None))
-        return self._first_of(host_state) if known is None else known
+        value = self._known.get(getattr(host_state, _KIND, None))
+        return self._first_of(host_state) if value is None else value
 
     def _first_of(self, host_state) -> T:
         kind = _kind_of(host_state)
-        known = self._known.get(kind)
-        if known is None:
+        value = self._known.get(kind)
+        if value is None:
             self._aggregates += _aggregates_of(host_state)
-            known = self._known[kind] = self._work_out(host_state)
-        return known
+            value = self._known[kind] = self._work_out(host_state)
+        return value
 
 
 def extra_spec_validator_class():
@@ -460,13 +460,13 @@ def host_of_server(uuid: str) -> str:
     try:
         cell = objects.InstanceMapping.get_by_instance_uuid(
             context, uuid).cell_mapping
-        found, = nova_context.scatter_gather_cells(
+        result, = nova_context.scatter_gather_cells(
             context, [cell], _CELL_SECONDS, read).values()
     except Exception as exc:
-        found = exc
-    if isinstance(found, str):
-        return found
-    LOG.debug('Nova does not say where server %s is: %s', uuid, found)
+        result = exc
+    if isinstance(result, str):
+        return result
+    LOG.debug('Nova does not say where server %s is: %s', uuid, result)
     return ''
 
 
