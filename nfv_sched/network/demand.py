@@ -138,9 +138,9 @@ class Interfaces:
                         continue
                 if self._rules(group) is None:
                     groups[group] = None
-        found = Lacking(tuple(ports), tuple(groups), tuple(projects),
-                        tuple(networks))
-        return found if any(found) else None
+        lacking = Lacking(tuple(ports), tuple(groups), tuple(projects),
+                          tuple(networks))
+        return lacking if any(lacking) else None
 
     def port(self, nic: RequestedNIC) -> usage.NeutronPort | None:
         """Return the port of one of ``nics``; None if not known."""
@@ -175,8 +175,8 @@ class Interfaces:
         counts = [self._rules(group) for group in groups]
         if self._snapshot.hides_groups:
             return sum(count or 0 for count in counts)
-        known = sum(count or 0 for count in counts)
-        return known if None not in counts else max(known, assumed)
+        known_rules = sum(count or 0 for count in counts)
+        return known_rules if None not in counts else max(known_rules, assumed)
 
     def _secured(self, network: str | None) -> bool | None:
         """Return whether a network has port security; None if unknown."""

@@ -233,23 +233,23 @@ class ReadingCheck:
     def _doubts(self, previous: usage.Snapshot,
                 snapshot: usage.Snapshot) -> list[_Doubt]:
         """Return the doubts about a reading, of all projects or of some."""
-        found = usage.doubts(previous, snapshot)
-        if found.ports and not found.ports_of:
+        signs = usage.doubts(previous, snapshot)
+        if signs.ports and not signs.ports_of:
             # Fewer rules need no other explanation.
-            return [] if self._are_deleted(found.servers) else [_Doubt(
-                '', 'ports', found.ports,
-                bool(found.servers)
-                and self._has_ports(found.servers[:self.SERVERS]))]
-        if found.rules and not found.rules_of:
-            return [_Doubt('', 'rules', found.rules)]
+            return [] if self._are_deleted(signs.servers) else [_Doubt(
+                '', 'ports', signs.ports,
+                bool(signs.servers)
+                and self._has_ports(signs.servers[:self.SERVERS]))]
+        if signs.rules and not signs.rules_of:
+            return [_Doubt('', 'rules', signs.rules)]
         return [
-            _Doubt(project, 'ports', found.ports)
-            for project in found.ports_of if not self._are_deleted([
-                server for server in found.servers
+            _Doubt(project, 'ports', signs.ports)
+            for project in signs.ports_of if not self._are_deleted([
+                server for server in signs.servers
                 if any(port.project == project
                        for port in previous.instances[server])])
-        ] + [_Doubt(project, 'rules', found.rules)
-             for project in found.rules_of]
+        ] + [_Doubt(project, 'rules', signs.rules)
+             for project in signs.rules_of]
 
     def _are_deleted(self, servers: Sequence[str]) -> bool:
         """Return whether Nova has deleted the first of some servers."""
@@ -517,13 +517,14 @@ class Reader:
             'agents', ('id', 'agent_type'), paged=False, optional=True)}
         for kind in kinds:
             builder.add_agent_type(kind)
-        wanted = sorted(kinds & {
+        listed_kinds = sorted(kinds & {
             usage.DHCP_AGENT, usage.L3_AGENT, usage.OVN_GATEWAY_AGENT})
-        if not wanted:
+        if not listed_kinds:
             return
         for agent in self.items(
             'agents', ('id', 'agent_type', 'host', 'alive', 'configurations'),
-            filters=[('agent_type', kind) for kind in wanted], paged=False,
+            filters=[('agent_type', kind) for kind in listed_kinds],
+            paged=False,
         ):
             host, kind = text_of(agent, 'host'), text_of(agent, 'agent_type')
             builder.add_agent_host(kind, host)
@@ -761,16 +762,16 @@ class Lookups:
         if lacking is None or time.monotonic() < self._paused_until:
             self._threads.release()
             return
-        done = threading.Event()
+        finished = threading.Event()
         try:
             threading.Thread(
                 target=self._run, name='nfv-sched-lookup', daemon=True,
-                args=(snapshot, lacking, began + timeout, done)).start()
+                args=(snapshot, lacking, began + timeout, finished)).start()
         except RuntimeError as exc:  # there are too many threads
             self._threads.release()
             self._failed(str(exc))
             return
-        if not done.wait(max(began + timeout - time.monotonic(), 0)):
+        if not finished.wait(max(began + timeout - time.monotonic(), 0)):
             self._failed(f'no answer within {timeout:g} s')
         self._lacks(snapshot, interfaces)
 
@@ -799,8 +800,8 @@ class Lookups:
                 reader = self.readers.pop()
             except IndexError:
                 reader = Reader(self._conf, self._stopped)
-            found = reader.look_up(lacking, deadline)
-            self._keep(snapshot, found)
+            supplement = reader.look_up(lacking, deadline)
+            self._keep(snapshot, supplement)
         except Exception as exc:
             if reader is not None:
                 reader.close()
@@ -835,9 +836,9 @@ class Lookups:
             self._paused_until = now + min(
                 self.FIRST_PAUSE * 2 ** min(self._failures - 1, 32),
                 self.LONGEST_PAUSE)
-            told = self._failures > 1
+            already_logged = self._failures > 1
         LOG.log(
-            logging.DEBUG if told else logging.WARNING,
+            logging.DEBUG if already_logged else logging.WARNING,
             'Neutron cannot be asked for ports and security groups that are '
             'younger than the figures; until it can, such a port is taken to '
             'have as many rules as a port may have: %s', text.rstrip('.'),

@@ -222,10 +222,11 @@ class Memory:
         entries = self._hosts.get(host, {})
         before = entries.get(instance)
         # Replaced, not changed: others may be reading it.
-        taken = now
+        reserved_at = now
         if before is not None and before.in_flight(now):
-            taken = before.taken
-        self._hosts[host] = {**entries, instance: entry._replace(taken=taken)}
+            reserved_at = before.taken
+        self._hosts[host] = {
+            **entries, instance: entry._replace(taken=reserved_at)}
         if now - self._swept > _LOST_SECONDS:
             self._swept = now
             self._sweep(now - _LOST_SECONDS)
@@ -314,10 +315,10 @@ class Memory:
 
     def _sweep(self, oldest: float) -> None:
         for host, entries in list(self._hosts.items()):
-            left = {instance: entry for instance, entry in entries.items()
-                    if entry.when > oldest}
-            if left:
-                self._hosts[host] = left
+            recent = {instance: entry for instance, entry in entries.items()
+                      if entry.when > oldest}
+            if recent:
+                self._hosts[host] = recent
             else:
                 del self._hosts[host]
 
@@ -412,16 +413,16 @@ class Memory:
     def _change(self, host: str,
                 changed: dict[str, tuple[Entry, Entry | None]]) -> None:
         with self._lock:
-            left = dict(self._hosts.get(host, {}))
+            entries = dict(self._hosts.get(host, {}))
             for instance, (before, after) in changed.items():
-                if left.get(instance) is not before:
+                if entries.get(instance) is not before:
                     continue  # placed again meanwhile
                 if after is None:
-                    del left[instance]
+                    del entries[instance]
                 else:
-                    left[instance] = after
-            if left:
-                self._hosts[host] = left
+                    entries[instance] = after
+            if entries:
+                self._hosts[host] = entries
             else:
                 self._hosts.pop(host, None)
 

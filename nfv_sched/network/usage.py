@@ -395,13 +395,13 @@ def _projects_that_lack(
     losses = collections.Counter({
         project: count - now[project] for project, count in before.items()
         if project and count > now[project]})
-    total, left = before.total(), now.total()
+    total, remaining = before.total(), now.total()
     singled_out: list[str] = []
     for project, _loss in losses.most_common(most):
         singled_out.append(project)
         total -= before[project]
-        left -= now[project]
-        if not total or left and left >= total / 2:
+        remaining -= now[project]
+        if not total or remaining and remaining >= total / 2:
             return tuple(singled_out)
     return ()
 
@@ -619,14 +619,14 @@ class SnapshotBuilder:
         :param most: number of groups to return at most
         :returns: UUID of the group -> UUID of a port that has it
         """
-        found: dict[str, str] = {}
+        port_by_group: dict[str, str] = {}
         for port in self._ports.values():
             for group in port.security_groups:
-                if group not in self._rules and group not in found:
-                    if len(found) == most:
-                        return found
-                    found[group] = port.id
-        return found
+                if group not in self._rules and group not in port_by_group:
+                    if len(port_by_group) == most:
+                        return port_by_group
+                    port_by_group[group] = port.id
+        return port_by_group
 
     def build(self) -> Snapshot:
         """Return the snapshot of everything that was added."""
