@@ -141,17 +141,17 @@ class FreeQuantity:
             not there
         """
         network = self.network
-        left = allowance.room - self._carried(shown)
+        free = allowance.room - self._carried(shown)
         if own is not None:
-            left += own
+            free += own
         if host_state.host in self._recent and network.fresh:
-            left -= self._quantity.pick(*network.recent.unseen(
+            free -= self._quantity.pick(*network.recent.unseen(
                 network.snapshot, host_state.host, network.instance))
         # Even an empty host may be too small; then the ledger is not needed.
         if network.ledgers is not None and (
-                left >= self.need or self.need <= allowance.room):
-            left = self._by_ledger(host_state, left, own)
-        return left
+                free >= self.need or self.need <= allowance.room):
+            free = self._by_ledger(host_state, free, own)
+        return free
 
     def _by_ledger(self, host_state, free: float, own: int | None) -> float:
         """Return how much is free on a host, by its ledger if it has one.
@@ -160,7 +160,7 @@ class FreeQuantity:
         """
         network, need = self.network, self.need
         resource_class = self._quantity.resource_class
-        left = in_ledger = network.ledgers.left(
+        free_by_ledger = in_ledger = network.ledgers.left(
             host_state.uuid, resource_class)
         if in_ledger is None:
             return free
@@ -172,7 +172,8 @@ class FreeQuantity:
             surely = self._quantity.pick(unshown.ports, unshown.rules)
             perhaps = self._quantity.pick(
                 unshown.more_ports, unshown.more_rules)
-            left = reservations.left(in_ledger, surely, perhaps, free, need)
+            free_by_ledger = reservations.left(
+                in_ledger, surely, perhaps, free, need)
         if own:
             # Until a resize on the same host is confirmed, Placement counts
             # the server twice, as it does with CPUs. It takes no more than
@@ -180,21 +181,21 @@ class FreeQuantity:
             if min(free - own, in_ledger - perhaps) >= need:
                 names.ask(host_state, resource_class, need)
             return free
-        if left >= need:
+        if free_by_ledger >= need:
             names.ask(host_state, resource_class, need)
-        return left
+        return free_by_ledger
 
     def standing(self, host_state) -> Standing:
         """Return how much is free on a host, right before its claim."""
         network = self.network
-        left = self.allowances.of(host_state).room - self._carried(
+        free = self.allowances.of(host_state).room - self._carried(
             self.shown.get(host_state.host, usage.NO_USAGE))
         own = self.own_on(host_state)
         in_ledger = None
         if network.ledgers is not None and not own:
             in_ledger = network.ledgers.left(
                 host_state.uuid, self._quantity.resource_class)
-        return Standing(left + (own or 0), in_ledger)
+        return Standing(free + (own or 0), in_ledger)
 
     def full(self, allowance: Allowance, left: float) -> reasons.Reason:
         """Return the reason to refuse a host where so little is left."""

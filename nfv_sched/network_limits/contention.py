@@ -86,20 +86,20 @@ def _take(network: NetworkNote, reference: weakref.ref) -> bool:
     elif not network.fresh:
         return True
     network.asked.add(host_state.host)
-    left = network.recent.take(
+    available = network.recent.take(
         network.snapshot if network.fresh else None, host_state.host,
         network.instance, network.demand, ports.left, rules.left,
         reference, answer)
-    if left is None:
+    if available is None:
         note.taken.append((host_state.host, network.instance))
         return True
     of_ports, of_rules = rooms
-    if left[0] < network.demand.vswitch_ports and of_ports is not None:
+    if available[0] < network.demand.vswitch_ports and of_ports is not None:
         note.rejected.append((host_state.host, of_ports.full(
-            of_ports.allowances.of(host_state), left[0])))
+            of_ports.allowances.of(host_state), available[0])))
     elif of_rules is not None:
         note.rejected.append((host_state.host, of_rules.full(
-            of_rules.allowances.of(host_state), left[1])))
+            of_rules.allowances.of(host_state), available[1])))
     if network.passed <= network.asked:
         give_back(note)
         network.lost_last_host = True
@@ -112,11 +112,11 @@ def give_back(request_note: RequestNote) -> None:
     To be called when no host is left for a server: the request fails, and Nova
     undoes its other servers, too.
     """
-    taken = request_note.taken
+    reserved = request_note.taken
     if request_note.instance in request_note.placed:
         return  # the server is placed; Nova filters again for alternates
     network = request_note.part(NetworkNote)
-    for host, instance in taken:
+    for host, instance in reserved:
         network.recent.release(host, instance)
     request_note.taken = []
 
