@@ -154,9 +154,9 @@ class Client:
         """Return all providers of the ledger."""
         path = f'/resource_providers?required={names.TRAIT}'
         try:
-            found = self._request('GET', path, read=lambda answer: [
-                _provider(found)
-                for found in _list(answer['resource_providers'])])
+            providers = self._request('GET', path, read=lambda answer: [
+                _provider(row)
+                for row in _list(answer['resource_providers'])])
         except PlacementError as exc:
             # The trait does not exist yet, so no provider has it.
             if exc.status == 400 and names.TRAIT in exc.detail:
@@ -164,7 +164,7 @@ class Client:
             raise
         # Providers of other tools with the same trait are left alone.
         return [
-            provider for provider in found
+            provider for provider in providers
             if provider.compute and (
                 provider.uuid == names.provider_uuid(provider.compute))]
 
@@ -219,8 +219,8 @@ class Client:
         :returns: its new generation
         :raises ConflictError: if it has another generation by now
         """
-        others = [] if new else self._traits(uuid)[1]
-        return self._set_traits(uuid, generation, [*others, names.TRAIT])
+        traits = [] if new else self._traits(uuid)[1]
+        return self._set_traits(uuid, generation, [*traits, names.TRAIT])
 
     def unmark(self, uuid: str) -> None:
         """Remove a provider from the ledger by removing its trait.
@@ -238,8 +238,8 @@ class Client:
         """Return all providers of Placement, those of the ledger included."""
         return self._request(
             'GET', '/resource_providers', read=lambda answer: [
-                _member(found)
-                for found in _list(answer['resource_providers'])])
+                _member(row)
+                for row in _list(answer['resource_providers'])])
 
     def used_traits(self) -> list[str]:
         """Return the traits that any provider has."""
@@ -269,8 +269,8 @@ class Client:
     def _uuids(self, query: str) -> list[str]:
         return self._request(
             'GET', f'/resource_providers?{query}', read=lambda answer: [
-                _text(found['uuid'])
-                for found in _list(answer['resource_providers'])])
+                _text(row['uuid'])
+                for row in _list(answer['resource_providers'])])
 
     def _traits(self, uuid: str) -> tuple[int, list[str]]:
         return self._request(
