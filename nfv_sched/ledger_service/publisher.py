@@ -266,12 +266,12 @@ class Publisher:
         self._snapshot = self._reader.read(self._snapshot)
         self._number += 1
         self._traced.clear()
-        wanted, unread = self._attribute(chosen)
+        readable, unread = self._attribute(chosen)
         failures = failures + unread
         host_limits = nfv_limits.by_host(nfv_limits.defaults(self._conf))
         # In this thread, so that bad values of an aggregate are logged once.
         tasks = [(node, published.get(node.uuid), host_limits.of(node))
-                 for node in wanted]
+                 for node in readable]
         present = {node.uuid for node in nodes}
         gone = [] if failures else [
             provider for compute, provider in published.items()
@@ -280,9 +280,9 @@ class Publisher:
             lambda provider: self._retire(provider, dry_run), gone, began)
         reports += self._together(
             lambda task: self._leave_out(*task, dry_run), [
-                (host, note, [published[node.uuid] for node in found
+                (host, note, [published[node.uuid] for node in host_nodes
                               if node.uuid in published])
-                for host, note, found in left_out], began)
+                for host, note, host_nodes in left_out], began)
         reports += self._together(
             lambda task: self._host(*task, dry_run), tasks, began)
         self._forget({ledger_names.provider_uuid(node.uuid)
@@ -332,22 +332,23 @@ class Publisher:
         by_host: dict[str, list] = {}
         for node in nodes:
             by_host.setdefault(node.host, []).append(node)
-        wanted, left_out = [], []
-        for host, found in by_host.items():
+        chosen, left_out = [], []
+        for host, host_nodes in by_host.items():
             if any(node.hypervisor_type.lower() == _BARE_METAL
-                   for node in found):
-                left_out.append((host, 'manages bare metal', found))
-            elif len(found) > 1:
-                left_out.append((host, 'has several compute nodes', found))
+                   for node in host_nodes):
+                left_out.append((host, 'manages bare metal', host_nodes))
+            elif len(host_nodes) > 1:
+                left_out.append(
+                    (host, 'has several compute nodes', host_nodes))
             else:
-                wanted += found
-        names = frozenset(host for host, _note, _found in left_out)
+                chosen += host_nodes
+        names = frozenset(host for host, _note, _nodes in left_out)
         if names - self._left_out:
             LOG.info('Hosts that have no place in the ledger, because they '
                      'manage bare metal or have several compute nodes: %s',
                      strings.some(names))
         self._left_out = names
-        return wanted, left_out
+        return chosen, left_out
 
     def _together(self, function, items: list, began: float) -> list:
         """Call a function with each item, in ``ledger_threads`` threads.
@@ -365,18 +366,18 @@ class Publisher:
             thread_name_prefix='nfv-sched-ledger',
         ) as pool:
             pending = {pool.submit(function, item) for item in items}
-            told = max(time.monotonic(), began + _PROGRESS)
+            last_logged = max(time.monotonic(), began + _PROGRESS)
             try:
                 while pending:
-                    done, pending = futures.wait(
+                    finished, pending = futures.wait(
                         pending, timeout=1.0,
                         return_when=futures.FIRST_EXCEPTION)
-                    results += [future.result() for future in done]
+                    results += [future.result() for future in finished]
                     if self._stopped.is_set():
                         raise RoundError('stopped')
                     now = time.monotonic()
-                    if pending and now - told >= _PROGRESS:
-                        told = now
+                    if pending and now - last_logged >= _PROGRESS:
+                        last_logged = now
                         LOG.info('The ledger: %d of %d hosts done',
                                  len(results), len(items))
             finally:
@@ -398,11 +399,11 @@ class Publisher:
             else:
                 generation, inventories = self._client.inventories(
                     provider.uuid)
-                others = {name: inventory
-                          for name, inventory in inventories.items()
-                          if name not in _WORDS}
-                if others != inventories:
-                    self._client.replace(provider.uuid, generation, others)
+                remaining = {name: inventory
+                             for name, inventory in inventories.items()
+                             if name not in _WORDS}
+                if remaining != inventories:
+                    self._client.replace(provider.uuid, generation, remaining)
                 self._client.unmark(provider.uuid)
         except ledger_client.UnavailableError:
             raise
@@ -446,13 +447,15 @@ class Publisher:
     ) -> HostReport:
         """Bring the provider of one compute node up to date."""
         uuid = ledger_names.provider_uuid(node.uuid)
-        known = self._known.get(uuid)
-        if known is not None and known.holds(
+        last_result = self._known.get(uuid)
+        if last_result is not None and last_result.holds(
                 provider, self._snapshot.host(node.host),
                 self._guests.get(node.host, {}), host_limits) and (
-                    not known.wasteful or not self._look_again(uuid)):
-            self._known[uuid] = known._replace(rounds=known.rounds - 1)
-            return HostReport(node.host, Action.UNCHANGED, known.accounts)
+                    not last_result.wasteful or not self._look_again(uuid)):
+            self._known[uuid] = last_result._replace(
+                rounds=last_result.rounds - 1)
+            return HostReport(
+                node.host, Action.UNCHANGED, last_result.accounts)
         returned: collections.Counter[str] = collections.Counter()
         try:
             for attempt in range(_ATTEMPTS):
@@ -460,7 +463,8 @@ class Publisher:
                     self._stopped.wait(random.uniform(0, 0.05 * attempt))
                 try:
                     return self._attempt(
-                        node, provider, known, host_limits, returned, dry_run)
+                        node, provider, last_result, host_limits, returned,
+                        dry_run)
                 except ledger_client.ConflictError as exc:
                     conflict = exc
             raise conflict
@@ -692,19 +696,19 @@ class Publisher:
         self, node: database.ComputeNode, consumers: list[str],
     ) -> dict[str, str]:
         """Return the consumers that are migrations: UUID -> server UUID."""
-        found = {}
+        instances = {}
         for consumer in consumers:
             instance = self._instances.get(consumer)
             if instance is None:
                 instance = database.moving_instance(node.cell, consumer)
             if instance is not None:
-                found[consumer] = self._instances[consumer] = instance
-        return found
+                instances[consumer] = self._instances[consumer] = instance
+        return instances
 
     def _forget(self, present: set[str]) -> None:
-        for known in (self._known, self._sights):
-            for uuid in known.keys() - present:
-                del known[uuid]
+        for cache in (self._known, self._sights):
+            for uuid in cache.keys() - present:
+                del cache[uuid]
         if len(self._instances) > 10000:
             self._instances.clear()
 
@@ -762,7 +766,7 @@ class Keeper(periodic.Repeated):
                     # nova.conf may have been read again, and be wrong now.
                     self._interval = (
                         self._conf.nfv_sched.ledger_publish_interval)
-                    done = self._publisher.round()
+                    round_report = self._publisher.round()
                 except Exception as exc:
                     if self._stopped.is_set():
                         break
@@ -770,7 +774,7 @@ class Keeper(periodic.Repeated):
                     self._went_wrong(exc)
                 else:
                     self._end_failures()
-                    self._went_well(done)
+                    self._went_well(round_report)
                 self._stopped.wait(self.pause(time.monotonic() - began))
 
     def _went_wrong(self, exc: Exception) -> None:
