@@ -78,15 +78,15 @@ def once(dry_run: bool) -> int:
     from nfv_sched.ledger_service import publisher
     worker = publisher.Publisher()
     try:
-        done = worker.round(dry_run)
+        round_report = worker.round(dry_run)
     except publisher.RoundError as exc:
         print(f'{PROG}: {strings.visible(strings.mask_secrets(str(exc)))}',
               file=sys.stderr)
         return 1
     finally:
         worker.close()
-    print(table(done, dry_run))
-    return 1 if done.failed else 0
+    print(table(round_report, dry_run))
+    return 1 if round_report.failed else 0
 
 
 def serve() -> int:
