@@ -68,32 +68,32 @@ def _read(reader: neutron.Reader,
                              optional=True))
     if len({row['id'] for row in rows}) < len(rows):
         raise neutron.NeutronError('malformed agents: one is there twice')
-    wanted = [row for row in rows
+    chosen = [row for row in rows
               if neutron.text_of(row, 'agent_type') in _KINDS]
     rows_of_networks = {row['id']: row for row in reader.items(
         'networks', _NETWORK_FIELDS, optional=True)}
     networks = tuple([_listed(row) for _uuid, row
                       in sorted(rows_of_networks.items())])
-    if not wanted:
+    if not chosen:
         return NetworkAgents((), (), networks)
     switches = _switches(rows)
     served: dict[str, list[dict]] = {}
-    for done, row in enumerate(wanted):
-        progress('network agents', done, len(wanted))
+    for count, row in enumerate(chosen):
+        progress('network agents', count, len(chosen))
         if _kind(row) in _SERVED:
             resource, key = _SERVED[_kind(row)]
             # An agent that was deleted meanwhile serves nothing.
             served[row['id']] = list(reader.items(
                 f'agents/{row["id"]}/{resource}', (), paged=False,
                 optional=True, key=key))
-    progress('network agents', len(wanted), len(wanted))
+    progress('network agents', len(chosen), len(chosen))
     ports = _ports(reader)
     return NetworkAgents(
         tuple(sorted(
             (_agent(row, switches, _ids(row, served, ports))
-             for row in wanted),
+             for row in chosen),
             key=lambda agent: (agent.kind, agent.host, agent.id))),
-        _services(wanted, served, ports, {
+        _services(chosen, served, ports, {
             uuid: _reached(row) for uuid, row in rows_of_networks.items()}),
         networks)
 
@@ -117,31 +117,33 @@ class _Switch(ty.NamedTuple):
 
 def _switches(rows: Iterable[Mapping]) -> dict[str, _Switch]:
     """Return the switch of each host, from agents there that are alive."""
-    found: dict[str, _Switch] = {}
+    switches: dict[str, _Switch] = {}
     for row in rows:
-        said = _configurations(row)
-        if not row.get('alive') or not any(key in said for key in _MAPPINGS):
+        configurations = _configurations(row)
+        if not row.get('alive') or not any(
+                key in configurations for key in _MAPPINGS):
             continue
         host = neutron.text_of(row, 'host')
         physnets = frozenset(
-            name for key in _MAPPINGS for name in _mapped(said.get(key)))
-        types = said.get('tunnel_types')
+            name for key in _MAPPINGS
+            for name in _mapped(configurations.get(key)))
+        types = configurations.get('tunnel_types')
         tunnels = None if not isinstance(types, list) else frozenset(
             map(str, types))
-        known = found.get(host)
-        if known is not None:
-            physnets |= known.physnets
-            tunnels = None if None in (tunnels, known.tunnels) else (
-                tunnels | known.tunnels)
-        found[host] = _Switch(physnets, tunnels)
-    return found
+        switch = switches.get(host)
+        if switch is not None:
+            physnets |= switch.physnets
+            tunnels = None if None in (tunnels, switch.tunnels) else (
+                tunnels | switch.tunnels)
+        switches[host] = _Switch(physnets, tunnels)
+    return switches
 
 
 def _configurations(row: Mapping) -> Mapping:
-    said = row.get('configurations') or {}
-    if not isinstance(said, Mapping):
+    configurations = row.get('configurations') or {}
+    if not isinstance(configurations, Mapping):
         raise neutron.NeutronError('malformed configurations of an agent')
-    return said
+    return configurations
 
 
 def _mapped(mappings: ty.Any) -> Iterable[str]:
@@ -169,15 +171,16 @@ def _names(values: ty.Any, what: str) -> list[str]:
 
 def _agent(row: Mapping, switches: Mapping[str, _Switch],
            serves: tuple[str, ...]) -> snapshot.NetworkAgent:
-    said, host = _configurations(row), neutron.text_of(row, 'host')
+    configurations, host = _configurations(row), neutron.text_of(row, 'host')
     switch = switches.get(host)
     return snapshot.NetworkAgent(
         id=row['id'], kind=_kind(row), host=host,
         alive=bool(row.get('alive')),
         enabled=bool(row.get('admin_state_up')),
         zone=neutron.text_of(row, 'availability_zone'),
-        mode=neutron.text_of(said, 'agent_mode'),
-        external_only=said.get('handle_internal_only_routers') is False,
+        mode=neutron.text_of(configurations, 'agent_mode'),
+        external_only=(
+            configurations.get('handle_internal_only_routers') is False),
         physnets=switch and switch.physnets,
         tunnels=switch and switch.tunnels, serves=serves)
 
@@ -227,17 +230,17 @@ def _services(
             hosts[port.host] = hosts.get(port.host, 0) + 1
         else:
             of_router.setdefault(port.device, []).append(port)
-    found: dict[str, snapshot.NetworkService] = {}
+    services: dict[str, snapshot.NetworkService] = {}
     for agent in wanted:
         for row in served.get(agent['id'], ()):
-            if row['id'] in found:
+            if row['id'] in services:
                 continue
-            found[row['id']] = (
+            services[row['id']] = (
                 _network(row, of_network.get(row['id'], {}))
                 if _kind(agent) == snapshot.DHCP else
                 _router(row, of_router.get(row['id'], []), networks))
     return tuple(sorted(
-        found.values(), key=lambda service: (service.kind, service.id)))
+        services.values(), key=lambda service: (service.kind, service.id)))
 
 
 def _network(row: Mapping,

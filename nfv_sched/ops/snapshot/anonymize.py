@@ -206,25 +206,25 @@ class _Anonymizer:
         self._handlers = self._all_handlers()
 
     def _all_physnets(self) -> set[str]:
-        found = {name for host in self._cloud.hosts
-                 for node in host.nodes or () for name in node.physnets}
-        found.update(
+        physnets = {name for host in self._cloud.hosts
+                    for node in host.nodes or () for name in node.physnets}
+        physnets.update(
             name for host in self._cloud.hosts for device in host.devices
             if (name := device.tags.get('physical_network')))
-        found.update(
+        physnets.update(
             port.physnet for server in self._cloud.servers
             for port in server.ports or () if port.physnet)
-        found.update(
+        physnets.update(
             name for server in self._cloud.servers
             for request in server.pci_requests or ()
             for tags in request.specs
             if (name := tags.get('physical_network')))
-        found.update(network.physnet for network
-                     in self._cloud.networks or () if network.physnet)
+        physnets.update(network.physnet for network
+                        in self._cloud.networks or () if network.physnet)
         for each in (*(self._cloud.network_agents or ()),
                      *self._cloud.network_services):
-            found.update(each.physnets or ())
-        return found
+            physnets.update(each.physnets or ())
+        return physnets
 
     def _is_label(self, name: str) -> bool:
         labels = self._labels

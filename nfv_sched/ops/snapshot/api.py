@@ -93,7 +93,8 @@ def read(
         have all fields that the API shows, and server groups are read
     :raises APIError: if any answer is missing, refused or malformed
     """
-    taken = datetime.datetime.now(datetime.UTC).strftime('%Y-%m-%dT%H:%M:%SZ')
+    timestamp = datetime.datetime.now(datetime.UTC).strftime(
+        '%Y-%m-%dT%H:%M:%SZ')
     if connection.session.timeout is None:
         connection.session.timeout = TIMEOUT
     try:
@@ -101,7 +102,7 @@ def read(
             fields = _parts(connection, parts, progress)
         # Apply the limits of a file: the tools rely on them.
         cloud = codec.decode(snapshot.Cloud, codec.encode(snapshot.Cloud(
-            taken=taken, source=_SOURCE, **fields)))
+            taken=timestamp, source=_SOURCE, **fields)))
         validation.check(cloud)
     except http_limits.MALFORMED as exc:
         raise APIError(f'the API cannot be read: malformed answer: '
@@ -112,29 +113,29 @@ def read(
 def _parts(connection: sdk_connection.Connection, parts: Collection[str],
            progress: _Progress) -> dict[str, ty.Any]:
     """Return the fields of the cloud, before they are checked."""
-    found: dict[str, ty.Any] = {}
+    fields: dict[str, ty.Any] = {}
     if 'flavors' in parts:
         progress('flavors', 0, 1)
-        found['flavors'] = tuple(sorted(
+        fields['flavors'] = tuple(sorted(
             _all(connection, 'flavors', {'is_public': 'None'}, _flavor),
             key=lambda flavor: flavor.name))
-        progress('flavors', len(found['flavors']), len(found['flavors']))
+        progress('flavors', len(fields['flavors']), len(fields['flavors']))
     if 'servers' in parts and 'hosts' not in parts:
         progress('servers', 0, 1)
         missing: _Missing = []
         _services(connection, _negotiated(connection), missing)
-        found['servers'] = tuple(sorted(
+        fields['servers'] = tuple(sorted(
             _all(connection, 'servers', {'all_tenants': '1'}, _server),
             key=lambda server: server.uuid))
-        progress('servers', len(found['servers']), len(found['servers']))
-        found['missing'] = tuple(missing)
+        progress('servers', len(fields['servers']), len(fields['servers']))
+        fields['missing'] = tuple(missing)
     if 'network_agents' in parts:
         served = _agents(connection, progress)
-        found['network_agents'] = served.agents
-        found['network_services'] = served.services
+        fields['network_agents'] = served.agents
+        fields['network_services'] = served.services
     if 'hosts' in parts:
-        found.update(_with_hosts(connection, 'servers' in parts, progress))
-    return found
+        fields.update(_with_hosts(connection, 'servers' in parts, progress))
+    return fields
 
 
 # Nova
@@ -196,15 +197,15 @@ def _groups(connection: sdk_connection.Connection, resource: str,
     seen: set[str] = set()
     offset = 0
     while True:
-        found = _listed(_get(connection, resource, {
+        page = _listed(_get(connection, resource, {
             **query, 'limit': str(_PAGE), 'offset': str(offset)},
             version), resource)
-        rows = [row for row in found if row['id'] not in seen]
+        rows = [row for row in page if row['id'] not in seen]
         if not rows:
             return
         yield from rows
         seen.update(row['id'] for row in rows)
-        offset += len(found)
+        offset += len(page)
 
 
 def _get(connection: sdk_connection.Connection, resource: str,
@@ -224,14 +225,14 @@ def _listed(body: Mapping, resource: str) -> list[Mapping]:
 
 def _refusal(resource: str, version: str, response: ty.Any) -> str:
     """Return the message for an answer that is not a list."""
-    told = (f'the compute API cannot be read: GET {_PATHS[resource]}: '
-            f'{response.status_code} {response.reason}')
+    message = (f'the compute API cannot be read: GET {_PATHS[resource]}: '
+               f'{response.status_code} {response.reason}')
     if response.status_code == 403:
-        return (f'{told}; the account needs a role that may list all '
+        return (f'{message}; the account needs a role that may list all '
                 f'{_words(resource)}')
     if response.status_code == 406:
-        return f'{told}; microversion {version} is needed'
-    return told
+        return f'{message}; microversion {version} is needed'
+    return message
 
 
 def _words(resource: str) -> str:
@@ -241,12 +242,12 @@ def _words(resource: str) -> str:
 def _negotiated(connection: sdk_connection.Connection) -> str:
     """Return the newest microversion that Nova and this module support."""
     try:
-        found = sdk_utils.maximum_supported_microversion(
+        version = sdk_utils.maximum_supported_microversion(
             connection.compute, _LAST_MICROVERSION) or _MICROVERSION
     except (*http_limits.MALFORMED, *_ERRORS) as exc:
         raise APIError(f'the compute API cannot be read: '
                        f'{http_limits.reason(exc)}') from exc
-    return max(found, _MICROVERSION, key=_numbers)
+    return max(version, _MICROVERSION, key=_numbers)
 
 
 def _numbers(version: str) -> tuple[int, ...]:
@@ -293,7 +294,7 @@ def _with_hosts(connection: sdk_connection.Connection, servers: bool,
     """Return the fields of the cloud for hosts and, if asked, servers."""
     version = _negotiated(connection)
     missing: _Missing = []
-    found: dict[str, ty.Any] = {}
+    fields: dict[str, ty.Any] = {}
     progress('hosts', 0, 1)
     aggregates = [aggregate for _number, aggregate in sorted(
         _all(connection, 'aggregates', {}, _aggregate),
@@ -302,27 +303,27 @@ def _with_hosts(connection: sdk_connection.Connection, servers: bool,
     progress('hosts', len(hosts), len(hosts))
     if servers:
         progress('servers', 0, 1)
-        found['groups'] = tuple(_all(
+        fields['groups'] = tuple(_all(
             connection, 'server_groups', {'all_projects': 'true'}, _group,
             version))
-        found['servers'] = _servers(
-            connection, found['groups'], version, missing)
-        progress('servers', len(found['servers']), len(found['servers']))
+        fields['servers'] = _servers(
+            connection, fields['groups'], version, missing)
+        progress('servers', len(fields['servers']), len(fields['servers']))
     placed = _places(connection, [host.uuid for host in hosts],
                      [each.uuid for each in aggregates if each.uuid],
                      progress)
     missing.extend(placed.missing())
     if servers:
         unread = {host.name for host in hosts if host.uuid in placed.failed}
-        found['servers'] = tuple(sorted(
+        fields['servers'] = tuple(sorted(
             (dataclasses.replace(
                 server, allocations=None if server.host in unread
                 else placed.allocations.get(server.uuid, {}))
-             for server in found['servers']),
+             for server in fields['servers']),
             key=lambda server: server.uuid))
-        found['consumers'] = placed.others(
-            server.uuid for server in found['servers'])
-    return {**found, 'missing': tuple(missing), 'traits': placed.traits,
+        fields['consumers'] = placed.others(
+            server.uuid for server in fields['servers'])
+    return {**fields, 'missing': tuple(missing), 'traits': placed.traits,
             'resource_classes': placed.resource_classes,
             'aggregates': tuple(aggregates), 'hosts': tuple(sorted(
                 (_provided(host, placed.providers.get(host.uuid, ()))
@@ -371,7 +372,7 @@ def _hosts(connection: sdk_connection.Connection,
         for name in aggregate.hosts:
             of_host.setdefault(name, []).append(aggregate.name)
     try:
-        found = _all(connection, 'hypervisors', {}, lambda row: (
+        hosts = _all(connection, 'hypervisors', {}, lambda row: (
             None if row['service']['host'] in silent
             else _host(row, services, of_host)))
     except APIError as exc:
@@ -382,7 +383,7 @@ def _hosts(connection: sdk_connection.Connection,
         raise APIError(f'{exc}; cells do not answer, of '
                        f'{strings.count(len(silent), "host")}, such as that '
                        f'of {min(silent)}') from exc
-    return [host for host in found if host is not None]
+    return [host for host in hosts if host is not None]
 
 
 def _host(row: Mapping, services: Mapping[str, Mapping],
@@ -492,12 +493,12 @@ def _places(connection: sdk_connection.Connection, computes: list[str],
             computes, aggregates, progress)
     except (placement_client.PlacementError, *http_limits.MALFORMED,
             *_ERRORS) as exc:
-        told = 'the Placement API cannot be read: ' + ' '.join(
+        message = 'the Placement API cannot be read: ' + ' '.join(
             str(exc).split())
         if getattr(exc, 'status', None) == 403:
-            told += ('; the account needs a role that may list resource '
-                     'providers, such as admin')
-        raise APIError(told) from exc
+            message += ('; the account needs a role that may list resource '
+                        'providers, such as admin')
+        raise APIError(message) from exc
 
 
 # Neutron
@@ -506,13 +507,13 @@ def _places(connection: sdk_connection.Connection, computes: list[str],
 def _agents(connection: sdk_connection.Connection,
             progress: _Progress) -> agents.NetworkAgents:
     try:
-        found = agents.read(
+        network_agents = agents.read(
             neutron.Reader(network=connection.network), progress)
     except (neutron.NeutronError, *http_limits.MALFORMED, *_ERRORS) as exc:
         raise APIError(f'the network API cannot be read: {exc}') from exc
-    if not found.agents:
+    if not network_agents.agents:
         # Neutron returns an empty list, not an error, to other accounts.
         raise APIError(
             'the network API shows this account no agents for DHCP or '
             'routers; there are none, or the account needs the role admin')
-    return found
+    return network_agents

@@ -54,7 +54,8 @@ def read(conf, progress: records.Progress | None = None) -> snapshot.Cloud:
     """
     if progress is None:
         progress = _silent
-    taken = datetime.datetime.now(datetime.UTC).strftime('%Y-%m-%dT%H:%M:%SZ')
+    timestamp = datetime.datetime.now(datetime.UTC).strftime(
+        '%Y-%m-%dT%H:%M:%SZ')
     missing: _Missing = []
     aggregates = records.aggregates()
     groups = records.groups()
@@ -74,7 +75,7 @@ def read(conf, progress: records.Progress | None = None) -> snapshot.Cloud:
     unread = {host.name for host in hosts
               if placed is not None and host.uuid in placed.failed}
     return snapshot.Cloud(
-        taken=taken, source="Nova's databases, Placement and Neutron",
+        taken=timestamp, source="Nova's databases, Placement and Neutron",
         nova=release('nova'), nfv_sched=release('nfv-sched'),
         missing=tuple([
             dataclasses.replace(each, text=strings.mask_secrets(each.text))
@@ -127,18 +128,18 @@ def options(conf) -> dict[str, dict[str, ty.Any]]:
 
     :param conf: configuration object of Nova
     """
-    found: dict[str, dict[str, ty.Any]] = {}
+    sections: dict[str, dict[str, ty.Any]] = {}
     for section, names in cloud_options.SAVED.items():
         group = conf if section == 'DEFAULT' else conf[section]
-        found[section] = {name: group[name] for name in names
-                          if name in group}
-    found['filter_scheduler'].update(
+        sections[section] = {name: group[name] for name in names
+                             if name in group}
+    sections['filter_scheduler'].update(
         (name, value) for name, value in conf.filter_scheduler.items()
         if name.endswith(cloud_options.MULTIPLIER))
-    found['nfv_sched'] = {
+    sections['nfv_sched'] = {
         name: value for name, value in conf.nfv_sched.items()
         if name not in nfv_conf.OF_COMMANDS}
-    return found
+    return sections
 
 
 # Nova
@@ -162,13 +163,14 @@ def _hosts(conf, cells: records.Cells, aggregates,
             of_host.setdefault(name, []).append(aggregate)
     mapped = records.mapped_hosts()
     hosts = []
-    for found in cells.hosts():
-        for compute in found.computes:
+    for cell_hosts in cells.hosts():
+        for compute in cell_hosts.computes:
             own = of_host.get(compute.host, [])
-            service = found.services.get(compute.host)
+            service = cell_hosts.services.get(compute.host)
             with _left_out(missing, _Kind.HOST, hosts=(compute.host,)):
                 hosts.append(_host(
-                    compute, found.cell, found.devices.get(compute.id, []),
+                    compute, cell_hosts.cell,
+                    cell_hosts.devices.get(compute.id, []),
                     aggregates=tuple(aggregate.name for aggregate in own),
                     zone=next(
                         (aggregate.metadata['availability_zone']
@@ -177,11 +179,11 @@ def _hosts(conf, cells: records.Cells, aggregates,
                         conf.default_availability_zone),
                     # Nova cannot use a compute node without a service.
                     enabled=service is not None and not (
-                        service.disabled or found.disabled),
-                    disabled_reason=_CELL_DISABLED if found.disabled
+                        service.disabled or cell_hosts.disabled),
+                    disabled_reason=_CELL_DISABLED if cell_hosts.disabled
                     else service and service.disabled_reason,
                     up=service is not None and cells.is_up(service),
-                    mapped=mapped.get(compute.host) == found.uuid))
+                    mapped=mapped.get(compute.host) == cell_hosts.uuid))
     return hosts
 
 
@@ -246,10 +248,10 @@ def _node(cell: Mapping) -> snapshot.Node:
 
 
 def _pools(text: str | None) -> list[Mapping]:
-    found = records.plain(text)
-    if isinstance(found, Mapping):
-        found = found.get('objects')
-    return [pool for pool in found or ()
+    pools = records.plain(text)
+    if isinstance(pools, Mapping):
+        pools = pools.get('objects')
+    return [pool for pool in pools or ()
             if isinstance(pool.get('tags'), Mapping)]
 
 
@@ -310,13 +312,13 @@ def _devices_of(
 
     A server that is migrated has devices on two hosts.
     """
-    found: dict[tuple[str, str | None], list[str]] = {}
+    addresses: dict[tuple[str, str | None], list[str]] = {}
     for host in hosts:
         for device in host.devices:
             if device.server is not None:
-                found.setdefault(
+                addresses.setdefault(
                     (device.server, host.name), []).append(device.address)
-    return found
+    return addresses
 
 
 def _servers(cells: records.Cells, groups, devices, missing: _Missing,
@@ -331,17 +333,17 @@ def _servers(cells: records.Cells, groups, devices, missing: _Missing,
                 for member in group.members}
     # Parse each flavor once: many servers have the same one.
     flavor = functools.lru_cache(maxsize=4096)(_booted_flavor)
-    found = {row.columns.uuid: row for row in cells.servers(progress)}
-    asked = {}
-    for uuid, spec in records.request_specs(found, progress):
+    rows = {row.columns.uuid: row for row in cells.servers(progress)}
+    hints = {}
+    for uuid, spec in records.request_specs(rows, progress):
         with _left_out(missing, _Kind.REQUEST_SPEC, uuids=(uuid,)):
-            asked[uuid] = _asked(records.plain(spec))
+            hints[uuid] = _asked(records.plain(spec))
     servers = []
-    for uuid, row in found.items():
+    for uuid, row in rows.items():
         with _left_out(missing, _Kind.SERVER, uuids=(uuid,)):
             servers.append(_server(
                 row, flavor, group_of.get(uuid),
-                asked.get(uuid, _SpecHints(None, {})),
+                hints.get(uuid, _SpecHints(None, {})),
                 devices.get((uuid, row.columns.host), ())))
     return servers
 
@@ -397,11 +399,11 @@ def _server(row: records.ServerRow, flavor, group: str | None,
 def _moves(cells: records.Cells, servers: list[_Server],
            missing: _Missing) -> tuple[snapshot.Migration, ...]:
     """Return the migrations that may occupy resources on their hosts."""
-    known = {server.value.uuid: server.moving for server in servers}
+    topologies = {server.value.uuid: server.moving for server in servers}
     moves = []
     for row in cells.moves():
         with _left_out(missing, _Kind.MIGRATION, uuids=(str(row.uuid),)):
-            before, after = known.get(row.instance_uuid, (None, None))
+            before, after = topologies.get(row.instance_uuid, (None, None))
             moves.append(snapshot.Migration(
                 uuid=row.uuid or '', server=row.instance_uuid or '',
                 kind=row.migration_type or '', status=row.status or '',
@@ -416,14 +418,14 @@ def _booted_flavor(text: str) -> snapshot.Flavor:
 
     :param text: column ``instance_extra.flavor``
     """
-    found = records.plain(text)['cur']
+    fields = records.plain(text)['cur']
     return snapshot.Flavor(
-        name=found['name'], id=found['flavorid'], vcpus=found['vcpus'],
-        memory=found['memory_mb'], disk=found['root_gb'],
-        ephemeral=found['ephemeral_gb'], swap=found['swap'],
-        public=bool(found.get('is_public', True)),
-        disabled=bool(found.get('disabled')),
-        extra_specs=_texts(found.get('extra_specs') or {}))
+        name=fields['name'], id=fields['flavorid'], vcpus=fields['vcpus'],
+        memory=fields['memory_mb'], disk=fields['root_gb'],
+        ephemeral=fields['ephemeral_gb'], swap=fields['swap'],
+        public=bool(fields.get('is_public', True)),
+        disabled=bool(fields.get('disabled')),
+        extra_specs=_texts(fields.get('extra_specs') or {}))
 
 
 def _flavor(row: records.FlavorRow) -> snapshot.Flavor:
@@ -518,12 +520,12 @@ def _read_neutron(conf, missing: _Missing,
                   progress: records.Progress) -> usage.Snapshot | None:
     progress('Neutron', 0, 1)
     try:
-        found = neutron.read_snapshot(conf)
+        network = neutron.read_snapshot(conf)
     except neutron.NeutronError as exc:
         missing.append(snapshot.Missing(kind=_Kind.NEUTRON, text=str(exc)))
         return None
     progress('Neutron', 1, 1)
-    return found
+    return network
 
 
 def _read_agents(conf, missing: _Missing,
@@ -581,13 +583,13 @@ def _read_placement(conf, computes: list[str], aggregates: list[str],
     try:
         with contextlib.closing(
                 placement_client.Client(conf, threads)) as client:
-            found = providers.read(
+            places = providers.read(
                 client, threads, computes, aggregates, progress)
     except placement_client.PlacementError as exc:
         missing.append(snapshot.Missing(kind=_Kind.PLACEMENT, text=str(exc)))
         return None
-    missing.extend(found.missing())
-    return found
+    missing.extend(places.missing())
+    return places
 
 
 # Merging

@@ -46,10 +46,10 @@ class Places(ty.NamedTuple):
 
         :param servers: UUIDs of all servers
         """
-        known = set(servers)
-        return {consumer: found
-                for consumer, found in self.allocations.items()
-                if consumer not in known}
+        server_uuids = set(servers)
+        return {consumer: allocations
+                for consumer, allocations in self.allocations.items()
+                if consumer not in server_uuids}
 
 
 def read(client: placement_client.Client, threads: int,
@@ -70,17 +70,17 @@ def read(client: placement_client.Client, threads: int,
     with futures.ThreadPoolExecutor(threads) as pool:
         try:
             readings = _start(client, pool, computes, aggregates)
-            for done, reading in enumerate(futures.as_completed(readings)):
-                progress('resource providers', done, len(readings))
+            for count, reading in enumerate(futures.as_completed(readings)):
+                progress('resource providers', count, len(readings))
                 uuid = readings[reading]
                 try:
-                    found = reading.result()
+                    tree = reading.result()
                 except placement_client.UnavailableError:
                     raise
                 except placement_client.PlacementError as exc:
                     places.failed[uuid] = str(exc)
                 else:
-                    _add_tree(places, uuid, found)
+                    _add_tree(places, uuid, tree)
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
@@ -128,11 +128,11 @@ def _owners(pool: futures.Executor, owners: Callable[[str], list[str]],
     :param owners: returns the UUIDs of all providers with one of the names
     :param names: the traits, or UUIDs of the aggregates
     """
-    found: dict[str, set[str]] = {}
+    names_by_uuid: dict[str, set[str]] = {}
     for name, uuids in zip(names, pool.map(owners, names)):
         for uuid in uuids:
-            found.setdefault(uuid, set()).add(name)
-    return found
+            names_by_uuid.setdefault(uuid, set()).add(name)
+    return names_by_uuid
 
 
 class _Reading(ty.NamedTuple):
@@ -151,20 +151,20 @@ def _read_tree(
     :param traits: UUID of provider -> names of its traits
     :param aggregates: UUID of provider -> UUIDs of its aggregates
     """
-    found = []
+    tree = []
     for member in sorted(members, key=lambda member: (
             member.parent is not None, member.name)):
         # A provider that was deleted since it was listed is left out.
         with contextlib.suppress(placement_client.NotFoundError):
-            found.append(_read_provider(
+            tree.append(_read_provider(
                 client, member, traits.get(member.uuid, ()),
                 aggregates.get(member.uuid, ())))
     # Leave out providers below one that was deleted.
-    known = {each.provider.uuid for each in found} | {None}
-    while any(each.provider.parent not in known for each in found):
-        found = [each for each in found if each.provider.parent in known]
-        known = {each.provider.uuid for each in found} | {None}
-    return found
+    present = {each.provider.uuid for each in tree} | {None}
+    while any(each.provider.parent not in present for each in tree):
+        tree = [each for each in tree if each.provider.parent in present]
+        present = {each.provider.uuid for each in tree} | {None}
+    return tree
 
 
 def _read_provider(

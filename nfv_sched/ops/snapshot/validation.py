@@ -204,20 +204,21 @@ def _check_loads(cloud: snapshot.Cloud) -> None:
 
 def _check_providers(host: snapshot.Host) -> None:
     """Check that the providers are a tree with the host as its root."""
-    left = {provider.uuid: provider.parent for provider in host.providers}
-    if left and (host.providers[0].uuid != host.uuid
-                 or host.providers[0].parent is not None):
+    remaining = {provider.uuid: provider.parent for provider in host.providers}
+    if remaining and (host.providers[0].uuid != host.uuid
+                      or host.providers[0].parent is not None):
         raise codec.WrongError('its first resource provider is not its own')
     above: set[str | None] = {None}
-    while left:
-        found = [uuid for uuid, parent in left.items() if parent in above]
-        if not found or None in above and len(found) > 1:
+    while remaining:
+        children = [uuid for uuid, parent in remaining.items()
+                    if parent in above]
+        if not children or None in above and len(children) > 1:
             raise codec.WrongError(
-                f'resource provider {next(iter(left))!r} is not under that '
-                'of the host')
-        above = set(found)
-        for uuid in found:
-            del left[uuid]
+                f'resource provider {next(iter(remaining))!r} is not under '
+                'that of the host')
+        above = set(children)
+        for uuid in children:
+            del remaining[uuid]
 
 
 def _check_network(cloud: snapshot.Cloud) -> None:
@@ -226,9 +227,9 @@ def _check_network(cloud: snapshot.Cloud) -> None:
     _differ('network agents', [agent.id for agent in agents])
     _differ('network services', [service.id for service in services])
     _differ('networks', [network.id for network in cloud.networks or ()])
-    for what, found, allowed in (
+    for what, entries, allowed in (
             ('agent', agents, _AGENTS), ('service', services, _SERVICES)):
-        for each in found:
+        for each in entries:
             if each.kind not in allowed:
                 raise codec.WrongError(
                     f'the kind of a network {what} cannot be {each.kind!r}')
