@@ -246,10 +246,10 @@ class Positions:
         :param most: highest number to count to
         """
         count = 0
-        left: Position | None = position
+        after: Position | None = position
         while count < most:
-            left = self.put(left, guest)
-            if left is None:
+            after = self.put(after, guest)
+            if after is None:
                 break
             count += 1
         return count
@@ -259,11 +259,11 @@ class Positions:
 
         :returns: text of the policy -> degree, 0 to 1
         """
-        known = self._degrees.get(uuid)
-        if known is None:
-            known = self._degrees[uuid] = self.degrees_of(
+        degrees = self._degrees.get(uuid)
+        if degrees is None:
+            degrees = self._degrees[uuid] = self.degrees_of(
                 self.simulated[uuid])
-        return known
+        return degrees
 
     def degrees_of(self,
                    simulated: servers.SimulatedServer) -> Mapping[str, float]:

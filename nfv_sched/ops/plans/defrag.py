@@ -110,27 +110,27 @@ def plan(
     forbidden: set[tuple[str, str]] = set()
     failed: list[str] = []
     with start.started(found) as state:
-        known = plans_arrangements.Positions(found, state, ports)
-        search = _DefragSearch(known, flavor, count, max_moves, avoid,
+        positions = plans_arrangements.Positions(found, state, ports)
+        search = _DefragSearch(positions, flavor, count, max_moves, avoid,
                                forbidden,
                                gap.of_cloud(found), update)
         for _round in range(_ROUNDS):
             moves, exact = search.moves()
-            wrong = None
+            failure = None
             if moves:
                 part = trial.part(found, search.hosts(moves))
-                wrong = trial.failure(
+                failure = trial.failure(
                     start.restored(part),
-                    known, moves, flavor=flavor,
+                    positions, moves, flavor=flavor,
                     count=min(count, search.total(moves)),
                     update=lambda done, total: update(
                         done, total, 'moves tried'))
-            if wrong is None:
+            if failure is None:
                 return search.plan(moves, exact and not failed, failed)
-            refused = wrong.move or moves[-1]
+            refused = failure.move or moves[-1]
             forbidden.add((refused.uuid, refused.destination))
             failed.append(f'{refused.name} to {refused.destination}: '
-                          f'{wrong.reason}')
+                          f'{failure.reason}')
         return search.plan((), False, failed)
 
 
@@ -199,12 +199,12 @@ class _DefragSearch:
         if not (position.came or position.left):
             return self._now[position.host.name]
         key = position.host.name, position.key
-        known = self._fits.get(key)
-        if known is None:
-            known = self._fits[key] = self._known.fits(
+        fits = self._fits.get(key)
+        if fits is None:
+            fits = self._fits[key] = self._known.fits(
                 position, self._guest,
                 self._now[position.host.name] + self._count)
-        return known
+        return fits
 
     def _total(self, arrangement: plans_arrangements.Arrangement) -> int:
         """Return how many new servers fit the cloud."""
@@ -225,9 +225,9 @@ class _DefragSearch:
             map(len, self._known.on_host.values()))
         if pairs <= _PAIRS:
             return self._fewest()
-        found = self._greedy()
+        moves = self._greedy()
         # A plan of one move is minimal.
-        return found, len(found) == 1
+        return moves, len(moves) == 1
 
     def _fewest(self) -> tuple[tuple[trial.ServerMove, ...], bool]:
         """Search all moves for the fewest; fall back to greedy search."""
@@ -240,11 +240,11 @@ class _DefragSearch:
             self._update(most, self._max_moves, 'numbers of moves')
             seen: set[Hashable] = set()
             try:
-                found = self._deeper(now, (), most, seen, began + _SECONDS)
+                moves = self._deeper(now, (), most, seen, began + _SECONDS)
             except TimeoutError:
                 return self._greedy(), False
-            if found is not None:
-                return found, True
+            if moves is not None:
+                return moves, True
         return self._greedy(), False
 
     def _deeper(
@@ -273,10 +273,10 @@ class _DefragSearch:
             return None
         seen.add(key)
         for move, after in self._all_moves(arrangement):
-            found = self._deeper(after, (*moves, move), left - 1, seen,
-                                 until)
-            if found is not None:
-                return found
+            solution = self._deeper(after, (*moves, move), left - 1, seen,
+                                    until)
+            if solution is not None:
+                return solution
         return None
 
     def _most_gained(
@@ -300,19 +300,19 @@ class _DefragSearch:
         position = self._known.position(name, arrangement)
         uuids = self._movable(name, arrangement)
         key = name, position.key, left
-        known = self._most.get(key)
-        if known is None:
+        gains = self._most.get(key)
+        if gains is None:
             fits = self._fit(position)
-            known = [0]
+            gains = [0]
             for size in range(1, left + 1):
                 # Beyond pairs, an upper bound: all that may leave do.
                 sets = itertools.combinations(
                     uuids, min(size, len(uuids))) if size <= _PAIR else [uuids]
-                known.append(max(known[-1], max(
+                gains.append(max(gains[-1], max(
                     (self._without(position, chosen, fits)
                      for chosen in sets), default=0)))
-            self._most[key] = known
-        return known
+            self._most[key] = gains
+        return gains
 
     def _without(self, position: plans_arrangements.Position,
                  uuids: Sequence[str], fits: int) -> int:
@@ -358,11 +358,12 @@ class _DefragSearch:
         arrangement = plans_arrangements.Arrangement()
         moves: tuple[trial.ServerMove, ...] = ()
         while self._total(arrangement) < self._count:
-            left = self._max_moves - len(moves)
-            found = self._cheapest(arrangement, min(left, _LARGEST_SET))
-            if found is None:
+            moves_left = self._max_moves - len(moves)
+            cheapest = self._cheapest(
+                arrangement, min(moves_left, _LARGEST_SET))
+            if cheapest is None:
                 break  # the moves may still help fewer new servers
-            more, arrangement = found
+            more, arrangement = cheapest
             moves = (*moves, *more)
         return moves
 
@@ -377,23 +378,23 @@ class _DefragSearch:
                 for name in self._known.hosts
                 for uuids in itertools.combinations(
                     self._movable(name, arrangement), size))
-            for done, (_cost, name, uuids) in enumerate(sets):
-                if done % 50 == 0:
-                    self._update(done, len(sets), 'sets of servers')
+            for index, (_cost, name, uuids) in enumerate(sets):
+                if index % 50 == 0:
+                    self._update(index, len(sets), 'sets of servers')
                 position = self._known.position(name, arrangement)
                 if not self._could(position, uuids) or self._without(
                         position, uuids, self._fit(position)) < 1:
                     continue
-                found = self._away(arrangement, uuids, name)
-                if found is not None:
-                    return found
+                moved = self._away(arrangement, uuids, name)
+                if moved is not None:
+                    return moved
         return None
 
     def _could(self, position: plans_arrangements.Position,
                uuids: Sequence[str]) -> bool:
         """Return whether a host has enough CPUs in total without servers."""
-        wanted = self._guest.counted.wanted
-        guest, host = wanted.request.guest, position.room.host
+        guest_request = self._guest.counted.wanted
+        guest, host = guest_request.request.guest, position.room.host
         if guest is None or host is None:
             return True
         need = sum(cell.dedicated for cell in guest.cells) + guest.reserved
@@ -414,10 +415,10 @@ class _DefragSearch:
         after = arrangement
         # Large servers first: fewer hosts take them.
         for uuid in sorted(uuids, key=self._cost, reverse=True):
-            found = self._elsewhere(after, uuid, source)
-            if found is None:
+            step = self._elsewhere(after, uuid, source)
+            if step is None:
                 return None
-            move, after = found
+            move, after = step
             moves = (*moves, move)
         return (moves, after) if self._total(after) > before else None
 

@@ -111,31 +111,31 @@ def plan(
     """
     failed: list[str] = []
     with start.started(found) as state:
-        known = arrangements.Positions(found, state)
-        search = _DrainSearch(known, host, unfinished(found, host),
+        positions = arrangements.Positions(found, state)
+        search = _DrainSearch(positions, host, unfinished(found, host),
                               gap.of_cloud(found, (host,)), update)
         until = time.monotonic() + seconds
         while True:
             moves, exact = search.moves(until)
             hosts = {host, *[move.destination for move in moves]}
-            wrong = trial.failure(
-                start.restored(trial.part(found, hosts)), known, moves,
+            failure = trial.failure(
+                start.restored(trial.part(found, hosts)), positions, moves,
                 update=lambda done, total: update(done, total, 'moves tried'))
-            if wrong is None:
+            if failure is None:
                 return search.plan(moves, exact, failed)
-            refused = wrong.move or moves[-1]
-            if search.forbid(refused, wrong):
+            refused = failure.move or moves[-1]
+            if search.forbid(refused, failure):
                 continue
             failed.append(f'{refused.name} to {refused.destination}: '
-                          f'{wrong.reason}')
+                          f'{failure.reason}')
             if len(failed) == _ROUNDS:
-                return search.plan(moves[:wrong.done], False, failed)
+                return search.plan(moves[:failure.done], False, failed)
 
 
 def unfinished(found: snapshot.Cloud, host: str) -> tuple[Unfinished, ...]:
     """Return servers elsewhere with unfinished moves from or to a host."""
     servers = {server.uuid: server for server in found.servers}
-    told = []
+    pending = []
     for move in found.moves or ():
         server = servers.get(move.server)
         if server is None or server.host == host or (
@@ -153,9 +153,9 @@ def unfinished(found: snapshot.Cloud, host: str) -> tuple[Unfinished, ...]:
             reason = f'its {what} to {move.target} is {move.status}'
         else:
             reason = f'its {what} from {move.source} is {move.status}'
-        told.append(Unfinished(
+        pending.append(Unfinished(
             uuid=server.uuid, name=server.name, reason=reason))
-    return tuple(sorted(told, key=lambda each: (each.name, each.uuid)))
+    return tuple(sorted(pending, key=lambda each: (each.name, each.uuid)))
 
 
 class _DrainSearch:
@@ -244,9 +244,9 @@ class _DrainSearch:
 
         Either as they are, or after a server of its hint same_host has come.
         """
-        known = self._known
-        guest, degrees = self._moving(uuid), known.degrees(uuid)
-        hosts = sorted(self._hosts, key=lambda name: not known.together(
+        positions = self._known
+        guest, degrees = self._moving(uuid), positions.degrees(uuid)
+        hosts = sorted(self._hosts, key=lambda name: not positions.together(
             _AS_IS, uuid, name))
         for name in hosts:
             if (uuid, self._kinds[uuid], name) in self._forbidden or (
@@ -254,8 +254,8 @@ class _DrainSearch:
                 continue
             key = name, guest, tuple(sorted(degrees.items()))
             if key not in self._takes:
-                self._takes[key] = known.put(
-                    known.position(name), guest, uuid, degrees) is not None
+                self._takes[key] = positions.put(
+                    positions.position(name), guest, uuid, degrees) is not None
             if self._takes[key]:
                 yield name
 
@@ -288,8 +288,8 @@ class _DrainSearch:
         """
         many, few = {}, {}
         self._reach = {}
-        for done, uuid in enumerate(self._in_order()):
-            self._update(done, len(self._kinds), 'guests')
+        for index, uuid in enumerate(self._in_order()):
+            self._update(index, len(self._kinds), 'guests')
             # Each other server blocks one host at most, except those that
             # must be on the same host: for them, all hosts count.
             bound = uuid in self._leading or bool(self._partners[uuid])
@@ -320,11 +320,12 @@ class _DrainSearch:
     def _put(self, arrangement: arrangements.Arrangement, uuid: str,
              name: str) -> arrangements.Arrangement | None:
         """Return the cloud with a server on a host; None if refused."""
-        known = self._known
-        if not known.together(arrangement, uuid, name, soft=False):
+        positions = self._known
+        if not positions.together(arrangement, uuid, name, soft=False):
             return None
-        after = known.put(known.position(name, arrangement),
-                          self._moving(uuid), uuid, known.degrees(uuid))
+        after = positions.put(positions.position(name, arrangement),
+                              self._moving(uuid), uuid,
+                              positions.degrees(uuid))
         return None if after is None else arrangement.moved(uuid, after)
 
     def _moving(self, uuid: str) -> arrangements.Guest:
@@ -353,10 +354,10 @@ class _DrainSearch:
         best: Mapping[str, frozenset[str]] = {}
         most, exact = 0, True
         try:
-            for found, count in self._deeper(
+            for chosen, count in self._deeper(
                     order, few, {}, 0, lambda: most, until):
                 if count > most:
-                    best, most = found, count
+                    best, most = chosen, count
                 if most == sum(map(bool, few.values())):
                     break
         except TimeoutError:
@@ -408,32 +409,33 @@ class _DrainSearch:
         if not uuids:
             return [((), self._known.position(name))]
         key = name, uuids
-        known = self._ways.get(key)
-        if known is None:
-            known = self._ways[key] = self._new_orders(name, uuids)
-        return known
+        orders = self._ways.get(key)
+        if orders is None:
+            orders = self._ways[key] = self._new_orders(name, uuids)
+        return orders
 
     def _new_orders(
         self, name: str, uuids: frozenset[str],
     ) -> list[tuple[tuple[str, ...], arrangements.Position]]:
-        known = self._known
+        positions = self._known
         # Of interchangeable servers, only one need be tried as the last.
         last = {self._alike(uuid): uuid for uuid in sorted(uuids)}
-        found: dict[Hashable, tuple[
+        orders_by_state: dict[Hashable, tuple[
             tuple[str, ...], arrangements.Position]] = {}
         for uuid in last.values():
             where = arrangements.Arrangement(
                 where=dict.fromkeys(uuids - {uuid}, name))
-            if not known.together(where, uuid, name, soft=False):
+            if not positions.together(where, uuid, name, soft=False):
                 continue
             for order, position in self._orders(name, uuids - {uuid}):
-                after = known.put(position, self._moving(uuid), uuid,
-                                  known.degrees(uuid))
+                after = positions.put(position, self._moving(uuid), uuid,
+                                      positions.degrees(uuid))
                 if after is not None:
-                    found.setdefault(after.room.key, ((*order, uuid), after))
-                if len(found) == _WAYS:
-                    return list(found.values())
-        return list(found.values())
+                    orders_by_state.setdefault(
+                        after.room.key, ((*order, uuid), after))
+                if len(orders_by_state) == _WAYS:
+                    return list(orders_by_state.values())
+        return list(orders_by_state.values())
 
     # -- the plan
 
@@ -444,17 +446,17 @@ class _DrainSearch:
         :param exact: whether no others move more servers
         :param failed: reasons why other moves failed
         """
-        known = self._known
-        gone = {move.uuid: move for move in moves}
+        positions = self._known
+        moves_by_uuid = {move.uuid: move for move in moves}
         guests = [self._guest(move.uuid, move) for move in moves]
-        why = refusals.Lacks(known)
-        for uuid in known.on_host[self._host]:
-            if uuid in gone:
+        why = refusals.Lacks(positions)
+        for uuid in positions.on_host[self._host]:
+            if uuid in moves_by_uuid:
                 continue
             guest = self._guest(uuid)
             if uuid in self._kinds:
                 guest = dataclasses.replace(guest, reason=None, lacking=why.of(
-                    uuid, frozenset({self._host}), known.degrees(uuid),
+                    uuid, frozenset({self._host}), positions.degrees(uuid),
                     {name: text for (refused, kind, name), text
                      in self._forbidden.items()
                      if (refused, kind) == (uuid, self._kinds[uuid])}))

@@ -30,11 +30,11 @@ def _headline(plan: drain.DrainPlan) -> str:
     parts = [f'{kinds.count(kind)} {word}' for kind, word in (
         (movable.LIVE, 'live'), (movable.COLD, 'cold'), (None, _STAYS))
         if kinds.count(kind)]
-    found = (f'{tables.count(len(kinds), "guest")} of {plan.host}: '
-             f'{", ".join(parts)}.')
+    headline = (f'{tables.count(len(kinds), "guest")} of {plan.host}: '
+                f'{", ".join(parts)}.')
     if plan.staying and plan.exact:
-        return f'{found} No other order or destinations move more of them.'
-    return found
+        return f'{headline} No other order or destinations move more of them.'
+    return headline
 
 
 def _notes(plan: drain.DrainPlan) -> Iterator[str]:
@@ -62,11 +62,11 @@ def _reason(guest: drain.DrainedServer) -> str:
 
 def document(plan: drain.DrainPlan) -> ty.Any:
     """Return a plan as dictionaries and lists."""
-    found = tables.plain(plan)
-    del found['moves']
-    for guest, of_guest in zip(plan.guests, found['guests']):
+    document = tables.plain(plan)
+    del document['moves']
+    for guest, of_guest in zip(plan.guests, document['guests']):
         of_guest['reason'] = _reason(guest)
-    return found
+    return document
 
 
 def commands(plan: drain.DrainPlan) -> Iterator[str]:

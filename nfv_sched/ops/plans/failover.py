@@ -98,8 +98,8 @@ def check(
             update(0, len(hosts), 'hosts')
             return checking.losses(hosts)
         losses = []
-        for done, host in enumerate(hosts):
-            update(done, len(hosts), 'hosts')
+        for index, host in enumerate(hosts):
+            update(index, len(hosts), 'hosts')
             losses += checking.losses([host])
         update(len(hosts), len(hosts), 'hosts')
         return losses
@@ -154,15 +154,16 @@ class FailoverAnalysis:
 
     def __init__(self, found: snapshot.Cloud, state: states.State):
         self._found = found
-        self._known = known = arrangements.Positions(found, state)
+        self._known = positions = arrangements.Positions(found, state)
         self._simulated: states.State | None = None
         #: Hosts with the most free CPUs first: soon enough are found.
-        self._hosts = sorted(known.hosts, key=known.free_cpus, reverse=True)
+        self._hosts = sorted(
+            positions.hosts, key=positions.free_cpus, reverse=True)
         self._order = {server.uuid: place for place, server
                        in enumerate(listed(found.servers))}
         self._takers: dict[arrangements.Guest, _Takers] = {}
         self._after: dict[Hashable, arrangements.Position | None] = {}
-        self._lacks = refusals.Lacks(known)
+        self._lacks = refusals.Lacks(positions)
         self._filters = frozenset(
             nova_scheduler.CONF.filter_scheduler.enabled_filters)
 
@@ -171,16 +172,16 @@ class FailoverAnalysis:
 
         :param lost: names of the hosts
         """
-        known = self._known
+        positions = self._known
         guests = sorted(
-            (uuid for name in lost for uuid in known.on_host[name]
-             if known.servers[uuid].state not in _AWAY),
+            (uuid for name in lost for uuid in positions.on_host[name]
+             if positions.servers[uuid].state not in _AWAY),
             key=self._order.__getitem__)
         stranded = self._stranded(guests, frozenset(lost))
         losses = []
         for name in lost:
             own = [uuid for uuid in guests
-                   if known.servers[uuid].host == name]
+                   if positions.servers[uuid].host == name]
             losses.append(Loss(host=name, guests=len(own), stranded=tuple([
                 stranded[uuid] for uuid in own if uuid in stranded]),
                 gaps=gap.of_cloud(self._found, (name,))))
@@ -192,20 +193,20 @@ class FailoverAnalysis:
 
         :param guests: UUIDs, in the order of their evacuation
         """
-        known = self._known
+        positions = self._known
         stranded: dict[str, Stranded] = {}
         going: list[str] = []
         unsure = 0
 
         def strand(uuid: str, reason: movable.Obstacle | None) -> None:
-            server = known.servers[uuid]
+            server = positions.servers[uuid]
             stranded[uuid] = Stranded(
                 uuid=uuid, name=server.name, flavor=server.flavor.name,
                 reason=reason,
                 lacking=self._lacks.of(uuid, lost) if reason is None else ())
 
         for uuid in guests:
-            obstacle = known.why_not(movable.EVACUATE, uuid)
+            obstacle = positions.why_not(movable.EVACUATE, uuid)
             finds = obstacle is None and self._finds(uuid, going, lost)
             if finds is False:
                 strand(uuid, obstacle)
@@ -248,27 +249,27 @@ class FailoverAnalysis:
 
     def _claims(self, uuid: str) -> bool:
         """Return whether filters foresee each failure of the claim."""
-        wanted = self._known.guest(uuid).counted.wanted
-        if wanted.request.demands and _PCI not in self._filters:
+        guest_request = self._known.guest(uuid).counted.wanted
+        if guest_request.request.demands and _PCI not in self._filters:
             return False
-        return wanted.request.guest is None or wanted.limited
+        return guest_request.request.guest is None or guest_request.limited
 
     def _that_take(self, uuid: str,
                    lost: frozenset[str]) -> Iterator[str]:
         """Yield the hosts that take a server as they are."""
-        known = self._known
-        guest, cell = known.guest(uuid), self._cell(uuid)
+        positions = self._known
+        guest, cell = positions.guest(uuid), self._cell(uuid)
         takers = self._takers.get(guest)
         if takers is None:
-            takers = self._takers[guest] = _Takers(known, guest, [
+            takers = self._takers[guest] = _Takers(positions, guest, [
                 name for name in self._hosts
-                if known.of_name[name].cell == cell])
-        keeper = _KEEPERS.get(known.policy(uuid) or '')
+                if positions.of_name[name].cell == cell])
+        keeper = _KEEPERS.get(positions.policy(uuid) or '')
         for name in takers:
-            if name not in lost and known.of_name[name].cell == cell and (
-                    known.broken_hint(_AS_IS, uuid, name) is None) and (
+            if name not in lost and positions.of_name[name].cell == cell and (
+                    positions.broken_hint(_AS_IS, uuid, name) is None) and (
                     keeper not in self._filters
-                    or known.together(_AS_IS, uuid, name)):
+                    or positions.together(_AS_IS, uuid, name)):
                 yield name
 
     def _cell(self, uuid: str) -> str:
@@ -282,24 +283,24 @@ class FailoverAnalysis:
         :param before: UUIDs of servers that may go there before it, in their
             order
         """
-        known = self._known
-        group = known.servers[uuid].group
+        positions = self._known
+        group = positions.servers[uuid].group
         if group is not None and any(
-                known.servers[each].group == group for each in before):
+                positions.servers[each].group == group for each in before):
             return 1
-        if not frozenset(known.hinted(
+        if not frozenset(positions.hinted(
                 arrangements.DIFFERENT_HOST, uuid)).isdisjoint(
                 before):
             return 1
-        guest = known.guest(uuid)
-        level = {0: [((), known.position(name))]}
+        guest = positions.guest(uuid)
+        level = {0: [((), positions.position(name))]}
         for depth in range(1, _DEPTH + 1):
             deeper: dict[int, list] = {}
             seen: set[Hashable] = set()
             for first, states_of in level.items():
                 for key, position in states_of:
                     for place in range(first, len(before)):
-                        other = known.guest(before[place])
+                        other = positions.guest(before[place])
                         path = (*key, other)
                         after = self._put(name, path, position, other)
                         if after is None or (place, path) in seen:
@@ -350,7 +351,7 @@ class FailoverAnalysis:
         of_uuid = {server.uuid: server for server in state.servers.values()}
         down = {name: state.hosts[name].down for name in lost}
         reasons: dict[str, movable.Obstacle | None] = {}
-        gone = []
+        evacuated = []
         for name in lost:
             state.hosts[name].down = True
         for uuid in guests:
@@ -360,18 +361,18 @@ class FailoverAnalysis:
                 outages.evacuate(state, server, actions.Evacuate(
                     action='evacuate', number=1, evacuate=(server.name,),
                     targets=(server.name,)))
-                gone.append((server, before))
+                evacuated.append((server, before))
             except servers.Refused as exc:
                 # Claims that failed left notes.
                 reasons[uuid] = movable.Obstacle(
                     movable.ObstacleKind.REFUSED, str(exc)
                 ) if state.notes else None
                 state.notes = []
-        if any(server.claimed.devices for server, _before in gone):
+        if any(server.claimed.devices for server, _before in evacuated):
             # Freed devices may be assigned in another order next time.
             self._simulated = None
             return reasons
-        for server, before in reversed(gone):
+        for server, before in reversed(evacuated):
             outages.undo(state, server, before)
         for name, was in down.items():
             state.hosts[name].down = was

@@ -24,16 +24,16 @@ def text(losses: Sequence[failover.Loss], together: bool = False) -> str:
 def _losses(losses: Sequence[failover.Loss], together: bool) -> str:
     hosts = [loss for loss in losses if loss.stranded]
     guests = sum(loss.guests for loss in losses)
-    lost = 'If any one host of {} is lost' if not together else (
+    template = 'If any one host of {} is lost' if not together else (
         'If {} are lost at once')
-    found = lost.format(len(losses) if not together else tables.count(
+    condition = template.format(len(losses) if not together else tables.count(
         len(losses), 'host'))
     if not hosts:
-        return (f'{found}, all its guests find a place.\n' if not together
-                else f'{found}, their {guests} guests find a place.\n')
+        return (f'{condition}, all its guests find a place.\n' if not together
+                else f'{condition}, their {guests} guests find a place.\n')
     stranded = sum(len(loss.stranded) for loss in hosts)
     return (
-        f'{found}: {tables.count(stranded, "guest")} of '
+        f'{condition}: {tables.count(stranded, "guest")} of '
         f'{tables.count(len(hosts), "host")} '
         f'{"finds" if stranded == 1 else "find"} no place.\n\n'
         + tables.table(COLUMNS, rows(hosts)))
@@ -50,10 +50,10 @@ def document(losses: Sequence[failover.Loss]) -> ty.Any:
     """Return the losses as dictionaries and lists."""
     documents = []
     for loss in losses:
-        found = tables.plain(loss)
-        for guest, of_guest in zip(loss.stranded, found['stranded']):
+        document = tables.plain(loss)
+        for guest, of_guest in zip(loss.stranded, document['stranded']):
             of_guest['reason'] = _reason(guest)
-        documents.append({**found, 'evacuable': loss.evacuable})
+        documents.append({**document, 'evacuable': loss.evacuable})
     return documents
 
 

@@ -94,34 +94,34 @@ class Lacks:
                 _OnHost(LackKind.SIMULATOR, (), refused[name])
                 if name in refused else self._on(uuid, name, degrees))
             alike.setdefault((kind, names), []).append((rank, name, text))
-        found = []
+        lacks = []
         for (kind, names), hosts in alike.items():
             # Of equally near hosts, max() takes the first.
             _rank, host, text = max(hosts, key=lambda each: each[0])
-            found.append(Lack(kind=kind, names=names, host=host, text=text,
+            lacks.append(Lack(kind=kind, names=names, host=host, text=text,
                               hosts=len(hosts)))
-        return tuple(sorted(found, key=lambda lack: -lack.hosts))
+        return tuple(sorted(lacks, key=lambda lack: -lack.hosts))
 
     def _on(self, uuid: str, name: str,
             degrees: Mapping[str, float]) -> _OnHost:
         """Return the cause that keeps a server off a host."""
-        known = self._known
-        source = known.of_name.get(known.servers[uuid].host or '')
-        if source is not None and known.of_name[name].cell != source.cell:
+        positions = self._known
+        source = positions.of_name.get(positions.servers[uuid].host or '')
+        if source is not None and positions.of_name[name].cell != source.cell:
             return _OnHost(LackKind.CELL)
-        hint = known.broken_hint(_AS_IS, uuid, name)
+        hint = positions.broken_hint(_AS_IS, uuid, name)
         if hint is not None:
             return _OnHost(LackKind.HINT, (hint,))
-        if not known.together(_AS_IS, uuid, name, soft=False):
-            return _OnHost(LackKind.GROUP, (known.policy(uuid) or '',))
-        guest = known.guest(uuid)
+        if not positions.together(_AS_IS, uuid, name, soft=False):
+            return _OnHost(LackKind.GROUP, (positions.policy(uuid) or '',))
+        guest = positions.guest(uuid)
         refusal = self._refusal(guest, name)
         if refusal is not None:
             return refusal
-        position = known.position(name)
-        if known.put(position, guest, uuid) is None:
+        position = positions.position(name)
+        if positions.put(position, guest, uuid) is None:
             return _OnHost(LackKind.CLAIM)
-        if degrees and known.put(position, guest, uuid, degrees) is None:
+        if degrees and positions.put(position, guest, uuid, degrees) is None:
             return _OnHost(LackKind.POLICIES, tuple(degrees))
         return _OnHost(LackKind.GUESTS)
 

@@ -74,7 +74,7 @@ def commands(moves: Collection[trial.ServerMove],
     if moves or before:
         yield from _HEAD.splitlines() if moves else ['set -eu']
     yield from before
-    left: set[str] = set()
+    sources: set[str] = set()
     migrated: set[str] = set()
     for move in moves:
         if not migrated.isdisjoint(move.related):
@@ -82,13 +82,13 @@ def commands(moves: Collection[trial.ServerMove],
                           f'that {move.name} is to be with or apart from')
             yield f'sleep {_SYNC}'
             migrated.clear()
-            left.clear()
-        if move.destination in left:
+            sources.clear()
+        if move.destination in sources:
             yield comment(f'until Nova has given back the room on '
                           f'{move.destination}')
             yield f'sleep {_PAUSE}'
-            left.clear()
-        left.add(move.source)
+            sources.clear()
+        sources.add(move.source)
         yield comment(f'{move.name}: {move.kind} migration from '
                       f'{move.source} to {move.destination}')
         to_host = ('--host', move.destination, '--', move.uuid)

@@ -112,17 +112,17 @@ def failure(
     total = len(moves) + count
     simulation = engine.Simulation(state)
     simulated = {server.uuid: server for server in state.servers.values()}
-    for done, move in enumerate(moves):
-        update(done, total)
+    for index, move in enumerate(moves):
+        update(index, total)
         server = simulated[move.uuid]
         before = known.degrees_of(server)
-        simulation.step(_step(move, done + 1, server.name))
+        simulation.step(_step(move, index + 1, server.name))
         outcome = simulation.outcomes[-1]
         if not outcome.ok:
-            return Failure(done, move, outcome.reason)
+            return Failure(index, move, outcome.reason)
         worse = _worse(before, known.degrees_of(server))
         if worse:
-            return Failure(done, move, f'{", ".join(worse)} would be kept '
+            return Failure(index, move, f'{", ".join(worse)} would be kept '
                            'less', degrades=True)
     for number in range(count if flavor is not None else 0):
         update(len(moves) + number, total)
