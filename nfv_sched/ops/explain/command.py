@@ -110,20 +110,20 @@ class _Explain(source.Looking, base.Lister, metaclass=abc.ABCMeta):
 
         :returns: columns and rows of the hosts
         """
-        found = self.cloud(parsed_args, self.parts(parsed_args))
+        cloud = self.cloud(parsed_args, self.parts(parsed_args))
         # Importing Nova takes seconds, which --help must not take.
         from nfv_sched.ops.explain import rendering as explain_rendering
         from nfv_sched.ops.requests import request
         from nfv_sched.ops.simulator import start
         self._render = explain_rendering
-        start_from = found
+        start_from = cloud
         if parsed_args.api:
-            found = api_only.known(found)
-            start_from = api_only.startable(found)
+            cloud = api_only.known(cloud)
+            start_from = api_only.startable(cloud)
         try:
             with start.started(start_from) as state:
                 self._found = self._explain(
-                    state, self.subject(found, state, parsed_args),
+                    state, self.subject(cloud, state, parsed_args),
                     parsed_args)
         except request.ExplainError as exc:
             raise source.NotThereError(str(exc)) from exc

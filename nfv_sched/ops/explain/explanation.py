@@ -57,16 +57,16 @@ def explain(
     :raises ExplainError: if there can be no such request
     """
     seconds: dict[str, float] = {}
-    wanted = request.wanted(state, asked)
+    boot_request = request.wanted(state, asked)
     with _timed(seconds, 'scheduler'):
-        ran = scheduling.run(state, wanted)
-    queries = [query for query, _found in ran.queries]
+        ran = scheduling.run(state, boot_request)
+    queries = [query for query, _count in ran.queries]
     with _timed(seconds, 'Placement'):
         answer = placement.explain(state, queries)
     with _timed(seconds, 'filters'):
         verdicts: filters.Verdicts = {}
         # Filters are not asked about a request that never got to Placement.
-        spec = _stored(state, wanted) if queries else None
+        spec = _stored(state, boot_request) if queries else None
         if spec is not None:
             verdicts = filters.alone(
                 state, spec, queries,
@@ -107,18 +107,20 @@ def explain_placement(state: states.State,
     :raises ExplainError: if there can be no such request
     """
     seconds: dict[str, float] = {}
-    asked = subject.asked
-    wanted = request.wanted(state, dataclasses.replace(
-        asked, flavor=api_only.without_devices(asked.flavor)))
+    explained_request = subject.asked
+    boot_request = request.wanted(state, dataclasses.replace(
+        explained_request, flavor=api_only.without_devices(
+            explained_request.flavor)))
     with _timed(seconds, 'Placement'):
-        ran = scheduling.ask(state, wanted)
+        ran = scheduling.ask(state, boot_request)
         answer = placement.explain(
-            state, [query for query, _found in ran.queries])
-    assumed = [_DEFAULTS, *_uncertain(asked.flavor, answer.stage)]
-    if api_only.ALIAS in asked.flavor.extra_specs:
+            state, [query for query, _count in ran.queries])
+    assumed = [_DEFAULTS, *_uncertain(explained_request.flavor, answer.stage)]
+    if api_only.ALIAS in explained_request.flavor.extra_specs:
         assumed.append(_NO_DEVICES)
     return values.Explanation(
-        subject=subject.text, assumed=tuple(assumed), request=_text(asked),
+        subject=subject.text, assumed=tuple(assumed),
+        request=_text(explained_request),
         fits=None if ran.reason is None else False,
         reason=ran.reason or '',
         placement=answer.stage, filters=None, hosts=tuple([
@@ -127,7 +129,7 @@ def explain_placement(state: states.State,
                 misses=answer.misses.get(name, ()),
                 found=name in answer.found, refusals=None, passed=None)
             for name in state.hosts]),
-        wanted=asked.count, seconds=seconds)
+        wanted=explained_request.count, seconds=seconds)
 
 
 def _uncertain(flavor: snapshot.Flavor,

@@ -73,8 +73,8 @@ class _SingleFilter:
         if not self._inner.run_filter_for_index(0):
             return {host.host for host in hosts}
         try:
-            left = self._inner.filter_all(hosts, spec)
-            return {host.host for host in left or ()}
+            passing = self._inner.filter_all(hosts, spec)
+            return {host.host for host in passing or ()}
         except exception.NoValidHost:
             # Filters of nfv-sched raise it to tell the tenant the reason.
             return set()
@@ -89,10 +89,11 @@ class _SingleFilter:
         refused = [host for host in hosts if host.host not in passed]
         if not refused:
             return {}
-        said = {host: reason for host, reason
-                in nfv_request.note_of(spec).rejected}
-        found = {host: self._told(reason) for host, reason in said.items()}
-        silent = {host.host for host in refused} - found.keys()
+        rejected = {host: reason for host, reason
+                    in nfv_request.note_of(spec).rejected}
+        by_host = {host: self._told(reason)
+                   for host, reason in rejected.items()}
+        silent = {host.host for host in refused} - by_host.keys()
         if silent:
             hosts, spec = self._fresh()
             note = nfv_request.note_of(spec)
@@ -101,10 +102,10 @@ class _SingleFilter:
                 if host.host in silent:
                     text, rank = nova_filters.reason(self._name, host, spec,
                                                      note)
-                    found[host.host] = values.FilterRefusal(
+                    by_host[host.host] = values.FilterRefusal(
                         filter=self._name, text=text, rank=rank,
                         kind=self._kind(host))
-        return {host.host: found[host.host] for host in refused}
+        return {host.host: by_host[host.host] for host in refused}
 
     def _kind(self, host: ty.Any) -> values.RefusalKind:
         if self._name == 'ComputeFilter' and not compute.is_mapped(host):
@@ -120,25 +121,25 @@ class _SingleFilter:
     def _one_by_one(self) -> dict[str, values.FilterRefusal]:
         """Ask a filter that raises about each host by itself."""
         hosts, spec = self._fresh()
-        found = {}
+        by_host = {}
         for host in hosts:
             try:
                 if host.host in self._passed([host], copy.copy(spec)):
                     continue
-                found[host.host] = values.FilterRefusal(filter=self._name)
+                by_host[host.host] = values.FilterRefusal(filter=self._name)
             except Exception as exc:
-                found[host.host] = values.FilterRefusal(
+                by_host[host.host] = values.FilterRefusal(
                     filter=self._name, raised=True,
                     text=f'raised {type(exc).__name__}: {exc}')
-        return found
+        return by_host
 
 
 def _candidates(model: placement.Placement, root: str,
                 queries: Sequence[placement.Query]) -> list[dict]:
     """Return the allocation candidates of a host, as if it lacked nothing."""
-    found = [candidate for query in queries
-             for candidate in model.candidates(root, query)]
-    return found or [model.assumed(root, query) for query in queries[:1]]
+    candidates = [candidate for query in queries
+                  for candidate in model.candidates(root, query)]
+    return candidates or [model.assumed(root, query) for query in queries[:1]]
 
 
 def _unreadable(state: states.State, spec: objects.RequestSpec

@@ -57,8 +57,8 @@ def _numa(host_state, spec, known) -> tuple[str, int]:
         return ("Nova's search on this host would try more than "
                 f'{evaluation.MAX_CLAIM_TRIES} arrangements: '
                 'nova-scheduler would stand still'), 0
-    found = refusal(nfv_topology.NFVTopologyFilter(), host_state, spec, known)
-    return (text(found), found.rank) if found is not None else ('', 0)
+    reason = refusal(nfv_topology.NFVTopologyFilter(), host_state, spec, known)
+    return (text(reason), reason.rank) if reason is not None else ('', 0)
 
 
 def refusal(nfv_filter: ty.Any, host_state: ty.Any,
@@ -121,9 +121,9 @@ def _io(host_state, spec, known) -> tuple[str, int]:
 
 def _aggregate_specs(host_state, spec, known) -> tuple[str, int]:
     scope = 'aggregate_instance_extra_specs:'
-    wanted = {key.removeprefix(scope): value for key, value
-              in spec.flavor.extra_specs.items()
-              if ':' not in key or key.startswith(scope)}
+    required = {key.removeprefix(scope): value for key, value
+                in spec.flavor.extra_specs.items()
+                if ':' not in key or key.startswith(scope)}
     have: dict[str, set[str]] = {}
     for aggregate in host_state.aggregates:
         for key, value in aggregate.metadata.items():
@@ -132,7 +132,7 @@ def _aggregate_specs(host_state, spec, known) -> tuple[str, int]:
         f'{key}={value} needed, ' + (
             f'aggregates have {", ".join(sorted(have[key]))}'
             if key in have else 'no aggregate has the key')
-        for key, value in sorted(wanted.items())
+        for key, value in sorted(required.items())
         if value not in have.get(key, ())), 0
 
 

@@ -106,7 +106,7 @@ def relax(state: states.State, asked: request.ExplainedRequest, seconds: float,
     """
     ends = time.monotonic() + seconds
     todo: list[Change | Search] = [*changes(state, asked), *searches(asked)]
-    found: list[tuple[int, values.Relaxation]] = []
+    relaxations: list[tuple[int, values.Relaxation]] = []
     tried = untried = 0
     for number, item in enumerate(todo):
         progress(number, len(todo))
@@ -127,10 +127,10 @@ def relax(state: states.State, asked: request.ExplainedRequest, seconds: float,
         except StopIteration:
             pass
         if result is not None:
-            found.append(result)
+            relaxations.append(result)
     progress(len(todo), len(todo))
-    found.sort(key=lambda item: (-item[1].hosts, item[0]))
-    return RelaxationResult(tuple(each for _size, each in found), tried,
+    relaxations.sort(key=lambda item: (-item[1].hosts, item[0]))
+    return RelaxationResult(tuple(each for _size, each in relaxations), tried,
                             untried)
 
 
@@ -155,11 +155,11 @@ def _largest(changes: Sequence[Change]) -> _Trials:
 def _try(state: states.State, change: Change) -> values.Relaxation | None:
     """Boot with a change; return None if that is refused."""
     try:
-        wanted = request.wanted(state, change.asked)
+        boot_request = request.wanted(state, change.asked)
     except request.ExplainError:
         return None
     with _enabled(state, change.enabled):
-        result = scheduling.run(state, wanted)
+        result = scheduling.run(state, boot_request)
     if result.reason is not None:
         return None
     return values.Relaxation(
@@ -251,9 +251,9 @@ def _page_sizes(state: states.State,
 
 def _page_kib(value: str) -> int | None:
     """Return the page size of an extra spec in KiB; None without a size."""
-    known = {text.lower(): size for size, text in _PAGE_TEXTS.items()}
-    if value.lower() in known:
-        return known[value.lower()]
+    sizes = {text.lower(): size for size, text in _PAGE_TEXTS.items()}
+    if value.lower() in sizes:
+        return sizes[value.lower()]
     return int(value) if value.isdecimal() else None
 
 
@@ -265,17 +265,18 @@ def _numa_nodes(state: states.State,
     most = max((len(host.record.nodes or ()) for host in state.hosts.values()),
                default=0)
     # These extra specs name the guest NUMA nodes that change.
-    gone = sorted(key for key in specs
-                  if key.startswith(_DEPENDENT[_NUMA_NODES]))
-    kept = {key: value for key, value in specs.items() if key not in gone}
-    without = f", without {', '.join(gone)}" if gone else ''
+    dropped = sorted(key for key in specs
+                     if key.startswith(_DEPENDENT[_NUMA_NODES]))
+    other_specs = {key: value for key, value in specs.items()
+                   if key not in dropped}
+    without = f", without {', '.join(dropped)}" if dropped else ''
     for nodes in range(1, min(most, asked.flavor.vcpus, _MOST_NODES) + 1):
         if nodes == _nodes_of(specs) or (
                 asked.flavor.vcpus % nodes or asked.flavor.memory % nodes):
             continue
         yield Change(
             f'{_NUMA_NODES}={nodes}{without}', _NODES, asked.with_specs(
-                {**kept, _NUMA_NODES: str(nodes)}))
+                {**other_specs, _NUMA_NODES: str(nodes)}))
 
 
 def _nodes_of(specs: Mapping[str, str]) -> int:
@@ -288,13 +289,13 @@ def _without_keys(asked: request.ExplainedRequest) -> Iterator[Change]:
     for key in specs:
         if key == _ALIAS or key.startswith(_HARMLESS):
             continue
-        gone = {key, *(
+        dropped = {key, *(
             other for other in specs for prefix in _DEPENDENT.get(key, ())
             if other.startswith(prefix))}
         yield Change(
-            'without ' + ', '.join(sorted(gone)), _KEY, asked.with_specs({
+            'without ' + ', '.join(sorted(dropped)), _KEY, asked.with_specs({
                 name: value for name, value in specs.items()
-                if name not in gone}))
+                if name not in dropped}))
 
 
 def _without_devices(asked: request.ExplainedRequest) -> Iterator[Change]:
@@ -302,12 +303,13 @@ def _without_devices(asked: request.ExplainedRequest) -> Iterator[Change]:
     aliases = [alias.strip() for alias in specs.get(_ALIAS, '').split(',')
                if alias.strip()]
     for number, alias in enumerate(aliases):
-        left = aliases[:number] + aliases[number + 1:]
-        kept = {key: value for key, value in specs.items() if key != _ALIAS}
-        if left:
-            kept[_ALIAS] = ','.join(left)
+        other_aliases = aliases[:number] + aliases[number + 1:]
+        other_specs = {key: value for key, value in specs.items()
+                       if key != _ALIAS}
+        if other_aliases:
+            other_specs[_ALIAS] = ','.join(other_aliases)
         yield Change(f'without the PCI devices {alias}', _WITHOUT,
-                     asked.with_specs(kept))
+                     asked.with_specs(other_specs))
 
 
 def _without_others(asked: request.ExplainedRequest) -> Iterator[Change]:

@@ -45,10 +45,10 @@ def _head(explanation: values.Explanation) -> str:
     lines = [explanation.subject, f'Asks for: {explanation.request}']
     lines += [f'Assumed: {text}' for text in explanation.assumed]
     if explanation.fits is None:
-        left = explanation.placement.left
+        count = explanation.placement.left
         lines.append(
-            f'Placement returns {_of_hosts(left)}; whether filters take '
-            f'{"it" if left == 1 else "them"} is not known by the API.')
+            f'Placement returns {_of_hosts(count)}; whether filters take '
+            f'{"it" if count == 1 else "them"} is not known by the API.')
     elif explanation.fits:
         lines.append('It fits.')
     else:
@@ -136,11 +136,11 @@ def _filters(explanation: values.Explanation, all_filters: bool) -> str:
 
 def _hosts(explanation: values.Explanation, names: Sequence[str],
            everything: bool) -> str:
-    wanted = frozenset(names)
+    chosen = frozenset(names)
     nearest = {name: number for number, name
                in enumerate(explanation.nearest)}
     order = sorted(
-        (host for host in explanation.hosts if host.name in wanted),
+        (host for host in explanation.hosts if host.name in chosen),
         key=lambda host: (
             host.rank is None, host.rank or 0,
             nearest.get(host.name, len(nearest)), host.failures))
@@ -150,13 +150,13 @@ def _hosts(explanation: values.Explanation, names: Sequence[str],
         name = f'{host.name} *' if host.present else host.name
         rows.append((name, _verdict(host),
                      tables.Lines(_lacks(host) or ['-'])))
-    found = tables.table(('Host', 'Verdict', 'What it lacks'), rows)
+    text = tables.table(('Host', 'Verdict', 'What it lacks'), rows)
     if any(host.present for host in shown):
-        found += '* It runs there; what it has was given back for this.\n'
+        text += '* It runs there; what it has was given back for this.\n'
     if len(order) > len(shown):
-        found += (f'{_of_hosts(len(order) - len(shown))} more, see --all or '
-                  '--host\n')
-    return found
+        text += (f'{_of_hosts(len(order) - len(shown))} more, see --all or '
+                 '--host\n')
+    return text
 
 
 def _verdict(host: values.ExplainedHost) -> str:
@@ -205,20 +205,20 @@ def _weighing(explanation: values.Explanation) -> str:
          f'without it {weigher.without} first' if weigher.without else '')
         for weigher in weighing.weighers
         if any(weight.value for weight in weigher.weights)]
-    found = tables.table(
+    text = tables.table(
         ('Weigher', *(weighing.hosts[i] for i in columns), 'Decides'), rows)
-    found += 'Each: weight, normalised x multiplier = what counts.\n'
+    text += 'Each: weight, normalised x multiplier = what counts.\n'
     if (weighing.age or 0) >= _OLD:
-        found += ('The hosts are weighed as they were '
-                  f'{_duration(weighing.age)} ago, at {weighing.taken}: '
-                  'figures such as io_workload change meanwhile.\n')
+        text += ('The hosts are weighed as they were '
+                 f'{_duration(weighing.age)} ago, at {weighing.taken}: '
+                 'figures such as io_workload change meanwhile.\n')
     if weighing.equal > 1:
-        found += (f'{weighing.equal} hosts are equal; which of them Nova '
-                  'takes is not determined.\n')
+        text += (f'{weighing.equal} hosts are equal; which of them Nova '
+                 'takes is not determined.\n')
     if weighing.subset > 1:
-        found += (f'Nova takes one of the first {weighing.subset} at random '
-                  '([filter_scheduler] host_subset_size).\n')
-    return found
+        text += (f'Nova takes one of the first {weighing.subset} at random '
+                 '([filter_scheduler] host_subset_size).\n')
+    return text
 
 
 def _duration(seconds: int) -> str:
@@ -243,9 +243,9 @@ def _changes(explanation: values.Explanation) -> str:
     if explanation.nearest:
         lines.append(f'Nearest: {", ".join(explanation.nearest)}')
     shown = explanation.relaxations[:_CHANGES]
-    found = ''
+    text = ''
     if shown:
-        found = tables.table(
+        text = tables.table(
             ('It would fit if', 'Hosts', 'First'),
             [(each.text, each.hosts, each.host) for each in shown])
     elif explanation.tried:
@@ -253,11 +253,11 @@ def _changes(explanation: values.Explanation) -> str:
                      f'({explanation.tried} were tried).')
     more = len(explanation.relaxations) - len(shown)
     if more:
-        found += f'{tables.count(more, "more change")}, see -f json\n'
+        text += f'{tables.count(more, "more change")}, see -f json\n'
     if explanation.untried:
-        found += (f'{tables.count(explanation.untried, "change")} not tried '
-                  'to the end, see --try-seconds\n')
-    return tables.wrapped(lines) + found if lines else found
+        text += (f'{tables.count(explanation.untried, "change")} not tried '
+                 'to the end, see --try-seconds\n')
+    return tables.wrapped(lines) + text if lines else text
 
 
 def _of_hosts(number: int) -> str:
@@ -275,16 +275,16 @@ def host_rows(explanation: values.Explanation,
 
     :param hosts: names of the hosts to show
     """
-    wanted = frozenset(hosts)
+    chosen = frozenset(hosts)
     if explanation.filters is None:
         return [(host.name, host.found, '; '.join(_lacks(host)))
-                for host in explanation.hosts if host.name in wanted]
+                for host in explanation.hosts if host.name in chosen]
     return [
         (host.name, host.found,
          ' '.join(refusal.filter for refusal in host.refusals or ()),
          host.passed, '' if host.rank is None else host.rank,
          '; '.join(_lacks(host)))
-        for host in explanation.hosts if host.name in wanted]
+        for host in explanation.hosts if host.name in chosen]
 
 
 def document(explanation: values.Explanation,
@@ -293,8 +293,8 @@ def document(explanation: values.Explanation,
 
     :param hosts: names of the hosts to show
     """
-    found = tables.plain(explanation)
-    wanted = frozenset(hosts)
-    found['hosts'] = [host for host in found['hosts']
-                      if host['name'] in wanted]
-    return found
+    document = tables.plain(explanation)
+    chosen = frozenset(hosts)
+    document['hosts'] = [host for host in document['hosts']
+                         if host['name'] in chosen]
+    return document

@@ -107,15 +107,15 @@ class _Filter:
         noted = Filtering(type(self).__name__, _names(hosts))
         self._rounds[-1].filters.append(noted)
         try:
-            left = self._inner.filter_all(hosts, spec_obj)
-            left = None if left is None else list(left)
+            passing = self._inner.filter_all(hosts, spec_obj)
+            passing = None if passing is None else list(passing)
         except exception.NoValidHost:
             raise
         except Exception as exc:
             noted.error = f'{type(exc).__name__}: {exc}'
             raise
-        noted.after = _names(left or ())
-        return left
+        noted.after = _names(passing or ())
+        return passing
 
 
 class _Weigher:
@@ -247,7 +247,7 @@ def ask(state: states.State, wanted: request.BootRequest) -> Course:
                                           spec_of(state, wanted, booted))
         course.queries = tuple([
             (query, len(model.answer(query))) for query in queries])
-        if not any(found for _query, found in course.queries):
+        if not any(count for _query, count in course.queries):
             course.reason = model.explain(queries[0])
     return course
 

@@ -31,7 +31,8 @@ def explain(watched: scheduling.SchedulingRound) -> values.Weighing | None:
         weighers=tuple(values.Weigher(
             name=name, weights=tuple(weights[i] for i in order),
             without=_without(hosts, best, [
-                others for other, (_name, others) in enumerate(weighers)
+                other_weights for other, (_name, other_weights)
+                in enumerate(weighers)
                 if other != number]))
             for number, (name, weights) in enumerate(weighers)),
         equal=len(best), subset=CONF.filter_scheduler.host_subset_size)
