@@ -192,12 +192,12 @@ def _fewest(case: _Case, trials: list[_BindingTrial]) -> list[_BindingTrial]:
     only after all resources: CPUs that a policy rules out are free, not
     lacking.
     """
-    left = trials
+    remaining = trials
     for trial in sorted(reversed(trials), key=lambda each: each.narrows):
-        others = [each for each in left if each is not trial]
-        if case.fits(others):
-            left = others
-    return left
+        fewer = [each for each in remaining if each is not trial]
+        if case.fits(fewer):
+            remaining = fewer
+    return remaining
 
 
 def _trials(case: _Case, empty: bool = False) -> Iterator[_BindingTrial]:
@@ -206,17 +206,17 @@ def _trials(case: _Case, empty: bool = False) -> Iterator[_BindingTrial]:
     :param empty: whether the host has no other servers; resources are then
         lifted by leaving them out of the request
     """
-    wanted, room, _ratios = case
-    request = wanted.request
+    guest_request, room, _ratios = case
+    request = guest_request.request
     guest, host = request.guest, room.host
     # Policies first: other servers can use what they deny to this one.
-    yield from _of_rules(wanted)
+    yield from _of_rules(guest_request)
     if guest is not None and host is not None:
         yield from _of_cells(
             guest, host, case.ratios, _UNASKED if empty else _FREED)
     if request.demands:
-        yield _of_devices(wanted, room)
-    if wanted.limited and (request.physnets or request.tunneled):
+        yield _of_devices(guest_request, room)
+    if guest_request.limited and (request.physnets or request.tunneled):
         yield _BindingTrial(
             Binding(BindingKind.NETWORKS_NEAR,
                     'NUMA nodes near the networks needed'),
@@ -241,11 +241,12 @@ def _without_rule(rule: ty.Any, case: _Case) -> _Case:
     terms = case.wanted.terms
     if terms is None:
         return case
-    left = terms._replace(
+    remaining_terms = terms._replace(
         rules=_without(terms.rules, rule),
         capping=_without(terms.capping, rule),
         refusing=_without(terms.refusing, rule))
-    return case._replace(wanted=dataclasses.replace(case.wanted, terms=left))
+    return case._replace(wanted=dataclasses.replace(
+        case.wanted, terms=remaining_terms))
 
 
 class _Cells(ty.NamedTuple):

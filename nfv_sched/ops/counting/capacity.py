@@ -135,24 +135,24 @@ class FlavorCapacity:
         Label of the host's first limit -> number of servers, highest number
         first.
         """
-        found: collections.Counter[str] = collections.Counter()
+        servers_by_label: collections.Counter[str] = collections.Counter()
         for host in self.hosts.values():
             if host.placement > host.fits:
                 label = (host.binding or (_SEVERAL,))[0].label
-                found[label] += host.placement - host.fits
-        return dict(found.most_common())
+                servers_by_label[label] += host.placement - host.fits
+        return dict(servers_by_label.most_common())
 
     def within(self, hosts: Iterable[str]) -> 'FlavorCapacity':
         """Return the capacity of some hosts only.
 
         :param hosts: names of hosts; others than those counted are ignored
         """
-        kept = {name: self.hosts[name] for name in hosts
-                if name in self.hosts}
+        by_host = {name: self.hosts[name] for name in hosts
+                   if name in self.hosts}
         return dataclasses.replace(
-            self, hosts=kept, fits=sum(
-                host.fits for host in kept.values()),
-            placement=sum(host.placement for host in kept.values()))
+            self, hosts=by_host, fits=sum(
+                host.fits for host in by_host.values()),
+            placement=sum(host.placement for host in by_host.values()))
 
 
 def capacities(
@@ -176,12 +176,12 @@ def capacities(
         cloud is not installed, or an option is bad
     """
     with counting_on(cloud, empty, ports, project) as counting:
-        found = []
-        for done, flavor in enumerate(flavors):
-            update(done, len(flavors))
-            found.append(counting.of(flavor, hosts, image))
+        flavor_capacities = []
+        for index, flavor in enumerate(flavors):
+            update(index, len(flavors))
+            flavor_capacities.append(counting.of(flavor, hosts, image))
         update(len(flavors), len(flavors))
-        return found
+        return flavor_capacities
 
 
 @contextlib.contextmanager
@@ -306,7 +306,7 @@ class Counting:
         ports = self._ports_of(flavor)
         try:
             guest = self.guest(flavor, image)
-            found = guest.count(chosen)
+            by_host = guest.count(chosen)
         except servers.Refused as exc:
             refused = HostCapacity(0, 0, (_refusal(exc),))
             return FlavorCapacity(
@@ -316,8 +316,8 @@ class Counting:
                 unknown_alias=exc.alias if isinstance(
                     exc, servers.UnknownAliasError) else None)
         return FlavorCapacity(
-            flavor, sum(host.fits for host in found.values()),
-            sum(host.placement for host in found.values()), found,
+            flavor, sum(host.fits for host in by_host.values()),
+            sum(host.placement for host in by_host.values()), by_host,
             ports=ports, uncounted=uncounted(flavor),
             unverified=guest.grants.unverified)
 
@@ -440,20 +440,20 @@ class CountedGuest:
     def count(self, hosts: Sequence[CountedHost]) -> dict[str, HostCapacity]:
         """Count the servers that fit on each host, by host name."""
         refusals = self.refusals([(host, occupancy.NOTHING) for host in hosts])
-        found = {}
+        by_host = {}
         for host in hosts:
-            found[host.name] = self._count(host, refusals[host.name])
-        later = [host for host in hosts if found[host.name].fits > 1]
+            by_host[host.name] = self._count(host, refusals[host.name])
+        later = [host for host in hosts if by_host[host.name].fits > 1]
         changed = self.refusals([
-            (host, self._more(found[host.name].fits - 1)) for host in later])
+            (host, self._more(by_host[host.name].fits - 1)) for host in later])
         for host in later:
             if changed[host.name]:
                 # Some filter depends on the number of servers on the host.
-                found[host.name] = self._fewer(host, found[host.name])
-        self._bind_filters(found, [
+                by_host[host.name] = self._fewer(host, by_host[host.name])
+        self._bind_filters(by_host, [
             host for host in hosts
-            if found[host.name].fits and not changed.get(host.name)])
-        return found
+            if by_host[host.name].fits and not changed.get(host.name)])
+        return by_host
 
     def _bind_filters(self, counts: dict[str, HostCapacity],
                       hosts: Sequence[CountedHost]) -> None:
@@ -505,12 +505,12 @@ class CountedGuest:
         if not counted.more:
             if not inside and not outside:
                 inside = [_SEVERAL]
-        found = [*outside, *inside]
+        binding = [*outside, *inside]
         if len(outside) + bool(inside) > 1:
-            found = [each._replace(alone=False) for each in found]
+            binding = [each._replace(alone=False) for each in binding]
         # Placement grants all that fit, if only by a later query.
         return HostCapacity(
-            fits, max(fits, allowed.believed), tuple(found))
+            fits, max(fits, allowed.believed), tuple(binding))
 
     def _is_of_threads(self, lack: Binding) -> bool:
         """Return whether the thread policy is why a trait is required."""
@@ -524,11 +524,11 @@ class CountedGuest:
                  ratios: fit.Ratios) -> tuple[Binding, ...]:
         """Return the limits of NUMA cells and devices, cached by state."""
         key = (room.key, ratios)
-        found = self._known.get(key)
-        if found is None:
-            found = self._known[key] = bindings.of(
+        binding = self._known.get(key)
+        if binding is None:
+            binding = self._known[key] = bindings.of(
                 self.wanted, room, ratios)
-        return found
+        return binding
 
     def _count_granted(self, host: CountedHost, ratios: fit.Ratios,
                        limit: float) -> host_count.Count:
@@ -569,7 +569,7 @@ class CountedGuest:
 
         :param hosts: each with the amounts that added servers use there
         """
-        found: dict[str, list[Binding]] = {
+        refusals: dict[str, list[Binding]] = {
             host.name: [] for host, _load in hosts}
         with contextlib.ExitStack() as stack:
             for host, load in hosts:
@@ -585,10 +585,10 @@ class CountedGuest:
                     text = f'{name} refuses the host'
                     if load.servers:
                         text = f'{text} with {load.servers} more'
-                    found[host.name].append(_of_filter(
+                    refusals[host.name].append(_of_filter(
                         name, text, compute.is_mapped(host.state)))
         self._state.manager.counts.clear()
-        return found
+        return refusals
 
     def _more(self, guests: int) -> occupancy.Amounts:
         return occupancy.NOTHING.plus(occupancy.amounts(self.spec), guests)
@@ -599,9 +599,9 @@ class CountedGuest:
         refusals: list[Binding] = []
         while low <= high:
             guests = (low + high) // 2
-            found = self.refusals([(host, self._more(guests))])[host.name]
-            if found:
-                refusals, high = found, guests - 1
+            refusing = self.refusals([(host, self._more(guests))])[host.name]
+            if refusing:
+                refusals, high = refusing, guests - 1
             else:
                 low = guests + 1
         fits = low
@@ -629,7 +629,7 @@ class CountedGuest:
         :returns: pairs of number of servers and the limit that keeps off the
             next
         """
-        found = []
+        host_limits = []
         for each in self._limits:
             if not each.concerns(self._request):
                 continue
@@ -644,22 +644,22 @@ class CountedGuest:
             if reason is None and each.is_picky(limits):
                 reason = each.host_refusal(limits, shown)
             if reason is not None:
-                found.append((0, _of_filter(name, str(reason))))
+                host_limits.append((0, _of_filter(name, str(reason))))
                 continue
             need = each.counted.need(note.demand)
             most, room = each.room(limits)
             free = (room - each.counted.carried(shown)
                     - more.get(each.counted.resource_class, 0))
-            left = self._in_ledger(host, each.counted.resource_class,
-                                   used or self._state.placement)
-            if left is not None:
-                free = left
+            ledger_free = self._in_ledger(host, each.counted.resource_class,
+                                          used or self._state.placement)
+            if ledger_free is not None:
+                free = ledger_free
             if need and free < math.inf:
                 free = max(0, int(free))
-                found.append((free // need, _of_filter(
+                host_limits.append((free // need, _of_filter(
                     name, f'{need} {each.counted.noun} needed, {free % need} '
                     f'of {most:.0f} left')))
-        return found
+        return host_limits
 
     @staticmethod
     def _in_ledger(host: CountedHost, resource_class: str,

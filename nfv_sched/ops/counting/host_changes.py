@@ -155,17 +155,17 @@ class Position:
         :param footprint: what the server occupies; None if :meth:`put` added
             it
         """
-        came, left = dict(self.came), self.left
+        came, departed = dict(self.came), self.left
         if footprint is None:
             footprint = came.pop(uuid)
         else:
-            left = left | {uuid}
+            departed = departed | {uuid}
         host, devices = self.room.host, self.room.devices
         return self._changed(
             footprint, -1, host_count.FreeResources(
                 host and occupancy.give_back(host, footprint.shares),
                 devices and devices.give_back(footprint.devices)),
-            came=came, left=left)
+            came=came, left=departed)
 
     def _changed(self, footprint: Footprint, sign: int,
                  room: host_count.FreeResources,

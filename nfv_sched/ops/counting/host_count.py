@@ -305,20 +305,21 @@ class Counter:
         :param ratios: its allocation ratios, lowered by the rules
         :param limit: highest number to count to
         """
-        wanted = self.wanted
-        if wanted.request.error is not None:
+        guest_request = self.wanted
+        if guest_request.request.error is not None:
             return Count(0, False, room)
-        if not wanted.limited:
+        if not guest_request.limited:
             ratios = NO_RATIOS
-        if wanted.request.guest is None and not wanted.request.demands:
-            fits = place(wanted, room, ratios) is not None
+        if guest_request.request.guest is None and (
+                not guest_request.request.demands):
+            fits = place(guest_request, room, ratios) is not None
             return Count(limit if fits else 0, fits, room)
-        if wanted.single and room.host is not None and all(
+        if guest_request.single and room.host is not None and all(
                 cell.pages for cell in room.host.cells) and (
-                    not wanted.is_near_networks(room.host)):
+                    not guest_request.is_near_networks(room.host)):
             return self._count_cells(room.host, room, ratios, limit)
         chain = self._chain((room.key, ratios), room)
-        chain.follow(lambda left: place(wanted, left, ratios), limit)
+        chain.follow(lambda left: place(guest_request, left, ratios), limit)
         if chain.fits > limit:
             return Count(limit, True, room)
         return Count(chain.fits, False, chain.left)
@@ -330,17 +331,17 @@ class Counter:
     ) -> Count:
         """Count a guest with one NUMA cell, each host NUMA cell by itself."""
         fits = 0
-        left: list[topology.HostCell] = []
+        changed_cells: list[topology.HostCell] = []
         for host_cell in host.cells:
             chain = self._chain((host_cell.state, ratios),
                                 topology.HostTopology((host_cell,)))
             chain.follow(lambda single: self._put(single, ratios), limit)
             fits += chain.fits
-            left += chain.left.cells
+            changed_cells += chain.left.cells
         if fits > limit:
             return Count(limit, True, room)
         return Count(fits, False, FreeResources(
-            host.changed(tuple(left)), room.devices))
+            host.changed(tuple(changed_cells)), room.devices))
 
     def _put(self, host: topology.HostTopology,
              ratios: fit.Ratios) -> topology.HostTopology | None:
@@ -355,7 +356,7 @@ class Counter:
                 (0,), (cell.pagesize,), (0,))))
 
     def _chain(self, key: Hashable, start) -> _Chain:
-        found = self._known.get(key)
-        if found is None:
-            found = self._known[key] = _Chain(start)
-        return found
+        chain = self._known.get(key)
+        if chain is None:
+            chain = self._known[key] = _Chain(start)
+        return chain
