@@ -264,9 +264,10 @@ class ListCapacity(_Capacity):
         self._tell_not_known(parsed_args, counted)
         columns += _assumed_columns(parsed_args)
         return columns, [
-            [*row, *_assumed_values(parsed_args, found)]
-            for found, if_empty in zip(counted, empty)
-            for row in _rows(parsed_args, cloud, hosts, found, if_empty)]
+            [*row, *_assumed_values(parsed_args, flavor_capacity)]
+            for flavor_capacity, if_empty in zip(counted, empty)
+            for row in _rows(
+                parsed_args, cloud, hosts, flavor_capacity, if_empty)]
 
     def _bounds(self, parsed_args: argparse.Namespace, cloud: snapshot.Cloud,
                 flavors: Sequence[snapshot.Flavor],
@@ -274,7 +275,7 @@ class ListCapacity(_Capacity):
         """Return the table for ``--api``."""
         from nfv_sched.ops.capacity import upper_bound
         with progress.shown() as update:
-            found = upper_bound.bounds(
+            flavor_bounds = upper_bound.bounds(
                 cloud, flavors, hosts=set(hosts),
                 update=lambda done, total: update(done, total, 'flavors'))
         self.app.stderr.write(_UPPER)
@@ -282,7 +283,7 @@ class ListCapacity(_Capacity):
         rows = [
             [*([] if name is None else [name]), each.flavor.name, part.most,
              part.with_room, each.error or '']
-            for each in found
+            for each in flavor_bounds
             for name, members in _parts(parsed_args.by, cloud, hosts)
             for part in [each.within(members)]]
         if parsed_args.by != _CLOUD:
@@ -301,21 +302,23 @@ class ListCapacity(_Capacity):
         if parsed_args.by != _CLOUD or parsed_args.survive is not None:
             raise source.UsageError('--mix goes with neither --by nor '
                                     '--survive')
-        wanted = [(source.flavor(cloud, name), count)
-                  for name, count in parsed_args.mix.items()]
+        flavor_counts = [(source.flavor(cloud, name), count)
+                         for name, count in parsed_args.mix.items()]
         columns, row = ['Mix', 'Fits'], [', '.join(
             f'{count} x {name}' for name, count in parsed_args.mix.items())]
         assumed = self._assumed(parsed_args, cloud)
         try:
             for empty in (False, True)[:1 + parsed_args.empty]:
                 row.append(mix.times(
-                    cloud, wanted, hosts=set(hosts), empty=empty, **assumed))
+                    cloud, flavor_counts, hosts=set(hosts), empty=empty,
+                    **assumed))
         except servers.Refused as exc:
             raise source.UsageError(f'--mix: {exc}') from exc
         if parsed_args.empty:
             columns.append('If empty')
         of_flavor = nfv_assumed_ports.per_flavor(cloud, assumed['ports'])
-        of_name = {flavor.name: of_flavor(flavor) for flavor, _ in wanted}
+        of_name = {flavor.name: of_flavor(flavor)
+                   for flavor, _ in flavor_counts}
         self._tell_assumed(parsed_args, of_name)
         columns.append('Ports')
         row.append('; '.join(f'{name}: {each.label}'
@@ -344,7 +347,7 @@ class ShowCapacity(_Capacity):
         cloud = self.cloud(parsed_args)
         flavor = source.flavor(cloud, parsed_args.flavor)
         hosts = _chosen(cloud, parsed_args)
-        found, = self._count(parsed_args, cloud, [flavor], hosts)
+        flavor_capacity, = self._count(parsed_args, cloud, [flavor], hosts)
         of_name = {host.name: host for host in cloud.hosts}
         columns = ['Host', 'Fits', 'Placement says', 'Free pCPUs', 'Binding',
                    'Why']
@@ -352,22 +355,24 @@ class ShowCapacity(_Capacity):
             [name, each.fits, each.placement, _free(of_name[name]),
              _bound(each), '; '.join(
                  binding.text for binding in each.binding)]
-            for name, each in found.hosts.items()]
+            for name, each in flavor_capacity.hosts.items()]
         if parsed_args.next:
             columns.append('Next')
-            leaving = self._leaving(parsed_args, cloud, flavor, found)
+            leaving = self._leaving(
+                parsed_args, cloud, flavor, flavor_capacity)
             for row in rows:
                 server = leaving.get(row[0])
                 row.append('' if server is None else _held(server))
-        self._tell_assumed(parsed_args, {flavor.name: found.ports})
-        self._tell_not_known(parsed_args, [found])
+        self._tell_assumed(parsed_args, {flavor.name: flavor_capacity.ports})
+        self._tell_not_known(parsed_args, [flavor_capacity])
         if parsed_args.formatter == _TABLE:
-            self.app.stdout.write(f'Ports of each guest: {found.ports.label}, '
-                                  f'{found.ports.reason}.\n')
+            self.app.stdout.write(
+                f'Ports of each guest: {flavor_capacity.ports.label}, '
+                f'{flavor_capacity.ports.reason}.\n')
         else:
             columns += _assumed_columns(parsed_args)
             for row in rows:
-                row += _assumed_values(parsed_args, found)
+                row += _assumed_values(parsed_args, flavor_capacity)
         return columns, rows
 
     def _leaving(self, parsed_args: argparse.Namespace, cloud: snapshot.Cloud,
@@ -500,12 +505,12 @@ def _held(server: snapshot.Server) -> str:
 
 
 def _mix(given: str) -> dict[str, int]:
-    found = {}
+    counts = {}
     for part in given.split(','):
         name, equals, count = part.rpartition('=')
         if not equals or not count.isdigit() or not int(count):
             raise argparse.ArgumentTypeError(
                 f'FLAVOR=N needed, not {part!r}')
         name = name.strip()
-        found[name] = found.get(name, 0) + int(count)
-    return found
+        counts[name] = counts.get(name, 0) + int(count)
+    return counts

@@ -49,12 +49,12 @@ def times(
         filling = _Filling(
             host_changes.of_host(host, counting.placement)
             for host in counting.hosts(hosts))
-        found = 0
-        while found < placement_count.MANY and all(
+        rounds = 0
+        while rounds < placement_count.MANY and all(
                 filling.put(guest) for guest, count in kinds
                 for _number in range(count)):
-            found += 1
-        return found
+            rounds += 1
+        return rounds
 
 
 def _guest(counting: capacity.Counting, flavor: snapshot.Flavor,

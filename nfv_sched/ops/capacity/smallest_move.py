@@ -45,16 +45,16 @@ def smallest(
         cloud is not installed, or an option is bad
     """
     with start.started(cloud) as state:
-        known = arrangements.Positions(cloud, state, ports, project)
-        guest = known.new(flavor, image)
-        found = {}
-        for done, (name, count) in enumerate(fits.items()):
-            update(done, len(fits))
-            server = _smallest(known, guest, name, count)
+        positions = arrangements.Positions(cloud, state, ports, project)
+        guest = positions.new(flavor, image)
+        by_host = {}
+        for index, (name, count) in enumerate(fits.items()):
+            update(index, len(fits))
+            server = _smallest(positions, guest, name, count)
             if server is not None:
-                found[name] = server
+                by_host[name] = server
         update(len(fits), len(fits))
-        return found
+        return by_host
 
 
 def _smallest(known: arrangements.Positions, guest: arrangements.Guest,

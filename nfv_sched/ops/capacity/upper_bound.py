@@ -62,12 +62,13 @@ def bounds(
     :param update: called with (flavors done, all flavors)
     """
     with capacity.counting_on(cloud, empty=False, ports=0) as counting:
-        found = []
-        for done, flavor in enumerate(flavors):
-            update(done, len(flavors))
-            found.append(_bound(counting, flavor, counting.hosts(hosts)))
+        flavor_bounds = []
+        for index, flavor in enumerate(flavors):
+            update(index, len(flavors))
+            flavor_bounds.append(
+                _bound(counting, flavor, counting.hosts(hosts)))
         update(len(flavors), len(flavors))
-        return found
+        return flavor_bounds
 
 
 def _bound(counting: capacity.Counting, flavor: snapshot.Flavor,
