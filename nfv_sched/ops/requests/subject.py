@@ -61,7 +61,7 @@ def server(found: snapshot.Cloud, state: states.State, name: str,
     elif this.ports is None:
         assumed.append('its networks were not read: none are assumed, '
                        '--network adds them')
-    asked = request.ExplainedRequest(
+    explained_request = request.ExplainedRequest(
         flavor=this.flavor, image=this.image,
         ports=assumed_ports.plugs(this) + more.plugs,
         zone=this.zone, stored=True,
@@ -72,7 +72,7 @@ def server(found: snapshot.Cloud, state: states.State, name: str,
     where = f'on {present}' if present else 'without a host'
     return ExplainSubject(
         text=f'Server {this.name or this.uuid} ({this.state}, {where})',
-        asked=asked, assumed=tuple(assumed), present=present,
+        asked=explained_request, assumed=tuple(assumed), present=present,
         taken=found.taken)
 
 
