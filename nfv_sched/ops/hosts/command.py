@@ -285,11 +285,11 @@ class _WithFacts(source.Looking):
         """
         files = facts.listed(parsed_args.facts)
         cloud = self.cloud(parsed_args)
-        found = chosen(cloud)
-        machines = facts.machines(files, cloud, found, self._warn)
+        hosts = chosen(cloud)
+        machines = facts.machines(files, cloud, hosts, self._warn)
         # Imported here so that --help does not wait for Nova.
         from nfv_sched.ops.hosts import view
-        return cloud, view.views(cloud, found, machines)
+        return cloud, view.views(cloud, hosts, machines)
 
     def _warn(self, text: str) -> None:
         self.app.stderr.write(f'warning: {" ".join(text.split())}\n')
@@ -320,16 +320,16 @@ def _named(cloud: 'snapshot.Cloud', name: str) -> list['snapshot.Host']:
     """
     from nfv_sched.ops.hosts import view
     titles = view.titles(cloud.hosts)
-    found = [host for host in cloud.hosts if name in (
+    hosts = [host for host in cloud.hosts if name in (
         titles[host.uuid], host.uuid)] or [
         host for host in cloud.hosts if host.name == name]
-    if not found:
+    if not hosts:
         raise source.NotThereError(f'no host {name!r}')
-    if len(found) > 1:
+    if len(hosts) > 1:
         raise source.UsageError(
             f'several compute nodes of host {name!r}: ' +
-            ', '.join(titles[host.uuid] for host in found))
-    return found
+            ', '.join(titles[host.uuid] for host in hosts))
+    return hosts
 
 
 def _facts(view: 'values.HostView') -> Iterator[tuple[str, ty.Any]]:

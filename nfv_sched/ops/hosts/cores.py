@@ -89,20 +89,20 @@ def _thread(node: snapshot.Node, cpu: int,
     :param is_taken: a server occupies it, possibly just to keep it idle
     """
     owners = tuple(pinned.get(cpu, [])) + tuple(reserved.get(cpu, []))
-    state = values.CPUState
+    cpu_states = values.CPUState
     if len(owners) > 1:
-        found = state.CONFLICT
+        state = cpu_states.CONFLICT
     elif owners:
-        found = state.GUEST if cpu in pinned else state.EMULATOR
+        state = cpu_states.GUEST if cpu in pinned else cpu_states.EMULATOR
     elif cpu in node.pinned:
-        found = state.IDLE if is_taken else state.UNKNOWN
+        state = cpu_states.IDLE if is_taken else cpu_states.UNKNOWN
     elif cpu in node.dedicated:
-        found = state.FREE
+        state = cpu_states.FREE
     elif cpu in node.shared:
-        found = state.SHARED
+        state = cpu_states.SHARED
     else:
-        found = state.OTHER
-    return values.Thread(cpu=cpu, state=found, owners=owners)
+        state = cpu_states.OTHER
+    return values.Thread(cpu=cpu, state=state, owners=owners)
 
 
 def problems(node: snapshot.Node,
@@ -114,24 +114,24 @@ def problems(node: snapshot.Node,
     pinned, reserved = _owners(tenancies)
     threads = [thread for core in cores(node, tenancies) for thread in core]
     where = f'node {node.number}'
-    found = []
+    notes = []
     for state, text in (
             (values.CPUState.UNKNOWN, 'taken by a guest that is not known, '
                                       'such as one that is being moved'),
             (values.CPUState.CONFLICT, 'taken by several guests')):
         cpus = [thread.cpu for thread in threads if thread.state is state]
         if cpus:
-            found.append(f'{where}: CPU {ranges(cpus)} {text}')
-    taken = pinned.keys() | reserved.keys()
-    free = taken & node.free
+            notes.append(f'{where}: CPU {ranges(cpus)} {text}')
+    used_cpus = pinned.keys() | reserved.keys()
+    free = used_cpus & node.free
     if free:
-        found.append(f'{where}: CPU {ranges(free)} of a guest, but free by '
+        notes.append(f'{where}: CPU {ranges(free)} of a guest, but free by '
                      'the record of the host')
-    beyond = taken - node.dedicated
+    beyond = used_cpus - node.dedicated
     if beyond:
-        found.append(f'{where}: CPU {ranges(beyond)} of a guest, but not '
+        notes.append(f'{where}: CPU {ranges(beyond)} of a guest, but not '
                      'for pinned guests here')
-    return found
+    return notes
 
 
 def ranges(numbers: Iterable[int]) -> str:

@@ -24,24 +24,24 @@ def grouped(
     :param devices: those of a host
     :param labels: UUID of a server -> its label
     """
-    found: dict[int | None, dict[tuple[str, str],
-                                 list[snapshot.Device]]] = {}
+    groups_by_node: dict[int | None, dict[tuple[str, str],
+                                          list[snapshot.Device]]] = {}
     for device in devices:
         if device.status not in _GONE:
-            found.setdefault(device.node, {}).setdefault(
+            groups_by_node.setdefault(device.node, {}).setdefault(
                 _key(device), []).append(device)
     parents = {device.parent for device in devices}
     return {node: tuple(_group(key, members, labels)
                         for key, members in sorted(groups.items())
                         if not _is_for_vfs(members, parents))
-            for node, groups in found.items()}
+            for node, groups in groups_by_node.items()}
 
 
 def _is_for_vfs(members: list[snapshot.Device],
                 parents: Container[str | None]) -> bool:
     """Return True for a PF that is not available because its VFs are."""
-    (first, *others) = members
-    return (not others and first.kind == 'type-PF' and
+    (first, *rest) = members
+    return (not rest and first.kind == 'type-PF' and
             first.address in parents and
             first.status not in ('available', *_USED))
 
@@ -62,11 +62,11 @@ def _group(key: tuple[str, str], members: list[snapshot.Device],
     name, kind = key
     servers = {device.server for device in members
                if device.status in _USED}
-    known = sorted(labels[server] for server in servers
-                   if server in labels)
-    unknown = len(servers) > len(known)
+    guest_labels = sorted(labels[server] for server in servers
+                          if server in labels)
+    has_unknown = len(servers) > len(guest_labels)
     return values.DeviceGroup(
         name=name, kind=kind, total=len(members),
         free=sum(device.status == 'available' for device in members),
         used=sum(device.status in _USED for device in members),
-        guests=(*known, *(['unknown guest'] if unknown else [])))
+        guests=(*guest_labels, *(['unknown guest'] if has_unknown else [])))

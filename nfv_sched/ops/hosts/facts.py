@@ -76,32 +76,32 @@ def machines(
     from nfv_sched.ops.hosts import view
     counts = collections.Counter(host.name for host in cloud.hosts)
     titles = view.titles(cloud.hosts)
-    found, some = {}, False
+    machines, has_file = {}, False
     for host in hosts:
         path = _path(files, host.name if counts[host.name] == 1
                      else host.hypervisor)
         if path is None:
             continue
-        some = True
+        has_file = True
         machine = _machine(path)
         wrong = list(host_machines.contradictions(host, machine))
         if wrong:
             warn(f'{titles[host.uuid]} is shown without {path}, which '
                  f'contradicts Nova: {"; ".join(wrong)}')
         else:
-            found[host.uuid] = machine
-    if not some:
+            machines[host.uuid] = machine
+    if not has_file:
         warn('no file of --facts is named after a host that is shown')
-    return found
+    return machines
 
 
 def _path(files: Mapping[str, str], name: str) -> str | None:
     """Return the file of a host, or None."""
-    found = [files[each] for each in (f'{name}.json', name) if each in files]
-    if len(found) > 1:
+    paths = [files[each] for each in (f'{name}.json', name) if each in files]
+    if len(paths) > 1:
         raise source.CloudUnreadError(
-            f'{found[0]} and {found[1]} are both of host {name}')
-    return found[0] if found else None
+            f'{paths[0]} and {paths[1]} are both of host {name}')
+    return paths[0] if paths else None
 
 
 def _machine(path: str) -> values.Machine:
@@ -109,8 +109,8 @@ def _machine(path: str) -> values.Machine:
     if os.path.isdir(path):
         raise source.CloudUnreadError(f'{path}: is a folder; a file is needed')
     try:
-        known = read.load(path)
-        if not known.cpus:
+        raw_facts = read.load(path)
+        if not raw_facts.cpus:
             raise values.MachineError(
                 f'{path}: NUMA nodes and sibling threads of the CPUs are not '
                 f'known; "{facts.LSCPU}" prints them there')
@@ -118,6 +118,6 @@ def _machine(path: str) -> values.Machine:
         raise source.CloudUnreadError(str(exc)) from exc
     try:
         return facts.machine(facts.Facts(
-            cpus=known.cpus, offline=known.offline, total_memory=0))
+            cpus=raw_facts.cpus, offline=raw_facts.offline, total_memory=0))
     except values.MachineError as exc:
         raise source.CloudUnreadError(f'{path}: {exc}') from exc

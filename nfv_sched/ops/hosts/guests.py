@@ -17,12 +17,12 @@ def labels(servers: Iterable[snapshot.Server]) -> dict[str, str]:
 
     It is the name, with a part of the UUID unless the name is unique here.
     """
-    found: dict[str, list[str]] = {}
+    uuids_by_name: dict[str, list[str]] = {}
     for server in servers:
-        found.setdefault(server.name.strip(), []).append(server.uuid)
+        uuids_by_name.setdefault(server.name.strip(), []).append(server.uuid)
     return {uuid: name if name and len(uuids) == 1 else
             f'{name} ({uuid[:8]})'.strip()
-            for name, uuids in found.items() for uuid in uuids}
+            for name, uuids in uuids_by_name.items() for uuid in uuids}
 
 
 def guest(
@@ -52,11 +52,11 @@ def _parts(nodes: Sequence[snapshot.GuestNode]) -> tuple[values.Part, ...]:
     return tuple(
         values.Part(
             node=number, of=len(by_node),
-            dedicated=sum(len(node.dedicated) for node in found),
-            shared=sum(len(node.shared) for node in found),
-            memory=sum(node.memory for node in found),
-            page_size=found[0].page_size)
-        for number, found in sorted(by_node.items()))
+            dedicated=sum(len(node.dedicated) for node in guest_nodes),
+            shared=sum(len(node.shared) for node in guest_nodes),
+            memory=sum(node.memory for node in guest_nodes),
+            page_size=guest_nodes[0].page_size)
+        for number, guest_nodes in sorted(by_node.items()))
 
 
 def _remote(server: snapshot.Server, host: snapshot.Host, own: set[int],
@@ -65,33 +65,33 @@ def _remote(server: snapshot.Server, host: snapshot.Host, own: set[int],
 
     :param own: numbers of its host NUMA nodes
     """
-    found = []
+    reasons = []
     for device in host.devices:
         if device.server == server.uuid and device.node is not None and (
                 device.node not in own):
-            found.append(f'device {device.address} is near node '
-                         f'{device.node}')
+            reasons.append(f'device {device.address} is near node '
+                           f'{device.node}')
     near_nodes = near(host)
     for network in sorted({
             port.physnet for port in server.ports or ()
             if port.physnet is not None and port.device is None}):
         nodes = near_nodes.get(network)
         if nodes and own.isdisjoint(nodes):
-            found.append(f'network {network} is near node '
-                         f'{_listed(nodes)}')
+            reasons.append(f'network {network} is near node '
+                           f'{_listed(nodes)}')
     if switch and own.isdisjoint(switch) and any(
             port.vnic_type in _ON_SWITCH for port in server.ports or ()):
-        found.append(f'the virtual switch is on node {_listed(switch)}')
-    return found
+        reasons.append(f'the virtual switch is on node {_listed(switch)}')
+    return reasons
 
 
 def near(host: snapshot.Host) -> Mapping[str, set[int]]:
     """Return the nodes near each physical network or label, as numbers."""
-    found: dict[str, set[int]] = {}
+    nodes_by_network: dict[str, set[int]] = {}
     for node in host.nodes or ():
         for network in node.physnets:
-            found.setdefault(network, set()).add(node.number)
-    return found
+            nodes_by_network.setdefault(network, set()).add(node.number)
+    return nodes_by_network
 
 
 def _listed(numbers: Iterable[int]) -> str:

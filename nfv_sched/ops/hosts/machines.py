@@ -64,9 +64,9 @@ def notes(host: snapshot.Host,
     """
     if machine is None or host.nodes is None:
         return
-    known = {node.number for node in host.nodes}
+    node_numbers = {node.number for node in host.nodes}
     for node in machine.nodes:
-        if node.cores and node.number not in known:
+        if node.cores and node.number not in node_numbers:
             yield (f'CPU {host_cores.ranges(node.cpus)} on node '
                    f'{node.number}, which the host does not report, by the '
                    'facts about it')

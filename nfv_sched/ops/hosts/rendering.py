@@ -111,10 +111,11 @@ def core_lines(
     cores: Sequence[Sequence[values.Thread]],
 ) -> Iterator[str]:
     """Yield a line for each core: its CPUs, and the owner of each."""
-    numbers = [','.join(str(found.cpu) for found in core) for core in cores]
+    numbers = [','.join(str(sibling.cpu) for sibling in core)
+               for core in cores]
     width = max(map(len, numbers), default=0)
     for text, core in zip(numbers, cores):
-        whose = [thread(found) for found in core]
+        whose = [thread(sibling) for sibling in core]
         if len(set(whose)) == 1:
             whose = whose[:1]
         yield f'CPU {text:<{width}}  {", ".join(whose)}'

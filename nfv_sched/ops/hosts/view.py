@@ -51,26 +51,26 @@ def free_ports(cloud: snapshot.Cloud) -> dict[str, int]:
     Hosts without a limit, or whose ports are not known, are left out.
     """
     metadata = metadata_by_host(cloud)
-    found = {}
+    free_by_host = {}
     for host in cloud.hosts:
         most = limits_of(cloud, host, metadata.get(host.name, []))
         if host.network is not None and (
                 host.network.vswitch_ports is not None
                 and math.isfinite(most.vswitch_ports_per_node)):
-            found[host.name] = (
+            free_by_host[host.name] = (
                 int(most.vswitch_ports_per_node)
                 - most.vswitch_physical_ports - host.network.vswitch_ports)
-    return found
+    return free_by_host
 
 
 def metadata_by_host(
         cloud: snapshot.Cloud) -> dict[str, list[Mapping[str, str]]]:
     """Return the metadata of the aggregates of each host, by host name."""
-    found: dict[str, list[Mapping[str, str]]] = {}
+    metadata: dict[str, list[Mapping[str, str]]] = {}
     for aggregate in cloud.aggregates:
         for name in aggregate.hosts:
-            found.setdefault(name, []).append(aggregate.metadata)
-    return found
+            metadata.setdefault(name, []).append(aggregate.metadata)
+    return metadata
 
 
 def titles(hosts: Sequence[snapshot.Host]) -> dict[str, str]:
@@ -78,15 +78,15 @@ def titles(hosts: Sequence[snapshot.Host]) -> dict[str, str]:
     same: dict[str, list[snapshot.Host]] = {}
     for host in hosts:
         same.setdefault(host.name, []).append(host)
-    found = {}
+    titles = {}
     for name, members in same.items():
         nodes = {host.hypervisor for host in members}
         for host in members:
-            found[host.uuid] = (
+            titles[host.uuid] = (
                 name if len(members) == 1 else
                 f'{name} ({host.hypervisor})' if len(nodes) == len(members)
                 else f'{name} ({host.uuid})').strip() or host.uuid
-    return found
+    return titles
 
 
 def by_host(cloud: snapshot.Cloud) -> dict[str, list[snapshot.Server]]:
@@ -98,7 +98,7 @@ def by_host(cloud: snapshot.Cloud) -> dict[str, list[snapshot.Server]]:
     computes: dict[tuple[str, str], list[snapshot.Host]] = {}
     for host in cloud.hosts:
         computes.setdefault((host.cell, host.name), []).append(host)
-    found: dict[str, list[snapshot.Server]] = {}
+    servers_by_host: dict[str, list[snapshot.Server]] = {}
     for server in sorted(cloud.servers, key=lambda server: (
             server.created, server.name, server.uuid)):
         if server.host is None:
@@ -108,8 +108,8 @@ def by_host(cloud: snapshot.Cloud) -> dict[str, list[snapshot.Server]]:
             members = [host for host in members if host.uuid in (
                 server.allocations or {})] or members
         for host in members[:1]:
-            found.setdefault(host.uuid, []).append(server)
-    return found
+            servers_by_host.setdefault(host.uuid, []).append(server)
+    return servers_by_host
 
 
 def _view(
@@ -126,15 +126,15 @@ def _view(
     switch = frozenset(node.number for node in host.nodes or ()
                        if label in node.physnets)
     names = guests.labels(servers)
-    found = {server.uuid: guests.guest(
+    guest_views = {server.uuid: guests.guest(
         server, host, names[server.uuid], switch) for server in servers}
     tenancies: dict[int, list[cores.Tenancy]] = {}
     for server in servers:
         for part in server.nodes or ():
             tenancies.setdefault(part.host_node, []).append(
-                (found[server.uuid], part))
+                (guest_views[server.uuid], part))
     groups = devices.grouped(host.devices, names)
-    known = {node.number for node in host.nodes or ()}
+    node_numbers = {node.number for node in host.nodes or ()}
     ratio = _cpu_ratio(cloud, host)
     most = limits_of(cloud, host, metadata)
     network = host.network
@@ -146,9 +146,9 @@ def _view(
                        groups.get(node.number, ()), ratio,
                        machines.cores(machine, node.number))
             for node in host.nodes or ()),
-        guests=tuple(found.values()),
+        guests=tuple(guest_views.values()),
         devices=tuple(group for node, members in groups.items()
-                      if node not in known for group in members),
+                      if node not in node_numbers for group in members),
         ports=None if network is None or network.vswitch_ports is None
         else network.vswitch_ports + most.vswitch_physical_ports,
         port_limit=None if math.isinf(most.vswitch_ports_per_node)
@@ -158,17 +158,17 @@ def _view(
         else int(most.security_rules_per_node),
         shared_limit=int(host.vcpus * ratio), small_pages=small_pages,
         hidden=_hidden(host, machine), notes=(
-            *_notes(host, tenancies, found.values(), small_pages),
+            *_notes(host, tenancies, guest_views.values(), small_pages),
             *machines.notes(host, machine)))
 
 
 def _state(host: snapshot.Host) -> str:
-    found = [] if host.enabled else ['disabled']
+    states = [] if host.enabled else ['disabled']
     if not host.up:
-        found.append('down')
+        states.append('down')
     if not host.mapped:
-        found.append('unmapped')
-    return ', '.join(found) or 'up'
+        states.append('unmapped')
+    return ', '.join(states) or 'up'
 
 
 def _node_view(
@@ -229,7 +229,7 @@ def limits_of(cloud: snapshot.Cloud, host: snapshot.Host,
     """
     return limits.of_host(
         types.SimpleNamespace(host=host.name, aggregates=[
-            types.SimpleNamespace(metadata=found) for found in metadata]),
+            types.SimpleNamespace(metadata=pairs) for pairs in metadata]),
         limits.Limits(*(option(cloud, name)
                         for name in limits.Limits._fields)))
 
@@ -274,9 +274,9 @@ def _notes(host: snapshot.Host, tenancies: Mapping[int, list[cores.Tenancy]],
                      'huge pages or NUMA nodes fits')
     for node in host.nodes or ():
         notes += cores.problems(node, tenancies.get(node.number, []))
-    known = {node.number for node in host.nodes or ()}
+    node_numbers = {node.number for node in host.nodes or ()}
     for guest in found:
-        lost = sorted({part.node for part in guest.parts} - known)
+        lost = sorted({part.node for part in guest.parts} - node_numbers)
         if lost:
             notes.append(f'{guest.label} is on node '
                          f'{", ".join(map(str, lost))}, which the host does '

@@ -204,11 +204,11 @@ def _rows(cores: Sequence[Sequence[values.Thread]],
         row = Row(HEAD + number * _PITCH + CORE + _NUMBER, [], [], [], [])
         signed: dict[int, list[tuple[int, str]]] = {}
         for index, core in enumerate(cores[start:start + each]):
-            left = index * (width + _GAP)
-            row.numbers.append((left + width // 2, core[0].cpu))
+            core_x = index * (width + _GAP)
+            row.numbers.append((core_x + width // 2, core[0].cpu))
             for place, thread in enumerate(core):
                 sign = marks.sign(thread, letters, colours)
-                shape, x, y = _place(left, place, len(core))
+                shape, x, y = _place(core_x, place, len(core))
                 row.tiles.append(Tile(
                     f'{shape}{sign.kind}{"r" * sign.remote}', x,
                     f'CPU {thread.cpu}: {_whose(thread)}'))
@@ -219,10 +219,10 @@ def _rows(cores: Sequence[Sequence[values.Thread]],
                     signed.setdefault(y, []).append((x, sign.text))
                 else:
                     row.words.append((x, y, sign.text))
-        for y, found in sorted(signed.items()):
+        for y, texts in sorted(signed.items()):
             row.letters.append(Letters(
-                y, ' '.join(str(x) for x, _text in found),
-                ''.join(text for _x, text in found)))
+                y, ' '.join(str(x) for x, _text in texts),
+                ''.join(text for _x, text in texts)))
         yield row
 
 
@@ -262,7 +262,7 @@ def shapes(nodes: Iterable[NodePicture],
 
     :param more: names of further shapes
     """
-    used = {tile.shape for found in nodes for row in found.rows
+    used = {tile.shape for node in nodes for row in node.rows
             for tile in row.tiles}
     return [(shape, f'k{shape[1]}{" r" * shape.endswith("r")}',
              _SHAPES[shape[0]]) for shape in sorted(used | {*more})]
@@ -297,10 +297,10 @@ def shortened(text: str, width: int) -> str:
     text = strings.line(text)
     if columns(text) <= width:
         return text
-    kept, left = '', width - 1
+    beginning, remaining = '', width - 1
     for char in text:
-        left -= columns(char)
-        if left < 0:
+        remaining -= columns(char)
+        if remaining < 0:
             break
-        kept += char
-    return kept.rstrip() + '\N{HORIZONTAL ELLIPSIS}'
+        beginning += char
+    return beginning.rstrip() + '\N{HORIZONTAL ELLIPSIS}'

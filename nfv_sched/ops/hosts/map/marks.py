@@ -66,11 +66,11 @@ def key(others: bool) -> tuple[tuple[str, str], ...]:
 
 def letters(view: values.HostView) -> dict[str, str]:
     """Return the letters of each server with pinned CPUs, by UUID."""
-    found = {}
+    letters = {}
     for guest in view.guests:
         if any(part.dedicated for part in guest.parts):
-            found[guest.uuid] = _letters(len(found))
-    return found
+            letters[guest.uuid] = _letters(len(letters))
+    return letters
 
 
 def _letters(number: int) -> str:

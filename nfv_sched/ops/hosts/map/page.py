@@ -91,17 +91,17 @@ def render(cloud: snapshot.Cloud,
     :param views: the hosts, in the order of the page
     """
     ids = _ids(views)
-    found = [host(view, ids[index]) for index, view in enumerate(views)]
+    hosts = [host(view, ids[index]) for index, view in enumerate(views)]
     order = sorted(range(len(views)), key=lambda index: views[index].order)
-    nodes = [node for each in found for node in each.nodes]
-    others = map_marks.has_others(views)
-    marks = key(others)
+    nodes = [node for each in hosts for node in each.nodes]
+    has_others = map_marks.has_others(views)
+    marks = key(has_others)
     return templates().get_template('page.html').generate(
         headline=captions.headline(len(views)), cloud=about(cloud),
         missing=map(str, cloud.missing), shapes=shapes(nodes, marks),
-        tab=tab(), index=[found[index] for index in order], hosts=found,
-        key=marks, others=others, width=drawing.WIDTH, bars=drawing.BAR_WIDTH,
-        odd=markupsafe.Markup(' class="odd"'))
+        tab=tab(), index=[hosts[index] for index in order], hosts=hosts,
+        key=marks, others=has_others, width=drawing.WIDTH,
+        bars=drawing.BAR_WIDTH, odd=markupsafe.Markup(' class="odd"'))
 
 
 def about(cloud: snapshot.Cloud) -> str:
@@ -133,15 +133,15 @@ def tab() -> markupsafe.Markup:
 
 def _ids(views: Sequence[values.HostView]) -> list[str]:
     """Return an HTML ID for each host, the same in every map."""
-    found: list[str] = []
+    ids: list[str] = []
     seen: dict[str, int] = {}
     for view in views:
         name = 'host-' + (_UNSAFE.sub('-', view.title).strip('-')[:60] or '-')
         seen[name] = seen.get(name, 0) + 1
         if seen[name] > 1 or _UNSAFE.search(view.title):
             name += f'~{seen[name]}'
-        found.append(name)
-    return found
+        ids.append(name)
+    return ids
 
 
 def host(view: values.HostView, identifier: str) -> HostSection:

@@ -104,14 +104,15 @@ def render(cloud: snapshot.Cloud,
 
     :param views: the hosts, in order
     """
-    found = [page.host(view, '') for view in views]
-    nodes = [node for host in found for node in host.nodes]
-    others = map_marks.has_others(views)
-    key = page.key(others)
+    hosts = [page.host(view, '') for view in views]
+    nodes = [node for host in hosts for node in host.nodes]
+    has_others = map_marks.has_others(views)
+    key = page.key(has_others)
     return page.templates().get_template('picture.svg').generate(
         headline=captions.headline(len(views)), tab=page.tab(),
         shapes=page.shapes(nodes, key), width=drawing.WIDTH,
-        bars=drawing.BAR_WIDTH, others=others, sheet=_sheet(cloud, found, key))
+        bars=drawing.BAR_WIDTH, others=has_others,
+        sheet=_sheet(cloud, hosts, key))
 
 
 def _sheet(cloud: snapshot.Cloud, hosts: Sequence[page.HostSection],
