@@ -103,12 +103,12 @@ def _add_image(parser: argparse.ArgumentParser) -> None:
 
 def _image(parsed_args: argparse.Namespace) -> file.Image:
     """Return the image of the command line; IMAGE stands for an ID."""
-    found = file.Image()
+    image = file.Image()
     if parsed_args.image is not None:
-        found = file.image(parsed_args.image)
-    return found._replace(
-        id=found.id or 'IMAGE',
-        properties={**found.properties,
+        image = file.image(parsed_args.image)
+    return image._replace(
+        id=image.id or 'IMAGE',
+        properties={**image.properties,
                     **source.image_properties(parsed_args)})
 
 
@@ -158,26 +158,26 @@ class LintFlavor(planning.Report):
             cloud = self.cloud(parsed_args, None if parsed_args.hosts else (
                 *(('flavors',) if parsed_args.file is None else ()),
                 *(('servers',) if parsed_args.used else ())))
-        known = (cloud.flavors if cloud is not None and
-                 parsed_args.file is None
-                 else file.flavors(parsed_args.file))
-        chosen = _flavors(known, parsed_args)
+        flavors = (cloud.flavors if cloud is not None and
+                   parsed_args.file is None
+                   else file.flavors(parsed_args.file))
+        chosen = _flavors(flavors, parsed_args)
         # Imported here so that --help does not wait for Nova.
         from nfv_sched.ops.flavors.lint import lint
         from nfv_sched.ops.flavors.lint import values
         from nfv_sched.ops.flavors import lint_rendering
         with progress.shown() as update:
-            found = lint.lint(
+            results = lint.lint(
                 chosen, image=image.properties, cloud=cloud,
                 needs=values.Needs(image.memory, image.disk),
                 on_hosts=parsed_args.hosts, used=parsed_args.used,
                 update=lambda done, total: update(done, total, 'flavors'))
-        self.found = any(each.severity == values.ERROR for each in found)
+        self.found = any(each.severity == values.ERROR for each in results)
         return planning.Output(
-            text=lint_rendering.text(found, len(chosen)),
+            text=lint_rendering.text(results, len(chosen)),
             columns=lint_rendering.COLUMNS,
-            rows=lint_rendering.rows(found),
-            document=lint_rendering.document(found, len(chosen)))
+            rows=lint_rendering.rows(results),
+            document=lint_rendering.document(results, len(chosen)))
 
 
 class TranslateFlavor(planning.PlanCommand):
@@ -208,15 +208,16 @@ class TranslateFlavor(planning.PlanCommand):
                 self.cloud(parsed_args, ('flavors',)).flavors, parsed_args)
         from nfv_sched.ops.flavors import translate
         from nfv_sched.ops.flavors import translate_rendering as lint_rendering
-        found = [translate.flavor(each) for each in chosen]
+        translated = [translate.flavor(each) for each in chosen]
         if image.properties:
-            found.append(translate.image(image.id, image.properties))
+            translated.append(translate.image(image.id, image.properties))
         self.found = any(each.errors or any(
-            line.lost for line in each.lines) for each in found)
+            line.lost for line in each.lines) for each in translated)
         return planning.Output(
-            text=lint_rendering.text(found), columns=lint_rendering.COLUMNS,
-            rows=lint_rendering.rows(found),
-            document=lint_rendering.document(found),
+            text=lint_rendering.text(translated),
+            columns=lint_rendering.COLUMNS,
+            rows=lint_rendering.rows(translated),
+            document=lint_rendering.document(translated),
             commands=list(lint_rendering.commands(
-                found, None if parsed_args.file is None else {
+                translated, None if parsed_args.file is None else {
                     each.name: each for each in chosen})))

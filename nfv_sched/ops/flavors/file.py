@@ -45,15 +45,15 @@ def flavors(path: str) -> list[snapshot.Flavor]:
         or has no valid flavors
     """
     data = _read(path)
-    found = []
+    flavors = []
     for where, name, each in _each(data, path):
-        found.append(_flavor(each, name, f'{path}: {where}'))
-    titles = collections.Counter(each.name for each in found)
+        flavors.append(_flavor(each, name, f'{path}: {where}'))
+    titles = collections.Counter(each.name for each in flavors)
     for name, count in titles.items():
         if count > 1:
             raise source.CloudUnreadError(f'{path}: several flavors are named '
                                           f'{extra_specs.shown(name, 100)}')
-    return found
+    return flavors
 
 
 class Image(ty.NamedTuple):
@@ -220,7 +220,7 @@ def _texts(data: ty.Any, where: str, lenient: bool = False,
         raise source.CloudUnreadError(
             f'{where} must be an object with a value for each key, not '
             f'{extra_specs.shown(data)}')
-    found = {}
+    texts = {}
     for key, value in data.items():
         if isinstance(value, bool):
             value = 'true' if value else 'false'
@@ -232,5 +232,5 @@ def _texts(data: ty.Any, where: str, lenient: bool = False,
             raise source.CloudUnreadError(
                 f'{where}: {key} must be a text, not '
                 f'{extra_specs.shown(value)}')
-        found[str(key)] = value
-    return found
+        texts[str(key)] = value
+    return texts

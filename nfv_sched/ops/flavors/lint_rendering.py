@@ -18,10 +18,10 @@ def text(found: Sequence[lint.LintResult], flavors: int) -> str:
     """
     counted = [(severity, sum(each.severity == severity for each in found))
                for severity in values.SEVERITIES]
-    said = ', '.join(tables.count(number, severity)
-                     for severity, number in counted if number)
+    counts = ', '.join(tables.count(number, severity)
+                       for severity, number in counted if number)
     lines = tables.wrapped([
-        f'{tables.count(flavors, "flavor")}: {said or "nothing found"}.'])
+        f'{tables.count(flavors, "flavor")}: {counts or "nothing found"}.'])
     if not found:
         return lines
     return f'{lines}\n{tables.table(COLUMNS, rows(found))}'

@@ -106,34 +106,36 @@ def image(name: str, properties: Mapping[str, str]) -> Translated:
     lines = [_line(translations.IMAGE, key, value, properties)
              for key, value in properties.items()
              if translations.of(translations.IMAGE, key) is not None]
-    others = {key: value for key, value in properties.items()
-              if translations.of(translations.IMAGE, key) is None}
+    unchanged = {key: value for key, value in properties.items()
+                 if translations.of(translations.IMAGE, key) is None}
     return _translated(name, translations.IMAGE, lines,
-                       {**others, **_merged(lines)}, properties)
+                       {**unchanged, **_merged(lines)}, properties)
 
 
 def _line(where: str, key: str, value: str,
           specs: Mapping[str, str]) -> TranslatedKey:
-    found = translations.of(where, key)
+    translation = translations.of(where, key)
     # A pattern of the table can match more keys than Nova knows.
-    known = where != translations.FLAVOR or (
+    is_known = where != translations.FLAVOR or (
         flavors.refusal(key, value) is None or _is_known(key))
-    if found is not None and (known or found.kind != translations.SAME):
-        becomes = translations.becomes(found, key, value, specs)
-        if found.is_harmless(value):
-            return TranslatedKey(key=key, value=value, kind=found.kind,
-                                 becomes=becomes, do=HARMLESS)
-        other = _contradicted(key, becomes, specs)
+    if translation is not None and (
+            is_known or translation.kind != translations.SAME):
+        replacement = translations.becomes(translation, key, value, specs)
+        if translation.is_harmless(value):
+            return TranslatedKey(key=key, value=value, kind=translation.kind,
+                                 becomes=replacement, do=HARMLESS)
+        other = _contradicted(key, replacement, specs)
         if other is not None:
             return TranslatedKey(
-                key=key, value=value, kind=found.kind, becomes={}, lost=True,
+                key=key, value=value, kind=translation.kind, becomes={},
+                lost=True,
                 do=f'{other}={specs[other]} contradicts it, and stays: '
                    'correct it if this is what was meant')
         return TranslatedKey(
-            key=key, value=value, kind=found.kind, becomes=becomes,
-            do=translations.advice(found, value, specs),
-            lost=found.kind in translations.LOST or not becomes)
-    if known:
+            key=key, value=value, kind=translation.kind, becomes=replacement,
+            do=translations.advice(translation, value, specs),
+            lost=translation.kind in translations.LOST or not replacement)
+    if is_known:
         # "flavor lint" reports wrong values.
         return TranslatedKey(key=key, value=value, becomes={key: value},
                              kind=translations.SAME)
@@ -191,11 +193,11 @@ def _is_known(key: str) -> bool:
 
 def _merged(lines: list[TranslatedKey]) -> dict[str, str]:
     """Return all keys and values; those of combinations take precedence."""
-    found: dict[str, str] = {}
+    merged: dict[str, str] = {}
     for line in sorted(lines, key=lambda line: line.kind ==
                        translations.COMBINATION):
-        found.update(line.becomes)
-    return found
+        merged.update(line.becomes)
+    return merged
 
 
 def _needs_node(specs: Mapping[str, str]) -> bool:

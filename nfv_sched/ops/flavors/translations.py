@@ -115,11 +115,11 @@ def _pages(value: str, specs: Specs) -> Specs:
 
 def _pci_affinity(value: str, specs: Specs) -> Specs:
     """Set Nova's own key as well, so that the claim cannot differ."""
-    found = {extra_specs.PCI_NUMA_AFFINITY: value}
+    replacement = {extra_specs.PCI_NUMA_AFFINITY: value}
     native = {'strict': 'required', 'prefer': 'preferred'}.get(value)
     if native is not None and extra_specs.NATIVE_PCI_KEY not in specs:
-        found[extra_specs.NATIVE_PCI_KEY] = native
-    return found
+        replacement[extra_specs.NATIVE_PCI_KEY] = native
+    return replacement
 
 
 def _shared_vcpu(value: str, specs: Specs) -> Specs:
@@ -128,19 +128,19 @@ def _shared_vcpu(value: str, specs: Specs) -> Specs:
     A mask of real-time vCPUs also says which ones are dedicated, and Nova
     accepts only one of the two masks.
     """
-    found = {extra_specs.SHARED_VCPU: value, 'hw:cpu_policy': 'mixed'}
+    replacement = {extra_specs.SHARED_VCPU: value, 'hw:cpu_policy': 'mixed'}
     realtime = is_true(specs.get('hw:cpu_realtime', '')) and (
         'hw:cpu_realtime_mask' in specs)
     if not realtime and 'hw:cpu_dedicated_mask' not in specs:
-        found['hw:cpu_dedicated_mask'] = f'^{value}'
-    return found
+        replacement['hw:cpu_dedicated_mask'] = f'^{value}'
+    return replacement
 
 
 def _realtime(value: str, specs: Specs) -> Specs:
-    found = {'hw:cpu_realtime': value}
+    replacement = {'hw:cpu_realtime': value}
     if is_true(value) and 'hw:emulator_threads_policy' not in specs:
-        found['hw:emulator_threads_policy'] = 'share'
-    return found
+        replacement['hw:emulator_threads_policy'] = 'share'
+    return replacement
 
 
 def _features(value: str, specs: Specs) -> Specs:

@@ -134,21 +134,21 @@ def no_topology(subject: values.LintSubject) -> Iterator[values.LintFinding]:
     if subject.guest is not None or not subject.readable:
         return
     policy = subject.policy
-    found = [(keys.of(rule.text, subject.flavor), rule.strict)
-             for rule in subject.rules if isinstance(rule,
-                                                     numa_rule.CellsRule)]
+    policies = [(keys.of(rule.text, subject.flavor), rule.strict)
+                for rule in subject.rules if isinstance(rule,
+                                                        numa_rule.CellsRule)]
     # The PCI rule exists only for servers with devices, so not here.
     if policy.pci in extra_specs.AFFINITIES and (
             policy.pci_key in extra_specs.PCI_KEYS):
-        found.append((policy.pci_key, policy.pci == extra_specs.STRICT))
+        policies.append((policy.pci_key, policy.pci == extra_specs.STRICT))
     for (guest, _host), key in zip(policy.node_map, policy.node_keys):
         if guest:
             yield values.LintFinding(
                 values.ERROR, key, 'a guest without NUMA nodes: every host '
                 'is refused', f'set {_NODES}={guest + 1}')
         else:
-            found.append((key, True))
-    for key, strict in found:
+            policies.append((key, True))
+    for key, strict in policies:
         so = ('hosts with more than one NUMA node are refused' if strict else
               'the policy does nothing on hosts with more than one')
         yield values.LintFinding(

@@ -67,14 +67,14 @@ def pages(subject: values.LintSubject) -> Iterator[values.LintFinding]:
     """Find a page size that no host has."""
     if subject.hosts is None or not subject.hosts.none_fits:
         return
-    asked = subject.guest.cells[0].pagesize if subject.guest else None
+    page_size = subject.guest.cells[0].pagesize if subject.guest else None
     nodes = subject.hosts.nodes
     sizes = {each.size for node in nodes for each in node.pages if each.total}
-    if asked and asked > 0 and nodes and asked not in sizes:
+    if page_size and page_size > 0 and nodes and page_size not in sizes:
         have = ', '.join(map(lint_flavor.size, sorted(sizes)))
         yield values.LintFinding(
             values.ERROR, 'hw:mem_page_size',
-            f'no host has pages of {lint_flavor.size(asked)}; there are: '
+            f'no host has pages of {lint_flavor.size(page_size)}; there are: '
             f'{have or "none"}', 'take one of these sizes, or reserve such '
             'pages on the hosts')
 
@@ -221,12 +221,12 @@ def no_host(subject: values.LintSubject) -> Iterator[values.LintFinding]:
     for each in first:
         alike[each.label].append(each)
     commonest = sorted(alike.items(), key=lambda item: -len(item[1]))
-    said = [f'{label} ({same[0].text}) on {strings.count(len(same), "host")}'
-            for label, same in commonest[:_KINDS]]
+    causes = [f'{label} ({same[0].text}) on {strings.count(len(same), "host")}'
+              for label, same in commonest[:_KINDS]]
     key, do = _about(commonest[0][1][0], subject) if first else _UNKNOWN
     yield values.LintFinding(
         values.ERROR, key, 'it fits no host, even an empty one' +
-        (f': {"; ".join(said)}' if said else ''), do)
+        (f': {"; ".join(causes)}' if causes else ''), do)
 
 
 def _named(unknown: placement.Unknown, subject: values.LintSubject) -> str:
@@ -273,11 +273,11 @@ def unkept(subject: values.LintSubject) -> Iterator[values.LintFinding]:
     for cls in nfv_rules.classes():
         if subject.hosts.filters.intersection(cls.filters):
             continue
-        begins = {known[:known.find('.') + 1] or known for known in cls.keys}
-        begins |= {extra_specs.SYNONYMS[known] for known in begins
-                   if known in extra_specs.SYNONYMS}
+        prefixes = {key[:key.find('.') + 1] or key for key in cls.keys}
+        prefixes |= {extra_specs.SYNONYMS[prefix] for prefix in prefixes
+                     if prefix in extra_specs.SYNONYMS}
         for key in subject.flavor.extra_specs:
-            if key in begins or key[:key.find('.') + 1] in begins:
+            if key in prefixes or key[:key.find('.') + 1] in prefixes:
                 yield values.LintFinding(
                     values.WARNING, key, 'no enabled filter keeps it: '
                     f'{" or ".join(cls.filters)} needed',
@@ -321,12 +321,12 @@ def packs(subject: values.LintSubject) -> Iterator[values.LintFinding]:
         for size in {len(node.dedicated) for node in host.nodes or ()}:
             seen[size].append(host.name)
     for size, names in sorted(seen.items()):
-        fits, left = divmod(size, need)
-        if fits and left >= WASTE * size:
+        fits, unused = divmod(size, need)
+        if fits and unused >= WASTE * size:
             yield values.LintFinding(
                 values.NOTE, 'vCPUs', f'{strings.count(fits, "guest")} with '
                 f'{need} pinned vCPUs {"leaves" if fits == 1 else "leave"} '
-                f'{left} of {size} CPUs of a NUMA node '
+                f'{unused} of {size} CPUs of a NUMA node '
                 f'({strings.count(len(names), "host")})',
                 'a number of vCPUs that divides this evenly, or small '
                 'guests beside them')

@@ -23,22 +23,23 @@ def dropped(subject: values.LintSubject) -> Iterator[values.LintFinding]:
                 key in subject.image_errors or
                 flavors.reads_property(key, value)):
             continue
-        known = translations.of(translations.IMAGE, key)
+        translation = translations.of(translations.IMAGE, key)
         yield values.LintFinding(
             values.WARNING, key, 'a property of the image that Nova drops '
             'without a word: it does nothing',
-            known.do if known is not None else 'remove it, or correct the '
-            'name')
+            translation.do if translation is not None else
+            'remove it, or correct the name')
 
 
 def refused(subject: values.LintSubject) -> Iterator[values.LintFinding]:
     """Find image properties whose values Nova cannot read."""
     for key, message in subject.image_errors.items():
-        known = translations.of(translations.IMAGE, key)
+        translation = translations.of(translations.IMAGE, key)
         yield values.LintFinding(
             values.ERROR, key, 'Nova takes no server with this property of '
             f'the image: {" ".join(message.split())}',
-            known.do if known is not None and known.do else 'correct it')
+            translation.do if translation is not None and translation.do else
+            'correct it')
 
 
 def needed(subject: values.LintSubject) -> Iterator[values.LintFinding]:
@@ -81,10 +82,10 @@ def conflicts(subject: values.LintSubject) -> Iterator[values.LintFinding]:
 
 def differ(subject: values.LintSubject) -> Iterator[values.LintFinding]:
     """Find keys that have different values in image and flavor."""
-    told = {key for refusal in subject.image_refusals
-            for key in _properties(subject, refusal)}
+    refused_keys = {key for refusal in subject.image_refusals
+                    for key in _properties(subject, refusal)}
     for key, value in subject.image.items():
-        if key in told or key in subject.image_errors:
+        if key in refused_keys or key in subject.image_errors:
             continue
         spec = key.replace('_', ':', 1)
         theirs = subject.flavor.extra_specs.get(spec)

@@ -72,8 +72,8 @@ def keys_refused(subject: values.LintSubject) -> Iterator[values.LintFinding]:
         near = nearest(key, subject.specs)
         if near is None and key.startswith(extra_specs.NAMESPACE):
             near = extra_specs.nearest_key(key)
-        known = translations.of(translations.FLAVOR, key)
-        if known is not None and known.kind != translations.SAME:
+        translation = translations.of(translations.FLAVOR, key)
+        if translation is not None and translation.kind != translations.SAME:
             do = _TRANSLATE
         elif near is not None:
             do = f'did you mean {near}?'
@@ -162,14 +162,14 @@ def nearest(key: str, specs: tuple[flavors.Spec, ...]) -> str | None:
     stem = key[:number.start() + 1] if number else key
     if len(stem) < _SHORT:
         return None
-    found = []
-    for known, shown in _stems(specs):
-        if abs(len(known) - len(stem)) <= DISTANCE:
+    candidates = []
+    for known_stem, shown in _stems(specs):
+        if abs(len(known_stem) - len(stem)) <= DISTANCE:
             distance = utils.damerau_levenshtein(
-                stem.lower(), known.lower(), _COST)
+                stem.lower(), known_stem.lower(), _COST)
             if distance <= DISTANCE:
-                found.append((distance, shown))
-    return min(found)[1] if found else None
+                candidates.append((distance, shown))
+    return min(candidates)[1] if candidates else None
 
 
 @functools.lru_cache(maxsize=8)

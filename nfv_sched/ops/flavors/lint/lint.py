@@ -114,23 +114,24 @@ class LintResult:
 
 def findings(subject: values.LintSubject) -> list[LintResult]:
     """Return the findings of all rules about a flavor, errors first."""
-    found: list[LintResult] = []
+    results: list[LintResult] = []
     for rule in RULES:
-        errors = {each.key for each in found
+        errors = {each.key for each in results
                   if each.severity == values.ERROR}
         if rule.name in _LAST and errors:
             continue
-        if len(subject.flavor.extra_specs) > extra_specs.MOST_SPECS and found:
+        if len(subject.flavor.extra_specs) > extra_specs.MOST_SPECS and (
+                results):
             break
         for each in dict.fromkeys(rule.find(subject)):
             key = strings.short(each.key, _LONGEST_KEY)
             if rule.name in _ONCE and key in errors:
                 continue
-            found.append(LintResult(
+            results.append(LintResult(
                 flavor=subject.flavor.name, rule=rule.name,
                 severity=each.severity, key=key,
                 finding=strings.short(each.text), do=strings.short(each.do)))
-    return sorted(found, key=lambda each: values.SEVERITIES.index(
+    return sorted(results, key=lambda each: values.SEVERITIES.index(
         each.severity))
 
 
@@ -309,19 +310,19 @@ def _on_hosts(
     update: Callable[[int, int], None],
 ) -> list[values.LintSubject]:
     """Add to flavors the hosts that accept them."""
-    found = []
+    with_hosts = []
     with capacity.counting_on(cloud, True, 0) as counting:
         options = nova_scheduler.CONF.nfv_sched
         names = numa_rule.Names(options.vswitch_label,
                                 options.node_label_prefix)
-        for done, subject in enumerate(subjects):
-            update(done, len(subjects))
+        for number, subject in enumerate(subjects):
+            update(number, len(subjects))
             if not subject.unread and not hosts.too_many(subject):
                 subject = dataclasses.replace(subject, hosts=_hosts(
                     subject, cloud, counting, names))
-            found.append(subject)
+            with_hosts.append(subject)
     update(len(subjects), len(subjects))
-    return found
+    return with_hosts
 
 
 def _hosts(subject: values.LintSubject, cloud: snapshot.Cloud,
@@ -333,16 +334,16 @@ def _hosts(subject: values.LintSubject, cloud: snapshot.Cloud,
         if key not in subject.image_errors}
     image.update(subject.image_needed)
     counted = _count(subject.flavor, image, counting)
-    found = values.FlavorHosts(
+    flavor_hosts = values.FlavorHosts(
         cloud=cloud, capacity=counted, names=names,
         filters=frozenset(nova_scheduler.enabled_filters()))
     if counted.fits or counted.error is not None or (
             subject.policy.vswitch != extra_specs.STRICT):
-        return found
-    nodes = found.nodes
+        return flavor_hosts
+    nodes = flavor_hosts.nodes
     if any(names.vswitch in node.physnets for node in nodes) or not any(
             node.physnets or node.tunneled for node in nodes):
-        return found
+        return flavor_hosts
     # On a host without the label, the rule looks at the networks of the
     # request. Here it has none, so count without the policy.
     without = {key: value for key, value in
@@ -351,7 +352,7 @@ def _hosts(subject: values.LintSubject, cloud: snapshot.Cloud,
                               SYNONYMS[extra_specs.VSWITCH_NUMA_AFFINITY])}
     other = _count(dataclasses.replace(
         subject.flavor, extra_specs=without), image, counting)
-    return dataclasses.replace(found, fits_with_networks=other.fits > 0)
+    return dataclasses.replace(flavor_hosts, fits_with_networks=other.fits > 0)
 
 
 def _count(flavor: snapshot.Flavor, image: Mapping[str, str],
