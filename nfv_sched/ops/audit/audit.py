@@ -34,13 +34,13 @@ def findings(
     :param update: called with (hosts done, total hosts)
     """
     order = {kind: number for number, kind in enumerate(values.KINDS)}
-    found = []
-    for done, site in enumerate(audit_hosts.sites(cloud)):
-        if not done % 50:
-            update(done, len(cloud.hosts))
+    findings = []
+    for number, site in enumerate(audit_hosts.sites(cloud)):
+        if not number % 50:
+            update(number, len(cloud.hosts))
         if hosts is None or site.host.uuid in hosts:
-            found += sorted(
+            findings += sorted(
                 (each for check in CHECKS for each in check(site)),
                 key=lambda each: (order[each.kind], each.name, each.server))
     update(len(cloud.hosts), len(cloud.hosts))
-    return found
+    return findings

@@ -76,17 +76,17 @@ class AuditCloud(source.Looking, base.Lister):
         from nfv_sched.ops.audit import values
         kinds = set(source.chosen(values.KINDS, parsed_args.kind, 'kind'))
         read = self._reader(parsed_args)
-        found = self._findings(parsed_args, read(), kinds)
-        if found and parsed_args.source is None and parsed_args.confirm:
+        findings = self._findings(parsed_args, read(), kinds)
+        if findings and parsed_args.source is None and parsed_args.confirm:
             self.app.stderr.write(
-                f'{len(found)} to be confirmed: the cloud is read again in '
+                f'{len(findings)} to be confirmed: the cloud is read again in '
                 f'{parsed_args.confirm:g} s\n')
             self.app.stderr.flush()
             time.sleep(parsed_args.confirm)
             again = set(self._findings(parsed_args, read(), kinds))
-            found = [each for each in found if each in again]
-        self.found = bool(found)
-        return _COLUMNS, _rows(found)
+            findings = [each for each in findings if each in again]
+        self.found = bool(findings)
+        return _COLUMNS, _rows(findings)
 
     def _reader(self, parsed_args: argparse.Namespace,
                 ) -> Callable[[], snapshot.Cloud]:
@@ -135,10 +135,10 @@ class AuditCloud(source.Looking, base.Lister):
                 'no host can be checked: the file does not say which of them '
                 'were read completely', *self._missing]))
         with progress.shown() as update:
-            return [found for found in audit.findings(
+            return [finding for finding in audit.findings(
                 cloud, hosts=chosen,
                 update=lambda done, total: update(done, total, 'hosts'))
-                if found.kind in kinds]
+                if finding.kind in kinds]
 
 
 def _rows(found: 'list[values.AuditFinding]') -> list[tuple[str, ...]]:

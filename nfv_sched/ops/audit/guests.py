@@ -67,12 +67,12 @@ def pages(site: hosts.Site) -> Iterator[values.AuditFinding]:
     Only if their flavor sets ``hw:mem_page_size``.
     """
     for server in site.steady:
-        asked = server.flavor.extra_specs.get(_PAGE_SIZE)
-        if asked is not None and not _has_pages(server):
+        page_size = server.flavor.extra_specs.get(_PAGE_SIZE)
+        if page_size is not None and not _has_pages(server):
             yield values.of(
                 values.PAGES, site.title,
-                f'{_PAGE_SIZE}={asked}, but its {server.flavor.memory} MiB '
-                'are claimed in no page size', server)
+                f'{_PAGE_SIZE}={page_size}, but its {server.flavor.memory} '
+                'MiB are claimed in no page size', server)
 
 
 def _has_pages(server: snapshot.Server) -> bool:

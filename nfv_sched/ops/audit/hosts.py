@@ -62,12 +62,13 @@ class Site:
         if not nodes:
             return None
         try:
-            found = topology.host_topology(restore_hosts.topology(nodes))
-            if found is not None:
-                [cell.pages for cell in found.cells]
+            host_topology = topology.host_topology(
+                restore_hosts.topology(nodes))
+            if host_topology is not None:
+                [cell.pages for cell in host_topology.cells]
         except topology.OddTopologyError:
             return None
-        return found
+        return host_topology
 
     @functools.cached_property
     def positions(self) -> Mapping[int, int]:
@@ -123,14 +124,14 @@ class Site:
                 part.host_node for part in move.before}
             for move in self.moves
             if move.source == move.target == self.host.name}
-        found: dict[str, list[snapshot.Device]] = {}
+        devices: dict[str, list[snapshot.Device]] = {}
         for device in self.host.devices:
             nodes = before.get(device.server or '', ())
             if nodes is None or device.node in nodes:
                 continue
             if device.server is not None and device.status in USED:
-                found.setdefault(device.server, []).append(device)
-        return found
+                devices.setdefault(device.server, []).append(device)
+        return devices
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -155,12 +156,13 @@ class Whole:
     def of(cls, cloud: snapshot.Cloud) -> 'Whole':
         """Build the indexes of a cloud."""
         holders: dict[str, list[tuple[str, Allocations]]] = {}
-        for consumer, found in (
+        for consumer, allocations in (
                 *((server.uuid, server.allocations or {})
                   for server in cloud.servers),
                 *(cloud.consumers or {}).items()):
-            for provider in found:
-                holders.setdefault(provider, []).append((consumer, found))
+            for provider in allocations:
+                holders.setdefault(provider, []).append(
+                    (consumer, allocations))
         return cls(
             cloud, {server.uuid: server for server in cloud.servers},
             holders, any(

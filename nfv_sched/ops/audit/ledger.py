@@ -38,11 +38,11 @@ def check(site: hosts.Site) -> Iterator[values.AuditFinding]:
     for name, account in _accounts(site, network, uuid).items():
         have = ledger.inventories.get(name)
         capacity = 0 if have is None else have.capacity
-        wanted = account.inventory().capacity
-        if capacity != wanted:
+        expected = account.inventory().capacity
+        if capacity != expected:
             yield values.of(
                 values.LEDGER, site.title,
-                f'{name}: {capacity} for guests by the ledger, {wanted} by '
+                f'{name}: {capacity} for guests by the ledger, {expected} by '
                 'Neutron')
 
 
@@ -50,23 +50,24 @@ def _accounts(site: hosts.Site, network: snapshot.HostNetwork,
               ledger: str) -> dict[str, inventory.Account]:
     """Return limit and usage of ports, and of rules if those are known."""
     guests = {}
-    known = network.security_rules is not None
+    rules_known = network.security_rules is not None
     for server in site.servers:
         ports = occupied.vswitch_ports(server)
-        known = known and all(port.rules is not None for port in ports)
+        rules_known = rules_known and all(
+            port.rules is not None for port in ports)
         guests[server.uuid] = usage.GuestUsage(
             tuple(port.id for port in ports),
             sum(port.rules or 0 for port in ports))
     allocations = {
-        consumer: found[ledger]
-        for consumer, found in site.whole.holders.get(ledger, ())}
-    found = inventory.accounts(
+        consumer: by_provider[ledger]
+        for consumer, by_provider in site.whole.holders.get(ledger, ())}
+    accounts = inventory.accounts(
         usage.HostUsage(site.host.name,
                         other_ports=network.vswitch_ports or 0,
                         rules=network.security_rules or 0),
         guests, view.limits_of(site.cloud, site.host, site.metadata),
         allocations, {move.uuid: move.server
                       for move in site.cloud.moves or ()})
-    if not known:
-        del found[names.RULES]
-    return found
+    if not rules_known:
+        del accounts[names.RULES]
+    return accounts

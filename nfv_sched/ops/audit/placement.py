@@ -62,11 +62,11 @@ def _inventories(site: hosts.Site) -> Iterator[values.AuditFinding]:
 def _here(site: hosts.Site,
           allocations: hosts.Allocations) -> dict[str, int]:
     """Return the amounts allocated of a host, by resource class."""
-    found: dict[str, int] = {}
+    amounts: dict[str, int] = {}
     for provider in site.host.providers:
         for name, amount in allocations.get(provider.uuid, {}).items():
-            found[name] = found.get(name, 0) + amount
-    return found
+            amounts[name] = amounts.get(name, 0) + amount
+    return amounts
 
 
 def _allocations(site: hosts.Site,
@@ -74,15 +74,15 @@ def _allocations(site: hosts.Site,
     """Yield a finding if a server has not the allocations it should have."""
     if server.allocations is None:
         return
-    found = _here(site, server.allocations)
-    if not found:
+    amounts = _here(site, server.allocations)
+    if not amounts:
         yield values.of(
             values.ALLOCATION_MISSING, site.title,
             'has nothing of its host in Placement', server)
         return
-    wrong = [f'{name} {found.get(name, 0)} instead of {amount}'
+    wrong = [f'{name} {amounts.get(name, 0)} instead of {amount}'
              for name, amount in _wanted(site, server).items()
-             if found.get(name, 0) != amount]
+             if amounts.get(name, 0) != amount]
     if wrong:
         yield values.of(
             values.ALLOCATION_DIFFERS, site.title,
@@ -95,14 +95,14 @@ def _wanted(site: hosts.Site, server: snapshot.Server) -> dict[str, int]:
     Resource classes that its flavor sets itself (``resources:...``) are not
     included.
     """
-    found = occupied.allocation(
+    amounts = occupied.allocation(
         server, _PCPU in site.host.providers[0].inventories)
-    wanted = {name: found.get(name, 0) for name in (_PCPU, _VCPU, _MEMORY)}
+    expected = {name: amounts.get(name, 0) for name in (_PCPU, _VCPU, _MEMORY)}
     for key in server.flavor.extra_specs:
         group, colon, name = key.partition(':')
         if colon and group.startswith('resources'):
-            wanted.pop(name, None)
-    return wanted
+            expected.pop(name, None)
+    return expected
 
 
 def _strangers(site: hosts.Site) -> Iterator[values.AuditFinding]:
@@ -110,12 +110,12 @@ def _strangers(site: hosts.Site) -> Iterator[values.AuditFinding]:
     here = {server.uuid for server in site.servers}
     here.update(move.server for move in site.moves if not move.settled)
     moves = {move.uuid for move in site.cloud.moves or ()}
-    others = {consumer: found for provider in site.host.providers
-              for consumer, found in site.whole.holders.get(
-                  provider.uuid, ())
-              if consumer not in here and consumer not in moves
-              and consumer not in site.whole.unread}
-    for consumer, allocations in others.items():
+    strangers = {consumer: allocations for provider in site.host.providers
+                 for consumer, allocations in site.whole.holders.get(
+                     provider.uuid, ())
+                 if consumer not in here and consumer not in moves
+                 and consumer not in site.whole.unread}
+    for consumer, allocations in strangers.items():
         server = site.known.get(consumer)
         text = f'{_told(_here(site, allocations))} of '
         if server is None:

@@ -32,16 +32,16 @@ _NATIVE = {extra_specs.STRICT: pci.REQUIRED, extra_specs.SOCKET: pci.SOCKET,
 
 def check(site: hosts.Site) -> Iterator[values.AuditFinding]:
     """Find violated strict policies, and remote devices and networks."""
-    taken: dict[int, set[str]] = {}
+    uuids_by_cpu: dict[int, set[str]] = {}
     for server, part in site.certain:
         for cpu in part.pins.values():
-            taken.setdefault(cpu, set()).add(server.uuid)
+            uuids_by_cpu.setdefault(cpu, set()).add(server.uuid)
     for server in site.steady:
-        found = list(_broken(site, server, taken))
-        for reason in found:
+        violations = list(_broken(site, server, uuids_by_cpu))
+        for reason in violations:
             yield values.of(values.POLICY, site.title, str(reason), server)
         yield from _remote(site, server, {
-            reason.order for reason in found})
+            reason.order for reason in violations})
 
 
 def _remote(site: hosts.Site, server: snapshot.Server,
@@ -108,16 +108,16 @@ def _broken(site: hosts.Site, server: snapshot.Server,
     if policy.pci_key not in extra_specs.PCI_KEYS:
         native = _NATIVE.get(policy.pci, native)
     try:
-        asked = _asked(policy, server, site.devices_of(server), native,
-                       host is not None and bool(host.tunnel))
-        strict = [rule for rule in rules.of(asked) if rule.strict]
+        request = _asked(policy, server, site.devices_of(server), native,
+                         host is not None and bool(host.tunnel))
+        strict = [rule for rule in rules.of(request) if rule.strict]
     except numa_rule.RequestError as exc:
         yield exc.reason
         return
     except topology.OddTopologyError:
         return
     names = view.label_names(site.cloud)
-    if asked.guest is None or host is None or chosen is None:
+    if request.guest is None or host is None or chosen is None:
         yield from decide.broken_rules(strict, host, names)
         return
     pinning = numa_rule.Pinning(
@@ -127,7 +127,7 @@ def _broken(site: hosts.Site, server: snapshot.Server,
     own = site.devices_of(server)
     devices = _devices(host, own, native) if own else None
     yield from decide.broken_rules(
-        strict, host, names, asked.guest, pinning, devices,
+        strict, host, names, request.guest, pinning, devices,
         _knows_networks(server))
     if devices is not None and native in (
             pci.REQUIRED, pci.SOCKET) and not devices.accepts(

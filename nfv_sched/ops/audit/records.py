@@ -69,12 +69,12 @@ def _misplaced(
                 server.uuid for server in servers), []).append(cpu)
     for uuids, cpus in groups.items():
         first = site.known[uuids[0]]
-        others = dict.fromkeys(
+        other_names = dict.fromkeys(
             site.known[uuid].name or uuid for uuid in uuids[1:])
         yield values.of(
             values.PINNED_TWICE, site.title,
             f'node {node.number}: CPU {cores.ranges(cpus)} is also that of '
-            + ', '.join(others), first,
+            + ', '.join(other_names), first,
             max(values.settled(site.known[uuid]) for uuid in uuids))
 
 
@@ -111,32 +111,32 @@ def _unknown(site: hosts.Site, node: snapshot.Node,
     """Find resources that the host records as used but no server uses."""
     usage = occupancy.total(occupied.shares([node], parts))
     cpus = node.pinned - usage.cpus
-    found = [f'CPU {cores.ranges(cpus)}'] if cpus else []
-    found += _amounts(
+    phrases = [f'CPU {cores.ranges(cpus)}'] if cpus else []
+    phrases += _amounts(
         node.memory_used - usage.memory, node.shared_used - usage.shared,
         {pages.size: pages.used - usage.pages.get(pages.size, 0)
          for pages in node.pages})
-    if found:
+    if phrases:
         kind, who = values.UNKNOWN_GUEST, 'though no server has it'
         if not site.host.up:
             kind, who = values.LEFT_BEHIND, (
                 'by servers that were evacuated or deleted while it was down')
         yield values.of(kind, site.title, _told(
-            node, f'taken in its record, {who}', found))
+            node, f'taken in its record, {who}', phrases))
 
 
 def _amounts(memory: int, shared: int, pages: dict[int, int]) -> list[str]:
     """Return the positive amounts, as phrases."""
-    found = []
+    phrases = []
     if memory > 0:
-        found.append(f'{memory} MiB')
+        phrases.append(f'{memory} MiB')
     if shared > 0:
-        found.append(f'{shared} shared vCPUs')
+        phrases.append(f'{shared} shared vCPUs')
     # Where only small pages differ, the memory has said it already.
     smallest = min(pages, default=0)
-    found += [f'{count} pages of {size} KiB' for size, count in pages.items()
-              if count > 0 and not (size == smallest and memory > 0)]
-    return found
+    phrases += [f'{count} pages of {size} KiB' for size, count in pages.items()
+                if count > 0 and not (size == smallest and memory > 0)]
+    return phrases
 
 
 def _told(node: snapshot.Node, what: str, found: list[str]) -> str:
