@@ -272,10 +272,10 @@ class _Collection:
         began = time.monotonic()
         missing = self._count_refusals()
         cloud = self._read()
-        found = self._families(cloud)
+        families = self._families(cloud)
         missing += map(str, cloud.missing)
         self.collector.set(
-            found, _seconds(cloud.taken), time.monotonic() - began,
+            families, _seconds(cloud.taken), time.monotonic() - began,
             len(missing))
         return missing
 
@@ -323,16 +323,16 @@ class _Collection:
         if not self._journal:
             return []
         try:
-            found = journal.read(self._journal)
+            content = journal.read(self._journal)
         except journal.JournalError as exc:
             # It is missing until a first refusal, or may not be read.
             return [] if not os.path.exists(self._journal) else [
                 f'The decision journal cannot be read: {exc}']
-        self._tally.add(found.refusals)
+        self._tally.add(content.refusals)
         self.collector.set_refusals(
             self._tally.counts,
             _seconds(self._tally.latest) if self._tally.latest else None)
-        return list(found.unread)
+        return list(content.unread)
 
     def _families(self, cloud: snapshot.Cloud) -> list[ty.Any]:
         from nfv_sched.ops.audit import audit

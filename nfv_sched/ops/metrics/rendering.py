@@ -125,14 +125,14 @@ class _Families:
 
     def add(self, name: str, labels: Iterable[ty.Any], value: float) -> None:
         """Add a figure; figures with the same labels add up."""
-        found = self._values[name]
+        by_labels = self._values[name]
         key = tuple(map(str, labels))
-        found[key] = found.get(key, 0) + value
+        by_labels[key] = by_labels.get(key, 0) + value
 
     def all(self) -> Iterator[core.Metric]:
         """Yield all metrics, including those without figures."""
-        for name, found in self._values.items():
-            yield gauge(self._metrics[name], found)
+        for name, by_labels in self._values.items():
+            yield gauge(self._metrics[name], by_labels)
 
 
 def gauge(metric: Metric, found: Mapping[Key, float]) -> core.Metric:
@@ -170,26 +170,26 @@ def families(
     :param plans: rebalance plans for DHCP servers and routers
     :param losses: effects of the loss of each host; empty if not requested
     """
-    found = _Families()
+    metrics = _Families()
     if findings is not None:
         for kind in audit_values.KINDS:
-            found.add('nfv_sched_audit_findings', (kind,), 0)
+            metrics.add('nfv_sched_audit_findings', (kind,), 0)
         for finding in findings:
-            found.add('nfv_sched_audit_findings', (finding.kind,), 1)
+            metrics.add('nfv_sched_audit_findings', (finding.kind,), 1)
     for view in views:
-        _host(found, view)
-        _nodes(found, view)
+        _host(metrics, view)
+        _nodes(metrics, view)
     for of_flavor in capacities:
-        _flavor(found, cloud, of_flavor)
+        _flavor(metrics, cloud, of_flavor)
     for plan in plans:
-        found.add('nfv_sched_imbalance', (plan.kind,), plan.imbalance)
-        found.add('nfv_sched_rebalance_moves', (plan.kind,), len(plan.moves))
-        found.add('nfv_sched_rebalance_stuck', (plan.kind,), sum(
+        metrics.add('nfv_sched_imbalance', (plan.kind,), plan.imbalance)
+        metrics.add('nfv_sched_rebalance_moves', (plan.kind,), len(plan.moves))
+        metrics.add('nfv_sched_rebalance_stuck', (plan.kind,), sum(
             len(stay.services) for stay in plan.stays))
     for loss in losses:
-        found.add('nfv_sched_failover_stranded_guests', (loss.host,),
-                  len(loss.stranded))
-    return list(found.all())
+        metrics.add('nfv_sched_failover_stranded_guests', (loss.host,),
+                    len(loss.stranded))
+    return list(metrics.all())
 
 
 def _host(found: _Families, view: values.HostView) -> None:
@@ -247,21 +247,21 @@ class _Figures:
 
     def of_host(self) -> Mapping[tuple[str, Key], float]:
         """Return the figures of the host as a whole."""
-        found: dict[tuple[str, Key], list[float]] = {}
+        figures_by_key: dict[tuple[str, Key], list[float]] = {}
         for (_node, rest), value in self.by_node.items():
-            found.setdefault((WHOLE, rest), []).append(value)
-        return {key: self.whole(each) for key, each in found.items()}
+            figures_by_key.setdefault((WHOLE, rest), []).append(value)
+        return {key: self.whole(each) for key, each in figures_by_key.items()}
 
 
 def _nodes(found: _Families, view: values.HostView) -> None:
     """Add metrics by NUMA node, within the maximum number of series."""
     figures = _figures(view)
-    left = HOST_SERIES - _OF_HOST - sum(
+    remaining = HOST_SERIES - _OF_HOST - sum(
         len(each.of_host()) for each in figures)
     for each in figures:
         more = len(each.by_node) - len(each.of_host())
-        fits = more <= left
-        left -= more if fits else 0
+        fits = more <= remaining
+        remaining -= more if fits else 0
         for (node, rest), value in (
                 each.by_node if fits else each.of_host()).items():
             found.add(each.metric, (view.title, node, *rest), value)
