@@ -71,11 +71,11 @@ def configured(parsed_args: argparse.Namespace) -> str:
         cannot be read
     """
     source.configure(base.configuration(parsed_args), databases=False)
-    found = directory()
-    if not found:
+    path = directory()
+    if not path:
         raise source.CloudUnreadError(
             'there is no journal: [nfv_sched] decision_journal is not set')
-    return found
+    return path
 
 
 def directory() -> str | None:

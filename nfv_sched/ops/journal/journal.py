@@ -52,10 +52,10 @@ def read(directory: str, server: str | None = None) -> JournalContent:
     unread: list[str] = []
     lost = removed = 0
     try:
-        found = files.listed(directory)
+        journal_files = files.listed(directory)
     except OSError as exc:
         raise JournalError(f'{directory}: {exc.strerror or exc}') from exc
-    for file in found:
+    for file in journal_files:
         damaged = 0
         try:
             for line in _lines(file.path):
@@ -126,10 +126,10 @@ class Tally:
 
         :param refusals: refusals of a journal, the oldest first
         """
-        known = self.latest
+        counted_until = self.latest
         for refusal in refusals:
             written = refusal.written or refusal.time
-            if written <= known:
+            if written <= counted_until:
                 continue
             self.latest = max(self.latest, written)
             for policy in {policy_of(reason) for reason in refusal.reasons}:
