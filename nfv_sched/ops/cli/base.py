@@ -108,10 +108,10 @@ class NFVSched(app.App):
         """
         if argv[0].startswith('-'):
             self.parser.error(f'unknown option {argv[0]}')
-        wanted = argv[1:] if argv[0] == 'help' else argv
-        if wanted and not self._is_known(wanted, argv[0] == 'help'):
+        words = argv[1:] if argv[0] == 'help' else argv
+        if words and not self._is_known(words, argv[0] == 'help'):
             self.stdout = self.stderr
-            argv = wanted
+            argv = words
         return super().run_subcommand(argv)
 
     def _is_known(self, words: Sequence[str], part: bool) -> bool:

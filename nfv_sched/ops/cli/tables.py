@@ -44,17 +44,17 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[ty.Any]]) -> str:
     :param columns: titles of the columns
     :param rows: rows with a value for each column
     """
-    found = rich_table.Table(box=box.SIMPLE_HEAD, pad_edge=False,
+    table = rich_table.Table(box=box.SIMPLE_HEAD, pad_edge=False,
                              show_edge=False)
     rows = [tuple(map(_shown, row)) for row in rows]
     for number, column in enumerate(columns):
         numeric = bool(rows) and all(
             row[number] == '-' or row[number].isdigit() for row in rows)
-        found.add_column(rich_text.Text(column), overflow='fold',
+        table.add_column(rich_text.Text(column), overflow='fold',
                          justify='right' if numeric else 'left')
     for row in rows:
-        found.add_row(*map(rich_text.Text, row))
-    return _printed(found)
+        table.add_row(*map(rich_text.Text, row))
+    return _printed(table)
 
 
 def _shown(cell: ty.Any) -> str:
