@@ -186,7 +186,7 @@ class ComputeHost:
         """
         if not self.record.devices:
             return []
-        found = nova_internals.pci_providers(
+        provider_data = nova_internals.pci_providers(
             self.pci_tracker, self.node,
             lambda name: scenario.stable_uuid('provider', name))
         self.report_pools()
@@ -196,7 +196,7 @@ class ComputeHost:
                 {name: placement.Inventory(values['total'],
                                            values.get('reserved', 0))
                  for name, values in data.inventory.items()},
-                set(data.traits), parent=self.uuid) for data in found]
+                set(data.traits), parent=self.uuid) for data in provider_data]
 
     def report_pools(self) -> None:
         """Report the pools of free PCI devices to the scheduler."""

@@ -74,11 +74,11 @@ class Simulation:
         began = time.monotonic()
         scenario = self.state.scenario
         total = sum(len(step.targets) for step in scenario.steps)
-        done = 0
+        completed = 0
         for step in scenario.steps:
-            self.step(step, lambda more, before=done: self._progress(
+            self.step(step, lambda more, before=completed: self._progress(
                 before + more, total))
-            done += len(step.targets)
+            completed += len(step.targets)
         return outcome.SimulationResult(
             scenario=scenario, servers=list(self.state.servers.values()),
             hosts=list(self.state.hosts.values()),
@@ -105,9 +105,9 @@ class Simulation:
                 self._record(step, server, None)
             progress(len(step.targets))
         else:
-            for done, name in enumerate(step.targets, 1):
+            for completed, name in enumerate(step.targets, 1):
                 self._one(step, name)
-                progress(done)
+                progress(completed)
         if step.expect is not None:
             self._expectations.check(step, self.outcomes[first:],
                                      self.state.loads)

@@ -37,7 +37,8 @@ class Expectations:
             names += f' and {len(step.targets) - 1} more'
         where = f'step {step.number} ({step.action} {names})'
         self._compare(where, step.expect, outcomes)
-        by_name = {found.server: found for found in outcomes}
+        by_name = {step_outcome.server: step_outcome
+                   for step_outcome in outcomes}
         for name, expect in step.expect.servers.items():
             self._compare(f'step {step.number} ({step.action} {name})',
                           expect, [by_name[name]])
@@ -70,11 +71,11 @@ class Expectations:
         placed = [o for o in outcomes if o.ok]
         refused = [o for o in outcomes if not o.ok]
         reasons = '; '.join(dict.fromkeys(o.reason for o in refused))
-        for wanted, got, word in ((expect.placed, placed, 'placed'),
-                                  (expect.refused, refused, 'refused')):
-            if wanted is None:
+        for expected, got, word in ((expect.placed, placed, 'placed'),
+                                    (expect.refused, refused, 'refused')):
+            if expected is None:
                 continue
-            count = len(outcomes) if wanted is True else wanted
+            count = len(outcomes) if expected is True else expected
             text = f'{len(got)}'
             if word == 'placed' and reasons:
                 text += f' ({reasons})'
@@ -106,8 +107,8 @@ class Expectations:
             (expect.cores, lambda o: o.cores == expect.cores,
              lambda: f'{expect.cores} physical cores'),
         )
-        for wanted, fits, text in facts:
-            if wanted is None:
+        for expected, fits, text in facts:
+            if expected is None:
                 continue
             wrong = [o for o in placed if not fits(o)]
             got = _places(wrong)
@@ -139,20 +140,20 @@ def _devices_text(per_node: Mapping[int | None, int]) -> str:
 def _places(outcomes: Sequence[outcome.StepOutcome]) -> str:
     """Return a short text on the hosts and NUMA nodes of servers."""
     texts = []
-    for found in outcomes[:3]:
-        text = f'{found.server} on {found.host or "no host"}'
-        if found.nodes is not None:
-            text += f' nodes {list(found.nodes)}'
-        if found.vswitch is not None:
-            text += f' ({found.vswitch})'
-        if found.places:
-            text += f' ({outcome.places_text(found.places)})'
-        if found.devices:
-            text += f' PCI devices {_devices_text(_per_node(found))}'
-            if found.pci is not None:
-                text += f' ({found.pci})'
-        if found.cores:
-            text += f' on {found.cores} cores'
+    for step_outcome in outcomes[:3]:
+        text = f'{step_outcome.server} on {step_outcome.host or "no host"}'
+        if step_outcome.nodes is not None:
+            text += f' nodes {list(step_outcome.nodes)}'
+        if step_outcome.vswitch is not None:
+            text += f' ({step_outcome.vswitch})'
+        if step_outcome.places:
+            text += f' ({outcome.places_text(step_outcome.places)})'
+        if step_outcome.devices:
+            text += f' PCI devices {_devices_text(_per_node(step_outcome))}'
+            if step_outcome.pci is not None:
+                text += f' ({step_outcome.pci})'
+        if step_outcome.cores:
+            text += f' on {step_outcome.cores} cores'
         texts.append(text)
     if len(outcomes) > 3:
         texts.append(f'{len(outcomes) - 3} more')

@@ -290,14 +290,14 @@ class SimulatedNetwork:
         :param servers: all servers
         """
         snapshot = self._read(servers)
-        found = {}
+        loads = {}
         for name, host in self._hosts.items():
             provider = self._placement.providers.get(
                 ledger_names.provider_uuid(host.uuid))
-            found[name] = HostLoad(
+            loads[name] = HostLoad(
                 snapshot.host(name), self._limits[name],
                 None if provider is None else dict(provider.used))
-        return found
+        return loads
 
     def _services(self, host: compute.ComputeHost) -> Iterator[tuple]:
         """Yield the ports of a host that do not belong to servers.

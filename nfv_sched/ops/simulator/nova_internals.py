@@ -146,11 +146,11 @@ class _Aggregates:
 
     def _with(self,
               wanted: Callable[[str, str], bool]) -> list[FilteredAggregate]:
-        found = ((aggregate, {
+        matches = ((aggregate, {
             name: text for name, text in aggregate.metadata.items()
             if wanted(name, text)}) for aggregate in self._aggregates)
         return [aggregate._replace(metadata=items)
-                for aggregate, items in found if items]
+                for aggregate, items in matches if items]
 
 
 def _require_tenant_aggregate(context: ty.Any,
@@ -448,14 +448,14 @@ class PCITracker(pci_manager.PciDevTracker):
         The devices of a pool are consecutive; free ones are in the order in
         which they are assigned to servers.
         """
-        found = {}
+        pool_devices = {}
         of_pool: list[list[objects.PciDevice]] = []
         for pool in self.stats.pools:
-            found.update((device.address, device)
-                         for device in pool['devices'])
+            pool_devices.update((device.address, device)
+                                for device in pool['devices'])
             of_pool.append(list(pool['devices']))
         for device in self.pci_devs:
-            if device.address not in found:
+            if device.address not in pool_devices:
                 keys = self.stats._create_pool_keys_from_dev(device)
                 pool = keys and self.stats._find_pool(keys)
                 if pool:
@@ -469,11 +469,11 @@ class PCITracker(pci_manager.PciDevTracker):
         keys = self.stats._create_pool_keys_from_dev(device) or {}
         if not keys or self.stats._find_pool(keys) is None:
             return {}
-        found = {name: str(value) for name, value in keys.items()
-                 if name not in self.stats.pool_keys}
+        tags = {name: str(value) for name, value in keys.items()
+                if name not in self.stats.pool_keys}
         if 'rp_uuid' in device.extra_info:
-            found['rp_uuid'] = device.extra_info['rp_uuid']
-        return found
+            tags['rp_uuid'] = device.extra_info['rp_uuid']
+        return tags
 
     def occupied(self) -> Iterator[
             tuple[objects.PciDevice, dict[str, ty.Any]]]:
@@ -564,10 +564,10 @@ def placement_requests(
     """
     request_filter.process_reqspec(context, spec)
     resources = scheduler_utils.resources_from_request_spec
-    found = [resources(context, spec, manager,
-                       enable_pinning_translate=True)]
-    if found[0].cpu_pinning_requested and not (
+    requests = [resources(context, spec, manager,
+                          enable_pinning_translate=True)]
+    if requests[0].cpu_pinning_requested and not (
             CONF.workarounds.disable_fallback_pcpu_query):
-        found.append(resources(context, spec, manager,
-                               enable_pinning_translate=False))
-    return found
+        requests.append(resources(context, spec, manager,
+                                  enable_pinning_translate=False))
+    return requests

@@ -56,7 +56,7 @@ def cloud(state: states.State) -> snapshot.Cloud:
         groups=tuple(_group(state, name, group) for name, group
                      in state.scenario.server_groups.items()),
         moves=tuple(_moves(state)),
-        consumers={uuid: _amounts(found) for uuid, found
+        consumers={uuid: _amounts(allocations) for uuid, allocations
                    in state.placement.allocations.items()
                    if uuid not in servers},
         network_agents=_agents(state),
@@ -134,11 +134,11 @@ def _provider(provider: placement.Provider) -> snapshot.Provider:
         uuid=provider.uuid, name=provider.name, parent=provider.parent,
         inventories={
             name: snapshot.Inventory(
-                total=found.total, reserved=found.reserved,
-                ratio=found.ratio, min_unit=found.min_unit,
-                max_unit=found.most, step_size=found.step_size,
+                total=inventory.total, reserved=inventory.reserved,
+                ratio=inventory.ratio, min_unit=inventory.min_unit,
+                max_unit=inventory.most, step_size=inventory.step_size,
                 used=provider.used.get(name, 0))
-            for name, found in provider.inventories.items()},
+            for name, inventory in provider.inventories.items()},
         traits=frozenset(provider.traits),
         aggregates=frozenset(provider.aggregates))
 

@@ -79,15 +79,15 @@ class NodeState:
 def _devices(host: compute.ComputeHost):
     """Return ``NodeState.devices`` of each NUMA node, or None, of a host."""
     free = host.free_devices()
-    found: dict[int | None, dict[tuple[str, str | None],
-                                 tuple[int, int]]] = {}
+    counts: dict[int | None, dict[tuple[str, str | None],
+                                  tuple[int, int]]] = {}
     for device in host.record.devices:
-        of_node = found.setdefault(device.node, {})
+        of_node = counts.setdefault(device.node, {})
         key = (_KINDS.get(device.kind, device.kind),
                device.tags.get('physical_network'))
-        total, left = of_node.get(key, (0, 0))
-        of_node[key] = (total + 1, left + (device.address in free))
-    return found
+        total, available = of_node.get(key, (0, 0))
+        of_node[key] = (total + 1, available + (device.address in free))
+    return counts
 
 
 def node_states(host: compute.ComputeHost) -> list[NodeState]:
@@ -188,10 +188,10 @@ def _notes(of: outcome.StepOutcome) -> tuple[str, ...]:
 
 def _by_server(result: outcome.SimulationResult) -> dict[
         str, list[outcome.StepOutcome]]:
-    found: dict[str, list[outcome.StepOutcome]] = {}
+    by_server: dict[str, list[outcome.StepOutcome]] = {}
     for o in result.outcomes:
-        found.setdefault(o.server, []).append(o)
-    return found
+        by_server.setdefault(o.server, []).append(o)
+    return by_server
 
 
 def servers(result: outcome.SimulationResult) -> ReportTable:
@@ -321,8 +321,8 @@ def _span(values: Iterable[float]) -> str:
 
 
 def _known(values: Iterable[int | None]) -> str:
-    known = [value for value in values if value is not None]
-    return _span(known) if known else '-'
+    numbers = [value for value in values if value is not None]
+    return _span(numbers) if numbers else '-'
 
 
 def has_network(result: outcome.SimulationResult) -> bool:
@@ -499,11 +499,11 @@ def document(result: outcome.SimulationResult,
 
 def summary(result: outcome.SimulationResult) -> str:
     """Return a line with the numbers of hosts, servers and outcomes."""
-    done = sum(1 for o in result.outcomes if o.ok)
-    refused = len(result.outcomes) - done
+    succeeded = sum(1 for o in result.outcomes if o.ok)
+    refused = len(result.outcomes) - succeeded
     text = (f'{strings.count(len(result.hosts), "host")}, '
             f'{strings.count(len(result.servers), "server")}: '
-            f'{done} done, {refused} refused, in {result.seconds:.1f} s')
+            f'{succeeded} done, {refused} refused, in {result.seconds:.1f} s')
     if result.checks:
         met = result.checks - len(result.failures)
         text += f'; {met} of {result.checks} expectations met'

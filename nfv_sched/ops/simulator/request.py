@@ -235,9 +235,9 @@ def ports_of(
     :param name: a name from which their UUIDs are derived
     :param others: the existing ports of the server
     """
-    taken = {port.id for port in others}
+    used = {port.id for port in others}
     ids = (uuid for number in itertools.count() if (
-        uuid := scenario.stable_uuid('port', f'{name}/{number}')) not in taken)
+        uuid := scenario.stable_uuid('port', f'{name}/{number}')) not in used)
     return [network.SimulatedPort(next(ids), of_port, groups)
             for of_port, groups in plugs]
 
@@ -314,13 +314,13 @@ def set_destination(state: states.State, spec: objects.RequestSpec,
     :param cell: name of the only cell to consider, as a move stays in the
         cell of the server; None for any
     """
-    wanted = objects.Destination()
+    destination = objects.Destination()
     if cell is not None:
-        wanted.cell = state.manager.cell(cell)
+        destination.cell = state.manager.cell(cell)
     if host is not None:
-        wanted.host = host
-        wanted.node = state.hosts[host].node.hypervisor_hostname
-    spec.requested_destination = wanted
+        destination.host = host
+        destination.node = state.hosts[host].node.hypervisor_hostname
+    spec.requested_destination = destination
 
 
 def of_move(state: states.State, server: servers.SimulatedServer,

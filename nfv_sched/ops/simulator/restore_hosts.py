@@ -81,9 +81,9 @@ def _problems(host: snapshot.Host) -> Iterator[str]:
             yield ('supported_instances: not architecture, hypervisor type '
                    f'and VM mode: {", ".join(spec)}')
     for device in host.devices:
-        for value, known in ((device.kind, fields.PciDeviceType.ALL),
+        for value, valid in ((device.kind, fields.PciDeviceType.ALL),
                              (device.status, fields.PciDeviceStatus.ALL)):
-            if value not in known:
+            if value not in valid:
                 yield f'PCI device {device.address}: {value!r} is not known'
     for provider in host.providers:
         for name, inventory in provider.inventories.items():

@@ -38,11 +38,11 @@ def restore(state: states.State, found: snapshot.Cloud) -> None:
     networks = {(each.id, each.vnic_type): each
                 for each in state.scenario.networks.values()}
     for server in found.servers:
-        made = _server(state, names[server.uuid], server, networks)
-        state.servers[made.name] = made
-        if made.host is not None:
-            made.host.instances[made.uuid] = made
-        _allocate(state, made, server)
+        restored = _server(state, names[server.uuid], server, networks)
+        state.servers[restored.name] = restored
+        if restored.host is not None:
+            restored.host.instances[restored.uuid] = restored
+        _allocate(state, restored, server)
     for consumer, allocations in (found.consumers or {}).items():
         state.placement.record(consumer, {
             uuid: of_provider for uuid, of_provider in allocations.items()

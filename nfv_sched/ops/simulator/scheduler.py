@@ -82,9 +82,9 @@ class _Instances(MutableMapping):
         self._servers = dict(servers)
 
     def __getitem__(self, uuid: str) -> objects.Instance:
-        found = self._servers[uuid]
-        return (found if isinstance(found, objects.Instance)
-                else found.instance)
+        server = self._servers[uuid]
+        return (server if isinstance(server, objects.Instance)
+                else server.instance)
 
     def __setitem__(self, uuid: str, instance: objects.Instance) -> None:
         self._servers[uuid] = instance
@@ -115,11 +115,11 @@ class _CountedFilter:
 
     def filter_all(self, hosts: Iterable, spec_obj: ty.Any):
         hosts = list(hosts)
-        left = self._inner.filter_all(hosts, spec_obj)
-        left = None if left is None else list(left)
+        passing_hosts = self._inner.filter_all(hosts, spec_obj)
+        passing_hosts = None if passing_hosts is None else list(passing_hosts)
         self._counts.append((type(self._inner).__name__, len(hosts),
-                             len(left or ())))
-        return left
+                             len(passing_hosts or ())))
+        return passing_hosts
 
 
 def too_many_arrangements(host_state: ty.Any,
@@ -223,9 +223,9 @@ class HostManager(nova_internals.HostManager):
         return (nodes, {host.name: host.service() for host in hosts})
 
     def get_compute_nodes_by_host_or_node(self, ctxt, host, node, cell=None):
-        found = self._hosts.get(host or node)
+        compute_host = self._hosts.get(host or node)
         return objects.ComputeNodeList(
-            objects=[found.node] if found is not None else [])
+            objects=[compute_host.node] if compute_host is not None else [])
 
     def host_state_cls(self, host, node, cell, **kwargs):
         return _HostState(host, node, cell, self.cache,
@@ -301,12 +301,12 @@ class Scheduler(nova_internals.SchedulerManager):
         counts = self.host_manager.counts
         if not counts:
             queries = self._placement.queries
-            for query, found in queries:
-                if found:
+            for query, count in queries:
+                if count:
                     text = ('the only hosts with room in Placement are the '
                             'source of the move, or left out of the request')
-                    others = self._placement.explain_rest(query)
-                    return f'{text}; {others}' if others else text
+                    reason = self._placement.explain_rest(query)
+                    return f'{text}; {reason}' if reason else text
             # A second query is the fallback for pinned guests on hosts without
             # PCPU inventory; its reason adds nothing.
             return self._placement.explain(queries[0][0])

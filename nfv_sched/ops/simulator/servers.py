@@ -133,9 +133,9 @@ class SimulatedServer:
     def has_fixed_devices(self) -> bool:
         """Whether it has PCI devices that prevent live migration."""
         return any(
-            wanted.source == objects.InstancePCIRequest.FLAVOR_ALIAS and
-            not wanted.is_live_migratable()
-            for wanted in self.instance.pci_requests.requests)
+            request.source == objects.InstancePCIRequest.FLAVOR_ALIAS and
+            not request.is_live_migratable()
+            for request in self.instance.pci_requests.requests)
 
     @property
     def nodes(self) -> tuple[int, ...] | None:
@@ -172,9 +172,9 @@ class SimulatedServer:
         """The position relative to each place, with values of vswitch."""
         if self.host is None:
             return {}
-        found = {name: self._near(where)
-                 for name, where in self.host.places.items()}
-        return {name: near for name, near in found.items() if near}
+        positions = {name: self._near(where)
+                     for name, where in self.host.places.items()}
+        return {name: near for name, near in positions.items() if near}
 
     def _near(self, where: Sequence[int]) -> str | None:
         """Return ``local``, ``partial``, ``remote`` or None; see vswitch."""

@@ -41,9 +41,9 @@ def boot_together(state: states.State,
     state.servers.update((server.name, server) for server in booted)
     state.notes = []
     try:
-        wanted = request.wanted(state, step)
+        boot_request = request.wanted(state, step)
         for server in booted:
-            request.create(state, server, wanted, booted[0])
+            request.create(state, server, boot_request, booted[0])
         spec = booted[0].spec.obj_clone()
         if step.group:
             spec.instance_group = request.server_group(state, step.group)

@@ -27,13 +27,13 @@ def detach(state: states.State, server: servers.SimulatedServer,
     _check(server)
     name, count = step.networks[0], len(step.networks)
     network_id = state.scenario.networks[name].id
-    found = [port for port in server.ports
+    ports = [port for port in server.ports
              if port.network.id == network_id and
              port.network.vnic_type == scenario.NORMAL]
-    if len(found) < count:
-        raise servers.Refused(f'the server has {len(found)} ports on {name}, '
+    if len(ports) < count:
+        raise servers.Refused(f'the server has {len(ports)} ports on {name}, '
                               f'not {count}')
-    gone = found[-count:]
+    gone = ports[-count:]
     _plug(server, [port for port in server.ports
                    if port not in gone])
 
