@@ -17,15 +17,15 @@ def _installed() -> dict[str, pathlib.Path]:
         files = importlib.metadata.files('nfv-sched') or ()
     except importlib.metadata.PackageNotFoundError:
         return {}
-    found = {}
+    paths = {}
     for file in files:
         # Paths of data files begin outside the package: ../../../etc/...
         parts = tuple(part for part in file.parts if part != '..')
         if file.suffix == '.yaml' and parts[:len(_DIRECTORY)] == _DIRECTORY:
             name = '/'.join(parts[len(_DIRECTORY):])
-            found[name.removesuffix('.yaml')] = pathlib.Path(
+            paths[name.removesuffix('.yaml')] = pathlib.Path(
                 file.locate()).resolve()
-    return found
+    return paths
 
 
 def _in_source() -> dict[str, pathlib.Path]:
@@ -39,10 +39,10 @@ def find() -> dict[str, pathlib.Path]:
 
     Examples of a source tree replace those of an installed package.
     """
-    found = {name: path for name, path in _installed().items()
+    paths = {name: path for name, path in _installed().items()
              if path.is_file()}
-    found.update(_in_source())
-    return dict(sorted(found.items()))
+    paths.update(_in_source())
+    return dict(sorted(paths.items()))
 
 
 def description(path: pathlib.Path) -> str:

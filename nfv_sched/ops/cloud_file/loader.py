@@ -44,21 +44,21 @@ class _Loader:
         :param data: the parsed file
         :raises InputError: if anything is wrong with the file
         """
-        found = self._found
+        errors = self._found
         if data is None:
-            raise problems.InputError([f'{found.path}: the file is empty'])
-        schema.check(found, model.CloudFile, data)
-        found.stop_if_wrong()
-        cloud = schema.read(found, model.CloudFile, data)
-        found.stop_if_wrong()
+            raise problems.InputError([f'{errors.path}: the file is empty'])
+        schema.check(errors, model.CloudFile, data)
+        errors.stop_if_wrong()
+        cloud = schema.read(errors, model.CloudFile, data)
+        errors.stop_if_wrong()
         if cloud.pci_aliases is not None and (
                 'alias' in cloud.options.get('pci', {})):
-            found.add(('options', 'pci', 'alias'),
-                      'cannot be combined with pci_aliases')
-        groups = cloud_hosts.HostCompiler(cloud, found,
+            errors.add(('options', 'pci', 'alias'),
+                       'cannot be combined with pci_aliases')
+        groups = cloud_hosts.HostCompiler(cloud, errors,
                                           self._defaults).groups()
         # If a host is missing, references to it would look wrong.
-        found.stop_if_wrong()
+        errors.stop_if_wrong()
         names = dict.fromkeys(name for group in groups
                               for name in group.names)
         self._check_flavors(cloud)
@@ -76,7 +76,7 @@ class _Loader:
             'place': {place for group in groups for place in group.places},
         }, {name: network.vnic_type
             for name, network in cloud.networks.items()}, {})
-        return compiler.scenario(cloud, steps, found.path,
+        return compiler.scenario(cloud, steps, errors.path,
                                  self._settings(cloud), self._defaults)
 
     def load_steps(self, data, cloud: snapshot.Cloud) -> scenarios.Scenario:
@@ -86,17 +86,17 @@ class _Loader:
         :returns: the cloud with the additions of the file, and the steps
         :raises InputError: if anything is wrong with the file
         """
-        found = self._found
+        errors = self._found
         if data is None:
-            raise problems.InputError([f'{found.path}: the file is empty'])
+            raise problems.InputError([f'{errors.path}: the file is empty'])
         if isinstance(data, Mapping) and 'hosts' in data:
-            found.add(('hosts',), 'the hosts are those of --from; a file of '
-                                  'steps for it has none')
-            found.stop_if_wrong()
-        schema.check(found, model.WhatIf, data)
-        found.stop_if_wrong()
-        more = schema.read(found, model.WhatIf, data)
-        found.stop_if_wrong()
+            errors.add(('hosts',), 'the hosts are those of --from; a file of '
+                                   'steps for it has none')
+            errors.stop_if_wrong()
+        schema.check(errors, model.WhatIf, data)
+        errors.stop_if_wrong()
+        more = schema.read(errors, model.WhatIf, data)
+        errors.stop_if_wrong()
         self._check_flavors(more)
         self._check_server_groups(more)
         self._check_networks(more)
@@ -117,7 +117,7 @@ class _Loader:
             'place': {place for places in start.places.values()
                       for place in places},
         }, networks, scenarios.server_names(cloud))
-        return compiler.with_steps(start, more, steps, found.path,
+        return compiler.with_steps(start, more, steps, errors.path,
                                    self._settings(more))
 
     def _steps(

@@ -212,17 +212,17 @@ def unique_names(
     :param things: servers, or server groups
     """
     things = list(things)
-    count = collections.Counter(thing.name for thing in things)
+    count = collections.Counter(item.name for item in things)
     used = set(count)
     names = {}
-    for thing in things:
-        name = thing.name
+    for item in things:
+        name = item.name
         if name and count[name] > 1:
-            name = f'{name}-{thing.uuid[:8]}'
+            name = f'{name}-{item.uuid[:8]}'
             if name in used:
                 name = ''
-        names[thing.uuid] = name or thing.uuid
-        used.add(names[thing.uuid])
+        names[item.uuid] = name or item.uuid
+        used.add(names[item.uuid])
     return names
 
 

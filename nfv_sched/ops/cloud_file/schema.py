@@ -169,13 +169,13 @@ def of(hint: ty.Any) -> dict[str, ty.Any]:
     for mark in marks:
         if isinstance(mark, AsItIs):
             return dict(mark.rule.keywords)
-    found = _plain(inner)
+    schema = _plain(inner)
     if ONE_OR_MORE in marks:
-        found = _either(found['items'], found)
+        schema = _either(schema['items'], schema)
     for mark in marks:
         if isinstance(mark, SchemaRule):
-            found |= dict(mark.keywords)
-    return found
+            schema |= dict(mark.keywords)
+    return schema
 
 
 def _plain(hint: ty.Any) -> dict[str, ty.Any]:
@@ -249,33 +249,35 @@ def _shown(value: ty.Any) -> str:
 def _explain(error) -> list[tuple[problems.Path, str]]:
     """Convert a schema error to pairs (path of the field, message)."""
     path = tuple(error.absolute_path)
-    value, wanted = error.instance, error.validator_value
+    value, expected = error.instance, error.validator_value
     match error.validator:
         case 'additionalProperties':
-            known = error.schema.get('properties', {})
-            return [((*path, key), f'unknown key{problems.near(key, known)}')
-                    for key in value if key not in known]
+            properties = error.schema.get('properties', {})
+            return [((*path, key),
+                     f'unknown key{problems.near(key, properties)}')
+                    for key in value if key not in properties]
         case 'required':
-            missing = [key for key in wanted if key not in value]
+            missing = [key for key in expected if key not in value]
             return [(path, f'{key!r} is missing') for key in missing]
         case 'type':
-            message = (f'must be {_type_text(wanted)}, '
+            message = (f'must be {_type_text(expected)}, '
                        f'not {_shown(value)}')
         case 'enum':
             message = (f'{_shown(value)} is not one of '
-                       f'{", ".join(map(str, wanted))}')
+                       f'{", ".join(map(str, expected))}')
             if isinstance(value, str):
-                message += problems.near(value, wanted).partition('; known')[0]
+                message += problems.near(
+                    value, expected).partition('; known')[0]
         case 'minimum':
-            message = f'must be at least {wanted}, not {_shown(value)}'
+            message = f'must be at least {expected}, not {_shown(value)}'
         case 'exclusiveMinimum':
-            message = f'must be more than {wanted}, not {_shown(value)}'
+            message = f'must be more than {expected}, not {_shown(value)}'
         case 'maximum':
-            message = f'must be at most {wanted}, not {_shown(value)}'
+            message = f'must be at most {expected}, not {_shown(value)}'
         case 'minLength' | 'minItems' | 'minProperties':
             message = 'must not be empty'
         case 'maxLength':
-            message = (f'must have {wanted} characters at most, not '
+            message = (f'must have {expected} characters at most, not '
                        f'{len(value)}')
         case 'pattern':
             # Only PCI IDs have a pattern.

@@ -74,9 +74,9 @@ class Steps:
         step = dataclasses.replace(
             step, action=action, number=number,
             targets=self._targets((*path, action), action, step))
-        known = {**self._known, 'server in this step': step.targets}
+        names_by_kind = {**self._known, 'server in this step': step.targets}
         for name_path, what, name in schema.names_in(kind, step, path):
-            self._found.known(name_path, what, name, known[what])
+            self._found.known(name_path, what, name, names_by_kind[what])
         self._check(path, step)
         if step.expect is not None:
             self._check_expectation((*path, 'expect'), step.expect,
@@ -88,13 +88,13 @@ class Steps:
 
     def _action(self, path: problems.Path, data: Mapping) -> str | None:
         # confirm and revert are also options of a move, with true or false.
-        found = [key for key in data if key in actions.TYPES and
-                 not isinstance(data[key], bool)]
-        if len(found) == 1:
-            return found[0]
-        if found:
+        keys = [key for key in data if key in actions.TYPES and
+                not isinstance(data[key], bool)]
+        if len(keys) == 1:
+            return keys[0]
+        if keys:
             self._found.add(path, 'has more than one action: '
-                                  f'{", ".join(found)}')
+                                  f'{", ".join(keys)}')
             return None
         close = difflib.get_close_matches(next(iter(data)), actions.TYPES,
                                           n=1)
@@ -113,23 +113,23 @@ class Steps:
             return self._booted(path, step)
         if action == 'neutron':
             return ()
-        kind, known = (('host', self._known['host'])
+        kind, names = (('host', self._known['host'])
                        if action in _HOST_ACTIONS
                        else ('server', list(self._servers)))
         targets: dict[str, None] = {}
         for name in getattr(step, action):
-            found = matching(name, known)
-            if not found and kind == 'server':
-                found = [each for each in self._meant.get(name, ())
-                         if each in self._servers]
-                if len(found) > 1:
+            matches = matching(name, names)
+            if not matches and kind == 'server':
+                matches = [each for each in self._meant.get(name, ())
+                           if each in self._servers]
+                if len(matches) > 1:
                     self._found.add(
-                        path, f'there are {len(found)} servers {name!r}: '
-                              f'{", ".join(found[:_SHOWN])}'
-                              f'{", ..." if len(found) > _SHOWN else ""}')
-            if not found:
-                self._found.known(path, kind, name, known)
-            targets.update(dict.fromkeys(found))
+                        path, f'there are {len(matches)} servers {name!r}: '
+                              f'{", ".join(matches[:_SHOWN])}'
+                              f'{", ..." if len(matches) > _SHOWN else ""}')
+            if not matches:
+                self._found.known(path, kind, name, names)
+            targets.update(dict.fromkeys(matches))
         if action == 'delete':
             for name in targets:
                 del self._servers[name]
@@ -141,9 +141,9 @@ class Steps:
             self._found.add(path, 'a server name must not have *, ? or [')
         names = ((step.boot,) if step.count is None else
                  tuple(f'{step.boot}-{n}' for n in range(1, step.count + 1)))
-        taken = next((n for n in names if n in self._servers), None)
-        if taken is not None:
-            self._found.add(path, f'there is a server {taken!r} already')
+        duplicate = next((n for n in names if n in self._servers), None)
+        if duplicate is not None:
+            self._found.add(path, f'there is a server {duplicate!r} already')
         self._servers.update(dict.fromkeys(names))
         return names
 

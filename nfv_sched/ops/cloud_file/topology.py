@@ -69,13 +69,13 @@ def _dimensioned(host: model.HostGroup,
         platform = host.platform_cores if node == 0 else 0
         switch = host.vswitch_cores[node]
         shared = host.shared_cores_per_node[node]
-        wanted = platform + switch + shared
-        if wanted > len(cores):
+        needed = platform + switch + shared
+        if needed > len(cores):
             raise LayoutError(
                 'cores', f'NUMA node {node} has {len(cores)} cores, but '
                          f'{platform} for the platform, {switch} for the '
                          f'virtual switch and {shared} shared ones are '
-                         f'{wanted}')
+                         f'{needed}')
         first = platform + switch
         shared_set = frozenset(
             cpu for core in cores[first:first + shared] for cpu in core)
@@ -90,14 +90,14 @@ def _dimensioned(host: model.HostGroup,
 def _node_pages(host: model.HostGroup,
                 node: int) -> tuple[snapshot.Pages, ...]:
     memory_kib = host.memory[node] * 1024
-    left = memory_kib - sum(
+    remaining_kib = memory_kib - sum(
         size * total for size, total in host.pages[node].items())
-    if left < 0:
+    if remaining_kib < 0:
         raise LayoutError(
             'pages', f'the pages of NUMA node {node} take '
-                     f'{(memory_kib - left) // 1024} MiB, but it has '
+                     f'{(memory_kib - remaining_kib) // 1024} MiB, but it has '
                      f'{host.memory[node]} MiB')
-    totals = {values.SMALL_PAGE_KIB: left // values.SMALL_PAGE_KIB,
+    totals = {values.SMALL_PAGE_KIB: remaining_kib // values.SMALL_PAGE_KIB,
               **host.pages[node]}
     reserved = host.reserved_pages[node]
     for size, count in reserved.items():
