@@ -71,24 +71,24 @@ def plan(ceph: choices.Ceph, memory: int, cpus: int,
         reserved, or the ratio is less than 0.5
     """
     # As fractions: 0.5 GB for each server must not become 0.499.
-    left = Fraction(memory - kept, 1024)
+    available = Fraction(memory - kept, 1024)
     for_osds = _exact(ceph.gb_per_osd) * ceph.count
-    if ceph.count and for_osds > left:
+    if ceph.count and for_osds > available:
         raise choices.ProfileError(
             f'{ceph.count} OSDs need {float(for_osds):g} GB of memory, but '
-            f'{float(left):.0f} GB are there')
-    found = CephPlan(osd_memory=int(for_osds * ceph.mb_per_gb))
+            f'{float(available):.0f} GB are there')
+    plan = CephPlan(osd_memory=int(for_osds * ceph.mb_per_gb))
     if guest_gb is not None:
         guests = max(int(
-            (left - for_osds) / (_exact(guest_gb) + OVERHEAD)), 0)
+            (available - for_osds) / (_exact(guest_gb) + OVERHEAD)), 0)
         if osd_cpus is None:
             osd_cpus = vcpus_per_osd(ceph) * ceph.count
         vcpus = (cpus - osd_cpus) / _exact(utilisation)
         ratio = vcpus / cpus if cpus else None
         # Like the guide, multiply the sum: rounding loses a MB only once.
         reserved = int(ceph.mb_per_gb * (for_osds + OVERHEAD * guests))
-        found = dataclasses.replace(
-            found, guests=guests, overhead=reserved - found.osd_memory,
+        plan = dataclasses.replace(
+            plan, guests=guests, overhead=reserved - plan.osd_memory,
             vcpus=max(int(vcpus), 0),
             ratio=None if ratio is None else float(ratio))
         if ratio is not None and ratio < LEAST_RATIO:
@@ -97,8 +97,8 @@ def plan(ceph: choices.Ceph, memory: int, cpus: int,
                 f' the CPU allocation ratio would be {float(ratio):.2f}, less '
                 f'than {float(LEAST_RATIO)}')
     if ceph.count:
-        refuse_much(found.reserved, memory, ceph.mb_per_gb)
-    return found
+        refuse_much(plan.reserved, memory, ceph.mb_per_gb)
+    return plan
 
 
 def refuse_much(reserved: int, memory: int, mb_per_gb: int) -> None:

@@ -97,18 +97,19 @@ def _switch_cores(text: str) -> int | dict[int, int]:
     """Parse cores for the switch: ``2``, or ``0:2,1:2``."""
     if ':' not in text:
         return _whole(text, 0, _MOST_CORES, 'a number of cores')
-    found: dict[int, int] = {}
+    cores_by_node: dict[int, int] = {}
     for part in text.split(','):
         node, colon, cores = part.partition(':')
         if not colon:
             raise argparse.ArgumentTypeError(
                 f'{part!r} is not NODE:CORES, such as 0:2')
         number = _whole(node, 0, cpu_spec.MOST_CPUS, 'a NUMA node')
-        if number in found:
+        if number in cores_by_node:
             raise argparse.ArgumentTypeError(
                 f'NUMA node {number} is there twice')
-        found[number] = _whole(cores, 0, _MOST_CORES, 'a number of cores')
-    return found
+        cores_by_node[number] = _whole(
+            cores, 0, _MOST_CORES, 'a number of cores')
+    return cores_by_node
 
 
 def _is_option(name: str) -> bool:
@@ -127,20 +128,20 @@ def _nic(text: str) -> choices.SwitchNIC:
 
 def _pages(text: str) -> tuple[tuple[int, float], ...]:
     """Parse page sizes: ``1G``, ``2M``, ``1G:80%``, ``1G:50%,2M:50%``."""
-    found: dict[int, float] = {}
+    fractions: dict[int, float] = {}
     for part in text.split(','):
         name, colon, percent = part.partition(':')
         size = choices.PAGE_SIZES.get(name.upper())
         if size is None:
             raise argparse.ArgumentTypeError(
                 f'{name!r} is not one of {", ".join(choices.PAGE_SIZES)}')
-        if size in found:
+        if size in fractions:
             raise argparse.ArgumentTypeError(f'{name} is there twice')
-        found[size] = _number(percent.removesuffix('%'), 0, 100,
-                              'a percentage') / 100 if colon else 1.0
-    if sum(found.values()) > 1 + _EPSILON:
+        fractions[size] = _number(percent.removesuffix('%'), 0, 100,
+                                  'a percentage') / 100 if colon else 1.0
+    if sum(fractions.values()) > 1 + _EPSILON:
         raise argparse.ArgumentTypeError(f'{text!r} is more than 100%')
-    return tuple(found.items())
+    return tuple(fractions.items())
 
 
 def _mtus(text: str) -> frozenset[int]:
@@ -150,17 +151,17 @@ def _mtus(text: str) -> frozenset[int]:
 
 def _osds(text: str) -> dict[str, int]:
     """Parse OSDs: ``10``, ``10:nvme``, ``4:ssd,6:hdd``."""
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for part in text.split(','):
         count, colon, kind = part.partition(':')
         kind = kind if colon else choices.HDD
         if kind not in choices.OSD_TYPES:
             raise argparse.ArgumentTypeError(
                 f'{kind!r} is not one of {", ".join(choices.OSD_TYPES)}')
-        if kind in found:
+        if kind in counts:
             raise argparse.ArgumentTypeError(f'{kind} is there twice')
-        found[kind] = _whole(count, 0, _MOST_OSDS, 'a number of OSDs')
-    return found
+        counts[kind] = _whole(count, 0, _MOST_OSDS, 'a number of OSDs')
+    return counts
 
 
 def _memory(text: str) -> tuple[int, ...]:
@@ -203,28 +204,29 @@ class ProfileHost(source.Telling, base.Lister):
         except values.MachineError as exc:
             raise source.CloudUnreadError(str(exc)) from exc
         try:
-            found = profile.derive(machine, chosen)
+            host_profile = profile.derive(machine, chosen)
         except choices.ProfileError as exc:
             raise source.UsageError(str(exc)) from exc
         if parsed_args.check:
-            return self._compare(parsed_args, chosen, found)
+            return self._compare(parsed_args, chosen, host_profile)
         from nfv_sched.ops.profile import configuration
         from nfv_sched.ops.profile import tables
         formatter = parsed_args.formatter
         self._text = None
         if formatter in _CONFIGURATION:
             self._text = getattr(
-                configuration, _CONFIGURATION[formatter])(found)
+                configuration, _CONFIGURATION[formatter])(host_profile)
         elif formatter == _ANSIBLE:
             self._text = base.document(
-                configuration.variables(found), 'yaml')
+                configuration.variables(host_profile), 'yaml')
         elif parsed_args.columns:
             pass
         elif formatter == _TABLE:
-            self._text = tables.text(found)
+            self._text = tables.text(host_profile)
         elif formatter in base.DOCUMENTS:
-            self._text = base.document(tables.document(found), formatter)
-        return tables.COLUMNS, tables.rows(found)
+            self._text = base.document(
+                tables.document(host_profile), formatter)
+        return tables.COLUMNS, tables.rows(host_profile)
 
     def _compare(self, parsed_args: argparse.Namespace,
                  chosen: choices.Choices, found: profile.HostProfile) -> tuple:

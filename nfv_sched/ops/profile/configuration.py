@@ -67,20 +67,20 @@ def kernel_arguments(profile: profiles.HostProfile) -> list[str]:
     The kernel spreads a plain number of pages evenly over all NUMA nodes with
     memory; numbers for each node need Linux 5.16.
     """
-    found = []
+    arguments = []
     for size in profile.page_sizes:
-        if not found:
-            found.append(f'default_hugepagesz={_DEFAULT_SIZE[size]}')
-        found += [f'hugepagesz={_NAMES[size]}',
-                  f'hugepages={_page_count(profile, size)}']
+        if not arguments:
+            arguments.append(f'default_hugepagesz={_DEFAULT_SIZE[size]}')
+        arguments += [f'hugepagesz={_NAMES[size]}',
+                      f'hugepages={_page_count(profile, size)}']
     if profile.vendor == 'intel':
-        found.append('intel_iommu=on')
-    found.append('iommu=pt')
+        arguments.append('intel_iommu=on')
+    arguments.append('iommu=pt')
     if profile.isolated:
         isolated = cpu_spec.to_text(profile.isolated)
-        found += [f'isolcpus={isolated}', f'nohz_full={isolated}',
-                  f'rcu_nocbs={isolated}']
-    return found
+        arguments += [f'isolcpus={isolated}', f'nohz_full={isolated}',
+                      f'rcu_nocbs={isolated}']
+    return arguments
 
 
 def _page_count(profile: profiles.HostProfile, size: int) -> str:
@@ -135,17 +135,17 @@ def ovs_options(profile: profiles.HostProfile) -> dict[str, str]:
     switch = profile.cpus(cpus.SWITCH)
     if not switch:
         return {}
-    found = {}
+    options = {}
     memory = {node.number: node.memory.switch for node in profile.nodes}
     # One number for each NUMA node from 0 on, also for missing numbers.
-    found['dpdk-socket-mem'] = ','.join(
+    options['dpdk-socket-mem'] = ','.join(
         str(memory.get(number, 0)) for number in range(max(memory) + 1))
     platform = profile.cpus(cpus.PLATFORM)
     if platform:
-        found['dpdk-lcore-mask'] = mask(platform)
-    found['pmd-cpu-mask'] = mask(switch)
-    found['dpdk-init'] = 'true'
-    return found
+        options['dpdk-lcore-mask'] = mask(platform)
+    options['pmd-cpu-mask'] = mask(switch)
+    options['dpdk-init'] = 'true'
+    return options
 
 
 def ovs(profile: profiles.HostProfile) -> str:

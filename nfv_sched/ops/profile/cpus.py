@@ -59,18 +59,18 @@ def nic_nodes(machine: values.Machine,
 
     :raises ProfileError: if the machine has no such NIC
     """
-    found: dict[str, int | None] = {}
-    for wanted in chosen.switch_nics:
+    nodes: dict[str, int | None] = {}
+    for switch_nic in chosen.switch_nics:
         for nic in machine.nics:
-            if wanted.name in (nic.name, nic.address):
-                found[wanted.name] = nic.node
+            if switch_nic.name in (nic.name, nic.address):
+                nodes[switch_nic.name] = nic.node
                 break
         else:
-            known = ', '.join(nic.name for nic in machine.nics)
+            names = ', '.join(nic.name for nic in machine.nics)
             raise choices.ProfileError(
-                f'there is no NIC {wanted.name}; there are: '
-                f'{known or "none that is known"}')
-    return found
+                f'there is no NIC {switch_nic.name}; there are: '
+                f'{names or "none that is known"}')
+    return nodes
 
 
 def switch_cores(machine: values.Machine,
@@ -98,10 +98,10 @@ def switch_cores(machine: values.Machine,
     if not cores:
         return {}
     near = set(nic_nodes(machine, chosen).values()) & set(usable)
-    found = {node: cores for node in sorted(near or usable[:1])}
+    cores_by_node = {node: cores for node in sorted(near or usable[:1])}
     if chosen.layout == choices.EVERY_NODE:
-        found = {node: found.get(node, 1) for node in usable}
-    return found
+        cores_by_node = {node: cores_by_node.get(node, 1) for node in usable}
+    return cores_by_node
 
 
 def deal(machine: values.Machine, chosen: choices.Choices) -> Deal:
@@ -112,49 +112,50 @@ def deal(machine: values.Machine, chosen: choices.Choices) -> Deal:
     usable = [node.number for node in machine.usable]
     if not usable:
         raise choices.ProfileError('no NUMA node has both CPUs and memory')
-    left = {node.number: list(node.cores) for node in machine.nodes}
+    free_cores = {node.number: list(node.cores) for node in machine.nodes}
     threads = {node.number: max((len(core.cpus) for core in node.cores),
                                 default=1) for node in machine.nodes}
-    found: dict[str, dict[int, tuple[values.Core, ...]]] = {
+    assigned: dict[str, dict[int, tuple[values.Core, ...]]] = {
         function: {} for function in FUNCTIONS}
 
     def give(function: str, node: int, count: int) -> None:
-        if count > len(left[node]):
+        if count > len(free_cores[node]):
             raise choices.ProfileError(
                 f'NUMA node {node} has '
-                f'{strings.count(len(left[node]), "core")} left, '
+                f'{strings.count(len(free_cores[node]), "core")} left, '
                 f'but {count} wanted for: {function}')
         if count:
-            found[function][node] = (
-                found[function].get(node, ()) + tuple(left[node][:count]))
-            del left[node][:count]
+            assigned[function][node] = (
+                assigned[function].get(node, ()) +
+                tuple(free_cores[node][:count]))
+            del free_cores[node][:count]
 
     if chosen.layout != choices.FLOATING:
         # CPUs on a node without memory are far from all memory.
-        for node in set(left) - set(usable):
-            give(PLATFORM, node, len(left[node]))
+        for node in set(free_cores) - set(usable):
+            give(PLATFORM, node, len(free_cores[node]))
         for node in usable[:1] if chosen.layout == choices.HCG else usable:
             give(PLATFORM, node, 1)
     for node, count in switch_cores(machine, chosen).items():
         give(SWITCH, node, count)
     if chosen.layout == choices.FLOATING:
-        for node in left:
-            give(SHARED, node, len(left[node]))
+        for node in free_cores:
+            give(SHARED, node, len(free_cores[node]))
     else:
         per_osd = ceph_plan.vcpus_per_osd(chosen.ceph)
         for node, count in osds(machine, chosen.ceph).items():
             give(CEPH, node, _cores_with(
-                per_osd * count, left[node], threads[node]))
+                per_osd * count, free_cores[node], threads[node]))
         if chosen.shared:
             for node in usable:
                 give(SHARED, node, 1)
         for node in usable:
-            give(GUESTS, node, len(left[node]))
-    if not any(found[GUESTS].values()) and not (
+            give(GUESTS, node, len(free_cores[node]))
+    if not any(assigned[GUESTS].values()) and not (
             chosen.layout == choices.FLOATING and any(
-                found[SHARED].values())):
+                assigned[SHARED].values())):
         raise choices.ProfileError('no CPU is left for guests')
-    return Deal(found)
+    return Deal(assigned)
 
 
 def _cores_with(cpus: int, cores: Sequence[values.Core],
@@ -164,13 +165,13 @@ def _cores_with(cpus: int, cores: Sequence[values.Core],
     :param cores: available cores, in the order in which they are used
     :param threads: CPUs of each further core, if there are too few
     """
-    found = 0
+    count = 0
     for core in cores:
         if cpus <= 0:
-            return found
+            return count
         cpus -= len(core.cpus)
-        found += 1
-    return found + max(math.ceil(cpus / threads), 0)
+        count += 1
+    return count + max(math.ceil(cpus / threads), 0)
 
 
 def osds(machine: values.Machine, ceph: choices.Ceph) -> dict[int, int]:

@@ -71,19 +71,19 @@ def kept(machine: values.Machine, chosen: choices.Choices,
         memory that the host needs for servers
     """
     usable = [node.number for node in machine.usable]
-    found = {node.number: 0 for node in machine.nodes}
+    kept_memory = {node.number: 0 for node in machine.nodes}
     if chosen.layout == choices.EVERY_NODE:
-        found |= spread(HOST, dict.fromkeys(usable, 1))
+        kept_memory |= spread(HOST, dict.fromkeys(usable, 1))
     elif chosen.layout == choices.HCG or not converged:
-        found |= {node: PER_NODE for node in usable}
-        found[usable[0]] += PLATFORM
+        kept_memory |= {node: PER_NODE for node in usable}
+        kept_memory[usable[0]] += PLATFORM
     if chosen.network_node:
-        found[usable[0]] += NETWORK_NODE
+        kept_memory[usable[0]] += NETWORK_NODE
     # Servers cannot be on such a node.
     for node in machine.nodes:
         if not node.usable:
-            found[node.number] = node.memory
-    return found
+            kept_memory[node.number] = node.memory
+    return kept_memory
 
 
 def spread(total: int, parts: Mapping[int, int]) -> dict[int, int]:
@@ -91,12 +91,12 @@ def spread(total: int, parts: Mapping[int, int]) -> dict[int, int]:
 
     :param parts: node -> weight, such as a number of OSDs
     """
-    found, seen, given = {}, 0, 0
+    amounts, seen, distributed = {}, 0, 0
     for node, part in parts.items():
         seen += part
-        found[node] = total * seen // sum(parts.values()) - given
-        given += found[node]
-    return found
+        amounts[node] = total * seen // sum(parts.values()) - distributed
+        distributed += amounts[node]
+    return amounts
 
 
 def sizes(machine: values.Machine,
@@ -124,40 +124,40 @@ def share(machine: values.Machine, chosen: choices.Choices,
     :param switch: NUMA node -> MiB for the switch
     :raises ProfileError: if a NUMA node has too little memory
     """
-    wanted = sizes(machine, chosen)
+    page_shares = sizes(machine, chosen)
     # The switch uses pages of 1 GiB if it can, whatever servers use.
     switch_size = _1G if has_1g(machine) or any(
-        size == _1G for size, _part in wanted) else _2M
-    found = {}
+        size == _1G for size, _part in page_shares) else _2M
+    shares = {}
     for node in machine.nodes:
         own = switch.get(node.number, 0)
-        left = node.memory - kept_memory[node.number] - own
-        if left < 0:
+        free_memory = node.memory - kept_memory[node.number] - own
+        if free_memory < 0:
             raise choices.ProfileError(
                 f'NUMA node {node.number} has {node.memory} MiB of memory, '
                 f'but {kept_memory[node.number]} MiB are kept and {own} MiB '
                 'are for the switch')
         reserved = {switch_size: own * 1024 // switch_size} if own else {}
         pages = dict(reserved)
-        for size, part in wanted if node.usable else ():
+        for size, part in page_shares if node.usable else ():
             pages[size] = pages.get(size, 0) + int(
-                left * 1024 * Fraction(str(part)) / size)
-        found[node.number] = NodeMemory(
+                free_memory * 1024 * Fraction(str(part)) / size)
+        shares[node.number] = NodeMemory(
             kept=kept_memory[node.number], switch=own, reserved=reserved,
             pages={size: count for size, count in pages.items() if count})
     usable = [node.number for node in machine.usable]
     if chosen.layout == choices.EVERY_NODE and sum(
             kept_memory[node] for node in usable) == HOST and [
-            size for size, _part in wanted] == [_1G] == [switch_size]:
+            size for size, _part in page_shares] == [_1G] == [switch_size]:
         most = {node.number: (node.memory - kept_memory[node.number]) // _GIB
                 for node in machine.usable}
         total = tripleo_pages(
-            sum(node.memory for node in machine.usable), wanted[0][1])
+            sum(node.memory for node in machine.usable), page_shares[0][1])
         for node, count in _evenly(total, most).items():
-            count = max(count, found[node].reserved.get(_1G, 0))
-            found[node] = dataclasses.replace(
-                found[node], pages={_1G: count} if count else {})
-    return found
+            count = max(count, shares[node].reserved.get(_1G, 0))
+            shares[node] = dataclasses.replace(
+                shares[node], pages={_1G: count} if count else {})
+    return shares
 
 
 def _evenly(total: int, most: Mapping[int, int]) -> dict[int, int]:
@@ -165,13 +165,13 @@ def _evenly(total: int, most: Mapping[int, int]) -> dict[int, int]:
 
     :param most: node -> maximum
     """
-    found = {}
+    counts = {}
     # Nodes with the lowest maximum first: the others get the rest.
     for position, node in enumerate(sorted(most, key=lambda each: (
             most[each], -each))):
-        found[node] = min(most[node], total // (len(most) - position))
-        total -= found[node]
-    return dict(sorted(found.items()))
+        counts[node] = min(most[node], total // (len(most) - position))
+        total -= counts[node]
+    return dict(sorted(counts.items()))
 
 
 def tripleo_pages(memory: int, part: float) -> int:

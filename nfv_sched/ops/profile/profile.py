@@ -91,19 +91,19 @@ def derive(machine: values.Machine,
     platform = memory.kept(machine, chosen, converged)
     ceph = _ceph(machine, chosen, shared,
                  sum(platform.values()) + sum(switch.values()))
-    kept = dict(platform)
+    kept_memory = dict(platform)
     for total, parts in (
             (ceph.osd_memory, cpus.osds(machine, chosen.ceph)),
             (ceph.overhead, dict.fromkeys(usable, 1))):
         for node, part in memory.spread(total, parts).items() if (
                 total) else ():
-            kept[node] += part
+            kept_memory[node] += part
     if chosen.ceph.count:
-        ceph_plan.refuse_much(sum(kept.values()) + sum(switch.values()),
+        ceph_plan.refuse_much(sum(kept_memory.values()) + sum(switch.values()),
                               machine.memory, chosen.ceph.mb_per_gb)
-    shares = memory.share(machine, chosen, kept, switch)
+    shares = memory.share(machine, chosen, kept_memory, switch)
     ratio = ceph.ratio if shared else None
-    found = HostProfile(
+    host_profile = HostProfile(
         layout=chosen.layout,
         nodes=tuple(NodeProfile(
             number=node.number, memory=shares[node.number],
@@ -113,17 +113,17 @@ def derive(machine: values.Machine,
             for node in machine.nodes),
         settings=compute_settings.Settings(
             shared=shared, dedicated=deal.cpus(cpus.GUESTS),
-            reserved_memory=sum(kept.values()) + sum(switch.values()),
+            reserved_memory=sum(kept_memory.values()) + sum(switch.values()),
             reserved_pages={
                 (node, size): count for node, each in shares.items()
                 for size, count in each.reserved.items()},
             cpu_ratio=None if ratio is None else round(ratio, 6),
             physnets=_physnets(machine, chosen, deal, near)),
-        platform_memory=sum(kept.values()), ceph=ceph,
+        platform_memory=sum(kept_memory.values()), ceph=ceph,
         vcpus_per_osd=ceph_plan.vcpus_per_osd(chosen.ceph),
         vendor=machine.vendor, warnings=())
-    return dataclasses.replace(found, warnings=tuple(warnings.of(
-        machine, chosen, deal, near, found.settings, shares)))
+    return dataclasses.replace(host_profile, warnings=tuple(warnings.of(
+        machine, chosen, deal, near, host_profile.settings, shares)))
 
 
 def _shared(chosen: choices.Choices, deal: cpus.Deal) -> frozenset[int]:
@@ -170,12 +170,12 @@ def _physnets(machine: values.Machine, chosen: choices.Choices,
               deal: cpus.Deal, near: Mapping[str, int | None],
               ) -> dict[str, frozenset[int]]:
     """Return the NUMA nodes of physical networks and labels."""
-    found: dict[str, frozenset[int]] = {}
+    physnets: dict[str, frozenset[int]] = {}
     for nic in chosen.switch_nics:
         node = near[nic.name]
         if nic.physnet and node is not None and any(
                 each.number == node for each in machine.usable):
-            found[nic.physnet] = found.get(
+            physnets[nic.physnet] = physnets.get(
                 nic.physnet, frozenset()) | {node}
     names = rule.Names(chosen.vswitch_label, chosen.node_label_prefix)
     osd_label = place.label_of(OSD, names)
@@ -193,7 +193,7 @@ def _physnets(machine: values.Machine, chosen: choices.Choices,
             f'{names.vswitch} cannot be the label of the switch: it '
             'is that of OSDs or of a NUMA node')
     labels |= of_nodes
-    for name in labels.keys() & found.keys():
+    for name in labels.keys() & physnets.keys():
         raise choices.ProfileError(f'{name} is the name of a label, not of a '
                                    'physical network')
-    return found | {name: nodes for name, nodes in labels.items() if nodes}
+    return physnets | {name: nodes for name, nodes in labels.items() if nodes}

@@ -87,19 +87,19 @@ def _warnings(profile: profiles.HostProfile) -> Iterator[str]:
 
 def rows(profile: profiles.HostProfile) -> list[Sequence[ty.Any]]:
     """Return a row for each function and NUMA node with CPUs or memory."""
-    found = []
+    rows = []
     for node in profile.nodes:
         for function in cpus.FUNCTIONS:
             numbers = cpu_spec.to_text(node.cpus[function])
-            kept = (node.memory.kept or '') if (
+            memory = (node.memory.kept or '') if (
                 function == cpus.PLATFORM) else ''
             pages = ' '.join(
                 f'{_NAMES[size]}:{node.memory.guest_pages(size)}'
                 for size in sorted(node.memory.pages)) if (
                     function == cpus.GUESTS) else ''
-            if numbers or kept or pages:
-                found.append((function, node.number, numbers, kept, pages))
-    return found
+            if numbers or memory or pages:
+                rows.append((function, node.number, numbers, memory, pages))
+    return rows
 
 
 def document(profile: profiles.HostProfile) -> dict[str, ty.Any]:

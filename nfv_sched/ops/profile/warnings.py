@@ -103,14 +103,14 @@ def _memory(machine: values.Machine,
             yield Warning(
                 f'NUMA node {node.number} has CPUs, but no memory',
                 'no guest can be there: put memory there')
-    wanted = [size for size, _part in memory.sizes(machine, chosen)]
+    page_sizes = [size for size, _part in memory.sizes(machine, chosen)]
     if not memory.has_1g(machine):
-        if choices.PAGE_SIZES['1G'] in wanted:
+        if choices.PAGE_SIZES['1G'] in page_sizes:
             yield Warning(
                 'the CPUs have no pages of 1 GiB (flag pdpe1gb)',
                 'choose --pages 2M, or let the firmware or hypervisor show '
                 'the flag')
-        elif chosen.pages is None and wanted:
+        elif chosen.pages is None and page_sizes:
             yield Warning(
                 'the CPUs have no pages of 1 GiB (flag pdpe1gb), so pages '
                 'of 2 MiB are used', 'nothing, if flavors ask for 2 MiB '
@@ -121,16 +121,16 @@ def _small_pages(machine: values.Machine,
                  shares: Mapping[int, memory.NodeMemory],
                  found: compute_settings.Settings) -> Iterator[Warning]:
     """Warn if servers on shared CPUs have only the platform's memory."""
-    left = sum(node.memory - shares[node.number].kept
-               - sum(size * count for size, count
-                     in shares[node.number].pages.items()) // 1024
-               for node in machine.usable)
-    if found.shared and left < _LEAST * len(machine.usable):
+    free_memory = sum(node.memory - shares[node.number].kept
+                      - sum(size * count for size, count
+                            in shares[node.number].pages.items()) // 1024
+                      for node in machine.usable)
+    if found.shared and free_memory < _LEAST * len(machine.usable):
         yield Warning(
-            f'{max(left, 0)} MiB of small pages are left beyond what is kept: '
-            'guests on the shared CPUs without huge pages take memory of the '
-            'platform', 'leave some, such as --pages 1G:80%, or have their '
-            'flavors ask for hw:mem_page_size')
+            f'{max(free_memory, 0)} MiB of small pages are left beyond what '
+            'is kept: guests on the shared CPUs without huge pages take '
+            'memory of the platform', 'leave some, such as --pages 1G:80%, or '
+            'have their flavors ask for hw:mem_page_size')
 
 
 def _switch(machine: values.Machine, chosen: choices.Choices,
