@@ -98,12 +98,12 @@ def _limited(cloud: snapshot.Cloud, ports: Mapping[str, int],
     if not flavors or not least:
         return set(ports) if flavors else set()
     free = view.free_ports(cloud)
-    found = set()
+    limited = set()
     for host in cloud.hosts:
         if host.name in ports and host.name in free:
             memory = host.memory * (host.memory_ratio or 1.0)
             most = math.ceil(max(memory - host.memory_used, 0) / least)
-            left = free[host.name]
-            if min(left, left + ports[host.name]) < most:
-                found.add(host.name)
-    return found
+            current = free[host.name]
+            if min(current, current + ports[host.name]) < most:
+                limited.add(host.name)
+    return limited

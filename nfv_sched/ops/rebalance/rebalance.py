@@ -174,21 +174,21 @@ def plans(
         limit may be left out
     :returns: a plan for each kind that has agents
     """
-    found = []
-    left = dict(room or {})
-    wanted = set(kinds)
-    if snapshot.ROUTER in wanted:
-        wanted.add(snapshot.OVN)
+    plans = []
+    free_ports = dict(room or {})
+    planned_kinds = set(kinds)
+    if snapshot.ROUTER in planned_kinds:
+        planned_kinds.add(snapshot.OVN)
     for kind in (snapshot.DHCP, snapshot.ROUTER, snapshot.OVN):
         agents = [agent for agent in cloud.network_agents or ()
                   if agent.kind == kind]
-        if kind in wanted and agents:
+        if kind in planned_kinds and agents:
             planner = _Planner(agents, cloud.network_services, threshold,
-                               by_ports and kind != snapshot.OVN, left)
+                               by_ports and kind != snapshot.OVN, free_ports)
             plan = planner.plan(kind)
             check(plan)
-            found.append(plan)
-    return found
+            plans.append(plan)
+    return plans
 
 
 class _Entry(ty.NamedTuple):
@@ -238,12 +238,12 @@ class _Planner:
 
     def _grouped(self, agent: snapshot.NetworkAgent,
                  ) -> dict[tuple, set[str]]:
-        found: dict[tuple, set[str]] = {}
+        groups: dict[tuple, set[str]] = {}
         for name in agent.serves:
             service = self._known.get(name)
             if service is not None and movable(service):
-                found.setdefault(_needs(service), set()).add(name)
-        return found
+                groups.setdefault(_needs(service), set()).add(name)
+        return groups
 
     def plan(self, kind: str) -> RebalancePlan:
         """Plan the moves for agents of this kind."""
@@ -298,15 +298,15 @@ class _Planner:
                 self._movable_of(agent), key=lambda name: (
                     sum(self._fits(name, target) for target in targets),
                     -self._known[name].ports, name))
-            left = []
+            unplaced = []
             for name in names:
                 target = next((target for target in self._emptiest_first()
                                if self._takes(name, target)), None)
                 if target is None:
-                    left.append(name)
+                    unplaced.append(name)
                 else:
                     self._move(name, agent, target)
-            stays += self._told(agent, left, targets)
+            stays += self._told(agent, unplaced, targets)
         return stays
 
     def _level(self) -> bool:
@@ -343,14 +343,14 @@ class _Planner:
                  target: snapshot.NetworkAgent) -> list[str]:
         """Return the services whose move makes the two loads more alike."""
         gap = self._gap(source, target)
-        found = []
+        choices = []
         for names in self._groups[source.id].values():
             if names and self._fits(next(iter(names)), target):
-                found += [
+                choices += [
                     name for name in names
                     if 0 < self._weight(self._known[name]) < gap
                     and self._takes(name, target)]
-        return found
+        return choices
 
     def _movable_of(self, agent: snapshot.NetworkAgent) -> Iterator[str]:
         for names in self._groups[agent.id].values():
@@ -421,13 +421,13 @@ class _Planner:
     def _told(self, agent: snapshot.NetworkAgent, names: Iterable[str],
               targets: Sequence[snapshot.NetworkAgent]) -> list[Stay]:
         """Return why services cannot be moved, grouped by reason."""
-        found: dict[str, list[snapshot.NetworkService]] = {}
+        by_reason: dict[str, list[snapshot.NetworkService]] = {}
         for name in sorted(names, key=lambda name: (
                 self._known[name].name, name)):
-            found.setdefault(self._reason(name, targets), []).append(
+            by_reason.setdefault(self._reason(name, targets), []).append(
                 self._known[name])
         return [Stay(agent, tuple(services), reason)
-                for reason, services in found.items()]
+                for reason, services in by_reason.items()]
 
     def _reason(self, name: str,
                 targets: Iterable[snapshot.NetworkAgent]) -> str:

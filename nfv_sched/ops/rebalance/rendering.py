@@ -47,14 +47,14 @@ def commands(plans: Iterable[rebalance.RebalancePlan]) -> list[str]:
     A DHCP server keeps its address: Neutron keeps its port for the next agent
     that is given the network.
     """
-    found: list[str] = []
+    lines: list[str] = []
     for number, move in _numbered(plans):
         # Stop once an agent refuses a service, before the next is removed.
-        found = found or ['set -eu']
-        found.append(f'# {number}: {name_of(move.service)}, from '
+        lines = lines or ['set -eu']
+        lines.append(f'# {number}: {name_of(move.service)}, from '
                      f'{_word(move.source.host)} to {_word(move.target.host)}')
-        found += _of_move(move)
-    return found
+        lines += _of_move(move)
+    return lines
 
 
 def _of_move(move: rebalance.ServiceMove) -> list[str]:
@@ -75,11 +75,11 @@ def summary(plans: Sequence[rebalance.RebalancePlan],
 
     :param gain: the change of capacity by the moves
     """
-    found = []
+    sentences = []
     for plan in plans:
-        found += _of_plan(plan)
-    found += _of_gain(gain)
-    return found
+        sentences += _of_plan(plan)
+    sentences += _of_gain(gain)
+    return sentences
 
 
 def _of_plan(plan: rebalance.RebalancePlan) -> Iterator[str]:
