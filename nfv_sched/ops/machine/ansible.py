@@ -34,9 +34,10 @@ def of(data: ty.Any) -> Mapping[str, ty.Any] | None:
     inner = data.get(_WRAPPER, data)
     if not isinstance(inner, dict):
         return None
-    found = {str(name).removeprefix(_PREFIX): value
-             for name, value in inner.items()}
-    return found if 'processor' in found or _MEMORY in found else None
+    unwrapped = {str(name).removeprefix(_PREFIX): value
+                 for name, value in inner.items()}
+    return unwrapped if (
+        'processor' in unwrapped or _MEMORY in unwrapped) else None
 
 
 def read(found: Mapping[str, ty.Any]) -> facts.Facts:

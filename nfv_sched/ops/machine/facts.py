@@ -77,10 +77,10 @@ def page_sizes(flags: Iterable[str]) -> frozenset[int] | None:
 
     :returns: None if these are not flags of an x86 CPU
     """
-    known = set(flags)
-    if not known & {'pse', 'pdpe1gb'}:
+    cpu_flags = set(flags)
+    if not cpu_flags & {'pse', 'pdpe1gb'}:
         return None
-    return frozenset({2048} | ({1048576} if 'pdpe1gb' in known else set()))
+    return frozenset({2048} | ({1048576} if 'pdpe1gb' in cpu_flags else set()))
 
 
 def merge(sources: Iterable[Facts]) -> Facts:
@@ -91,17 +91,17 @@ def merge(sources: Iterable[Facts]) -> Facts:
     :param sources: the best first
     """
     sources = list(sources)
-    found: dict = {'nics': next((
+    fields: dict = {'nics': next((
         source.nics for source in sources if any(
             nic.node is not None for nic in source.nics or ())), None)}
-    if found['nics'] is None:
-        del found['nics']
+    if fields['nics'] is None:
+        del fields['nics']
     for source in sources:
         for field in dataclasses.fields(Facts):
             value = getattr(source, field.name)
             if value is not None:
-                found.setdefault(field.name, value)
-    return Facts(**found)
+                fields.setdefault(field.name, value)
+    return Facts(**fields)
 
 
 def machine(facts: Facts) -> values.Machine:
@@ -137,7 +137,7 @@ def _cores(cpus: Iterable[CPU]) -> dict[int, tuple[values.Core, ...]]:
             raise values.MachineError(f'CPU {cpu.number} is there twice')
         seen.add(cpu.number)
         of_core.setdefault(cpu.core, []).append(cpu)
-    found: dict[int, list[values.Core]] = {}
+    cores_by_node: dict[int, list[values.Core]] = {}
     for threads in of_core.values():
         nodes = {cpu.node for cpu in threads}
         numbers = tuple(sorted(cpu.number for cpu in threads))
@@ -145,10 +145,10 @@ def _cores(cpus: Iterable[CPU]) -> dict[int, tuple[values.Core, ...]]:
             raise values.MachineError(
                 f'the sibling threads {", ".join(map(str, numbers))} are on '
                 'several NUMA nodes')
-        found.setdefault(nodes.pop(), []).append(values.Core(
+        cores_by_node.setdefault(nodes.pop(), []).append(values.Core(
             cpus=numbers, socket=threads[0].socket))
     return {node: tuple(sorted(cores, key=lambda core: core.cpus))
-            for node, cores in found.items()}
+            for node, cores in cores_by_node.items()}
 
 
 def expect_threads(threads: Collection[int]) -> None:

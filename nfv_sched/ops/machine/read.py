@@ -29,11 +29,11 @@ def machine(files: Sequence[str] = (), root: str | None = None,
     sources = [load(path) for path in files]
     if root is not None or not files:
         sources.append(sysfs.read(root or sysfs.ROOT))
-    found = facts.merge(sources)
+    merged = facts.merge(sources)
     if memory is not None:
-        found = facts.merge([facts.Facts(
-            memory=_by_node(found, memory)), found])
-    return facts.machine(found)
+        merged = facts.merge([facts.Facts(
+            memory=_by_node(merged, memory)), merged])
+    return facts.machine(merged)
 
 
 def _by_node(found: facts.Facts, memory: Sequence[int]) -> Mapping[int, int]:
@@ -84,11 +84,11 @@ def _load(path: str) -> facts.Facts:
         return lscpu.read_list(data)
     if lscpu.is_summary(data):
         return lscpu.read_summary(data)
-    found = ansible.of(data)
-    if found is not None:
-        return ansible.read(found)
-    found = ironic.of(data)
-    if found is not None:
-        return ironic.read(found)
+    unwrapped = ansible.of(data)
+    if unwrapped is not None:
+        return ansible.read(unwrapped)
+    unwrapped = ironic.of(data)
+    if unwrapped is not None:
+        return ironic.read(unwrapped)
     raise values.MachineError(
         'is not of lscpu, of Ansible (facts) or of Ironic (inspection)')

@@ -46,17 +46,18 @@ def _read(root: str) -> facts.Facts:
     if not numbers:
         raise values.MachineError(f'{nodes} has no NUMA nodes')
     online = _cpus(cpus, 'online')
-    found, memory, sizes = [], {}, set()
+    online_cpus, memory, sizes = [], {}, set()
     for node in numbers:
         folder = os.path.join(nodes, f'node{node}')
         for cpu in sorted(_cpus(folder, 'cpulist') & online):
-            found.append(_cpu(os.path.join(cpus, f'cpu{cpu}'), cpu, node))
+            online_cpus.append(
+                _cpu(os.path.join(cpus, f'cpu{cpu}'), cpu, node))
         memory[node] = _node_memory(folder)
         sizes |= {int(match[1]) for match in map(
             _PAGES.fullmatch, _names(os.path.join(folder, 'hugepages')))
             if match}
     return facts.Facts(
-        cpus=tuple(found), offline=_cpus(cpus, 'present') - online,
+        cpus=tuple(online_cpus), offline=_cpus(cpus, 'present') - online,
         memory=memory, page_sizes=frozenset(sizes) or None,
         nics=tuple(_nics(os.path.join(root, 'bus/pci/devices'))),
         vendor=_vendor(cpus))

@@ -104,9 +104,9 @@ class Machine:
 
         A NUMA node counts as a socket where the socket is unknown.
         """
-        found: dict[int, int] = {}
+        counts: dict[int, int] = {}
         for node in self.nodes:
             for core in node.cores:
                 socket = node.number if core.socket is None else core.socket
-                found[socket] = found.get(socket, 0) + 1
-        return found
+                counts[socket] = counts.get(socket, 0) + 1
+        return counts
