@@ -44,9 +44,9 @@ def _concerned(result, all_hosts: bool):
     :param result: the result of steps on a cloud with more servers and hosts
     :param all_hosts: keep all hosts
     """
-    names = {found.server for found in result.outcomes}
-    hosts = {name for found in result.outcomes
-             for name in (found.source, found.host, found.server)}
+    names = {outcome.server for outcome in result.outcomes}
+    hosts = {name for outcome in result.outcomes
+             for name in (outcome.source, outcome.host, outcome.server)}
     return dataclasses.replace(
         result,
         servers=[server for server in result.servers if server.name in names],
@@ -170,9 +170,10 @@ class SimulateCloud(source.Telling, base.Lister):
         for path in paths:
             result = self._run_cloud(path, parsed_args)
             failures += result.failures
-            done = sum(1 for outcome in result.outcomes if outcome.ok)
+            succeeded = sum(1 for outcome in result.outcomes if outcome.ok)
             rows.append((
-                path, len(result.hosts), done, len(result.outcomes) - done,
+                path, len(result.hosts), succeeded,
+                len(result.outcomes) - succeeded,
                 result.checks, len(result.failures),
                 round(result.seconds, 1)))
         self._failures = failures
@@ -181,12 +182,12 @@ class SimulateCloud(source.Telling, base.Lister):
 
     @staticmethod
     def _example(name: str) -> str:
-        found = examples.find()
-        if name not in found:
+        paths = examples.find()
+        if name not in paths:
             raise source.UsageError(
                 f'there is no example {name!r}; there are: '
-                f'{", ".join(found) or "none"}')
-        return str(found[name])
+                f'{", ".join(paths) or "none"}')
+        return str(paths[name])
 
     @staticmethod
     def _wanted(parsed_args: argparse.Namespace) -> tuple[str, ...]:

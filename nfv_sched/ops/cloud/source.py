@@ -134,9 +134,9 @@ class Telling:
         :param column_names: all columns of the result
         :raises UsageError: if none does
         """
-        wanted = parsed_args.columns
-        if wanted and not set(wanted) & set(column_names):
-            raise UsageError(f'no column {", ".join(wanted)}; there are: '
+        columns = parsed_args.columns
+        if columns and not set(columns) & set(column_names):
+            raise UsageError(f'no column {", ".join(columns)}; there are: '
                              f'{", ".join(column_names)}')
 
 
@@ -334,13 +334,13 @@ def database_error(exc: Exception) -> CloudUnreadError:
     """Return a one-line error for an exception from reading the databases."""
     from oslo_config import cfg
     # Drop what SQLAlchemy appends: the whole query and a link.
-    told = _ADDED.sub('', ' '.join(str(exc).split()))
+    message = _ADDED.sub('', ' '.join(str(exc).split()))
     if isinstance(exc, cfg.Error):
         # Nova looks at some values only when it needs them.
-        return CloudUnreadError(f'the configuration cannot be used: {told}')
+        return CloudUnreadError(f'the configuration cannot be used: {message}')
     return CloudUnreadError(
         "Nova's database cannot be read, see [api_database] "
-        f'connection: {told}')
+        f'connection: {message}')
 
 
 def reader(arguments: list[str]) -> Callable[[], snapshot.Cloud]:
@@ -436,13 +436,13 @@ def image_properties(parsed_args: argparse.Namespace) -> dict[str, str]:
 
     :raises UsageError: if one has no key or no value
     """
-    found = {}
+    properties = {}
     for text in parsed_args.properties:
         key, equals, value = text.partition('=')
         if not (key and equals):
             raise UsageError(f'--image-property {text}: KEY=VALUE needed')
-        found[key] = value
-    return found
+        properties[key] = value
+    return properties
 
 
 def add_networks(parser: argparse.ArgumentParser) -> None:
@@ -546,14 +546,14 @@ def hosts(
     :param aggregates: patterns of aggregates that have hosts
     :raises NotThereError: if a pattern matches nothing
     """
-    found = list(cloud.hosts)
+    hosts = list(cloud.hosts)
     for patterns, what, of in (
         (names, 'host', lambda host: (host.name,)),
         (zones, 'availability zone', lambda host: (host.zone,)),
         (aggregates, 'aggregate of a host', lambda host: host.aggregates),
     ):
         if patterns:
-            known = {name for host in cloud.hosts for name in of(host)}
-            wanted = set(chosen(sorted(known), patterns, what))
-            found = [host for host in found if wanted & set(of(host))]
-    return found
+            all_names = {name for host in cloud.hosts for name in of(host)}
+            chosen_names = set(chosen(sorted(all_names), patterns, what))
+            hosts = [host for host in hosts if chosen_names & set(of(host))]
+    return hosts
