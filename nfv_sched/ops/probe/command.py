@@ -69,8 +69,8 @@ class ProbeLedger(source.Telling, base.Command):
         source.configure(base.configuration(parsed_args), databases=False)
         try:
             with probe.Probe(scheduler.CONF, parsed_args.room,
-                             parsed_args.claims) as made:
-                bursts = [self._burst(made, parsed_args)
+                             parsed_args.claims) as ledger_probe:
+                bursts = [self._burst(ledger_probe, parsed_args)
                           for _ in range(parsed_args.bursts)]
         except (cfg.Error, probe.ProbeError,
                 client.PlacementError) as exc:

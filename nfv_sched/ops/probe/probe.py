@@ -92,8 +92,8 @@ class _Client(client.Client):
         return self._request(
             'GET', f'/resource_providers?required={NAME}',
             read=lambda answer: [
-                found['uuid'] for found in answer['resource_providers']
-                if _is_dead(found['name'])])
+                provider['uuid'] for provider in answer['resource_providers']
+                if _is_dead(provider['name'])])
 
     def claim(self, consumer: str, provider: str) -> ClaimAnswer:
         """Claim an amount of 1 for a consumer, as Nova does."""
