@@ -91,7 +91,7 @@ class Positions:
 
     Nothing is changed there.
 
-    :param found: the snapshot
+    :param cloud: the snapshot
     :param state: the cloud that was started from it, with its servers
     :param ports: ports of new servers; None for those of the flavor's servers
     :param project: ID of the new servers' project; None for one that no
@@ -102,25 +102,25 @@ class Positions:
     :ivar ports_of: returns the ports of new servers of a flavor
     """
 
-    def __init__(self, found: snapshot.Cloud, state: states.State,
+    def __init__(self, cloud: snapshot.Cloud, state: states.State,
                  ports: assumed_ports.Choice = None,
                  project: str | None = None):
-        self._found = found
+        self._found = cloud
         self._state = state
-        self.ports_of = assumed_ports.per_flavor(found, ports)
+        self.ports_of = assumed_ports.per_flavor(cloud, ports)
         self._counting = capacity.Counting(state, self.ports_of, any(
-            host.network is not None for host in found.hosts), project)
+            host.network is not None for host in cloud.hosts), project)
         self.hosts = {host.name: host for host in self._counting.hosts()}
-        self.of_name = {host.name: host for host in scenario.hosts_of(found)}
-        self.servers = {server.uuid: server for server in found.servers}
+        self.of_name = {host.name: host for host in scenario.hosts_of(cloud)}
+        self.servers = {server.uuid: server for server in cloud.servers}
         self.simulated = {server.uuid: server
                           for server in state.servers.values()}
         self.on_host: dict[str, list[str]] = {name: [] for name in self.hosts}
-        for server in found.servers:
+        for server in cloud.servers:
             if server.host in self.on_host:
                 self.on_host[server.host].append(server.uuid)
         self._members = {
-            member: group for group in found.groups
+            member: group for group in cloud.groups
             for member in group.members if member in self.servers}
         enabled = nova_scheduler.enabled_filters()
         self._hints = frozenset(

@@ -88,7 +88,7 @@ class DefragPlan:
 
 
 def plan(
-    found: snapshot.Cloud, flavor: snapshot.Flavor, count: int, *,
+    cloud: snapshot.Cloud, flavor: snapshot.Flavor, count: int, *,
     max_moves: int = 10, avoid: Collection[str] = (),
     ports: assumed_ports.Choice = None,
     update: Callable[[int, int, str], None] = lambda done, total, what: None,
@@ -109,16 +109,16 @@ def plan(
     """
     forbidden: set[tuple[str, str]] = set()
     failed: list[str] = []
-    with start.started(found) as state:
-        positions = plans_arrangements.Positions(found, state, ports)
+    with start.started(cloud) as state:
+        positions = plans_arrangements.Positions(cloud, state, ports)
         search = _DefragSearch(positions, flavor, count, max_moves, avoid,
                                forbidden,
-                               gap.of_cloud(found), update)
+                               gap.of_cloud(cloud), update)
         for _round in range(_ROUNDS):
             moves, exact = search.moves()
             failure = None
             if moves:
-                part = trial.part(found, search.hosts(moves))
+                part = trial.part(cloud, search.hosts(moves))
                 failure = trial.failure(
                     start.restored(part),
                     positions, moves, flavor=flavor,
@@ -137,7 +137,7 @@ def plan(
 class _DefragSearch:
     """A search for moves after which new servers fit.
 
-    :param known: the cloud
+    :param positions: the cloud
     :param avoid: patterns of names that are left alone
     :param forbidden: (UUID of the server, destination) of moves that must not
         be made; it grows during the search
@@ -145,13 +145,13 @@ class _DefragSearch:
     :param update: see :func:`plan`
     """
 
-    def __init__(self, known: plans_arrangements.Positions,
+    def __init__(self, positions: plans_arrangements.Positions,
                  flavor: snapshot.Flavor,
                  count: int, max_moves: int, avoid: Collection[str],
                  forbidden: Collection[tuple[str, str]],
                  gaps: tuple[gap.Gap, ...],
                  update: Callable[[int, int, str], None]):
-        self._known = known
+        self._known = positions
         self._flavor = flavor
         self._count = count
         self._max_moves = max_moves
@@ -159,8 +159,8 @@ class _DefragSearch:
         self._forbidden = forbidden
         self._gaps = gaps
         self._update = update
-        self._guest = known.new(flavor)
-        counted = self._guest.counted.count(list(known.hosts.values()))
+        self._guest = positions.new(flavor)
+        counted = self._guest.counted.count(list(positions.hosts.values()))
         self._now = {name: each.fits for name, each in counted.items()}
         self._before = sum(self._now.values())
         self._fits: dict[tuple[str, Hashable], int] = {}
@@ -250,61 +250,62 @@ class _DefragSearch:
     def _deeper(
         self, arrangement: plans_arrangements.Arrangement,
         moves: tuple[trial.ServerMove, ...],
-        left: int, seen: set[Hashable], until: float,
+        moves_left: int, seen: set[Hashable], until: float,
     ) -> tuple[trial.ServerMove, ...] | None:
         """Return moves after which all new servers fit; else None.
 
         :param moves: moves that led to this arrangement
-        :param left: highest number of further moves
+        :param moves_left: highest number of further moves
         :param until: time limit, by the monotonic clock
         :raises TimeoutError: when the time is over
         """
         lacking = self._count - self._total(arrangement)
         if lacking <= 0:
             return moves
-        if not left or self._most_gained(arrangement, left) < lacking:
+        if not moves_left or self._most_gained(
+                arrangement, moves_left) < lacking:
             return None
         if time.monotonic() > until:
             raise TimeoutError()
-        key = (left, frozenset(arrangement.where.items()), frozenset(
+        key = (moves_left, frozenset(arrangement.where.items()), frozenset(
             (name, position.key)
             for name, position in arrangement.positions.items()))
         if key in seen:
             return None
         seen.add(key)
         for move, after in self._all_moves(arrangement):
-            solution = self._deeper(after, (*moves, move), left - 1, seen,
-                                    until)
+            solution = self._deeper(after, (*moves, move), moves_left - 1,
+                                    seen, until)
             if solution is not None:
                 return solution
         return None
 
     def _most_gained(
-        self, arrangement: plans_arrangements.Arrangement, left: int,
+        self, arrangement: plans_arrangements.Arrangement, moves_left: int,
     ) -> int:
         """Return an upper bound of what a number of moves can gain.
 
         It assumes that servers can leave without going to another host.
         """
-        total = [0] * (left + 1)
+        total = [0] * (moves_left + 1)
         for name in self._known.hosts:
-            best = self._gains(arrangement, name, left)
+            best = self._gains(arrangement, name, moves_left)
             total = [max(total[size - part] + best[part]
                          for part in range(size + 1))
-                     for size in range(left + 1)]
-        return total[left]
+                     for size in range(moves_left + 1)]
+        return total[moves_left]
 
     def _gains(self, arrangement: plans_arrangements.Arrangement, name: str,
-               left: int) -> list[int]:
+               moves_left: int) -> list[int]:
         """Return the gain of a host if up to 0, 1, 2, ... servers leave."""
         position = self._known.position(name, arrangement)
         uuids = self._movable(name, arrangement)
-        key = name, position.key, left
+        key = name, position.key, moves_left
         gains = self._most.get(key)
         if gains is None:
             fits = self._fit(position)
             gains = [0]
-            for size in range(1, left + 1):
+            for size in range(1, moves_left + 1):
                 # Beyond pairs, an upper bound: all that may leave do.
                 sets = itertools.combinations(
                     uuids, min(size, len(uuids))) if size <= _PAIR else [uuids]
@@ -330,7 +331,7 @@ class _DefragSearch:
         for uuid, source in sorted(
                 ((uuid, source) for source in self._known.hosts
                  for uuid in self._movable(source, arrangement)),
-                key=lambda found: self._cost(found[0])):
+                key=lambda pair: self._cost(pair[0])):
             yield from self._moves_of(arrangement, uuid, source)
 
     def _moves_of(

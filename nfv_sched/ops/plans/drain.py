@@ -98,7 +98,7 @@ class DrainPlan:
 
 
 def plan(
-    found: snapshot.Cloud, host: str, *, seconds: float = SECONDS,
+    cloud: snapshot.Cloud, host: str, *, seconds: float = SECONDS,
     update: Update = lambda done, total, what: None,
 ) -> DrainPlan:
     """Plan migrations after which as few servers as possible are left.
@@ -110,16 +110,16 @@ def plan(
         cloud is not installed, or an option is bad
     """
     failed: list[str] = []
-    with start.started(found) as state:
-        positions = arrangements.Positions(found, state)
-        search = _DrainSearch(positions, host, unfinished(found, host),
-                              gap.of_cloud(found, (host,)), update)
+    with start.started(cloud) as state:
+        positions = arrangements.Positions(cloud, state)
+        search = _DrainSearch(positions, host, unfinished(cloud, host),
+                              gap.of_cloud(cloud, (host,)), update)
         until = time.monotonic() + seconds
         while True:
             moves, exact = search.moves(until)
             hosts = {host, *[move.destination for move in moves]}
             failure = trial.failure(
-                start.restored(trial.part(found, hosts)), positions, moves,
+                start.restored(trial.part(cloud, hosts)), positions, moves,
                 update=lambda done, total: update(done, total, 'moves tried'))
             if failure is None:
                 return search.plan(moves, exact, failed)
@@ -132,11 +132,11 @@ def plan(
                 return search.plan(moves[:failure.done], False, failed)
 
 
-def unfinished(found: snapshot.Cloud, host: str) -> tuple[Unfinished, ...]:
+def unfinished(cloud: snapshot.Cloud, host: str) -> tuple[Unfinished, ...]:
     """Return servers elsewhere with unfinished moves from or to a host."""
-    servers = {server.uuid: server for server in found.servers}
+    servers = {server.uuid: server for server in cloud.servers}
     pending = []
-    for move in found.moves or ():
+    for move in cloud.moves or ():
         server = servers.get(move.server)
         if server is None or server.host == host or (
                 host not in (move.source, move.target)):
@@ -167,10 +167,10 @@ class _DrainSearch:
     :param update: see :func:`plan`
     """
 
-    def __init__(self, known: arrangements.Positions, host: str,
+    def __init__(self, positions: arrangements.Positions, host: str,
                  pending: tuple[Unfinished, ...], gaps: tuple[gap.Gap, ...],
                  update: Update):
-        self._known = known
+        self._known = positions
         self._host = host
         self._pending = pending
         self._gaps = gaps
@@ -180,21 +180,21 @@ class _DrainSearch:
         self._live_rounds = 0
         self._kinds: dict[str, movable.MoveKind] = {}
         self._reasons: dict[str, movable.Obstacle | None] = {}
-        for uuid in known.on_host[host]:
-            obstacle = known.why_not(movable.LIVE, uuid)
+        for uuid in positions.on_host[host]:
+            obstacle = positions.why_not(movable.LIVE, uuid)
             if obstacle is None:
                 self._kinds[uuid] = movable.LIVE
-            elif known.why_not(movable.COLD, uuid) is None:
+            elif positions.why_not(movable.COLD, uuid) is None:
                 self._kinds[uuid] = movable.COLD
             self._reasons[uuid] = obstacle
         #: Hosts with the fewest free CPUs first.
         self._hosts = sorted(
-            (name for name in known.hosts if name != host
-             and known.of_name[name].cell == known.of_name[host].cell),
-            key=known.free_cpus)
+            (name for name in positions.hosts if name != host
+             and positions.of_name[name].cell == positions.of_name[host].cell),
+            key=positions.free_cpus)
         #: Servers of a hint same_host, which have to be on the host before it.
         self._partners = {
-            uuid: frozenset(known.hinted(arrangements.SAME_HOST, uuid))
+            uuid: frozenset(positions.hinted(arrangements.SAME_HOST, uuid))
             & self._kinds.keys() - {uuid} for uuid in self._kinds}
         self._leading = frozenset().union(*self._partners.values())
         #: Names of the hosts to which each can go.
@@ -204,7 +204,7 @@ class _DrainSearch:
             tuple[str, frozenset[str]],
             list[tuple[tuple[str, ...], arrangements.Position]]] = {}
 
-    def forbid(self, move: trial.ServerMove, wrong: trial.Failure) -> bool:
+    def forbid(self, move: trial.ServerMove, failure: trial.Failure) -> bool:
         """Do not make a move again that the simulator refused.
 
         A server with no other host for a live migration is migrated cold from
@@ -212,22 +212,22 @@ class _DrainSearch:
         less: Nova 33 does not keep a server on its NUMA nodes in a live
         migration, to whichever host.
 
-        :param wrong: why the simulator refused the move
+        :param failure: why the simulator refused the move
         :returns: whether the server is migrated cold instead
         """
         uuid = move.uuid
-        self._forbidden[uuid, move.kind, move.destination] = wrong.reason
+        self._forbidden[uuid, move.kind, move.destination] = failure.reason
         if move.kind != movable.LIVE or self._known.why_not(
                 movable.COLD, uuid) is not None:
             return False
-        if not wrong.degrades and self._live_rounds < _LIVE_ROUNDS and any(
+        if not failure.degrades and self._live_rounds < _LIVE_ROUNDS and any(
                 True for _name in self._candidates(uuid)):
             self._live_rounds += 1
             return False
         self._kinds[uuid] = movable.COLD
         self._reasons[uuid] = movable.Obstacle(
             movable.ObstacleKind.REFUSED_LIVE,
-            f'{move.destination}: {wrong.reason}')
+            f'{move.destination}: {failure.reason}')
         return True
 
     # -- destinations of each server alone

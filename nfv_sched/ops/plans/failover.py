@@ -81,7 +81,7 @@ class Loss:
 
 
 def check(
-    found: snapshot.Cloud, hosts: Sequence[str], *, together: bool = False,
+    cloud: snapshot.Cloud, hosts: Sequence[str], *, together: bool = False,
     update: Update = lambda done, total, what: None,
 ) -> list[Loss]:
     """Return the effect on servers if hosts are lost.
@@ -92,8 +92,8 @@ def check(
     :raises nfv_sched.ops.cloud_file.problems.InputError: if a filter of the
         cloud is not installed, or an option is bad
     """
-    with start.started(found) as state:
-        checking = FailoverAnalysis(found, state)
+    with start.started(cloud) as state:
+        checking = FailoverAnalysis(cloud, state)
         if together:
             update(0, len(hosts), 'hosts')
             return checking.losses(hosts)
@@ -126,10 +126,10 @@ class _Takers:
     :param hosts: names of the hosts, in the order in which they are tried
     """
 
-    def __init__(self, known: arrangements.Positions,
+    def __init__(self, positions: arrangements.Positions,
                  guest: arrangements.Guest,
                  hosts: Sequence[str]):
-        self._known = known
+        self._known = positions
         self._guest = guest
         self._left = iter(hosts)
         self._found: list[str] = []
@@ -152,15 +152,15 @@ class FailoverAnalysis:
     :param state: the cloud in the simulator; not changed
     """
 
-    def __init__(self, found: snapshot.Cloud, state: states.State):
-        self._found = found
-        self._known = positions = arrangements.Positions(found, state)
+    def __init__(self, cloud: snapshot.Cloud, state: states.State):
+        self._found = cloud
+        self._known = positions = arrangements.Positions(cloud, state)
         self._simulated: states.State | None = None
         #: Hosts with the most free CPUs first: soon enough are found.
         self._hosts = sorted(
             positions.hosts, key=positions.free_cpus, reverse=True)
         self._order = {server.uuid: place for place, server
-                       in enumerate(listed(found.servers))}
+                       in enumerate(listed(cloud.servers))}
         self._takers: dict[arrangements.Guest, _Takers] = {}
         self._after: dict[Hashable, arrangements.Position | None] = {}
         self._lacks = refusals.Lacks(positions)

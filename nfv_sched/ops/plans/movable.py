@@ -73,7 +73,7 @@ _LOCAL_DISKS = ('local_lvm',)
 _HOSTS_SECRET = 'host'
 
 
-def why_not(kind: MoveKind, found: snapshot.Server,
+def why_not(kind: MoveKind, server: snapshot.Server,
             host: snapshot.Host | None, nova: str = '') -> Obstacle | None:
     """Return why a server cannot be moved.
 
@@ -86,13 +86,13 @@ def why_not(kind: MoveKind, found: snapshot.Server,
     if kind != EVACUATE and not host.up:
         return Obstacle(ObstacleKind.SERVICE_DOWN, host.name)
     # Nova evacuates a server whatever task it had when the host was lost.
-    if kind != EVACUATE and found.task:
-        return Obstacle(ObstacleKind.BUSY, found.task)
-    if found.state not in _STATES[kind]:
-        return Obstacle(ObstacleKind.STATE, found.state)
-    if found.shares and (kind != COLD or _major(nova) < _SHARES_COLD):
+    if kind != EVACUATE and server.task:
+        return Obstacle(ObstacleKind.BUSY, server.task)
+    if server.state not in _STATES[kind]:
+        return Obstacle(ObstacleKind.STATE, server.state)
+    if server.shares and (kind != COLD or _major(nova) < _SHARES_COLD):
         return Obstacle(ObstacleKind.SHARE)
-    of_kind = _OF_KIND[kind](found)
+    of_kind = _OF_KIND[kind](server)
     return None if of_kind is None else Obstacle(of_kind)
 
 
@@ -101,52 +101,52 @@ def _major(release: str) -> int:
     return int(number) if number.isdecimal() else 0
 
 
-def _live(found: snapshot.Server) -> ObstacleKind | None:
-    specs = found.flavor.extra_specs
-    if _accelerated(found):
+def _live(server: snapshot.Server) -> ObstacleKind | None:
+    specs = server.flavor.extra_specs
+    if _accelerated(server):
         return ObstacleKind.ACCELERATOR
-    if _has_tpm(found) and (
+    if _has_tpm(server) and (
             specs.get('hw:tpm_secret_security') != _HOSTS_SECRET):
         return ObstacleKind.TPM_SECRET
     if any(map(strutils.bool_from_string, (
             specs.get('hw:mem_encryption'),
-            found.image.get('hw_mem_encryption')))):
+            server.image.get('hw_mem_encryption')))):
         return ObstacleKind.ENCRYPTED
-    return ObstacleKind.LOCAL_DISK if _on_lvm(found) else None
+    return ObstacleKind.LOCAL_DISK if _on_lvm(server) else None
 
 
-def _cold(found: snapshot.Server) -> ObstacleKind | None:
-    if _accelerated(found):
+def _cold(server: snapshot.Server) -> ObstacleKind | None:
+    if _accelerated(server):
         return ObstacleKind.ACCELERATOR
-    return ObstacleKind.LOCAL_DISK if _on_lvm(found) else None
+    return ObstacleKind.LOCAL_DISK if _on_lvm(server) else None
 
 
-def _evacuate(found: snapshot.Server) -> ObstacleKind | None:
-    if _has_accelerator_port(found):
+def _evacuate(server: snapshot.Server) -> ObstacleKind | None:
+    if _has_accelerator_port(server):
         return ObstacleKind.ACCELERATOR
-    return ObstacleKind.TPM if _has_tpm(found) else None
+    return ObstacleKind.TPM if _has_tpm(server) else None
 
 
 _OF_KIND = {LIVE: _live, COLD: _cold, EVACUATE: _evacuate}
 
 
-def _on_lvm(found: snapshot.Server) -> bool:
-    storage = found.flavor.extra_specs.get(
+def _on_lvm(server: snapshot.Server) -> bool:
+    storage = server.flavor.extra_specs.get(
         'aggregate_instance_extra_specs:storage')
     return storage in _LOCAL_DISKS and not (
-        restore_servers.is_on_volume(found))
+        restore_servers.is_on_volume(server))
 
 
-def _has_tpm(found: snapshot.Server) -> bool:
-    return bool(found.flavor.extra_specs.get('hw:tpm_version')
-                or found.image.get('hw_tpm_version'))
+def _has_tpm(server: snapshot.Server) -> bool:
+    return bool(server.flavor.extra_specs.get('hw:tpm_version')
+                or server.image.get('hw_tpm_version'))
 
 
-def _accelerated(found: snapshot.Server) -> bool:
-    return bool(found.flavor.extra_specs.get('accel:device_profile')) or (
-        _has_accelerator_port(found))
+def _accelerated(server: snapshot.Server) -> bool:
+    return bool(server.flavor.extra_specs.get('accel:device_profile')) or (
+        _has_accelerator_port(server))
 
 
-def _has_accelerator_port(found: snapshot.Server) -> bool:
+def _has_accelerator_port(server: snapshot.Server) -> bool:
     return any(port.vnic_type.startswith(_ACCELERATED)
-               for port in found.ports or ())
+               for port in server.ports or ())

@@ -71,16 +71,16 @@ class _OnHost(ty.NamedTuple):
 class Lacks:
     """The reasons why servers find no host; refusals are cached."""
 
-    def __init__(self, known: arrangements.Positions):
-        self._known = known
+    def __init__(self, positions: arrangements.Positions):
+        self._known = positions
         self._refusals: dict[arrangements.Guest, arrangements.Refusals] = {}
 
-    def of(self, uuid: str, gone: frozenset[str],
+    def of(self, uuid: str, excluded_hosts: frozenset[str],
            degrees: Mapping[str, float] = _NO_DEGREES,
            refused: Mapping[str, str] = _NONE_REFUSED) -> tuple[Lack, ...]:
         """Return why a server finds no other host, the commonest first.
 
-        :param gone: names of the hosts to which it cannot go anyway
+        :param excluded_hosts: names of the hosts to which it cannot go anyway
         :param degrees: text of each policy -> least degree to which it must be
             kept
         :param refused: names of the hosts to which a move failed in the
@@ -88,7 +88,7 @@ class Lacks:
         """
         alike: dict[tuple, list[tuple[int, str, str]]] = {}
         for name in self._known.hosts:
-            if name in gone:
+            if name in excluded_hosts:
                 continue
             kind, names, text, rank = (
                 _OnHost(LackKind.SIMULATOR, (), refused[name])

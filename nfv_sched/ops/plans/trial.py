@@ -80,19 +80,19 @@ class Failure(ty.NamedTuple):
     degrades: bool = False
 
 
-def part(found: snapshot.Cloud, hosts: Collection[str]) -> snapshot.Cloud:
+def part(cloud: snapshot.Cloud, hosts: Collection[str]) -> snapshot.Cloud:
     """Return a cloud of some hosts and their servers.
 
     :param hosts: names of the hosts
     """
     return dataclasses.replace(
-        found, hosts=tuple(each for each in found.hosts
+        cloud, hosts=tuple(each for each in cloud.hosts
                            if each.name in hosts),
-        servers=tuple(each for each in found.servers if each.host in hosts))
+        servers=tuple(each for each in cloud.servers if each.host in hosts))
 
 
 def failure(
-    state: states.State, known: arrangements.Positions,
+    state: states.State, positions: arrangements.Positions,
     moves: Sequence[ServerMove], *,
     flavor: snapshot.Flavor | None = None, count: int = 0,
     update: Callable[[int, int], None] = lambda done, total: None,
@@ -103,7 +103,7 @@ def failure(
 
     :param state: the cloud in the simulator, at least the hosts of the plan
         and those for the new servers; changed
-    :param known: the cloud as it is
+    :param positions: the cloud as it is
     :param moves: the plan, in order
     :param flavor: flavor of new servers that are booted afterwards
     :param count: number of new servers
@@ -115,12 +115,12 @@ def failure(
     for index, move in enumerate(moves):
         update(index, total)
         server = simulated[move.uuid]
-        before = known.degrees_of(server)
+        before = positions.degrees_of(server)
         simulation.step(_step(move, index + 1, server.name))
         outcome = simulation.outcomes[-1]
         if not outcome.ok:
             return Failure(index, move, outcome.reason)
-        worse = _worse(before, known.degrees_of(server))
+        worse = _worse(before, positions.degrees_of(server))
         if worse:
             return Failure(index, move, f'{", ".join(worse)} would be kept '
                            'less', degrades=True)
@@ -133,7 +133,7 @@ def failure(
             boot.boot_as(state, server, request.BootRequest(
                 flavor=state.flavors[flavor.name],
                 image=nova_internals.image_meta({}),
-                ports=known.ports_of(flavor).plugs))
+                ports=positions.ports_of(flavor).plugs))
         except servers.Refused as exc:
             return Failure(len(moves), None, str(exc))
     update(total, total)
