@@ -96,11 +96,11 @@ class _Explain(source.Looking, base.Lister, metaclass=abc.ABCMeta):
         """Return the parts of the cloud that are read with --api."""
 
     @abc.abstractmethod
-    def subject(self, found: snapshot.Cloud, state: ty.Any,
+    def subject(self, cloud: snapshot.Cloud, state: ty.Any,
                 parsed_args: argparse.Namespace) -> ty.Any:
         """Return the subject of the explanation.
 
-        :param found: the snapshot
+        :param cloud: the snapshot
         :param state: the cloud that was started from it
         :returns: ``ops.requests.subject.ExplainSubject``
         """
@@ -244,9 +244,9 @@ examples:
     def parts(self, parsed_args):
         return 'hosts', 'servers'
 
-    def subject(self, found, state, parsed_args):
+    def subject(self, cloud, state, parsed_args):
         from nfv_sched.ops.requests import subject
-        return subject.server(found, state, parsed_args.server,
+        return subject.server(cloud, state, parsed_args.server,
                               parsed_args.networks)
 
 
@@ -283,13 +283,13 @@ examples:
         return ('hosts', 'flavors', 'servers')[
             :2 if parsed_args.group is None else 3]
 
-    def subject(self, found, state, parsed_args):
+    def subject(self, cloud, state, parsed_args):
         from nfv_sched.ops.requests import subject
         if not 1 <= parsed_args.count <= _MOST_SERVERS:
             raise source.UsageError(
                 f'--count: 1 to {_MOST_SERVERS} needed')
         return subject.flavor(
-            found, state, parsed_args.flavor,
+            cloud, state, parsed_args.flavor,
             image=source.image_properties(parsed_args),
             networks=parsed_args.networks, zone=parsed_args.zone,
             group=parsed_args.group, count=parsed_args.count)

@@ -40,7 +40,8 @@ _Progress = Callable[[int, int, str], None]
 
 
 def explain(
-    state: states.State, subject: str, asked: request.ExplainedRequest, *,
+    state: states.State, subject: str,
+    explained_request: request.ExplainedRequest, *,
     assumed: tuple[str, ...] = (), present: str | None = None,
     read_at: str = '', relax_seconds: float = RELAX_SECONDS,
     progress: _Progress = lambda done, total, what: None,
@@ -57,7 +58,7 @@ def explain(
     :raises ExplainError: if there can be no such request
     """
     seconds: dict[str, float] = {}
-    boot_request = request.wanted(state, asked)
+    boot_request = request.wanted(state, explained_request)
     with _timed(seconds, 'scheduler'):
         ran = scheduling.run(state, boot_request)
     queries = [query for query, _count in ran.queries]
@@ -71,26 +72,29 @@ def explain(
             verdicts = filters.alone(
                 state, spec, queries,
                 lambda done, total: progress(done, total, 'filters'))
-    assumed += _uncertain(asked.flavor, answer.stage)
-    first = ran.rounds[0] if ran.rounds else scheduling.SchedulingRound()
+    assumed += _uncertain(explained_request.flavor, answer.stage)
+    first_round = (ran.rounds[0] if ran.rounds
+                   else scheduling.SchedulingRound())
     with _timed(seconds, 'weights'):
-        weighing = weights.explain(first)
+        weighing = weights.explain(first_round)
         if weighing is not None:
             weighing = dataclasses.replace(
                 weighing, taken=read_at, age=snapshot.age(read_at))
-    hosts = tuple(_hosts(state, answer, verdicts, first, weighing, present))
+    hosts = tuple(_hosts(state, answer, verdicts, first_round, weighing,
+                         present))
     outcome = relaxation.RelaxationResult((), 0, 0)
     with _timed(seconds, 'changes'):
         if ran.reason is not None and relax_seconds:
             outcome = relaxation.relax(
-                state, asked, relax_seconds,
+                state, explained_request, relax_seconds,
                 lambda done, total: progress(done, total, 'changes'))
     return values.Explanation(
-        subject=subject, assumed=assumed, request=_text(asked),
+        subject=subject, assumed=assumed, request=_text(explained_request),
         fits=ran.reason is None, reason=ran.reason or '',
         placement=answer.stage,
-        filters=tuple(_filters(verdicts, first)), hosts=hosts,
-        weighing=weighing, places=tuple(ran.places), wanted=asked.count,
+        filters=tuple(_filters(verdicts, first_round)), hosts=hosts,
+        weighing=weighing, places=tuple(ran.places),
+        wanted=explained_request.count,
         nearest=_nearest(hosts) if queries and not weighing else (),
         relaxations=outcome.relaxations, tried=outcome.tried,
         untried=outcome.untried, seconds=seconds)
@@ -149,25 +153,25 @@ def _timed(seconds: dict[str, float], stage: str) -> Iterator[None]:
     seconds[stage] = round(time.monotonic() - began, 3)
 
 
-def _stored(state: states.State, wanted: simulated.BootRequest):
+def _stored(state: states.State, boot_request: simulated.BootRequest):
     """Return the request for the scheduler; None if the API refuses it."""
-    with scheduling.booting(state, wanted) as booted:
+    with scheduling.booting(state, boot_request) as booted:
         try:
-            return scheduling.spec_of(state, wanted, booted)
+            return scheduling.spec_of(state, boot_request, booted)
         except servers.Refused:
             return None
 
 
 def _hosts(
     state: states.State, answer: placement.PlacementResult,
-    verdicts: filters.Verdicts, first: scheduling.SchedulingRound,
+    verdicts: filters.Verdicts, first_round: scheduling.SchedulingRound,
     weighing: values.Weighing | None, present: str | None,
 ) -> Iterator[values.ExplainedHost]:
-    passed = frozenset(first.passed)
+    passed = frozenset(first_round.passed)
     ranks = {name: rank for rank, name in enumerate(
         weighing.hosts if weighing else (), 1)}
     stopped: dict[str, str] = {}
-    for ran in first.filters:
+    for ran in first_round.filters:
         for name in frozenset(ran.before) - frozenset(ran.after):
             stopped.setdefault(name, ran.name)
     for name in state.hosts:
@@ -182,8 +186,9 @@ def _hosts(
 
 
 def _filters(verdicts: Mapping[str, Mapping[str, values.FilterRefusal]],
-             first: scheduling.SchedulingRound) -> Iterator[values.Filter]:
-    ran = {each.name: each for each in first.filters}
+             first_round: scheduling.SchedulingRound) -> Iterator[
+                 values.Filter]:
+    ran = {each.name: each for each in first_round.filters}
     for name, refused in verdicts.items():
         each = ran.get(name)
         yield values.Filter(
@@ -204,9 +209,9 @@ def _nearest(hosts: tuple[values.ExplainedHost, ...]) -> tuple[str, ...]:
 _PART = 600
 
 
-def _text(asked: request.ExplainedRequest) -> str:
+def _text(explained_request: request.ExplainedRequest) -> str:
     """Return a description of the request."""
-    flavor = asked.flavor
+    flavor = explained_request.flavor
     parts = [strings.count(flavor.vcpus, 'vCPU'),
              f'{flavor.memory} MiB']
     if flavor.disk + flavor.ephemeral:
@@ -214,13 +219,13 @@ def _text(asked: request.ExplainedRequest) -> str:
     parts += [f'{key}={value}'
               for key, value in sorted(flavor.extra_specs.items())]
     parts += [f'image {key}={value}'
-              for key, value in sorted(asked.image.items())]
+              for key, value in sorted(explained_request.image.items())]
     parts += [f'network {request.network_label(network)}'
-              for network, _ in asked.ports]
-    if asked.zone:
-        parts.append(f'zone {asked.zone}')
-    if asked.group:
-        parts.append(f'server group {asked.group}')
+              for network, _ in explained_request.ports]
+    if explained_request.zone:
+        parts.append(f'zone {explained_request.zone}')
+    if explained_request.group:
+        parts.append(f'server group {explained_request.group}')
     parts += [f'hint {key}={",".join(value)}'
-              for key, value in sorted(asked.hints.items())]
+              for key, value in sorted(explained_request.hints.items())]
     return ', '.join(strings.short(part, _PART) for part in parts)

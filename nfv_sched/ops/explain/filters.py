@@ -112,8 +112,8 @@ class _SingleFilter:
             return values.RefusalKind.UNMAPPED
         return values.RefusalKind.OTHER
 
-    def _told(self, said: reasons.Lazy) -> values.FilterRefusal:
-        reason = refusals.resolve(said)
+    def _told(self, lazy_reason: reasons.Lazy) -> values.FilterRefusal:
+        reason = refusals.resolve(lazy_reason)
         return values.FilterRefusal(filter=self._name,
                                     text=nova_filters.text(reason),
                                     policy=reason.policy, rank=reason.rank)

@@ -24,7 +24,7 @@ DISCOVER = 'run nova-manage cell_v2 discover_hosts'
 
 
 def reason(name: str, host_state: ty.Any, spec: objects.RequestSpec,
-           known: nfv_request.RequestNote) -> tuple[str, int]:
+           note: nfv_request.RequestNote) -> tuple[str, int]:
     """Return what a host lacks.
 
     :param name: class name of the filter that refuses it
@@ -36,13 +36,13 @@ def reason(name: str, host_state: ty.Any, spec: objects.RequestSpec,
     if explain is None:
         return '', 0
     try:
-        return explain(host_state, spec, known)
+        return explain(host_state, spec, note)
     except Exception:
         # The record of the host is malformed.
         return '', 0
 
 
-def _compute(host_state, spec, known) -> tuple[str, int]:
+def _compute(host_state, spec, note) -> tuple[str, int]:
     service = host_state.service
     if not compute.is_mapped(host_state):
         return f'no host mapping: {DISCOVER}', 0
@@ -52,28 +52,28 @@ def _compute(host_state, spec, known) -> tuple[str, int]:
     return 'service down', 0
 
 
-def _numa(host_state, spec, known) -> tuple[str, int]:
+def _numa(host_state, spec, note) -> tuple[str, int]:
     if scheduler.too_many_arrangements(host_state, spec):
         return ("Nova's search on this host would try more than "
                 f'{evaluation.MAX_CLAIM_TRIES} arrangements: '
                 'nova-scheduler would stand still'), 0
-    reason = refusal(nfv_topology.NFVTopologyFilter(), host_state, spec, known)
+    reason = refusal(nfv_topology.NFVTopologyFilter(), host_state, spec, note)
     return (text(reason), reason.rank) if reason is not None else ('', 0)
 
 
 def refusal(nfv_filter: ty.Any, host_state: ty.Any,
             spec: objects.RequestSpec,
-            known: nfv_request.RequestNote) -> reasons.Reason | None:
+            note: nfv_request.RequestNote) -> reasons.Reason | None:
     """Return why a filter of nfv-sched refuses a host; None if it does not.
 
     :param nfv_filter: the filter
     :param host_state: the host, fresh
     """
-    request = known.read(spec)
+    request = note.read(spec)
     if request.error is not None:
         return request.error
     decision = nfv_filter.decide(
-        host_state, request, known, nfv_filter.prepare(request, known))
+        host_state, request, note, nfv_filter.prepare(request, note))
     if decision.accepted or decision.reason is None:
         return None
     return refusals.resolve(decision.reason)
@@ -86,40 +86,40 @@ def text(reason: reasons.Reason) -> str:
     return f'{reason.need}, {reason.have}' if reason.have else reason.need
 
 
-def _pci(host_state, spec, known) -> tuple[str, int]:
+def _pci(host_state, spec, note) -> tuple[str, int]:
     texts = []
-    for demand in known.read(spec).demands:
+    for demand in note.read(spec).demands:
         free = sum(pool['count'] for pool in host_state.pci_stats.pools
                    if demand.matches(pool) and demand.usable(pool))
         if free < demand.count:
             need = strings.count(demand.count, demand.noun)
             texts.append(f'{need} needed, {free} free')
     if not texts and spec.numa_topology is not None:
-        return _numa(host_state, spec, known)
+        return _numa(host_state, spec, note)
     return ', '.join(texts), 0
 
 
-def _members(host_state, spec, known) -> tuple[str, int]:
+def _members(host_state, spec, note) -> tuple[str, int]:
     group = spec.instance_group
     here = len([uuid for uuid in group.members
                 if uuid in host_state.instances])
     return f'{here} of the server group there', -here
 
 
-def _away(host_state, spec, known) -> tuple[str, int]:
+def _away(host_state, spec, note) -> tuple[str, int]:
     return 'the server group is on ' + ', '.join(
         sorted(spec.instance_group.hosts)[:3]), 0
 
 
-def _instances(host_state, spec, known) -> tuple[str, int]:
+def _instances(host_state, spec, note) -> tuple[str, int]:
     return f'{host_state.num_instances} servers there', 0
 
 
-def _io(host_state, spec, known) -> tuple[str, int]:
+def _io(host_state, spec, note) -> tuple[str, int]:
     return f'{host_state.num_io_ops} servers being built or moved there', 0
 
 
-def _aggregate_specs(host_state, spec, known) -> tuple[str, int]:
+def _aggregate_specs(host_state, spec, note) -> tuple[str, int]:
     scope = 'aggregate_instance_extra_specs:'
     required = {key.removeprefix(scope): value for key, value
                 in spec.flavor.extra_specs.items()

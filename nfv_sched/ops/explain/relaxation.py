@@ -96,7 +96,8 @@ class RelaxationResult(ty.NamedTuple):
     untried: int
 
 
-def relax(state: states.State, asked: request.ExplainedRequest, seconds: float,
+def relax(state: states.State, explained_request: request.ExplainedRequest,
+          seconds: float,
           progress: Callable[[int, int], None]) -> RelaxationResult:
     """Try changes of a request that does not fit.
 
@@ -105,7 +106,8 @@ def relax(state: states.State, asked: request.ExplainedRequest, seconds: float,
     :param progress: called with (changes done, all changes)
     """
     ends = time.monotonic() + seconds
-    todo: list[Change | Search] = [*changes(state, asked), *searches(asked)]
+    todo: list[Change | Search] = [
+        *changes(state, explained_request), *searches(explained_request)]
     relaxations: list[tuple[int, values.Relaxation]] = []
     tried = untried = 0
     for number, item in enumerate(todo):
@@ -188,19 +190,19 @@ def _enabled(state: states.State, names: Sequence[str]) -> Iterator[None]:
 
 
 def changes(state: states.State,
-            asked: request.ExplainedRequest) -> Iterator[Change]:
+            explained_request: request.ExplainedRequest) -> Iterator[Change]:
     """Yield the single changes of a request that are worth trying."""
-    yield from _lenient(asked)
-    yield from _hosts(state, asked)
-    yield from _page_sizes(state, asked)
-    yield from _numa_nodes(state, asked)
-    yield from _without_keys(asked)
-    yield from _without_devices(asked)
-    yield from _without_others(asked)
+    yield from _lenient(explained_request)
+    yield from _hosts(state, explained_request)
+    yield from _page_sizes(state, explained_request)
+    yield from _numa_nodes(state, explained_request)
+    yield from _without_keys(explained_request)
+    yield from _without_devices(explained_request)
+    yield from _without_others(explained_request)
 
 
-def _lenient(asked: request.ExplainedRequest) -> Iterator[Change]:
-    specs = asked.flavor.extra_specs
+def _lenient(explained_request: request.ExplainedRequest) -> Iterator[Change]:
+    specs = explained_request.flavor.extra_specs
     for key, value in specs.items():
         lenient = _LENIENT.get(key)
         if lenient is None and key.startswith(('nfv:', 'hw:wrs:')) and (
@@ -208,19 +210,20 @@ def _lenient(asked: request.ExplainedRequest) -> Iterator[Change]:
             lenient = 'prefer'
         if lenient is not None and value != lenient:
             yield Change(f'{key}={lenient}', _PREFER,
-                         asked.with_specs({**specs, key: lenient}))
+                         explained_request.with_specs({**specs, key: lenient}))
 
 
 def _hosts(state: states.State,
-           asked: request.ExplainedRequest) -> Iterator[Change]:
+           explained_request: request.ExplainedRequest) -> Iterator[Change]:
     names = [name for name, host in state.hosts.items()
              if host.down or not (host.record.enabled and host.record.mapped)]
     for name in names[:_DISABLED_HOSTS]:
-        yield Change(f'{name} {_usable(state, [name])}', _HOST, asked,
-                     (name,))
+        yield Change(f'{name} {_usable(state, [name])}', _HOST,
+                     explained_request, (name,))
     if len(names) > 1:
         yield Change(f'all {len(names)} disabled hosts '
-                     f'{_usable(state, names)}', _HOST, asked, tuple(names))
+                     f'{_usable(state, names)}', _HOST, explained_request,
+                     tuple(names))
 
 
 def _usable(state: states.State, names: Sequence[str]) -> str:
@@ -234,9 +237,10 @@ def _usable(state: states.State, names: Sequence[str]) -> str:
     return ', '.join(changes)
 
 
-def _page_sizes(state: states.State,
-                asked: request.ExplainedRequest) -> Iterator[Change]:
-    specs = asked.flavor.extra_specs
+def _page_sizes(
+    state: states.State, explained_request: request.ExplainedRequest,
+) -> Iterator[Change]:
+    specs = explained_request.flavor.extra_specs
     if _PAGE_SIZE not in specs:
         return
     sizes = {_SMALL, *(pages.size for host in state.hosts.values()
@@ -246,7 +250,8 @@ def _page_sizes(state: states.State,
         text = _PAGE_TEXTS.get(size, str(size))
         if _page_kib(specs[_PAGE_SIZE]) != size:
             yield Change(f'{_PAGE_SIZE}={text}', _PAGES,
-                         asked.with_specs({**specs, _PAGE_SIZE: text}))
+                         explained_request.with_specs(
+                             {**specs, _PAGE_SIZE: text}))
 
 
 def _page_kib(value: str) -> int | None:
@@ -257,9 +262,10 @@ def _page_kib(value: str) -> int | None:
     return int(value) if value.isdecimal() else None
 
 
-def _numa_nodes(state: states.State,
-                asked: request.ExplainedRequest) -> Iterator[Change]:
-    specs = asked.flavor.extra_specs
+def _numa_nodes(
+    state: states.State, explained_request: request.ExplainedRequest,
+) -> Iterator[Change]:
+    specs = explained_request.flavor.extra_specs
     if not any(key.startswith('hw:') for key in specs):
         return
     most = max((len(host.record.nodes or ()) for host in state.hosts.values()),
@@ -270,12 +276,15 @@ def _numa_nodes(state: states.State,
     other_specs = {key: value for key, value in specs.items()
                    if key not in dropped}
     without = f", without {', '.join(dropped)}" if dropped else ''
-    for nodes in range(1, min(most, asked.flavor.vcpus, _MOST_NODES) + 1):
+    for nodes in range(1, min(most, explained_request.flavor.vcpus,
+                              _MOST_NODES) + 1):
         if nodes == _nodes_of(specs) or (
-                asked.flavor.vcpus % nodes or asked.flavor.memory % nodes):
+                explained_request.flavor.vcpus % nodes
+                or explained_request.flavor.memory % nodes):
             continue
         yield Change(
-            f'{_NUMA_NODES}={nodes}{without}', _NODES, asked.with_specs(
+            f'{_NUMA_NODES}={nodes}{without}', _NODES,
+            explained_request.with_specs(
                 {**other_specs, _NUMA_NODES: str(nodes)}))
 
 
@@ -284,8 +293,10 @@ def _nodes_of(specs: Mapping[str, str]) -> int:
     return int(value) if value.isdecimal() and int(value) else 1
 
 
-def _without_keys(asked: request.ExplainedRequest) -> Iterator[Change]:
-    specs = asked.flavor.extra_specs
+def _without_keys(
+    explained_request: request.ExplainedRequest,
+) -> Iterator[Change]:
+    specs = explained_request.flavor.extra_specs
     for key in specs:
         if key == _ALIAS or key.startswith(_HARMLESS):
             continue
@@ -293,13 +304,16 @@ def _without_keys(asked: request.ExplainedRequest) -> Iterator[Change]:
             other for other in specs for prefix in _DEPENDENT.get(key, ())
             if other.startswith(prefix))}
         yield Change(
-            'without ' + ', '.join(sorted(dropped)), _KEY, asked.with_specs({
+            'without ' + ', '.join(sorted(dropped)), _KEY,
+            explained_request.with_specs({
                 name: value for name, value in specs.items()
                 if name not in dropped}))
 
 
-def _without_devices(asked: request.ExplainedRequest) -> Iterator[Change]:
-    specs = asked.flavor.extra_specs
+def _without_devices(
+    explained_request: request.ExplainedRequest,
+) -> Iterator[Change]:
+    specs = explained_request.flavor.extra_specs
     aliases = [alias.strip() for alias in specs.get(_ALIAS, '').split(',')
                if alias.strip()]
     for number, alias in enumerate(aliases):
@@ -309,51 +323,59 @@ def _without_devices(asked: request.ExplainedRequest) -> Iterator[Change]:
         if other_aliases:
             other_specs[_ALIAS] = ','.join(other_aliases)
         yield Change(f'without the PCI devices {alias}', _WITHOUT,
-                     asked.with_specs(other_specs))
+                     explained_request.with_specs(other_specs))
 
 
-def _without_others(asked: request.ExplainedRequest) -> Iterator[Change]:
-    counts = collections.Counter(network for network, _ in asked.ports)
+def _without_others(
+    explained_request: request.ExplainedRequest,
+) -> Iterator[Change]:
+    counts = collections.Counter(
+        network for network, _ in explained_request.ports)
     for network, count in counts.items():
         ports = 'a port' if count == 1 else f'the {count} ports'
         yield Change(
             f'without {ports} on {request.network_label(network)}', _WITHOUT,
-            dataclasses.replace(asked, ports=tuple(
-                port for port in asked.ports if port[0] != network)))
-    for name in asked.image:
+            dataclasses.replace(explained_request, ports=tuple(
+                port for port in explained_request.ports
+                if port[0] != network)))
+    for name in explained_request.image:
         yield Change(
             f'without the image property {name}', _KEY, dataclasses.replace(
-                asked, image={key: value for key, value
-                              in asked.image.items() if key != name}))
-    if asked.zone is not None:
+                explained_request, image={
+                    key: value for key, value
+                    in explained_request.image.items() if key != name}))
+    if explained_request.zone is not None:
         yield Change('in any availability zone', _WITHOUT,
-                     dataclasses.replace(asked, zone=None))
-    if asked.group is not None:
+                     dataclasses.replace(explained_request, zone=None))
+    if explained_request.group is not None:
         yield Change('outside its server group', _WITHOUT,
-                     dataclasses.replace(asked, group=None))
-    for name in asked.hints:
+                     dataclasses.replace(explained_request, group=None))
+    for name in explained_request.hints:
         yield Change(
             f'without the hint {name}', _WITHOUT, dataclasses.replace(
-                asked, hints={key: value for key, value
-                              in asked.hints.items() if key != name}))
+                explained_request, hints={
+                    key: value for key, value
+                    in explained_request.hints.items() if key != name}))
 
 
-def searches(asked: request.ExplainedRequest) -> Iterator[Search]:
+def searches(explained_request: request.ExplainedRequest) -> Iterator[Search]:
     """Yield amounts of which a smaller one may fit."""
-    flavor, specs = asked.flavor, asked.flavor.extra_specs
+    flavor, specs = (explained_request.flavor,
+                     explained_request.flavor.extra_specs)
     nodes = _nodes_of(specs)
     step = nodes * (2 if specs.get('hw:cpu_thread_policy') == 'require'
                     else 1)
     yield Search([
         Change(strings.count(vcpus, 'vCPU'), _SMALLER,
-               asked.with_flavor(vcpus=vcpus))
+               explained_request.with_flavor(vcpus=vcpus))
         for vcpus in range(step, flavor.vcpus, step)])
     page = (_page_kib(specs.get(_PAGE_SIZE, '')) or _SMALL) / 1024
     step = int(max(page, 64)) * nodes
     count = -(-flavor.memory // step)
     step *= max(-(-count // _STEPS), 1)
     yield Search([
-        Change(_memory(memory), _SMALLER, asked.with_flavor(memory=memory))
+        Change(_memory(memory), _SMALLER,
+               explained_request.with_flavor(memory=memory))
         for memory in range(step, flavor.memory, step)])
 
 

@@ -177,22 +177,23 @@ def _watched(state: states.State,
 
 @contextlib.contextmanager
 def booting(state: states.State,
-            wanted: request.BootRequest) -> Iterator[
+            boot_request: request.BootRequest) -> Iterator[
                 list[servers.SimulatedServer]]:
     """Add the servers of a request to the cloud in this context.
 
     :param state: the cloud; restored afterwards
     :returns: context with the servers, which have no host yet
     """
-    booted = [servers.SimulatedServer(f'{_NAME}-{number}', wanted.flavor.name,
-                                      project=wanted.project)
-              for number in range(1, wanted.count + 1)]
+    booted = [servers.SimulatedServer(f'{_NAME}-{number}',
+                                      boot_request.flavor.name,
+                                      project=boot_request.project)
+              for number in range(1, boot_request.count + 1)]
     notes = state.notes
     state.servers.update((server.name, server) for server in booted)
     try:
         yield booted
     finally:
-        members = state.groups.get(wanted.group or '', [])
+        members = state.groups.get(boot_request.group or '', [])
         for server in booted:
             lifecycle.remove(state, server)
             state.servers.pop(server.name, None)
@@ -201,7 +202,7 @@ def booting(state: states.State,
         state.notes = notes
 
 
-def spec_of(state: states.State, wanted: request.BootRequest,
+def spec_of(state: states.State, boot_request: request.BootRequest,
             booted: list[servers.SimulatedServer]):
     """Return the request for some servers, as nova-conductor sends it.
 
@@ -210,15 +211,15 @@ def spec_of(state: states.State, wanted: request.BootRequest,
     :raises Refused: if the API refuses the request
     """
     for server in booted:
-        request.create(state, server, wanted, booted[0])
+        request.create(state, server, boot_request, booted[0])
     spec = booted[0].spec.obj_clone()
-    if wanted.group:
-        spec.instance_group = request.server_group(state, wanted.group)
-    request.set_destination(state, spec, wanted.host)
+    if boot_request.group:
+        spec.instance_group = request.server_group(state, boot_request.group)
+    request.set_destination(state, spec, boot_request.host)
     return spec
 
 
-def run(state: states.State, wanted: request.BootRequest) -> Course:
+def run(state: states.State, boot_request: request.BootRequest) -> Course:
     """Boot the servers of a request, and undo it.
 
     :param state: the cloud; restored afterwards
@@ -226,15 +227,15 @@ def run(state: states.State, wanted: request.BootRequest) -> Course:
     """
     course = Course()
     state.placement.queries.clear()
-    with booting(state, wanted) as booted:
+    with booting(state, boot_request) as booted:
         with _told(course):
-            _boot(state, wanted, booted, course)
+            _boot(state, boot_request, booted, course)
         course.queries = tuple(state.placement.queries)
-    del course.rounds[wanted.count:]
+    del course.rounds[boot_request.count:]
     return course
 
 
-def ask(state: states.State, wanted: request.BootRequest) -> Course:
+def ask(state: states.State, boot_request: request.BootRequest) -> Course:
     """Ask Placement for a request, and do nothing else.
 
     :param state: the cloud; restored afterwards
@@ -242,9 +243,9 @@ def ask(state: states.State, wanted: request.BootRequest) -> Course:
     """
     course = Course()
     model = state.placement
-    with booting(state, wanted) as booted, _told(course):
+    with booting(state, boot_request) as booted, _told(course):
         queries = placement_count.queries(state,
-                                          spec_of(state, wanted, booted))
+                                          spec_of(state, boot_request, booted))
         course.queries = tuple([
             (query, len(model.answer(query))) for query in queries])
         if not any(count for _query, count in course.queries):
@@ -265,9 +266,9 @@ def _told(course: Course) -> Iterator[None]:
         course.reason = f'{type(exc).__name__}: {exc}'
 
 
-def _boot(state: states.State, wanted: request.BootRequest,
+def _boot(state: states.State, boot_request: request.BootRequest,
           booted: list[servers.SimulatedServer], course: Course) -> None:
-    spec = spec_of(state, wanted, booted)
+    spec = spec_of(state, boot_request, booted)
     with _watched(state, course.rounds):
         lists = conductor.select(state, spec,
                                  [server.uuid for server in booted])

@@ -11,17 +11,19 @@ from nfv_sched.ops.simulator import nova_internals
 CONF = nova_internals.CONF
 
 
-def explain(watched: scheduling.SchedulingRound) -> values.Weighing | None:
+def explain(
+    scheduling_round: scheduling.SchedulingRound,
+) -> values.Weighing | None:
     """Explain the order of the hosts.
 
-    :param watched: the filters and weighers that ran for a server
+    :param scheduling_round: the filters and weighers that ran for a server
     :returns: None if no host passed
     """
-    if not watched.passed:
+    if not scheduling_round.passed:
         return None
-    hosts = watched.passed
+    hosts = scheduling_round.passed
     weighers = [(type(each.weigher).__name__, _weights(each))
-                for each in watched.weighers]
+                for each in scheduling_round.weighers]
     totals = _totals(hosts, [weights for _name, weights in weighers])
     order = sorted(range(len(hosts)), key=lambda i: totals[i], reverse=True)
     best = {hosts[i] for i in order if totals[i] == totals[order[0]]}
@@ -59,9 +61,9 @@ def _totals(hosts: Sequence[str],
 
 
 def _without(hosts: Sequence[str], best: set[str],
-             others: Sequence[Sequence[values.Weight]]) -> str | None:
+             other_weighers: Sequence[Sequence[values.Weight]]) -> str | None:
     """Return the host that these weighers put first, if it is another one."""
-    totals = _totals(hosts, others)
+    totals = _totals(hosts, other_weighers)
     most = max(totals)
     first = [host for host, total in zip(hosts, totals) if total == most]
     if best & set(first):
