@@ -121,7 +121,7 @@ class _BindingTrial(ty.NamedTuple):
     narrows: bool = False
 
 
-def of(wanted: host_count.GuestRequest, room: host_count.FreeResources,
+def of(guest_request: host_count.GuestRequest, room: host_count.FreeResources,
        ratios: fit.Ratios) -> tuple[Binding, ...]:
     """Return the NUMA resources, devices and policies that limit a host.
 
@@ -129,10 +129,10 @@ def of(wanted: host_count.GuestRequest, room: host_count.FreeResources,
     :param ratios: its allocation ratios, lowered by the rules
     :returns: empty if the server fits
     """
-    request = wanted.request
+    request = guest_request.request
     if request.error is not None:
         return (Binding(BindingKind.FLAVOR, str(request.error)),)
-    case = _Case(wanted, room, ratios)
+    case = _Case(guest_request, room, ratios)
     if case.fits():
         return ()
     if room.host is None and (request.guest is not None or request.demands):
@@ -148,8 +148,9 @@ def of(wanted: host_count.GuestRequest, room: host_count.FreeResources,
             trial.binding._replace(text=trial.binding.text + together)
             for trial in alone])
     if room.host is not None and request.guest is not None:
-        empty = _Case(_without_devices(wanted), host_count.FreeResources(
-            occupancy.empty(room.host), room.devices), ratios)
+        empty = _Case(
+            _without_devices(guest_request), host_count.FreeResources(
+                occupancy.empty(room.host), room.devices), ratios)
         if not empty.fits():
             return (Binding(
                 BindingKind.TOO_SMALL, 'no room even without other guests: ' +
@@ -225,9 +226,10 @@ def _trials(case: _Case, empty: bool = False) -> Iterator[_BindingTrial]:
                 tunnel_uncertain=False)), True)
 
 
-def _of_rules(wanted: host_count.GuestRequest) -> Iterator[_BindingTrial]:
+def _of_rules(
+        guest_request: host_count.GuestRequest) -> Iterator[_BindingTrial]:
     """Yield a trial for each policy of the server."""
-    terms = wanted.terms
+    terms = guest_request.terms
     if terms is None:
         return
     for rule in dict.fromkeys((*terms.rules, *terms.refusing)):
@@ -299,11 +301,11 @@ def _of_cells(
             f'{nodes} needed, {_sum(have)} free'), enough.shared)
 
 
-def _of_devices(wanted: host_count.GuestRequest,
+def _of_devices(guest_request: host_count.GuestRequest,
                 room: host_count.FreeResources) -> _BindingTrial:
     """Return the trial of the PCI devices."""
-    demands = wanted.request.demands
-    devices = host_count.devices_of(wanted, room, None)
+    demands = guest_request.request.demands
+    devices = host_count.devices_of(guest_request, room, None)
     need = ' and '.join(f'{demand.count} {demand.noun}'
                         for demand in demands)
     kind, have = BindingKind.DEVICES, 'none'
@@ -320,24 +322,24 @@ def _of_devices(wanted: host_count.GuestRequest,
 
 
 def _without_devices(
-        wanted: host_count.GuestRequest) -> host_count.GuestRequest:
+        guest_request: host_count.GuestRequest) -> host_count.GuestRequest:
     """Drop the PCI devices, and policies that concern them."""
-    terms = wanted.terms
+    terms = guest_request.terms
     if terms is not None:
         terms = terms._replace(rules=tuple([
             rule for rule in terms.rules if not rule.devices]))
-    return dataclasses.replace(_asking(wanted, demands=()), terms=terms)
+    return dataclasses.replace(_asking(guest_request, demands=()), terms=terms)
 
 
 def _sum(numbers: Sequence[int]) -> str:
     return ' + '.join(str(max(number, 0)) for number in numbers)
 
 
-def _asking(wanted: host_count.GuestRequest,
+def _asking(guest_request: host_count.GuestRequest,
             **changes: ty.Any) -> host_count.GuestRequest:
-    """Return the guest with attributes of its request replaced."""
-    return dataclasses.replace(wanted, request=dataclasses.replace(
-        wanted.request, **changes))
+    """Return the guest request with attributes of its request replaced."""
+    return dataclasses.replace(guest_request, request=dataclasses.replace(
+        guest_request.request, **changes))
 
 
 def _without(rules: tuple, rule: ty.Any) -> tuple:

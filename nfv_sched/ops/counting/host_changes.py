@@ -56,17 +56,17 @@ class MovableGuest:
         self._refused: dict[tuple[str, occupancy.Amounts], bool] = {}
 
     def refused(self, position: 'Position',
-                others: Iterable[capacity.CountedHost] = ()) -> bool:
+                unchanged_hosts: Iterable[capacity.CountedHost] = ()) -> bool:
         """Return whether one of the enabled filters refuses a host.
 
-        :param others: unchanged hosts to ask at the same time, which is faster
+        :param unchanged_hosts: hosts to ask at the same time, which is faster
         """
         key = position.host.name, position.load
         if key not in self._refused:
             hosts = {position.host.name: (position.host, position.load)}
             if position.load == occupancy.NOTHING:
                 hosts.update({each.name: (each, occupancy.NOTHING)
-                              for each in others})
+                              for each in unchanged_hosts})
             refusals = self.counted.refusals(list(hosts.values()))
             for host, load in hosts.values():
                 self._refused[host.name, load] = bool(refusals[host.name])
@@ -104,13 +104,14 @@ class Position:
 
     def put(self, guest: MovableGuest, uuid: str | None = None,
             degrees: Mapping[str, float] = _NOTHING,
-            others: Iterable[capacity.CountedHost] = ()) -> 'Position | None':
+            unchanged_hosts: Iterable[capacity.CountedHost] = (),
+            ) -> 'Position | None':
         """Return the host with one more server.
 
         :param uuid: UUID of the server; None for a new one
         :param degrees: text of a policy -> degree to which it must be kept at
             least, 0 to 1
-        :param others: see :meth:`MovableGuest.refused`
+        :param unchanged_hosts: see :meth:`MovableGuest.refused`
         :returns: None if the host does not take the server
         """
         counted, host = guest.counted, self.host
@@ -123,7 +124,7 @@ class Position:
                 placed.degrees.get(text, 0.0) < degree
                 for text, degree in degrees.items()):
             return None
-        if guest.refused(self, others) or any(
+        if guest.refused(self, unchanged_hosts) or any(
                 count < 1 for count, _binding in counted.limits_of(
                     host, self.carried, self.used)):
             return None
@@ -180,7 +181,10 @@ class Position:
 
 
 def of_host(host: capacity.CountedHost,
-            found: placement.Placement) -> Position:
-    """Return a host without changes."""
+            model: placement.Placement) -> Position:
+    """Return a host without changes.
+
+    :param model: resource providers; not changed
+    """
     return Position(host=host, room=host.room,
-                    used=found.copy(host.root))
+                    used=model.copy(host.root))

@@ -89,7 +89,7 @@ class GuestRequest:
                     self.terms.rules or self.terms.refusing)))
 
 
-def place(wanted: GuestRequest, room: FreeResources,
+def place(guest_request: GuestRequest, room: FreeResources,
           ratios: fit.Ratios) -> FreeResources | None:
     """Put a server on a host, if Placement does not choose its devices.
 
@@ -97,7 +97,7 @@ def place(wanted: GuestRequest, room: FreeResources,
     :param ratios: its allocation ratios, lowered by the rules
     :returns: free capacity afterwards; None if a filter or the claim refuses
     """
-    placed = place_first(wanted, room, ratios, _ANY_DEVICES)
+    placed = place_first(guest_request, room, ratios, _ANY_DEVICES)
     return None if placed is None else placed.room
 
 
@@ -119,7 +119,7 @@ class Placed(ty.NamedTuple):
 
 
 def place_first(
-    wanted: GuestRequest, room: FreeResources, ratios: fit.Ratios,
+    guest_request: GuestRequest, room: FreeResources, ratios: fit.Ratios,
     candidates: Sequence[Mapping[str, ty.Any]],
 ) -> Placed | None:
     """Put a server on a host by one of its allocation candidates.
@@ -133,13 +133,13 @@ def place_first(
     best = None
     for candidate in candidates:
         mapping = candidate.get('mappings')
-        decision, evaluation = _decide(wanted, room, ratios, mapping)
+        decision, evaluation = _decide(guest_request, room, ratios, mapping)
         if decision.accepted and (
                 best is None or decision.value > best[1].value):
             best = candidate, decision, evaluation
     if best is None:
         return None
-    return _claim(wanted, room, *best)
+    return _claim(guest_request, room, *best)
 
 
 _REFUSED = numa_decide.Decision(False)
@@ -147,7 +147,7 @@ _ANY_DEVICES: Sequence[Mapping[str, ty.Any]] = ({},)
 
 
 def _decide(
-    wanted: GuestRequest, room: FreeResources, ratios: fit.Ratios,
+    guest_request: GuestRequest, room: FreeResources, ratios: fit.Ratios,
     mapping: Mapping | None,
 ) -> tuple[numa_decide.Decision, numa_evaluation.Evaluation | None]:
     """Return the decision of the filters, and where the guest fits.
@@ -155,10 +155,10 @@ def _decide(
     The latter is None if the host is refused, or the guest has no NUMA
     topology.
     """
-    request, terms = wanted.request, wanted.terms
+    request, terms = guest_request.request, guest_request.terms
     if request.error is not None:
         return _REFUSED, None
-    if not wanted.limited:
+    if not guest_request.limited:
         ratios = NO_RATIOS
     host = decide.HostResources(
         None, ratios.cpu, ratios.ram,
@@ -178,43 +178,43 @@ def _decide(
         return decision, None
     if room.host is None:
         return _REFUSED, None
-    evaluation = host.evaluate(request, wanted.sorting)
-    if terms is None and wanted.limited and not evaluation.accepted(
+    evaluation = host.evaluate(request, guest_request.sorting)
+    if terms is None and guest_request.limited and not evaluation.accepted(
             numa_decide.claim_groups(room.host, request, decision),
             None if devices is None else devices.stock):
         return _REFUSED, None
     return decision, evaluation
 
 
-def _evaluation(wanted: GuestRequest, room: FreeResources,
+def _evaluation(guest_request: GuestRequest, room: FreeResources,
                 host: topology.HostTopology,
                 ratios: fit.Ratios) -> numa_evaluation.Evaluation:
     """Return where a guest, which has a NUMA topology, fits on a host."""
-    request = wanted.request
+    request = guest_request.request
     return numa_evaluation.Evaluation(
         host, request.guest, ratios,
         room.devices.pools if room.devices else None,
-        bool(request.demands), wanted.sorting, request.pristine)
+        bool(request.demands), guest_request.sorting, request.pristine)
 
 
 def _claim(
-    wanted: GuestRequest, room: FreeResources, candidate: Mapping[str, ty.Any],
-    decision: numa_decide.Decision,
+    guest_request: GuestRequest, room: FreeResources,
+    candidate: Mapping[str, ty.Any], decision: numa_decide.Decision,
     evaluation: numa_evaluation.Evaluation | None,
 ) -> Placed | None:
     """Claim a server that the filters accept; return None if that fails."""
-    mapping, demands = candidate.get('mappings'), wanted.request.demands
+    mapping, demands = candidate.get('mappings'), guest_request.request.demands
     host, cells = room.host, None
     shares: tuple[occupancy.Share, ...] = ()
     if evaluation is not None:
-        devices = devices_of(wanted, room, mapping)
+        devices = devices_of(guest_request, room, mapping)
         groups = []
-        if wanted.limited and wanted.limits_lost:
+        if guest_request.limited and guest_request.limits_lost:
             evaluation = _evaluation(
-                wanted, room, evaluation.host, NO_RATIOS)
-        elif wanted.limited:
+                guest_request, room, evaluation.host, NO_RATIOS)
+        elif guest_request.limited:
             groups = numa_decide.claim_groups(
-                evaluation.host, wanted.request, decision)
+                evaluation.host, guest_request.request, decision)
         claimed = evaluation.claimed(
             groups, None if devices is None else devices.stock)
         if claimed is None:
@@ -237,7 +237,7 @@ def _claim(
         numbers)
 
 
-def devices_of(wanted: GuestRequest, room: FreeResources,
+def devices_of(guest_request: GuestRequest, room: FreeResources,
                mapping: Mapping | None) -> pci.CandidateDevices | None:
     """Return the free PCI devices of a host that a server may use.
 
@@ -245,10 +245,10 @@ def devices_of(wanted: GuestRequest, room: FreeResources,
         PCI in Placement
     :returns: None if the server needs none, or the host reports none
     """
-    if not wanted.request.demands or room.devices is None:
+    if not guest_request.request.demands or room.devices is None:
         return None
     return pci.CandidateDevices(pci.HostDevices(
-        room.devices.pools, wanted.request.demands,
+        room.devices.pools, guest_request.request.demands,
         room.host or _NO_NODES), mapping)
 
 
@@ -271,9 +271,9 @@ class _Chain:
 
     __slots__ = ('fits', 'left', 'full')
 
-    def __init__(self, left):
+    def __init__(self, start):
         self.fits = 0
-        self.left = left
+        self.left = start
         self.full = False
 
     def follow(self, put: Callable[[ty.Any], ty.Any], limit: int) -> None:
@@ -293,8 +293,8 @@ class _Chain:
 class Counter:
     """A counter of servers of one kind; it caches counts by host state."""
 
-    def __init__(self, wanted: GuestRequest):
-        self.wanted = wanted
+    def __init__(self, guest_request: GuestRequest):
+        self.wanted = guest_request
         self._known: dict[Hashable, _Chain] = {}
 
     def count(self, room: FreeResources, ratios: fit.Ratios,
@@ -319,7 +319,8 @@ class Counter:
                     not guest_request.is_near_networks(room.host)):
             return self._count_cells(room.host, room, ratios, limit)
         chain = self._chain((room.key, ratios), room)
-        chain.follow(lambda left: place(guest_request, left, ratios), limit)
+        chain.follow(
+            lambda remaining: place(guest_request, remaining, ratios), limit)
         if chain.fits > limit:
             return Count(limit, True, room)
         return Count(chain.fits, False, chain.left)
