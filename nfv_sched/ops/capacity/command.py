@@ -377,15 +377,15 @@ class ShowCapacity(_Capacity):
 
     def _leaving(self, parsed_args: argparse.Namespace, cloud: snapshot.Cloud,
                  flavor: snapshot.Flavor,
-                 found: ty.Any) -> Mapping[str, snapshot.Server]:
+                 flavor_capacity: ty.Any) -> Mapping[str, snapshot.Server]:
         """Return the smallest server to leave each host for a new one."""
         from nfv_sched.ops.capacity import smallest_move
-        if found.error is not None:
+        if flavor_capacity.error is not None:
             return {}
         with progress.shown() as update:
             return smallest_move.smallest(
                 cloud, flavor, {name: each.fits for name, each
-                                in found.hosts.items()},
+                                in flavor_capacity.hosts.items()},
                 **self._assumed(parsed_args, cloud),
                 update=lambda done, total: update(done, total, 'hosts'))
 
@@ -397,16 +397,16 @@ def _assumed_columns(parsed_args: argparse.Namespace) -> list[str]:
 
 
 def _assumed_values(parsed_args: argparse.Namespace,
-                    counted: ty.Any) -> list[str]:
+                    flavor_capacity: ty.Any) -> list[str]:
     """Return the values of :func:`_assumed_columns` for a flavor."""
-    return [counted.ports.label, counted.ports.basis.value,
-            ', '.join(_not_known(counted))][
+    return [flavor_capacity.ports.label, flavor_capacity.ports.basis.value,
+            ', '.join(_not_known(flavor_capacity))][
                 :len(_assumed_columns(parsed_args))]
 
 
-def _not_known(counted: ty.Any) -> list[str]:
+def _not_known(flavor_capacity: ty.Any) -> list[str]:
     """Return facts that are not known and may let fewer servers fit."""
-    return [*counted.uncounted, *map(str, counted.unverified)]
+    return [*flavor_capacity.uncounted, *map(str, flavor_capacity.unverified)]
 
 
 def _some(names: Sequence[str]) -> str:
@@ -442,13 +442,13 @@ def _chosen(cloud: snapshot.Cloud,
 
 
 def _rows(parsed_args: argparse.Namespace, cloud: snapshot.Cloud,
-          hosts: Sequence[str], found: ty.Any,
+          hosts: Sequence[str], flavor_capacity: ty.Any,
           if_empty: ty.Any) -> Iterator[list]:
     """Yield the rows of a flavor."""
     for name, members in _parts(parsed_args.by, cloud, hosts):
-        part = found.within(members)
-        row = [found.flavor.name, part.fits, part.placement, part.with_room,
-               found.error or _counts(part.lost)]
+        part = flavor_capacity.within(members)
+        row = [flavor_capacity.flavor.name, part.fits, part.placement,
+               part.with_room, flavor_capacity.error or _counts(part.lost)]
         if parsed_args.survive is not None:
             most = sorted((host.fits for host in part.hosts.values()),
                           reverse=True)

@@ -57,17 +57,17 @@ def smallest(
         return by_host
 
 
-def _smallest(known: arrangements.Positions, guest: arrangements.Guest,
+def _smallest(positions: arrangements.Positions, guest: arrangements.Guest,
               name: str, fits: int) -> snapshot.Server | None:
-    there = [known.servers[uuid] for uuid in known.on_host[name]]
+    there = [positions.servers[uuid] for uuid in positions.on_host[name]]
     for server in sorted(there, key=lambda server: (
             server.flavor.vcpus, server.flavor.memory, server.name)):
         if server.task:
             continue
         try:
-            position = known.without(known.position(name), server.uuid)
+            position = positions.without(positions.position(name), server.uuid)
         except servers.Refused:
             continue
-        if known.fits(position, guest, fits + 1) > fits:
+        if positions.fits(position, guest, fits + 1) > fits:
             return server
     return None
