@@ -66,7 +66,7 @@ class ExplainedRequest:
 
 
 def wanted(state: states.State,
-           asked: ExplainedRequest) -> request.BootRequest:
+           explained_request: ExplainedRequest) -> request.BootRequest:
     """Convert the request for the simulator.
 
     :raises ExplainError: if Nova refuses the image, or there is no such server
@@ -74,17 +74,19 @@ def wanted(state: states.State,
     """
     try:
         image = nova_internals.image_meta({
-            name: value for name, value in asked.image.items()
+            name: value for name, value in explained_request.image.items()
             if name.startswith('trait:') or
             name not in nova_internals.unknown_image_properties([name])})
     except (ValueError, exception.NovaException) as exc:
         raise ExplainError(f'Nova does not take the image: {exc}') from exc
-    if asked.group is not None and (
-            asked.group not in state.scenario.server_groups):
-        raise ExplainError(f'there is no server group {asked.group!r}')
+    if explained_request.group is not None and (
+            explained_request.group not in state.scenario.server_groups):
+        raise ExplainError(
+            f'there is no server group {explained_request.group!r}')
     return request.BootRequest(
-        flavor=states.nova_flavor(1, asked.flavor),
-        image=image, ports=asked.ports, zone=asked.zone,
-        stored=asked.stored, group=asked.group,
-        hints=asked.hints, project=asked.project, on_volume=asked.on_volume,
-        count=asked.count)
+        flavor=states.nova_flavor(1, explained_request.flavor),
+        image=image, ports=explained_request.ports,
+        zone=explained_request.zone,
+        stored=explained_request.stored, group=explained_request.group,
+        hints=explained_request.hints, project=explained_request.project,
+        on_volume=explained_request.on_volume, count=explained_request.count)

@@ -36,24 +36,24 @@ class ExplainSubject:
     taken: str = ''
 
 
-def server(found: snapshot.Cloud, state: states.State, name: str,
+def server(cloud: snapshot.Cloud, state: states.State, name: str,
            networks: Sequence[str] = ()) -> ExplainSubject:
     """Return a server as if it were booted now.
 
     The resources that it has on its host are freed.
 
-    :param found: the snapshot
+    :param cloud: the snapshot
     :param state: the cloud that was started from it; changed
     :param name: UUID or name of the server
     :param networks: further networks, as for :func:`flavor`
     :raises ExplainError: if there is no such server, or there are several, or
         a network cannot be used
     """
-    this = find(found, name)
+    this = find(cloud, name)
     simulated = next(each for each in state.servers.values()
                      if each.uuid == this.uuid)
     present = simulated.host.name if simulated.host is not None else None
-    more = _ports(found, state, networks)
+    more = _ports(cloud, state, networks)
     assumed = [*more.notes]
     if present is None and not simulated.ports and not networks:
         assumed.append('Nova does not keep the networks of a server that has '
@@ -65,7 +65,7 @@ def server(found: snapshot.Cloud, state: states.State, name: str,
         flavor=this.flavor, image=this.image,
         ports=assumed_ports.plugs(this) + more.plugs,
         zone=this.zone, stored=True,
-        group=scenario.unique_names(found.groups).get(this.group or ''),
+        group=scenario.unique_names(cloud.groups).get(this.group or ''),
         hints=this.hints, project=simulated.project,
         on_volume=restore_servers.is_on_volume(this))
     _give_back(state, simulated.name)
@@ -73,19 +73,19 @@ def server(found: snapshot.Cloud, state: states.State, name: str,
     return ExplainSubject(
         text=f'Server {this.name or this.uuid} ({this.state}, {where})',
         asked=explained_request, assumed=tuple(assumed), present=present,
-        taken=found.taken)
+        taken=cloud.taken)
 
 
-def find(found: snapshot.Cloud, name: str) -> snapshot.Server:
+def find(cloud: snapshot.Cloud, name: str) -> snapshot.Server:
     """Return a server of a snapshot.
 
     :param name: its UUID, or its name if no other server has it
     :raises ExplainError: if there is no such server, or several
     """
-    for each in found.servers:
+    for each in cloud.servers:
         if each.uuid == name:
             return each
-    named = [each for each in found.servers if each.name == name]
+    named = [each for each in cloud.servers if each.name == name]
     if not named:
         raise request.ExplainError(f'there is no server {name!r}')
     if len(named) > 1:
@@ -105,13 +105,13 @@ def _give_back(state: states.State, name: str) -> None:
 
 
 def flavor(
-    found: snapshot.Cloud, state: states.State, name: str, *,
+    cloud: snapshot.Cloud, state: states.State, name: str, *,
     image: Mapping[str, str] | None = None, networks: Sequence[str] = (),
     zone: str | None = None, group: str | None = None, count: int = 1,
 ) -> ExplainSubject:
     """Return new servers of a flavor.
 
-    :param found: the snapshot
+    :param cloud: the snapshot
     :param state: the cloud that was started from it
     :param name: name or ID of the flavor
     :param image: image properties
@@ -123,10 +123,10 @@ def flavor(
     :raises ExplainError: if there is no such flavor or group, Nova does not
         know an image property, or the ports cannot be used
     """
-    flavors = [each for each in found.flavors if name in (each.name, each.id)]
+    flavors = [each for each in cloud.flavors if name in (each.name, each.id)]
     if not flavors:
         raise request.ExplainError(f'there is no flavor {name!r}')
-    ports = _ports(found, state, networks)
+    ports = _ports(cloud, state, networks)
     if count > 1 and any(network.vnic_type != _NORMAL
                          for network, _groups in ports.plugs):
         raise request.ExplainError(
@@ -148,15 +148,15 @@ def flavor(
             f', {count} servers' if count > 1 else ''),
         asked=request.ExplainedRequest(
             flavor=flavors[0], image=image or {}, ports=ports.plugs,
-            zone=zone, group=_group(found, group), count=count),
-        assumed=tuple(assumed), taken=found.taken)
+            zone=zone, group=_group(cloud, group), count=count),
+        assumed=tuple(assumed), taken=cloud.taken)
 
 
-def _group(found: snapshot.Cloud, name: str | None) -> str | None:
+def _group(cloud: snapshot.Cloud, name: str | None) -> str | None:
     if name is None:
         return None
-    names = scenario.unique_names(found.groups)
-    groups = [each for each in found.groups if name in (each.uuid, each.name)]
+    names = scenario.unique_names(cloud.groups)
+    groups = [each for each in cloud.groups if name in (each.uuid, each.name)]
     if not groups:
         raise request.ExplainError(f'there is no server group {name!r}')
     if len(groups) > 1:
