@@ -112,13 +112,13 @@ def _image(parsed_args: argparse.Namespace) -> file.Image:
                     **source.image_properties(parsed_args)})
 
 
-def _flavors(known: Sequence[snapshot.Flavor],
+def _flavors(flavors: Sequence[snapshot.Flavor],
              parsed_args: argparse.Namespace) -> list[snapshot.Flavor]:
     """Return the flavors that the command line selects."""
     patterns = () if parsed_args.all else parsed_args.names
-    names = set(source.chosen([each.name for each in known], patterns,
+    names = set(source.chosen([each.name for each in flavors], patterns,
                               'flavor'))
-    return [each for each in known if each.name in names]
+    return [each for each in flavors if each.name in names]
 
 
 def _check(parsed_args: argparse.Namespace) -> None:
@@ -208,16 +208,16 @@ class TranslateFlavor(planning.PlanCommand):
                 self.cloud(parsed_args, ('flavors',)).flavors, parsed_args)
         from nfv_sched.ops.flavors import translate
         from nfv_sched.ops.flavors import translate_rendering as lint_rendering
-        translated = [translate.flavor(each) for each in chosen]
+        all_translated = [translate.flavor(each) for each in chosen]
         if image.properties:
-            translated.append(translate.image(image.id, image.properties))
+            all_translated.append(translate.image(image.id, image.properties))
         self.found = any(each.errors or any(
-            line.lost for line in each.lines) for each in translated)
+            line.lost for line in each.lines) for each in all_translated)
         return planning.Output(
-            text=lint_rendering.text(translated),
+            text=lint_rendering.text(all_translated),
             columns=lint_rendering.COLUMNS,
-            rows=lint_rendering.rows(translated),
-            document=lint_rendering.document(translated),
+            rows=lint_rendering.rows(all_translated),
+            document=lint_rendering.document(all_translated),
             commands=list(lint_rendering.commands(
-                translated, None if parsed_args.file is None else {
+                all_translated, None if parsed_args.file is None else {
                     each.name: each for each in chosen})))

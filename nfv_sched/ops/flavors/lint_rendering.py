@@ -11,28 +11,28 @@ from nfv_sched.ops.flavors.lint import values
 COLUMNS = ('Flavor', 'Severity', 'Key', 'Finding', 'Do')
 
 
-def text(found: Sequence[lint.LintResult], flavors: int) -> str:
+def text(results: Sequence[lint.LintResult], flavors: int) -> str:
     """Return a summary, and a table of findings.
 
     :param flavors: number of flavors that were checked
     """
-    counted = [(severity, sum(each.severity == severity for each in found))
+    counted = [(severity, sum(each.severity == severity for each in results))
                for severity in values.SEVERITIES]
     counts = ', '.join(tables.count(number, severity)
                        for severity, number in counted if number)
     lines = tables.wrapped([
         f'{tables.count(flavors, "flavor")}: {counts or "nothing found"}.'])
-    if not found:
+    if not results:
         return lines
-    return f'{lines}\n{tables.table(COLUMNS, rows(found))}'
+    return f'{lines}\n{tables.table(COLUMNS, rows(results))}'
 
 
-def rows(found: Sequence[lint.LintResult]) -> list[Sequence[ty.Any]]:
+def rows(results: Sequence[lint.LintResult]) -> list[Sequence[ty.Any]]:
     """Return a row for each finding."""
     return [(each.flavor, each.severity, each.key, each.finding, each.do)
-            for each in found]
+            for each in results]
 
 
-def document(found: Sequence[lint.LintResult], flavors: int) -> ty.Any:
+def document(results: Sequence[lint.LintResult], flavors: int) -> ty.Any:
     """Return findings and number of flavors as dictionaries and lists."""
-    return {'flavors': flavors, 'findings': tables.plain(list(found))}
+    return {'flavors': flavors, 'findings': tables.plain(list(results))}

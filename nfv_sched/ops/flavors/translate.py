@@ -67,15 +67,15 @@ class Translated:
     errors: tuple[tuple[str, str], ...] = ()
 
 
-def flavor(found: snapshot.Flavor) -> Translated:
+def flavor(flavor: snapshot.Flavor) -> Translated:
     """Translate a flavor."""
-    if len(found.extra_specs) > nfv_extra_specs.MOST_SPECS:
+    if len(flavor.extra_specs) > nfv_extra_specs.MOST_SPECS:
         return dataclasses.replace(
-            _translated(found.name, translations.FLAVOR, [],
-                        found.extra_specs, found.extra_specs),
-            errors=_errors(found))
-    lines = [_line(translations.FLAVOR, key, value, found.extra_specs)
-             for key, value in found.extra_specs.items()]
+            _translated(flavor.name, translations.FLAVOR, [],
+                        flavor.extra_specs, flavor.extra_specs),
+            errors=_errors(flavor))
+    lines = [_line(translations.FLAVOR, key, value, flavor.extra_specs)
+             for key, value in flavor.extra_specs.items()]
     extra_specs = _merged(lines)
     if _needs_node(extra_specs):
         line = TranslatedKey(
@@ -84,13 +84,13 @@ def flavor(found: snapshot.Flavor) -> Translated:
             do='a guest had one NUMA node by default; policies need one')
         lines.append(line)
         extra_specs = _merged(lines)
-    errors = _errors(dataclasses.replace(found, extra_specs=extra_specs))
+    errors = _errors(dataclasses.replace(flavor, extra_specs=extra_specs))
     if not errors:
-        lines = [_told_what_floats(line, found, extra_specs)
+        lines = [_told_what_floats(line, flavor, extra_specs)
                  for line in lines]
     return dataclasses.replace(
-        _translated(found.name, translations.FLAVOR, lines, extra_specs,
-                    found.extra_specs), errors=errors)
+        _translated(flavor.name, translations.FLAVOR, lines, extra_specs,
+                    flavor.extra_specs), errors=errors)
 
 
 def _errors(flavor: snapshot.Flavor) -> tuple[tuple[str, str], ...]:
@@ -145,14 +145,14 @@ def _line(where: str, key: str, value: str,
                             'says whether it is like another')
 
 
-def _contradicted(key: str, becomes: Mapping[str, str],
+def _contradicted(key: str, replacement: Mapping[str, str],
                   specs: Mapping[str, str]) -> str | None:
     """Return a key that is set already and contradicts a translation.
 
     This is a policy with another value in its other spelling, or a CPU policy
     with which the translated key never worked.
     """
-    for each, value in becomes.items():
+    for each, value in replacement.items():
         there = specs.get(each, value)
         if each == key or there == value:
             continue
@@ -162,19 +162,19 @@ def _contradicted(key: str, becomes: Mapping[str, str],
     return None
 
 
-def _told_what_floats(line: TranslatedKey, found: snapshot.Flavor,
+def _told_what_floats(line: TranslatedKey, flavor: snapshot.Flavor,
                       after: Mapping[str, str]) -> TranslatedKey:
     """Mark a line as lost if more vCPUs than the shared one would float.
 
-    :param found: the flavor before the translation
+    :param flavor: the flavor before the translation
     :param after: its keys and values after it, without errors
     """
     if line.key != nfv_extra_specs.SYNONYMS[
         nfv_extra_specs.SHARED_VCPU] or line.lost or (
-            found.extra_specs.get('hw:cpu_policy') == 'mixed'):
+            flavor.extra_specs.get('hw:cpu_policy') == 'mixed'):
         return line
     guest = flavors.numa_topology(
-        flavors.flavor(found.name, found.vcpus, found.memory, after),
+        flavors.flavor(flavor.name, flavor.vcpus, flavor.memory, after),
         flavors.image({}))
     cells = guest.cells if guest is not None else ()
     floating = sorted(set().union(*(cell.cpuset for cell in cells))

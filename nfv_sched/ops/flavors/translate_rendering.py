@@ -25,10 +25,10 @@ _NOTHING = '-'
 _ERROR = 'error'
 
 
-def text(found: Sequence[translate.Translated]) -> str:
+def text(all_translated: Sequence[translate.Translated]) -> str:
     """Return a table for each flavor."""
     parts = []
-    for each in found:
+    for each in all_translated:
         lost = sum(line.lost for line in each.lines)
         head = f'{each.where.capitalize()} {each.name}: ' + (
             'nothing to change' if not (each.set or each.unset) else
@@ -46,22 +46,24 @@ def text(found: Sequence[translate.Translated]) -> str:
     return '\n'.join(parts)
 
 
-def rows(found: Sequence[translate.Translated]) -> list[Sequence[ty.Any]]:
+def rows(
+    all_translated: Sequence[translate.Translated],
+) -> list[Sequence[ty.Any]]:
     """Return a row for each key."""
-    return [row for each in found for row in (
+    return [row for each in all_translated for row in (
         *((each.name, line.key, line.value, _pairs(line.becomes),
            line.kind, line.do) for line in each.lines),
         *((each.name, key, each.extra_specs.get(key, ''), _NOTHING, _ERROR,
            text) for key, text in each.errors))]
 
 
-def document(found: Sequence[translate.Translated]) -> ty.Any:
+def document(all_translated: Sequence[translate.Translated]) -> ty.Any:
     """Return the flavors as dictionaries and lists."""
-    return tables.plain(list(found))
+    return tables.plain(list(all_translated))
 
 
 def commands(
-    found: Sequence[translate.Translated],
+    all_translated: Sequence[translate.Translated],
     new: Mapping[str, snapshot.Flavor] | None = None,
 ) -> Iterator[str]:
     """Yield shell lines that change or create flavors and images.
@@ -72,7 +74,7 @@ def commands(
         name; None if all flavors were read from the cloud itself
     :returns: lines for a shell; comments begin with ``#``
     """
-    for each in found:
+    for each in all_translated:
         yield rendering.comment(f'{each.where} {each.name}')
         for line in each.lines:
             yield from _remarks(line)
@@ -134,7 +136,7 @@ def _limits(flavor: snapshot.Flavor) -> Iterator[str]:
             'disabled in the file; the API cannot create it so')
 
 
-def _create(after: translate.Translated,
+def _create(translated: translate.Translated,
             flavor: snapshot.Flavor) -> Iterator[str]:
     """Yield the commands that create a flavor unless it exists.
 
@@ -148,42 +150,43 @@ def _create(after: translate.Translated,
                '--public' if flavor.public else '--private']
     if flavor.id:
         options.insert(0, f'--id={flavor.id}')
-    show = shlex.join((*_CLIENT, 'show', *_named(after)))
+    show = shlex.join((*_CLIENT, 'show', *_named(translated)))
     create = shlex.join((
-        *_CLIENT, 'create', *map(str, options), *_named(after)))
+        *_CLIENT, 'create', *map(str, options), *_named(translated)))
     yield f'if ! {show} > /dev/null 2>&1; then'
     yield f'  {create}'
     yield 'fi'
-    if after.extra_specs:
-        yield shlex.join((*_CLIENT, 'set', *_properties(after.extra_specs),
-                          *_named(after)))
+    if translated.extra_specs:
+        yield shlex.join((
+            *_CLIENT, 'set', *_properties(translated.extra_specs),
+            *_named(translated)))
 
 
-def _flavor(found: translate.Translated) -> Iterator[str]:
+def _flavor(translated: translate.Translated) -> Iterator[str]:
     """Yield the commands that change a flavor of the cloud.
 
     New keys come first, so that no policy is missing at any time.
     """
-    if found.set:
-        yield shlex.join((*_CLIENT, 'set', *_properties(found.set),
-                          *_named(found)))
-    if found.unset:
-        yield shlex.join((*_CLIENT, 'unset', *_keys(found.unset),
-                          *_named(found)))
+    if translated.set:
+        yield shlex.join((*_CLIENT, 'set', *_properties(translated.set),
+                          *_named(translated)))
+    if translated.unset:
+        yield shlex.join((*_CLIENT, 'unset', *_keys(translated.unset),
+                          *_named(translated)))
 
 
-def _image(found: translate.Translated) -> Iterator[str]:
-    if found.set:
+def _image(translated: translate.Translated) -> Iterator[str]:
+    if translated.set:
         yield shlex.join(('openstack', 'image', 'set',
-                          *_properties(found.set), *_named(found)))
-    if found.unset:
+                          *_properties(translated.set), *_named(translated)))
+    if translated.unset:
         yield shlex.join(('openstack', 'image', 'unset',
-                          *_keys(found.unset), *_named(found)))
+                          *_keys(translated.unset), *_named(translated)))
 
 
-def _named(found: translate.Translated) -> tuple[str, str]:
+def _named(translated: translate.Translated) -> tuple[str, str]:
     """Return the name after ``--``: it could look like an option."""
-    return '--', found.name
+    return '--', translated.name
 
 
 def _properties(pairs: Mapping[str, str]) -> Iterator[str]:

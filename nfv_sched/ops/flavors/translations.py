@@ -306,25 +306,25 @@ def of(where: str, key: str) -> Translation | None:
                  _match(each.key, key) is not None), None)
 
 
-def becomes(found: Translation, key: str, value: str,
+def becomes(translation: Translation, key: str, value: str,
             specs: Specs) -> dict[str, str]:
     """Return the keys and values that replace a key.
 
-    :param found: the translation of the key
+    :param translation: the translation of the key
     :param specs: all keys and values of the flavor or image
     """
-    varying = _match(found.key, key) or ''
+    varying = _match(translation.key, key) or ''
     return {_PLACE.sub(lambda _match: varying, each): new
-            for each, new in found.becomes(value, specs).items()}
+            for each, new in translation.becomes(value, specs).items()}
 
 
-def advice(found: Translation, value: str, specs: Specs) -> str:
+def advice(translation: Translation, value: str, specs: Specs) -> str:
     """Return what else to do about a key.
 
-    :param found: the translation of the key
+    :param translation: the translation of the key
     :param specs: all keys and values of the flavor or image
     """
-    if found.key == 'pci_passthrough:alias' and (
+    if translation.key == 'pci_passthrough:alias' and (
             any(key.startswith(_WRS) for key in specs) and
             specs.keys().isdisjoint(_PCI_AFFINITY)):
         return _STRICT_DEVICES
@@ -332,21 +332,21 @@ def advice(found: Translation, value: str, specs: Specs) -> str:
             ('hw:mem_page_size', 'large'): _PIECES,
             ('hw:mem_page_size', 'any'): _PIECES,
             ('hw_vif_model', 'avp'): _NO_AVP}
-    return more.get((found.key, value), found.do)
+    return more.get((translation.key, value), translation.do)
 
 
 # The variable part of a key of the table.
 _PLACE = re.compile(r'(?<=\.)N$|\*$')
 
 
-def _match(known: str, key: str) -> str | None:
+def _match(table_key: str, key: str) -> str | None:
     """Return the variable part of a key; None if it does not match."""
-    if known.endswith('.N'):
-        begin, pattern = known[:-1], '[0-9]+'
-    elif known.endswith('*'):
-        begin, pattern = known[:-1], '.*'
+    if table_key.endswith('.N'):
+        begin, pattern = table_key[:-1], '[0-9]+'
+    elif table_key.endswith('*'):
+        begin, pattern = table_key[:-1], '.*'
     else:
-        return '' if known == key else None
+        return '' if table_key == key else None
     rest = key.removeprefix(begin)
     if not key.startswith(begin) or not re.fullmatch(pattern, rest):
         return None

@@ -136,7 +136,7 @@ def findings(subject: values.LintSubject) -> list[LintResult]:
 
 
 def lint(
-    found: Sequence[snapshot.Flavor], *,
+    flavors_to_check: Sequence[snapshot.Flavor], *,
     image: Mapping[str, str] = _NO_IMAGE,
     needs: values.Needs = values.Needs(),
     cloud: snapshot.Cloud | None = None, on_hosts: bool = False,
@@ -155,7 +155,7 @@ def lint(
         the cloud is not installed, or an option is bad
     """
     subjects = [dataclasses.replace(read(each, image), needs=needs)
-                for each in found]
+                for each in flavors_to_check]
     if cloud is not None and used:
         subjects = [dataclasses.replace(each, servers=tuple([
             server for server in cloud.servers
@@ -274,11 +274,11 @@ def _needed(nova_flavor: ty.Any) -> Mapping[str, str]:
         nova_flavor, flavors.image(each))), _NO_IMAGE)
 
 
-def _rules(asked: numa_rule.Asked) -> Iterator[numa_rule.Rule]:
+def _rules(request_parts: numa_rule.Asked) -> Iterator[numa_rule.Rule]:
     """Yield the placement rules of a request, without those with errors."""
     for cls in nfv_rules.classes():
         with contextlib.suppress(numa_rule.RequestError):
-            yield from cls.of(asked)
+            yield from cls.of(request_parts)
 
 
 def _unplaceable(nova_flavor: ty.Any, meta: ty.Any,
