@@ -43,13 +43,13 @@ def page_cell(pages: snapshot.Pages) -> str:
     return '{}/{}'.format(*numbers)
 
 
-def small_pages(found: memory.SmallPages) -> str:
+def small_pages(small_pages: memory.SmallPages) -> str:
     """Describe the small pages of a host in a line."""
-    text = (f'{found.floating} of {found.available} used by servers without '
-            f'NUMA topology, {found.on_nodes} by others; {found.reserved} '
-            'reserved')
-    return text if found.free >= 0 else (
-        f'{text}, {min(-found.free, found.reserved)} of it used')
+    text = (f'{small_pages.floating} of {small_pages.available} used by '
+            f'servers without NUMA topology, {small_pages.on_nodes} by '
+            f'others; {small_pages.reserved} reserved')
+    return text if small_pages.free >= 0 else (
+        f'{text}, {min(-small_pages.free, small_pages.reserved)} of it used')
 
 
 def guest_on(guest: values.GuestView, view: values.NodeView) -> str:
@@ -58,52 +58,52 @@ def guest_on(guest: values.GuestView, view: values.NodeView) -> str:
     return guest.label + _PARTS.get(of, f' (1 of {of} parts)')
 
 
-def owner(found: values.CPUOwner) -> str:
+def owner(owner: values.CPUOwner) -> str:
     """Describe the owner of a CPU and what it uses it for."""
-    if found.vcpu is None:
-        return f'{found.guest.label} emulator'
-    return f'{found.guest.label} vCPU {found.vcpu}'
+    if owner.vcpu is None:
+        return f'{owner.guest.label} emulator'
+    return f'{owner.guest.label} vCPU {owner.vcpu}'
 
 
-def thread(found: values.Thread) -> str:
+def thread(thread: values.Thread) -> str:
     """Describe a CPU by its owners, or else by its state."""
-    owners = ' and '.join(map(owner, found.owners))
-    if found.state is values.CPUState.CONFLICT:
+    owners = ' and '.join(map(owner, thread.owners))
+    if thread.state is values.CPUState.CONFLICT:
         return f'conflict: {owners}'
-    return owners or found.state.value
+    return owners or thread.state.value
 
 
-def part(found: values.Part) -> str:
+def part(part: values.Part) -> str:
     """Describe the part of a server on a NUMA node."""
-    counts = [f'{found.dedicated} pinned' if found.dedicated else '',
-              f'{found.shared} shared' if found.shared else '']
-    return f'node {found.node}: {", ".join(filter(None, counts)) or "memory"}'
+    counts = [f'{part.dedicated} pinned' if part.dedicated else '',
+              f'{part.shared} shared' if part.shared else '']
+    return f'node {part.node}: {", ".join(filter(None, counts)) or "memory"}'
 
 
-def guest(found: values.GuestView) -> str:
+def guest(guest: values.GuestView) -> str:
     """Describe a server in a line."""
-    where = '; '.join(map(part, found.parts)) or 'floats over the host'
-    text = (f"{found.label}: {strings.count(found.vcpus, 'vCPU')}, "
-            f"{found.memory} MiB, {where}")
-    if found.state != 'active':
-        text += f', {found.state}'
-    return text + ''.join(f', {reason}' for reason in found.remote)
+    where = '; '.join(map(part, guest.parts)) or 'floats over the host'
+    text = (f"{guest.label}: {strings.count(guest.vcpus, 'vCPU')}, "
+            f"{guest.memory} MiB, {where}")
+    if guest.state != 'active':
+        text += f', {guest.state}'
+    return text + ''.join(f', {reason}' for reason in guest.remote)
 
 
-def pages(found: snapshot.Pages) -> str:
+def pages(pages: snapshot.Pages) -> str:
     """Return used and usable pages of a NUMA node."""
-    text = page_cell(found).replace('/', ' of ')
-    text += ' MiB used' if found.size < _MIB else ' used'
-    if found.reserved:
-        text += f', {found.reserved} more reserved'
+    text = page_cell(pages).replace('/', ' of ')
+    text += ' MiB used' if pages.size < _MIB else ' used'
+    if pages.reserved:
+        text += f', {pages.reserved} more reserved'
     return text
 
 
-def devices(found: values.DeviceGroup) -> str:
+def devices(group: values.DeviceGroup) -> str:
     """Describe a group of devices in a line."""
-    text = f'{found.kind} {found.name}, {found.used} of {found.total} used'
-    if found.guests:
-        text += f', used by {", ".join(found.guests)}'
+    text = f'{group.kind} {group.name}, {group.used} of {group.total} used'
+    if group.guests:
+        text += f', used by {", ".join(group.guests)}'
     return text
 
 

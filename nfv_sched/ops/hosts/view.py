@@ -256,7 +256,7 @@ def _hidden(host: snapshot.Host,
 
 
 def _notes(host: snapshot.Host, tenancies: Mapping[int, list[cores.Tenancy]],
-           found: Iterable[values.GuestView],
+           guest_views: Iterable[values.GuestView],
            small_pages: memory.SmallPages | None) -> list[str]:
     """Return oddities of a host, a sentence each."""
     notes = []
@@ -275,13 +275,13 @@ def _notes(host: snapshot.Host, tenancies: Mapping[int, list[cores.Tenancy]],
     for node in host.nodes or ():
         notes += cores.problems(node, tenancies.get(node.number, []))
     node_numbers = {node.number for node in host.nodes or ()}
-    for guest in found:
+    for guest in guest_views:
         lost = sorted({part.node for part in guest.parts} - node_numbers)
         if lost:
             notes.append(f'{guest.label} is on node '
                          f'{", ".join(map(str, lost))}, which the host does '
                          'not report')
-    known_servers = {guest.uuid for guest in found}
+    known_servers = {guest.uuid for guest in guest_views}
     strangers = sorted(
         device.address for device in host.devices
         if device.server is not None and device.server not in known_servers)

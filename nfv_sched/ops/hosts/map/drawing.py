@@ -158,11 +158,11 @@ def node(view: values.NodeView, letters: Mapping[str, str],
                        bool(view.switch), box, height, rows, near, bars, tabs)
 
 
-def _nics(found: Iterable[values.DeviceGroup]) -> list[
+def _nics(groups: Iterable[values.DeviceGroup]) -> list[
         list[values.DeviceGroup]]:
     """Return device groups by name: a PF together with its VFs."""
     by_name: dict[str, list[values.DeviceGroup]] = {}
-    for group in found:
+    for group in groups:
         by_name.setdefault(group.name, []).append(group)
     return list(by_name.values())
 
@@ -226,19 +226,19 @@ def _rows(cores: Sequence[Sequence[values.Thread]],
         yield row
 
 
-def _place(left: int, place: int, threads: int) -> tuple[str, int, int]:
+def _place(core_x: int, place: int, threads: int) -> tuple[str, int, int]:
     """Return shape, x and sign height of a thread.
 
-    :param left: where its core begins
+    :param core_x: x at which its core begins
     :param place: its number in the core
     :param threads: number of threads of the core
     """
     if threads == 1:
-        return 'a', left, -_NUMBER - 9
+        return 'a', core_x, -_NUMBER - 9
     if threads == 2:
-        return 'b', left + CORE // 2 * place, -_NUMBER - 9
+        return 'b', core_x + CORE // 2 * place, -_NUMBER - 9
     shape, y = ('d', -_NUMBER - 3) if place % 2 else ('c', -_NUMBER - 16)
-    return shape, left + CORE // 2 * (place // 2), y
+    return shape, core_x + CORE // 2 * (place // 2), y
 
 
 def _half(shape: str) -> int:

@@ -59,9 +59,12 @@ def has_others(views: Iterable[values.HostView]) -> bool:
                for core in node.cores for thread in core)
 
 
-def key(others: bool) -> tuple[tuple[str, str], ...]:
-    """Return sign and meaning of each mark, that of ``others`` included."""
-    return (*_KEY, _OTHER) if others else _KEY
+def key(has_others: bool) -> tuple[tuple[str, str], ...]:
+    """Return sign and meaning of each mark.
+
+    :param has_others: include the mark of CPUs that are not Nova's
+    """
+    return (*_KEY, _OTHER) if has_others else _KEY
 
 
 def letters(view: values.HostView) -> dict[str, str]:
@@ -82,10 +85,10 @@ def _letters(number: int) -> str:
     return text
 
 
-def colours(found: Mapping[str, str]) -> dict[str, str]:
+def colours(letters: Mapping[str, str]) -> dict[str, str]:
     """Return the colour of each server with letters, by UUID."""
     return {uuid: str(number % COLOURS)
-            for number, uuid in enumerate(found)}
+            for number, uuid in enumerate(letters)}
 
 
 _KINDS = {
@@ -94,15 +97,15 @@ _KINDS = {
     values.CPUState.FREE: 'f', values.CPUState.OTHER: 'n'}
 
 
-def sign(thread: values.Thread, found: Mapping[str, str],
-         kinds: Mapping[str, str]) -> Sign:
+def sign(thread: values.Thread, letters: Mapping[str, str],
+         colours: Mapping[str, str]) -> Sign:
     """Return the mark of a CPU.
 
-    :param found: result of :func:`letters` for its host
-    :param kinds: result of :func:`colours`
+    :param letters: result of :func:`letters` for its host
+    :param colours: result of :func:`colours`
     """
     if thread.state in _KINDS:
         return Sign(_STATES[thread.state], _KINDS[thread.state])
     guest = thread.owners[0].guest
-    text = _STATES.get(thread.state) or found.get(guest.uuid, '?')
-    return Sign(text, kinds.get(guest.uuid, '0'), bool(guest.remote))
+    text = _STATES.get(thread.state) or letters.get(guest.uuid, '?')
+    return Sign(text, colours.get(guest.uuid, '0'), bool(guest.remote))

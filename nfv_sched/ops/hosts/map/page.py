@@ -109,13 +109,13 @@ def about(cloud: snapshot.Cloud) -> str:
     return f'As of {cloud.taken}, from {cloud.source or "a file"}'
 
 
-def key(others: bool) -> list[tuple[str, str, str]]:
+def key(has_others: bool) -> list[tuple[str, str, str]]:
     """Return shape, sign and meaning of everything on a map.
 
-    :param others: include CPUs that are not Nova's
+    :param has_others: include CPUs that are not Nova's
     """
     return [(_KEY_SHAPES[sign], '' if sign in _BLANK else sign, meaning)
-            for sign, meaning in map_marks.key(others)] + [_REMOTE]
+            for sign, meaning in map_marks.key(has_others)] + [_REMOTE]
 
 
 def shapes(nodes: Sequence[drawing.NodePicture],
