@@ -141,10 +141,10 @@ class AuditCloud(source.Looking, base.Lister):
                 if finding.kind in kinds]
 
 
-def _rows(found: 'list[values.AuditFinding]') -> list[tuple[str, ...]]:
+def _rows(findings: 'list[values.AuditFinding]') -> list[tuple[str, ...]]:
     return [(each.host, each.name, each.server, each.kind,
              each.text, each.since,
-             each.advice) for each in found]
+             each.advice) for each in findings]
 
 
 def _seconds(text: str) -> float:

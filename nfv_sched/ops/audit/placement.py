@@ -134,7 +134,7 @@ def _strangers(site: hosts.Site) -> Iterator[values.AuditFinding]:
                 server)
 
 
-def _told(found: Mapping[str, int]) -> str:
+def _told(amounts: Mapping[str, int]) -> str:
     return ', '.join(f'{amount} {name}' for name, amount in sorted(
-        found.items(), key=lambda item: (item[0] in (
+        amounts.items(), key=lambda item: (item[0] in (
             names.PORTS, names.RULES), item[0])))

@@ -90,10 +90,10 @@ def _near_enough(site: hosts.Site, server: snapshot.Server) -> bool:
 
 
 def _broken(site: hosts.Site, server: snapshot.Server,
-            taken: dict[int, set[str]]) -> Iterator[reasons.Reason]:
+            uuids_by_cpu: dict[int, set[str]]) -> Iterator[reasons.Reason]:
     """Yield the reasons why a server violates its strict policies.
 
-    :param taken: CPU of the host -> UUIDs of the servers pinned to it
+    :param uuids_by_cpu: CPU of the host -> UUIDs of the servers pinned to it
     """
     host = site.topology
     policy = extra_specs.parse(server.flavor.extra_specs, server.image)
@@ -122,7 +122,7 @@ def _broken(site: hosts.Site, server: snapshot.Server,
         return
     pinning = numa_rule.Pinning(
         chosen, [tuple(part.pins.values()) for part in server.nodes or ()],
-        frozenset(cpu for cpu, owners in taken.items()
+        frozenset(cpu for cpu, owners in uuids_by_cpu.items()
                   if owners != {server.uuid}))
     own = site.devices_of(server)
     devices = _devices(host, own, native) if own else None

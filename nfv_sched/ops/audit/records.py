@@ -139,5 +139,5 @@ def _amounts(memory: int, shared: int, pages: dict[int, int]) -> list[str]:
     return phrases
 
 
-def _told(node: snapshot.Node, what: str, found: list[str]) -> str:
-    return f'node {node.number}: {", ".join(found)} {what}'
+def _told(node: snapshot.Node, problem: str, phrases: list[str]) -> str:
+    return f'node {node.number}: {", ".join(phrases)} {problem}'
