@@ -135,23 +135,23 @@ class _Families:
             yield gauge(self._metrics[name], by_labels)
 
 
-def gauge(metric: Metric, found: Mapping[Key, float]) -> core.Metric:
+def gauge(metric: Metric, by_labels: Mapping[Key, float]) -> core.Metric:
     """Return a gauge in the library's form.
 
-    :param found: values of its labels -> figure
+    :param by_labels: values of its labels -> figure
     """
     family = core.GaugeMetricFamily(
         metric.name, metric.text, labels=metric.labels)
-    for key, value in found.items():
+    for key, value in by_labels.items():
         family.add_metric(key, value)
     return family
 
 
-def counter(metric: Metric, found: Mapping[Key, float]) -> core.Metric:
+def counter(metric: Metric, by_labels: Mapping[Key, float]) -> core.Metric:
     """Return a counter in the library's form; see :func:`gauge`."""
     family = core.CounterMetricFamily(
         metric.name, metric.text, labels=metric.labels)
-    for key, value in found.items():
+    for key, value in by_labels.items():
         family.add_metric(key, value)
     return family
 
@@ -192,32 +192,32 @@ def families(
     return list(metrics.all())
 
 
-def _host(found: _Families, view: values.HostView) -> None:
+def _host(metrics: _Families, view: values.HostView) -> None:
     """Add the metrics of a host as a whole, without those of its loss."""
     name = view.title
-    found.add('nfv_sched_host_info',
-              (name, view.host.zone, view.state.replace(', ', ' ')), 1)
+    metrics.add('nfv_sched_host_info',
+                (name, view.host.zone, view.state.replace(', ', ' ')), 1)
     for resource in _RESOURCES:
         for provider in view.host.providers:
             stock = provider.inventories.get(resource)
             if stock is not None:
                 _used_and_free(
-                    found, 'nfv_sched_host_resources', (name, resource),
+                    metrics, 'nfv_sched_host_resources', (name, resource),
                     stock.used, stock.capacity)
-    _used_and_free(found, 'nfv_sched_vswitch_ports', (name,),
+    _used_and_free(metrics, 'nfv_sched_vswitch_ports', (name,),
                    view.ports, view.port_limit)
-    _used_and_free(found, 'nfv_sched_security_rules', (name,),
+    _used_and_free(metrics, 'nfv_sched_security_rules', (name,),
                    view.rules, view.rule_limit)
     network = view.host.network
     if network is not None:
         for kind, count in (('dhcp', network.dhcp_servers),
                             ('router', network.routers)):
             if count is not None:
-                found.add('nfv_sched_network_services', (name, kind), count)
+                metrics.add('nfv_sched_network_services', (name, kind), count)
 
 
 def _used_and_free(
-    found: _Families, name: str, labels: Key, used: int | None,
+    metrics: _Families, name: str, labels: Key, used: int | None,
     most: int | None,
 ) -> None:
     """Add what is used and what is free.
@@ -227,9 +227,9 @@ def _used_and_free(
     """
     if used is None:
         return
-    found.add(name, (*labels, 'used'), used)
+    metrics.add(name, (*labels, 'used'), used)
     if most is not None:
-        found.add(name, (*labels, 'free'), max(most - used, 0))
+        metrics.add(name, (*labels, 'free'), max(most - used, 0))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -253,7 +253,7 @@ class _Figures:
         return {key: self.whole(each) for key, each in figures_by_key.items()}
 
 
-def _nodes(found: _Families, view: values.HostView) -> None:
+def _nodes(metrics: _Families, view: values.HostView) -> None:
     """Add metrics by NUMA node, within the maximum number of series."""
     figures = _figures(view)
     remaining = HOST_SERIES - _OF_HOST - sum(
@@ -264,7 +264,7 @@ def _nodes(found: _Families, view: values.HostView) -> None:
         remaining -= more if fits else 0
         for (node, rest), value in (
                 each.by_node if fits else each.of_host()).items():
-            found.add(each.metric, (view.title, node, *rest), value)
+            metrics.add(each.metric, (view.title, node, *rest), value)
 
 
 def _figures(view: values.HostView) -> list[_Figures]:
@@ -302,7 +302,7 @@ def _count_devices(counts: dict[tuple[str, Key], float], node: str,
             counts[key] = counts.get(key, 0) + number
 
 
-def _flavor(found: _Families, cloud: snapshot.Cloud,
+def _flavor(metrics: _Families, cloud: snapshot.Cloud,
             of_flavor: 'capacity.FlavorCapacity') -> None:
     """Add the metrics of a flavor."""
     flavor = of_flavor.flavor
@@ -310,15 +310,15 @@ def _flavor(found: _Families, cloud: snapshot.Cloud,
             (aggregate.name, of_flavor.within(aggregate.hosts))
             for aggregate in cloud.aggregates]:
         labels = flavor.name, aggregate, of_flavor.ports.label
-        found.add('nfv_sched_flavor_fits', labels, counted.fits)
-        found.add('nfv_sched_flavor_fits_placement', labels,
-                  counted.placement)
+        metrics.add('nfv_sched_flavor_fits', labels, counted.fits)
+        metrics.add('nfv_sched_flavor_fits_placement', labels,
+                    counted.placement)
     if of_flavor.placement:
         # At least 0, also if more fit than Placement seems to have.
-        found.add('nfv_sched_fragmentation_ratio', (flavor.name,),
-                  max(0.0, 1 - of_flavor.fits / of_flavor.placement))
-    found.add('openstack_free_capacity_by_flavor_total',
-              (flavor.name, flavor.public), of_flavor.fits)
+        metrics.add('nfv_sched_fragmentation_ratio', (flavor.name,),
+                    max(0.0, 1 - of_flavor.fits / of_flavor.placement))
+    metrics.add('openstack_free_capacity_by_flavor_total',
+                (flavor.name, flavor.public), of_flavor.fits)
 
 
 class Collector(registry.Collector):
@@ -337,15 +337,15 @@ class Collector(registry.Collector):
         self._latest: float | None = None
         self.errors = 0
 
-    def set(self, found: list[core.Metric], taken: float, seconds: float,
+    def set(self, families: list[core.Metric], read_at: float, seconds: float,
             missing: int) -> None:
         """Replace the metrics of the cloud.
 
-        :param taken: when the cloud was read, seconds since the epoch
+        :param read_at: when the cloud was read, seconds since the epoch
         :param seconds: how long it took to collect them
         :param missing: number of things that could not be read
         """
-        self._families, self._taken = found, taken
+        self._families, self._taken = families, read_at
         self._seconds, self._missing = seconds, missing
 
     def set_refusals(self, counts: Mapping[str, int],
