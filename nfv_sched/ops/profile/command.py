@@ -75,7 +75,7 @@ or the machine cannot be set up so; 3 if --check finds differences.
 """
 
 
-def _number(text: str, least: float, most: float, what: str) -> float:
+def _number(text: str, least: float, most: float, description: str) -> float:
     try:
         value = float(text)
     except ValueError:
@@ -83,14 +83,14 @@ def _number(text: str, least: float, most: float, what: str) -> float:
     # Also false for NaN.
     if not least <= value <= most:
         raise argparse.ArgumentTypeError(
-            f'{text!r} is not {what} from {least:g} to {most:g}')
+            f'{text!r} is not {description} from {least:g} to {most:g}')
     return value
 
 
-def _whole(text: str, least: int, most: int, what: str) -> int:
+def _whole(text: str, least: int, most: int, description: str) -> int:
     if not re.fullmatch('[0-9]{1,9}', text, re.ASCII):
-        raise argparse.ArgumentTypeError(f'{text!r} is not {what}')
-    return int(_number(text, least, most, what))
+        raise argparse.ArgumentTypeError(f'{text!r} is not {description}')
+    return int(_number(text, least, most, description))
 
 
 def _switch_cores(text: str) -> int | dict[int, int]:
@@ -229,7 +229,8 @@ class ProfileHost(source.Telling, base.Lister):
         return tables.COLUMNS, tables.rows(host_profile)
 
     def _compare(self, parsed_args: argparse.Namespace,
-                 chosen: choices.Choices, found: profile.HostProfile) -> tuple:
+                 chosen: choices.Choices,
+                 host_profile: profile.HostProfile) -> tuple:
         """Compare a nova.conf with the profile.
 
         :returns: columns and rows
@@ -246,7 +247,7 @@ class ProfileHost(source.Telling, base.Lister):
         except compute_conf.OptionsError as exc:
             raise source.CloudUnreadError(str(exc)) from exc
         differences = list(check.differences(
-            has, found.settings, chosen.vswitch_label,
+            has, host_profile.settings, chosen.vswitch_label,
             chosen.node_label_prefix))
         self.found = bool(differences)
         self._text = tables.check_text(differences) if (

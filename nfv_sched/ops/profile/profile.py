@@ -155,7 +155,7 @@ def _switch_memory(machine: values.Machine, chosen: choices.Choices,
 
 
 def _ceph(machine: values.Machine, chosen: choices.Choices,
-          shared: frozenset[int], kept: int) -> ceph_plan.CephPlan:
+          shared: frozenset[int], kept_mib: int) -> ceph_plan.CephPlan:
     """Share memory and CPUs between OSDs and servers.
 
     Where the OSDs have CPUs of their own, servers get all of the shared CPUs.
@@ -163,7 +163,7 @@ def _ceph(machine: values.Machine, chosen: choices.Choices,
     floating = chosen.layout == choices.FLOATING
     return ceph_plan.plan(
         chosen.ceph, machine.memory, len(shared), chosen.guest_gb,
-        chosen.utilisation, osd_cpus=None if floating else 0, kept=kept)
+        chosen.utilisation, osd_cpus=None if floating else 0, kept=kept_mib)
 
 
 def _physnets(machine: values.Machine, chosen: choices.Choices,

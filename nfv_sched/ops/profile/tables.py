@@ -143,13 +143,13 @@ def document(profile: profiles.HostProfile) -> dict[str, ty.Any]:
     }
 
 
-def check_text(found: Sequence[check.Difference]) -> str:
+def check_text(differences: Sequence[check.Difference]) -> str:
     """Return the differences of a nova.conf, for people."""
-    if not found:
+    if not differences:
         return 'nova.conf is as the profile has it.\n'
-    return tables.table(CHECK_COLUMNS, check_rows(found))
+    return tables.table(CHECK_COLUMNS, check_rows(differences))
 
 
-def check_rows(found: Iterable[check.Difference]) -> list[Sequence[str]]:
+def check_rows(differences: Iterable[check.Difference]) -> list[Sequence[str]]:
     """Return a row for each difference."""
-    return [(each.option, each.has, each.wants) for each in found]
+    return [(each.option, each.has, each.wants) for each in differences]

@@ -37,21 +37,21 @@ class Warning:
 
 def of(machine: values.Machine, chosen: choices.Choices, deal: cpus.Deal,
        near: Mapping[str, int | None],
-       found: compute_settings.Settings,
+       settings: compute_settings.Settings,
        shares: Mapping[int, memory.NodeMemory]) -> Iterator[Warning]:
     """Yield all warnings.
 
     :param deal: function of each CPU
     :param near: NICs of the switch -> their NUMA nodes
-    :param found: derived settings of nova.conf
+    :param settings: derived settings of nova.conf
     :param shares: NUMA node -> shares of its memory
     """
     yield from _machine(machine)
     yield from _memory(machine, chosen)
-    yield from _small_pages(machine, shares, found)
+    yield from _small_pages(machine, shares, settings)
     yield from _switch(machine, chosen, deal, near)
-    yield from _cpus(machine, deal, chosen, found)
-    yield from _ceph(chosen, found)
+    yield from _cpus(machine, deal, chosen, settings)
+    yield from _ceph(chosen, settings)
 
 
 def _machine(machine: values.Machine) -> Iterator[Warning]:
@@ -119,13 +119,13 @@ def _memory(machine: values.Machine,
 
 def _small_pages(machine: values.Machine,
                  shares: Mapping[int, memory.NodeMemory],
-                 found: compute_settings.Settings) -> Iterator[Warning]:
+                 settings: compute_settings.Settings) -> Iterator[Warning]:
     """Warn if servers on shared CPUs have only the platform's memory."""
     free_memory = sum(node.memory - shares[node.number].kept
                       - sum(size * count for size, count
                             in shares[node.number].pages.items()) // 1024
                       for node in machine.usable)
-    if found.shared and free_memory < _LEAST * len(machine.usable):
+    if settings.shared and free_memory < _LEAST * len(machine.usable):
         yield Warning(
             f'{max(free_memory, 0)} MiB of small pages are left beyond what '
             'is kept: guests on the shared CPUs without huge pages take '
@@ -162,8 +162,8 @@ def _switch(machine: values.Machine, chosen: choices.Choices,
 
 
 def _cpus(machine: values.Machine, deal: cpus.Deal, chosen: choices.Choices,
-          found: compute_settings.Settings) -> Iterator[Warning]:
-    if machine.threads > 1 and found.dedicated:
+          settings: compute_settings.Settings) -> Iterator[Warning]:
+    if machine.threads > 1 and settings.dedicated:
         yield Warning(
             'cores have several threads: Nova refuses guests with '
             'hw:cpu_thread_policy=isolate here',
@@ -180,12 +180,12 @@ def _cpus(machine: values.Machine, deal: cpus.Deal, chosen: choices.Choices,
 
 
 def _ceph(chosen: choices.Choices,
-          found: compute_settings.Settings) -> Iterator[Warning]:
+          settings: compute_settings.Settings) -> Iterator[Warning]:
     ceph = chosen.ceph
-    if found.cpu_ratio is not None and found.cpu_ratio > (
+    if settings.cpu_ratio is not None and settings.cpu_ratio > (
             ceph_plan.MOST_RATIO):
         yield Warning(
-            f'a CPU allocation ratio of {found.cpu_ratio:g}, more than '
+            f'a CPU allocation ratio of {settings.cpu_ratio:g}, more than '
             f'{ceph_plan.MOST_RATIO}', 'say a higher --utilisation, or '
             f'lower the ratio to {ceph_plan.MOST_RATIO}')
     if not ceph.count:
