@@ -62,11 +62,11 @@ def _shown(cell: ty.Any) -> str:
             else strings.line(str(cell)))
 
 
-def _printed(what: ty.Any) -> str:
+def _printed(renderable: ty.Any) -> str:
     console = rich_console.Console(
         file=io.StringIO(), width=WIDTH, color_system=None, markup=False,
         emoji=False, highlight=False, force_terminal=False)
-    console.print(what)
+    console.print(renderable)
     lines = ty.cast(io.StringIO, console.file).getvalue().splitlines()
     return ''.join(f'{line.rstrip()}\n' for line in lines)
 
