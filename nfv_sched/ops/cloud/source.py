@@ -374,11 +374,11 @@ def read(arguments: list[str]) -> snapshot.Cloud:
 
 
 def chosen(names: Iterable[str], patterns: Sequence[str],
-           what: str) -> list[str]:
+           noun: str) -> list[str]:
     """Return the names that match a pattern; all names without patterns.
 
     :param patterns: with ``*`` and ``?``
-    :param what: what is named, for the error message, such as ``host``
+    :param noun: noun for the names in the error message, such as ``host``
     :raises NotThereError: if a pattern matches none
     """
     names = list(names)
@@ -386,7 +386,7 @@ def chosen(names: Iterable[str], patterns: Sequence[str],
         return names
     for pattern in patterns:
         if not any(_is_of(name, pattern) for name in names):
-            raise NotThereError(f'no {what} matches {pattern!r}')
+            raise NotThereError(f'no {noun} matches {pattern!r}')
     return [name for name in names if any(
         _is_of(name, pattern) for pattern in patterns)]
 
