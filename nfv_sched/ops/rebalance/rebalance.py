@@ -210,13 +210,14 @@ class _Planner:
     :param services: services of all agents
     :param threshold: highest accepted difference between the loads of agents
     :param by_ports: level ports, not the number
-    :param room: host -> free ports of its virtual switch; changed
+    :param free_ports: host -> free ports of its virtual switch; changed
     """
 
     def __init__(self, agents: Sequence[snapshot.NetworkAgent],
                  services: Iterable[snapshot.NetworkService],
-                 threshold: int, by_ports: bool, room: dict[str, int]):
-        self._threshold, self._by_ports, self._room = threshold, by_ports, room
+                 threshold: int, by_ports: bool, free_ports: dict[str, int]):
+        self._threshold, self._by_ports, self._room = (
+            threshold, by_ports, free_ports)
         self._known = {each.id: each for each in services}
         self._agents = sorted(agents, key=_key)
         self._of_id = {agent.id: agent for agent in agents}
