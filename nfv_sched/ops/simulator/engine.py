@@ -67,7 +67,7 @@ class Simulation:
         self.state = state
         self.outcomes: list[outcome.StepOutcome] = []
         self._expectations = expectations.Expectations(state.scenario.path)
-        self._progress = progress or (lambda done, total: None)
+        self._progress = progress or (lambda finished, total: None)
 
     def run(self) -> outcome.SimulationResult:
         """Run all steps and check their expectations."""
@@ -89,7 +89,7 @@ class Simulation:
             seconds=time.monotonic() - began)
 
     def step(self, step: actions.Step,
-             progress: Callable[[int], None] = lambda done: None) -> None:
+             progress: Callable[[int], None] = lambda finished: None) -> None:
         """Run one step, and check its expectations.
 
         :param progress: called with the number of its servers that are done

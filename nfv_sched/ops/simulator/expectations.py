@@ -55,18 +55,18 @@ class Expectations:
                              f'{rules}')
 
     def _expect(self, where: str, expect: actions.ServerExpectation, met: bool,
-                wanted: str, got: str) -> None:
+                expected_text: str, got: str) -> None:
         """Count an expectation; add a failure if it is not met."""
         self.checks += 1
         if not met:
             self.failures.append(
                 f'{self._path}:{expect.line}: {where}: expected '
-                f'{wanted}, got {got}')
+                f'{expected_text}, got {got}')
 
     def _compare(self, where: str, expect: actions.ServerExpectation,
                  outcomes: Sequence[outcome.StepOutcome]) -> None:
-        def note(met: bool, wanted: str, got: str) -> None:
-            self._expect(where, expect, met, wanted, got)
+        def note(met: bool, expected_text: str, got: str) -> None:
+            self._expect(where, expect, met, expected_text, got)
 
         placed = [o for o in outcomes if o.ok]
         refused = [o for o in outcomes if not o.ok]
@@ -125,9 +125,9 @@ class Expectations:
                  f'a refusal with {expect.reason!r}', got)
 
 
-def _per_node(found: outcome.StepOutcome) -> dict[int | None, int]:
+def _per_node(step_outcome: outcome.StepOutcome) -> dict[int | None, int]:
     """Return the number of PCI devices on each host NUMA node, or None."""
-    return dict(collections.Counter(node for _, node in found.devices))
+    return dict(collections.Counter(node for _, node in step_outcome.devices))
 
 
 def _devices_text(per_node: Mapping[int | None, int]) -> str:

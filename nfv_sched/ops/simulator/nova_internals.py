@@ -144,11 +144,12 @@ class _Aggregates:
             name.startswith(key_prefix) and text == value
             and name not in ignored_keys))
 
-    def _with(self,
-              wanted: Callable[[str, str], bool]) -> list[FilteredAggregate]:
+    def _with(
+        self, predicate: Callable[[str, str], bool],
+    ) -> list[FilteredAggregate]:
         matches = ((aggregate, {
             name: text for name, text in aggregate.metadata.items()
-            if wanted(name, text)}) for aggregate in self._aggregates)
+            if predicate(name, text)}) for aggregate in self._aggregates)
         return [aggregate._replace(metadata=items)
                 for aggregate, items in matches if items]
 

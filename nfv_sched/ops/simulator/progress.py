@@ -29,10 +29,11 @@ class _ProgressLine:
         self._latest: tuple[int, int, str] | None = None
         self._printed: tuple[int, int, str] | None = None
 
-    def update(self, done: int, total: int, what: str, now: float) -> None:
+    def update(self, finished: int, total: int, what: str,
+               now: float) -> None:
         if self._latest is not None and self._latest[2] != what:
             self.finish()
-        self._latest = done, total, what
+        self._latest = finished, total, what
         if now >= self._next:
             self._next = now + INTERVAL
             self._print()
@@ -60,7 +61,8 @@ class _Bar:
         self._bar: rich_progress.Progress | None = None
         self._task = rich_progress.TaskID(0)
 
-    def update(self, done: int, total: int, what: str, now: float) -> None:
+    def update(self, finished: int, total: int, what: str,
+               now: float) -> None:
         if self._bar is None:
             if now < self._began + DELAY:
                 return
@@ -73,7 +75,7 @@ class _Bar:
             self._task = self._bar.add_task('', total=total)
             self._bar.start()
         self._bar.update(
-            self._task, completed=done, total=total,
+            self._task, completed=finished, total=total,
             description=what[:1].upper() + what[1:])
 
     def finish(self) -> None:
@@ -94,8 +96,8 @@ def shown() -> Iterator:
     began = time.monotonic()
     display = _Bar(began) if sys.stderr.isatty() else _ProgressLine(began)
     try:
-        yield lambda done, total, what='servers': display.update(
-            done, total, what, time.monotonic())
+        yield lambda finished, total, what='servers': display.update(
+            finished, total, what, time.monotonic())
         display.finish()
     finally:
         display.close()

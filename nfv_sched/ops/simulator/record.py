@@ -173,7 +173,7 @@ def _server(state: states.State, server: simulated.SimulatedServer,
 
 
 def _stored_requests(
-    found: objects.InstancePCIRequests,
+    pci_requests: objects.InstancePCIRequests,
 ) -> tuple[snapshot.PCIRequest, ...]:
     return tuple(snapshot.PCIRequest(
         id=request.request_id, count=request.count, alias=request.alias_name,
@@ -181,12 +181,13 @@ def _stored_requests(
             name: value for name, value in tags.items()
             if name not in snapshot.ALLOCATED_TAGS} for tags in request.spec),
         numa_policy=request.numa_policy, port=request.requester_id)
-        for request in found.requests)
+        for request in pci_requests.requests)
 
 
-def _amounts(found: Mapping[str, Mapping[str, int]],
+def _amounts(allocations: Mapping[str, Mapping[str, int]],
              ) -> dict[str, dict[str, int]]:
-    return {provider: dict(amounts) for provider, amounts in found.items()}
+    return {provider: dict(amounts)
+            for provider, amounts in allocations.items()}
 
 
 def _moves(state: states.State) -> Iterator[snapshot.Migration]:

@@ -142,10 +142,10 @@ def _of(free: int, total: int) -> str:
     return f'{free}/{total}' if total else '-'
 
 
-def _policy(wanted: str | None, got: str | None) -> str:
+def _policy(policy: str | None, result: str | None) -> str:
     """Return a policy of a server and its result: ``strict: local``."""
-    wanted = wanted or 'none'
-    return f'{wanted}: {got}' if got else wanted
+    policy = policy or 'none'
+    return f'{policy}: {result}' if result else policy
 
 
 def _device_list(devices: Iterable[tuple[str, int | None]]) -> str:

@@ -93,7 +93,7 @@ def wanted(state: states.State, step: actions.Boot) -> BootRequest:
 
 
 def create(state: states.State, server: servers.SimulatedServer,
-           wanted: BootRequest,
+           boot_request: BootRequest,
            first: servers.SimulatedServer | None = None) -> None:
     """Make instance and request of a server, as the API does for a boot.
 
@@ -102,39 +102,39 @@ def create(state: states.State, server: servers.SimulatedServer,
         of PCI requests
     :raises Refused: if the API refuses flavor, image or availability zone
     """
-    server.image_meta = wanted.image
-    server.image = wanted.image_texts
+    server.image_meta = boot_request.image
+    server.image = boot_request.image_texts
     server.ports = requested_ports(
-        state, server.name, wanted.ports, wanted.security_groups,
+        state, server.name, boot_request.ports, boot_request.security_groups,
         server.project)
-    server.instance = new_instance(state, server, wanted.flavor)
+    server.instance = new_instance(state, server, boot_request.flavor)
     properties: dict[str, ty.Any] = {
-        'ignore_hosts': list(wanted.ignore_hosts) or None,
-        'force_hosts': [wanted.force] if wanted.force else None}
-    if wanted.hints:
+        'ignore_hosts': list(boot_request.ignore_hosts) or None,
+        'force_hosts': [boot_request.force] if boot_request.force else None}
+    if boot_request.hints:
         properties['scheduler_hints'] = {
-            name: list(values) for name, values in wanted.hints.items()}
+            name: list(values) for name, values in boot_request.hints.items()}
     server.spec = spec = describe(
-        state, server, properties, _zone(state, wanted),
-        state.network.requested_groups(wanted.security_groups),
+        state, server, properties, _zone(state, boot_request),
+        state.network.requested_groups(boot_request.security_groups),
         (first or server).name)
-    spec.num_instances = wanted.count
-    spec.is_bfv = wanted.on_volume
-    if wanted.group:
-        spec.instance_group = server_group(state, wanted.group)
+    spec.num_instances = boot_request.count
+    spec.is_bfv = boot_request.on_volume
+    if boot_request.group:
+        spec.instance_group = server_group(state, boot_request.group)
         spec.instance_group.members.append(server.uuid)
-        state.groups.setdefault(wanted.group, []).append(server.name)
+        state.groups.setdefault(boot_request.group, []).append(server.name)
 
 
-def _zone(state: states.State, wanted: BootRequest) -> str | None:
+def _zone(state: states.State, boot_request: BootRequest) -> str | None:
     """Return the availability zone of a request, as the API sets it.
 
     :raises Refused: if the availability zone does not exist
     """
-    if wanted.stored:
-        return wanted.zone
-    zone = wanted.zone or nova_internals.CONF.default_schedule_zone
-    if zone and not wanted.force:
+    if boot_request.stored:
+        return boot_request.zone
+    zone = boot_request.zone or nova_internals.CONF.default_schedule_zone
+    if zone and not boot_request.force:
         zones = scenario.zones_of(state.scenario.cloud.aggregates)
         default = nova_internals.CONF.default_availability_zone
         if not any(zones.get(name, default) == zone
@@ -228,14 +228,14 @@ def plugs(
 def ports_of(
     name: str,
     plugs: Sequence[scenario.Plug],
-    others: Sequence[network.SimulatedPort] = (),
+    existing_ports: Sequence[network.SimulatedPort] = (),
 ) -> list[network.SimulatedPort]:
     """Return new ports of a server.
 
     :param name: a name from which their UUIDs are derived
-    :param others: the existing ports of the server
+    :param existing_ports: the existing ports of the server
     """
-    used = {port.id for port in others}
+    used = {port.id for port in existing_ports}
     ids = (uuid for number in itertools.count() if (
         uuid := scenario.stable_uuid('port', f'{name}/{number}')) not in used)
     return [network.SimulatedPort(next(ids), of_port, groups)

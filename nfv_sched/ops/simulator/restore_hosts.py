@@ -180,14 +180,14 @@ def _kind(device: snapshot.Device) -> _Kind:
     return device.vendor, device.product, device.kind
 
 
-def _common_tags(found: snapshot.Cloud) -> dict[_Kind, dict[str, str]]:
+def _common_tags(cloud: snapshot.Cloud) -> dict[_Kind, dict[str, str]]:
     """Return the tags of each kind of device, if all that have tags agree.
 
     They stand in for tags that Nova does not store: those of devices in a
     pool without a free device.
     """
     seen: dict[_Kind, list[dict[str, str]]] = {}
-    for host in found.hosts:
+    for host in cloud.hosts:
         for device in host.devices:
             if device.tags:
                 tags = _spec_tags(device.tags)

@@ -29,46 +29,48 @@ STATUSES: Mapping[str, str] = {
 ERROR = 'error'
 
 
-def restore(state: states.State, found: snapshot.Cloud) -> None:
+def restore(state: states.State, cloud: snapshot.Cloud) -> None:
     """Restore servers, server groups and allocations of a snapshot.
 
     :param state: a cloud with the hosts of the snapshot; changed
     """
-    names = scenarios.unique_names(found.servers)
+    names = scenarios.unique_names(cloud.servers)
     networks = {(each.id, each.vnic_type): each
                 for each in state.scenario.networks.values()}
-    for server in found.servers:
-        restored = _server(state, names[server.uuid], server, networks)
+    for snapshot_server in cloud.servers:
+        restored = _server(state, names[snapshot_server.uuid],
+                           snapshot_server, networks)
         state.servers[restored.name] = restored
         if restored.host is not None:
             restored.host.instances[restored.uuid] = restored
-        _allocate(state, restored, server)
-    for consumer, allocations in (found.consumers or {}).items():
+        _allocate(state, restored, snapshot_server)
+    for consumer, allocations in (cloud.consumers or {}).items():
         state.placement.record(consumer, {
             uuid: of_provider for uuid, of_provider in allocations.items()
             if uuid in state.placement.providers})
-    for name, group in scenarios.groups_by_name(found).items():
+    for name, group in scenarios.groups_by_name(cloud).items():
         state.groups[name] = [names[member] for member in group.members
                               if member in names]
 
 
-def _server(state: states.State, name: str, found: snapshot.Server,
+def _server(state: states.State, name: str, snapshot_server: snapshot.Server,
             networks: dict[tuple[str, str | None], snapshot.Network]
             ) -> servers.SimulatedServer:
-    host = state.hosts.get(found.host) if found.host else None
-    status = STATUSES.get(found.state, found.state.upper())
-    if found.state == ERROR and found.host is None:
+    host = (state.hosts.get(snapshot_server.host)
+            if snapshot_server.host else None)
+    status = STATUSES.get(snapshot_server.state, snapshot_server.state.upper())
+    if snapshot_server.state == ERROR and snapshot_server.host is None:
         status = servers.REFUSED
     return servers.SimulatedServer(
-        name, found.flavor.name, status, uuid=found.uuid,
-        project=found.project or nova_internals.PROJECT, host=host,
+        name, snapshot_server.flavor.name, status, uuid=snapshot_server.uuid,
+        project=snapshot_server.project or nova_internals.PROJECT, host=host,
         cell=host.record.cell if host else None,
-        reason=found.fault or None, image=found.image,
+        reason=snapshot_server.fault or None, image=snapshot_server.image,
         ports=[network.SimulatedPort(
             port.id, _network(port, networks),
             scenarios.security_groups_of(port.rules))
-            for port in found.ports or ()],
-        work_out=functools.partial(_work_out, state, found))
+            for port in snapshot_server.ports or ()],
+        work_out=functools.partial(_work_out, state, snapshot_server))
 
 
 def _network(
@@ -84,9 +86,9 @@ def _network(
 
 
 def _allocate(state: states.State, server: servers.SimulatedServer,
-              found: snapshot.Server) -> None:
+              snapshot_server: snapshot.Server) -> None:
     """Set the allocations of a server, read or calculated."""
-    allocations = found.allocations
+    allocations = snapshot_server.allocations
     if allocations is not None:
         # The usage of the providers already includes these allocations.
         held = {uuid: each for uuid, each in allocations.items()
@@ -96,18 +98,18 @@ def _allocate(state: states.State, server: servers.SimulatedServer,
     elif server.host is not None:
         state.placement.allocate(server.uuid, {
             server.host.uuid: occupied.allocation(
-                found, not server.host.legacy_pinning)})
+                snapshot_server, not server.host.legacy_pinning)})
 
 
-def _work_out(state: states.State, found: snapshot.Server,
+def _work_out(state: states.State, snapshot_server: snapshot.Server,
               server: servers.SimulatedServer) -> None:
     """Make Nova's objects of a server.
 
     :param server: gets the objects; ``unknown`` if there can be no request
     """
-    flavor = states.nova_flavor(0, found.flavor)
+    flavor = states.nova_flavor(0, snapshot_server.flavor)
     try:
-        server.image_meta = nova_internals.image_meta(found.image)
+        server.image_meta = nova_internals.image_meta(snapshot_server.image)
     except (ValueError, exception.NovaException) as e:
         server.image_meta = nova_internals.image_meta({})
         server.unknown = f'the properties of its image are bad: {e}'
@@ -115,13 +117,14 @@ def _work_out(state: states.State, found: snapshot.Server,
     try:
         spec = request.describe(
             state, server, {'scheduler_hints': {
-                name: list(values) for name, values in found.hints.items()}},
-            found.zone, (), server.name)
+                name: list(values)
+                for name, values in snapshot_server.hints.items()}},
+            snapshot_server.zone, (), server.name)
     except servers.Refused as e:
         server.unknown = str(e)
     else:
-        spec.is_bfv = is_on_volume(found)
-        _restore_port_requests(instance, spec, found)
+        spec.is_bfv = is_on_volume(snapshot_server)
+        _restore_port_requests(instance, spec, snapshot_server)
         if server.unknown is None:
             server.spec = spec
     host = server.host
@@ -129,10 +132,11 @@ def _work_out(state: states.State, found: snapshot.Server,
         return
     instance.host = host.name
     instance.node = host.node.hypervisor_hostname
-    instance.numa_topology = topology(found)
+    instance.numa_topology = topology(snapshot_server)
     tracker = host.pci_tracker
     # Devices are freed in this order.
-    order = {address: place for place, address in enumerate(found.devices)}
+    order = {address: place
+             for place, address in enumerate(snapshot_server.devices)}
     devices = sorted(
         (*tracker.allocations.get(server.uuid, ()),
          *tracker.claims.get(server.uuid, ())),
@@ -144,7 +148,7 @@ def _work_out(state: states.State, found: snapshot.Server,
 
 def _restore_port_requests(
     instance: objects.Instance, spec: objects.RequestSpec,
-    found: snapshot.Server,
+    snapshot_server: snapshot.Server,
 ) -> None:
     """Replace the PCI requests of ports by those that Nova has stored.
 
@@ -155,7 +159,7 @@ def _restore_port_requests(
     :param instance: changed
     :param spec: changed
     """
-    if found.pci_requests is None:
+    if snapshot_server.pci_requests is None:
         return
     stored = [
         objects.InstancePCIRequest(
@@ -163,7 +167,7 @@ def _restore_port_requests(
             alias_name=None, count=request.count,
             spec=[dict(tags) for tags in request.specs],
             numa_policy=request.numa_policy)
-        for request in found.pci_requests if request.alias is None]
+        for request in snapshot_server.pci_requests if request.alias is None]
     requests = instance.pci_requests
     requests.requests = [
         request for request in requests.requests
@@ -175,21 +179,24 @@ def _restore_port_requests(
             network_request.pci_request_id = ids.pop(0)
 
 
-def is_on_volume(found: snapshot.Server) -> bool:
+def is_on_volume(snapshot_server: snapshot.Server) -> bool:
     """Return whether a server is volume-backed: allocates no root disk."""
-    if not found.allocations or not found.flavor.disk:
+    if not snapshot_server.allocations or not snapshot_server.flavor.disk:
         return False
-    return found.flavor.disk > sum(
-        amounts.get(orc.DISK_GB, 0) for amounts in found.allocations.values())
+    return snapshot_server.flavor.disk > sum(
+        amounts.get(orc.DISK_GB, 0)
+        for amounts in snapshot_server.allocations.values())
 
 
-def topology(found: snapshot.Server) -> objects.InstanceNUMATopology | None:
+def topology(
+    snapshot_server: snapshot.Server,
+) -> objects.InstanceNUMATopology | None:
     """Return the ``InstanceNUMATopology`` of a server, if it has one."""
-    if found.nodes is None:
+    if snapshot_server.nodes is None:
         return None
     return objects.InstanceNUMATopology(
-        instance_uuid=found.uuid,
-        emulator_threads_policy=found.emulator_threads,
+        instance_uuid=snapshot_server.uuid,
+        emulator_threads_policy=snapshot_server.emulator_threads,
         cells=[objects.InstanceNUMACell(
             id=node.host_node, cpuset=set(node.shared),
             pcpuset=set(node.dedicated), memory=node.memory,
@@ -198,4 +205,4 @@ def topology(found: snapshot.Server) -> objects.InstanceNUMATopology | None:
             cpu_pinning_raw={str(vcpu): cpu for vcpu, cpu
                              in node.pins.items()} or None,
             cpuset_reserved=set(node.reserved) or None)
-            for node in found.nodes])
+            for node in snapshot_server.nodes])

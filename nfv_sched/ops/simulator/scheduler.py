@@ -241,14 +241,14 @@ class HostManager(nova_internals.HostManager):
 class Scheduler(nova_internals.SchedulerManager):
     """Nova's scheduler manager over simulated hosts.
 
-    :param known: source of the network load for filters and weighers
+    :param network_sources: source of the network load for filters and weighers
     """
 
     def __init__(self, hosts: HostManager, placement: placement_mod.Placement,
-                 known: sources.Sources):
+                 network_sources: sources.Sources):
         nova_internals.scheduler_init(self, hosts)
         self._placement = placement
-        self._known = known
+        self._known = network_sources
 
     @property
     def placement_client(self):
@@ -293,10 +293,10 @@ class Scheduler(nova_internals.SchedulerManager):
             reason = self._why(len(uuids))
         raise exception.NoValidHost(reason=reason)
 
-    def _why(self, wanted: int) -> str:
+    def _why(self, num_instances: int) -> str:
         """Return the reason why there is no host, if Nova gives none.
 
-        :param wanted: number of servers in the request
+        :param num_instances: number of servers in the request
         """
         counts = self.host_manager.counts
         if not counts:
@@ -316,9 +316,9 @@ class Scheduler(nova_internals.SchedulerManager):
             steps = ', '.join(f'{n} {a} -> {b}' for n, a, b in counts
                               if b < a)
             text = f'{text} ({steps})'
-            if wanted > 1:
+            if num_instances > 1:
                 text += (f'; server {self.host_manager.index + 1} of '
-                         f'{wanted} in the request')
+                         f'{num_instances} in the request')
             return text
         return ('Placement took no claim for the request on any of '
                 f'{strings.count(end, "host")}')

@@ -18,11 +18,11 @@ def boot(state: states.State, server: servers.SimulatedServer,
 
 
 def boot_as(state: states.State, server: servers.SimulatedServer,
-            wanted: request.BootRequest) -> None:
+            boot_request: request.BootRequest) -> None:
     """Boot a server by a request instead of a step."""
-    request.create(state, server, wanted)
+    request.create(state, server, boot_request)
     spec = server.spec.obj_clone()
-    request.set_destination(state, spec, wanted.host)
+    request.set_destination(state, spec, boot_request.host)
     selections = conductor.select(state, spec, [server.uuid])[0]
     conductor.claim(state, server, spec, selections)
 
