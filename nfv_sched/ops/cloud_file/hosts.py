@@ -27,14 +27,14 @@ _DEFAULT_PLATFORM_CORES = 1
 class HostCompiler:
     """A compiler of the hosts of a cloud file.
 
-    :param found: collects the problems
+    :param errors: collects the problems
     :param defaults: defaults of the configuration
     """
 
-    def __init__(self, cloud: model.CloudFile, found: problems.Problems,
+    def __init__(self, cloud: model.CloudFile, errors: problems.Problems,
                  defaults: scenarios.Defaults):
         self._cloud = cloud
-        self._found = found
+        self._found = errors
         self._defaults = defaults
         ours = cloud.options.get('nfv_sched', {})
         self._names = rule.Names(

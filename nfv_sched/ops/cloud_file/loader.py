@@ -27,14 +27,14 @@ from nfv_sched.ops.snapshot import snapshot
 
 
 class _Loader:
-    """A loader of one parsed file, which collects problems in ``found``.
+    """A loader of one parsed file, which collects problems in ``errors``.
 
     For the other parameters see :func:`loads`.
     """
 
-    def __init__(self, found: problems.Problems, defaults: scenarios.Defaults,
+    def __init__(self, errors: problems.Problems, defaults: scenarios.Defaults,
                  check_extra_spec: Callable[[str, str], str | None]):
-        self._found = found
+        self._found = errors
         self._defaults = defaults
         self._check_extra_spec = check_extra_spec
 
@@ -121,7 +121,8 @@ class _Loader:
                                    self._settings(more))
 
     def _steps(
-        self, cloud: model.WhatIf, known: Mapping[str, Collection[str]],
+        self, cloud: model.WhatIf,
+        names_by_kind: Mapping[str, Collection[str]],
         networks: Mapping[str, str | None],
         servers: Mapping[str, Sequence[str]],
     ) -> list[actions.Step]:
@@ -131,7 +132,8 @@ class _Loader:
 
         :raises InputError: if anything is wrong with the file
         """
-        reader = cloud_steps.Steps(known, networks, self._found, servers)
+        reader = cloud_steps.Steps(names_by_kind, networks, self._found,
+                                   servers)
         steps = [reader.read(number, step)
                  for number, step in enumerate(cloud.steps, 1)]
         self._found.stop_if_wrong()

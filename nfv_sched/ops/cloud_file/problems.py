@@ -42,19 +42,19 @@ def field_name(path: Iterable[str | int]) -> str:
     return text
 
 
-def near(word: str, known: Iterable[str]) -> str:
+def near(word: str, names: Iterable[str]) -> str:
     """Return the end of a message on an unknown name.
 
     :param word: the unknown name
-    :param known: the known names
+    :param names: the names that exist
     :returns: a similar name, or else all names; empty if there are too many
     """
-    known = list(known)
-    close = difflib.get_close_matches(word, known, n=1)
+    names = list(names)
+    close = difflib.get_close_matches(word, names, n=1)
     if close:
         return f'; did you mean {close[0]!r}?'
-    if known and len(known) <= 20:
-        return f'; known: {", ".join(sorted(known))}'
+    if names and len(names) <= 20:
+        return f'; known: {", ".join(sorted(names))}'
     return ''
 
 

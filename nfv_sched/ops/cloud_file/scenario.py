@@ -202,20 +202,20 @@ def hosts_of(cloud: snapshot.Cloud) -> list[snapshot.Host]:
 
 
 def unique_names(
-    things: Iterable[snapshot.Server | snapshot.Group],
+    servers_or_groups: Iterable[snapshot.Server | snapshot.Group],
 ) -> dict[str, str]:
     """Return a unique name for each server or server group, by UUID.
 
     It is the own name; the name with a part of the UUID if others have the
     same name; or else the UUID.
 
-    :param things: servers, or server groups
+    :param servers_or_groups: servers, or server groups
     """
-    things = list(things)
-    count = collections.Counter(item.name for item in things)
+    servers_or_groups = list(servers_or_groups)
+    count = collections.Counter(item.name for item in servers_or_groups)
     used = set(count)
     names = {}
-    for item in things:
+    for item in servers_or_groups:
         name = item.name
         if name and count[name] > 1:
             name = f'{name}-{item.uuid[:8]}'

@@ -213,16 +213,16 @@ def _either(*schemas: Mapping[str, ty.Any]) -> dict[str, ty.Any]:
 # Checks
 
 
-def check(found: problems.Problems, hint: ty.Any, data: ty.Any,
+def check(errors: problems.Problems, hint: ty.Any, data: ty.Any,
           prefix: problems.Path = ()) -> None:
     """Check parsed data against a type.
 
-    :param found: collects the problems
+    :param errors: collects the problems
     :param prefix: path of the data in the file
     """
     for error in _validator(hint).iter_errors(data):
         for path, message in _explain(error):
-            found.add((*prefix, *path), message)
+            errors.add((*prefix, *path), message)
 
 
 @functools.cache
@@ -291,11 +291,11 @@ def _explain(error) -> list[tuple[problems.Path, str]]:
 # Values
 
 
-def read(found: problems.Problems, hint: ty.Any, data: ty.Any,
+def read(errors: problems.Problems, hint: ty.Any, data: ty.Any,
          path: problems.Path = ()) -> ty.Any:
     """Make a value of a type from parsed data that was checked.
 
-    :param found: collects the problems of conversions; has the lines
+    :param errors: collects the problems of conversions; has the lines
     :param path: path of the data in the file
     :returns: the value; invalid if problems were added
     """
@@ -304,40 +304,40 @@ def read(found: problems.Problems, hint: ty.Any, data: ty.Any,
         return data
     if ONE_OR_MORE in marks and not isinstance(data, list):
         data = [data]
-    value = _read_plain(found, inner, data, path)
+    value = _read_plain(errors, inner, data, path)
     for mark in marks:
         if isinstance(mark, Convert):
             try:
                 value = mark.function(value)
             except ValueError as e:
-                found.add(path, str(e))
+                errors.add(path, str(e))
                 return None
     return value
 
 
-def _read_plain(found: problems.Problems, hint: ty.Any, data: ty.Any,
+def _read_plain(errors: problems.Problems, hint: ty.Any, data: ty.Any,
                 path: problems.Path) -> ty.Any:
     origin, args = ty.get_origin(hint), ty.get_args(hint)
     if _is_union(hint):
         chosen = next(arg for arg in args if _shape(arg) is _shape_of(data))
-        return read(found, chosen, data, path)
+        return read(errors, chosen, data, path)
     if dataclasses.is_dataclass(hint):
         hints = keys_of(hint)
-        values = {key: read(found, hints[key], value, (*path, key))
+        values = {key: read(errors, hints[key], value, (*path, key))
                   for key, value in data.items()}
         for field in dataclasses.fields(hint):
             match field.metadata.get(_SOURCE):
                 case _Source.LINE:
-                    values[field.name] = found.line(path)
+                    values[field.name] = errors.line(path)
                 case _Source.NAME:
                     values[field.name] = path[-1]
         return hint(**values)
     if origin in (tuple, frozenset):
-        return origin(read(found, args[0], item, (*path, i))
+        return origin(read(errors, args[0], item, (*path, i))
                       for i, item in enumerate(data))
     if origin is Mapping:
-        return {read(found, args[0], key, (*path, key)):
-                read(found, args[1], value, (*path, key))
+        return {read(errors, args[0], key, (*path, key)):
+                read(errors, args[1], value, (*path, key))
                 for key, value in data.items()}
     return data
 

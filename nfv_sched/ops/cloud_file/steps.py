@@ -34,25 +34,26 @@ def matching(pattern: str, names: Iterable[str]) -> list[str]:
 class Steps:
     """A reader of the steps of a cloud, one after the other.
 
-    :param known: kind of object -> names: ``flavor``, ``image``, ``network``,
-        ``security group``, ``server group``, ``host`` and ``place``
+    :param names_by_kind: kind of object -> names: ``flavor``, ``image``,
+        ``network``, ``security group``, ``server group``, ``host`` and
+        ``place``
     :param networks: vNIC type of the ports of each network, by its name
-    :param found: collects the problems
+    :param errors: collects the problems
     :param servers: name or UUID in steps -> unique names of servers that
         exist before the first step; steps cannot use an ambiguous name
     """
 
-    def __init__(self, known: Mapping[str, Collection[str]],
+    def __init__(self, names_by_kind: Mapping[str, Collection[str]],
                  networks: Mapping[str, str | None],
-                 found: problems.Problems,
+                 errors: problems.Problems,
                  servers: Mapping[str, Sequence[str]] | None = None):
-        self._found = found
+        self._found = errors
         self._networks = networks
         self._meant = servers or {}
         # Names of the servers that exist at the step.
         self._servers: dict[str, None] = dict.fromkeys(
             name for names in self._meant.values() for name in names)
-        self._known = known
+        self._known = names_by_kind
 
     def read(self, number: int, data: Mapping) -> actions.Step | None:
         """Read an entry of ``steps``.
