@@ -219,7 +219,7 @@ def _ids(row: Mapping, served: Mapping[str, list[dict]],
 
 
 def _services(
-    wanted: Iterable[Mapping], served: Mapping[str, list[dict]],
+    agent_rows: Iterable[Mapping], served: Mapping[str, list[dict]],
     ports: Iterable[_Port], networks: Mapping[str, '_Switch'],
 ) -> tuple[snapshot.NetworkService, ...]:
     of_router: dict[str, list[_Port]] = {}
@@ -231,7 +231,7 @@ def _services(
         else:
             of_router.setdefault(port.device, []).append(port)
     services: dict[str, snapshot.NetworkService] = {}
-    for agent in wanted:
+    for agent in agent_rows:
         for row in served.get(agent['id'], ()):
             if row['id'] in services:
                 continue

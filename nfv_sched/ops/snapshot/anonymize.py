@@ -98,13 +98,13 @@ def replace(cloud: snapshot.Cloud) -> AnonymizedCloud:
 class _NewNames:
     """A mapping of old names to new ones: a word and a random number."""
 
-    def __init__(self, word: str, known: Iterable[str],
-                 kept: Iterable[str] = ('',)):
+    def __init__(self, word: str, names: Iterable[str],
+                 unchanged_names: Iterable[str] = ('',)):
         self._word = word
-        old = sorted(set(known).difference(kept))
+        old = sorted(set(names).difference(unchanged_names))
         self._new = dict(zip(old, random.SystemRandom().sample(
             range(1, len(old) + 1), len(old))))
-        self._kept = frozenset(kept)
+        self._kept = frozenset(unchanged_names)
 
     def __call__(self, name: str) -> str:
         if name in self._kept:

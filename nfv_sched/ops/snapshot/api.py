@@ -80,7 +80,7 @@ class APIError(Exception):
 
 def read(
     connection: sdk_connection.Connection, parts: Collection[str],
-    progress: _Progress = lambda what, done, total: None,
+    progress: _Progress = lambda what, finished, total: None,
 ) -> snapshot.Cloud:
     """Read parts of a cloud.
 

@@ -106,7 +106,7 @@ def read(conf, progress: records.Progress | None = None) -> snapshot.Cloud:
         else placed.resource_classes)
 
 
-def _silent(what: str, done: int, total: int) -> None:
+def _silent(what: str, finished: int, total: int) -> None:
     pass
 
 
@@ -363,7 +363,7 @@ def _asked(spec: Mapping) -> _SpecHints:
 
 
 def _server(row: records.ServerRow, flavor, group: str | None,
-            asked: _SpecHints, devices: Iterable[str]) -> _Server:
+            spec_hints: _SpecHints, devices: Iterable[str]) -> _Server:
     columns = row.columns
     topology = records.plain(columns.numa_topology)
     value = snapshot.Server(
@@ -388,8 +388,8 @@ def _server(row: records.ServerRow, flavor, group: str | None,
         devices=tuple(devices),
         pci_requests=_stored_requests(columns.pci_requests),
         shares=row.shares, group=group,
-        zone=asked.zone,
-        hints=asked.hints)
+        zone=spec_hints.zone,
+        hints=spec_hints.hints)
     moving = records.plain(columns.migration_context) or {}
     return _Server(value, _interfaces(columns.network_info), (
         _guest_nodes(moving.get('old_numa_topology')),

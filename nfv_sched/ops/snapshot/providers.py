@@ -189,9 +189,9 @@ def _read_provider(
     ), allocations)
 
 
-def _add_tree(places: Places, uuid: str, found: list[_Reading]) -> None:
-    places.providers[uuid] = tuple(each.provider for each in found)
-    for each in found:
+def _add_tree(places: Places, uuid: str, tree: list[_Reading]) -> None:
+    places.providers[uuid] = tuple(each.provider for each in tree)
+    for each in tree:
         for consumer, resources in each.allocations.items():
             places.allocations.setdefault(consumer, {})[
                 each.provider.uuid] = resources

@@ -564,14 +564,14 @@ class Network:
     numa_policy: str | None = None
 
 
-def age(taken: str) -> int | None:
+def age(taken_at: str) -> int | None:
     """Return the age of a snapshot in seconds; None if unknown.
 
-    :param taken: time in ISO 8601, as in :class:`Cloud`
+    :param taken_at: time in ISO 8601, as in :class:`Cloud`
     """
     from oslo_utils import timeutils
     try:
-        read = timeutils.normalize_time(timeutils.parse_isotime(taken))
+        read = timeutils.normalize_time(timeutils.parse_isotime(taken_at))
     except ValueError:
         return None
     return max(0, int(timeutils.delta_seconds(read, timeutils.utcnow())))
