@@ -40,32 +40,32 @@ def of(data: ty.Any) -> Mapping[str, ty.Any] | None:
         'processor' in unwrapped or _MEMORY in unwrapped) else None
 
 
-def read(found: Mapping[str, ty.Any]) -> facts.Facts:
+def read(ansible_facts: Mapping[str, ty.Any]) -> facts.Facts:
     """Convert the facts of Ansible.
 
-    :param found: result of :func:`of`
+    :param ansible_facts: result of :func:`of`
     :raises MachineError: if the facts are malformed
     """
-    memory = found.get(_MEMORY)
+    memory = ansible_facts.get(_MEMORY)
     if memory is not None and (
             not isinstance(memory, int) or isinstance(memory, bool)):
         raise values.MachineError(
             f'{_PREFIX}{_MEMORY} is {str(memory)[:40]!r}, not a number')
-    processor = found.get('processor')
-    interfaces = found.get('interfaces')
+    processor = ansible_facts.get('processor')
+    interfaces = ansible_facts.get('interfaces')
     return facts.Facts(
         total_memory=memory,
         vendor=facts.vendor(' '.join(map(str, processor)) if isinstance(
             processor, list) else ''),
-        nics=tuple(_nics(found, interfaces)) if isinstance(
+        nics=tuple(_nics(ansible_facts, interfaces)) if isinstance(
             interfaces, list) else None)
 
 
-def _nics(found: Mapping[str, ty.Any], names: list):
+def _nics(ansible_facts: Mapping[str, ty.Any], names: list):
     """Yield the network interfaces that are PCI devices."""
     for name in names:
         # Ansible writes the name of a fact with underscores only.
-        fact = found.get(re.sub(r'\W', '_', str(name)))
+        fact = ansible_facts.get(re.sub(r'\W', '_', str(name)))
         address = fact.get('pciid') if isinstance(fact, dict) else None
         if isinstance(address, str):
             yield values.NIC(name=str(name), address=address)

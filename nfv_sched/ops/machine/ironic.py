@@ -31,13 +31,13 @@ def of(data: ty.Any) -> Mapping[str, ty.Any] | None:
     return data if isinstance(data.get('inventory'), dict) else None
 
 
-def read(found: Mapping[str, ty.Any]) -> facts.Facts:
+def read(inspection: Mapping[str, ty.Any]) -> facts.Facts:
     """Convert the data of an inspection.
 
-    :param found: result of :func:`of`
+    :param inspection: result of :func:`of`
     :raises MachineError: if the data are malformed or have no NUMA topology
     """
-    topology = found.get(_TOPOLOGY)
+    topology = inspection.get(_TOPOLOGY)
     if topology is None:
         raise values.MachineError(
             f'there is no {_TOPOLOGY}: have Ironic inspect the node with the '
@@ -46,7 +46,7 @@ def read(found: Mapping[str, ty.Any]) -> facts.Facts:
             topology.get(part, []), list) for part in _PARTS):
         raise values.MachineError(f'{_TOPOLOGY} is malformed')
     ram, cpus, nics = (topology.get(part, []) for part in _PARTS)
-    processor = _part(_part(found, 'inventory'), 'cpu')
+    processor = _part(_part(inspection, 'inventory'), 'cpu')
     flags = processor.get('flags')
     return facts.Facts(
         cpus=tuple(_cpus(cpus)),

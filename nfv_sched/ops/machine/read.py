@@ -36,10 +36,11 @@ def machine(files: Sequence[str] = (), root: str | None = None,
     return facts.machine(merged)
 
 
-def _by_node(found: facts.Facts, memory: Sequence[int]) -> Mapping[int, int]:
+def _by_node(machine_facts: facts.Facts,
+             memory: Sequence[int]) -> Mapping[int, int]:
     """Assign memory to the NUMA nodes, in the order of their numbers."""
-    nodes = sorted({cpu.node for cpu in found.cpus or ()}
-                   | set(found.memory or ()))
+    nodes = sorted({cpu.node for cpu in machine_facts.cpus or ()}
+                   | set(machine_facts.memory or ()))
     if len(nodes) != len(memory):
         raise values.MachineError(
             f'memory of {len(memory)} NUMA nodes is given, but it has '
