@@ -77,8 +77,8 @@ class ProbeLedger(source.Telling, base.Command):
             return self.tell(exc)
         return self._conclude(bursts, parsed_args.room)
 
-    def _burst(self, made, parsed_args):
-        burst = made.burst()
+    def _burst(self, ledger_probe, parsed_args):
+        burst = ledger_probe.burst()
         self._print(
             f'{parsed_args.claims} claims at once, room for '
             f'{parsed_args.room}: {burst.granted} granted, {burst.conflicts} '
