@@ -156,40 +156,40 @@ _NO_TOPOLOGY = (
 
 
 def _label_faults(
-    conf, view: topology.HostTopology, switch: bool,
+    conf, host_topology: topology.HostTopology, switch: bool,
 ) -> list[str]:
     """Return the faults in the labels of a compute node, as text.
 
-    :param view: its NUMA cells
+    :param host_topology: its NUMA cells
     :param switch: whether it needs the label of the virtual switch
     """
     faults = []
     names = rule.Names(conf.nfv_sched.vswitch_label,
                        conf.nfv_sched.node_label_prefix)
     label, prefix = names
-    if switch and label not in view.labels:
+    if switch and label not in host_topology.labels:
         faults.append(
             f'no label {label}. ' + (
                 'Only their physical networks say where the switch runs.'
-                if view.labels or view.tunnel else
+                if host_topology.labels or host_topology.tunnel else
                 'Servers with nfv:vswitch_numa_affinity=strict are not '
                 'placed there.') +
             f' Declare [neutron_physnet_{label}] numa_nodes.')
-    present = {number: nodes for name, nodes in view.labels.items()
+    present = {number: nodes for name, nodes in host_topology.labels.items()
                if name != label and (
                    number := names.node(name)) is not None}
     for number, mask in sorted(present.items()):
-        if not view.bit_of(number):
+        if not host_topology.bit_of(number):
             faults.append(
                 f'label {prefix}{number}, but the host has no NUMA node '
                 f'{number}. Remove the label.')
-        elif mask != view.bit_of(number):
-            nodes = ', '.join(map(str, view.nodes(mask)))
+        elif mask != host_topology.bit_of(number):
+            nodes = ', '.join(map(str, host_topology.nodes(mask)))
             faults.append(
                 f'label {prefix}{number} is on NUMA node {nodes}, and not '
                 f'used. Set [neutron_physnet_{prefix}{number}] '
                 f'numa_nodes = {number}.')
-    cell_ids = [cell.id for cell in view.cells]
+    cell_ids = [cell.id for cell in host_topology.cells]
     missing = [names.of_node(node) for node in cell_ids if node not in present]
     if missing and len(cell_ids) > 1:
         faults.append(
@@ -281,6 +281,7 @@ def pinning(conf, computes: Computes) -> upgradecheck.Result:
             '[compute] cpu_dedicated_set.' if disabled and legacy else ''))
 
 
-def _dedicates(view: topology.HostTopology) -> bool:
+def _dedicates(host_topology: topology.HostTopology) -> bool:
     """Return whether a compute node has ``cpu_dedicated_set``."""
-    return any(cell.dedicated and not cell.legacy for cell in view.cells)
+    return any(cell.dedicated and not cell.legacy
+               for cell in host_topology.cells)

@@ -157,18 +157,18 @@ def filters(conf) -> upgradecheck.Result:
 
 
 def _unavailable(
-    missing: list[str], available: list[str], known: set[str],
+    missing: list[str], available: list[str], nfv_filters: set[str],
 ) -> findings.Finding:
     """Return the failure for enabled filters that Nova does not find.
 
     :param missing: names of these filters
     :param available: values of ``available_filters``
-    :param known: names of the filters of nfv-sched
+    :param nfv_filters: names of the filters of nfv-sched
     """
     lost = []
-    if STOCK_FILTERS not in available and set(missing) - known:
+    if STOCK_FILTERS not in available and set(missing) - nfv_filters:
         lost.append(STOCK_FILTERS)
-    if OUR_FILTERS not in available and set(missing) & known:
+    if OUR_FILTERS not in available and set(missing) & nfv_filters:
         lost.append(OUR_FILTERS)
     advice = 'check the spelling'
     if lost:
@@ -317,16 +317,16 @@ def _why(exc: Exception) -> str:
     return strings.brief(str(exc).rpartition(' is not valid: ')[2])
 
 
-def _unknown(conf, known: set[str]) -> list[findings.Finding]:
+def _unknown(conf, option_names: set[str]) -> list[findings.Finding]:
     """Warn of names in the section ``[nfv_sched]`` that are not options."""
     problems = []
     for path in _config_files(conf):
         sections: dict = {}
         cfg.ConfigParser(path, sections).parse()
         for name in sections.get('nfv_sched', {}):
-            if name.replace('-', '_') in known:
+            if name.replace('-', '_') in option_names:
                 continue
-            near = difflib.get_close_matches(name, known, 1)
+            near = difflib.get_close_matches(name, option_names, 1)
             problems.append(findings.warning(
                 f'[nfv_sched] {name} in {path} is not an option and has '
                 'no effect' + (f': is it {near[0]}?' if near else '.')))
