@@ -39,14 +39,14 @@ _HEADERS = ('host', 'action', 'ports', 'reserved', 'allocated',
             'rules', 'reserved', 'allocated', 'note')
 
 
-def table(done, dry_run: bool = False) -> str:
+def table(round_report, dry_run: bool = False) -> str:
     """Return the results of a round as a table in plain text.
 
-    :param done: ``nfv_sched.ledger_service.publisher.RoundReport``
+    :param round_report: ``nfv_sched.ledger_service.publisher.RoundReport``
     """
     from nfv_sched.ledger import names
     rows = [_HEADERS]
-    for report in done.hosts:
+    for report in round_report.hosts:
         figures = []
         for name in (names.PORTS, names.RULES):
             account = report.accounts.get(name)
@@ -67,7 +67,8 @@ def table(done, dry_run: bool = False) -> str:
         lines.append('  '.join(
             cell.rjust(width) if 2 <= index <= 7 else cell.ljust(width)
             for index, (cell, width) in enumerate(zip(row, widths))).rstrip())
-    lines += [f'error: {strings.line(failure)}' for failure in done.failures]
+    lines += [f'error: {strings.line(failure)}'
+              for failure in round_report.failures]
     if dry_run:
         lines.append('Nothing was changed.')
     return '\n'.join(lines)
