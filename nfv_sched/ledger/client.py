@@ -339,7 +339,7 @@ class Client:
 
     def lower(
         self, consumer: str, uuid: str, held: names.Held,
-        kept: Mapping[str, int],
+        remaining: Mapping[str, int],
     ) -> bool:
         """Lower the allocation of a consumer from one provider.
 
@@ -348,7 +348,8 @@ class Client:
         :param consumer: UUID of the consumer
         :param uuid: UUID of the provider
         :param held: its allocation from the provider when that was read
-        :param kept: resource class -> amount that it keeps; empty for none
+        :param remaining: resource class -> amount that it keeps; empty for
+            none
         :returns: whether it was lowered; not if the allocation has changed
             since it was read
         :raises ConflictError: if it changes at the same time
@@ -364,8 +365,8 @@ class Client:
                 or allocations.pop(uuid, None) != {
                     'resources': held.resources}):
             return False
-        if kept:
-            allocations[uuid] = {'resources': dict(kept)}
+        if remaining:
+            allocations[uuid] = {'resources': dict(remaining)}
         self._request('PUT', path, {'allocations': allocations, **body},
                       version=_UNTYPED)
         return True
@@ -429,36 +430,37 @@ def connect(conf) -> ks_adapter.Adapter:
         raise UnavailableError(f'no connection to Placement: {exc}') from exc
 
 
-def _provider(found: dict) -> LedgerProvider:
+def _provider(provider: dict) -> LedgerProvider:
     # A provider of another tool with the trait may have no parent.
-    parent = found['parent_provider_uuid']
+    parent = provider['parent_provider_uuid']
     return LedgerProvider(
-        _text(found['uuid']), _text(found['name']),
-        '' if parent is None else _text(parent), _number(found['generation']))
+        _text(provider['uuid']), _text(provider['name']),
+        '' if parent is None else _text(parent),
+        _number(provider['generation']))
 
 
-def _member(found: dict) -> Member:
-    parent = found['parent_provider_uuid']
+def _member(provider: dict) -> Member:
+    parent = provider['parent_provider_uuid']
     return Member(
-        _text(found['uuid']), _text(found['name']),
+        _text(provider['uuid']), _text(provider['name']),
         None if parent is None else _text(parent),
-        _text(found['root_provider_uuid']))
+        _text(provider['root_provider_uuid']))
 
 
 def _generation(answer: dict) -> int:
     return _number(answer['resource_provider_generation'])
 
 
-def _inventory(found: dict) -> dict:
+def _inventory(inventory: dict) -> dict:
     for name in ('total', 'reserved', 'min_unit', 'max_unit', 'step_size'):
-        _number(found[name])
-    if not isinstance(found['allocation_ratio'], (int, float)):
+        _number(inventory[name])
+    if not isinstance(inventory['allocation_ratio'], (int, float)):
         raise TypeError('allocation_ratio')
-    return found
+    return inventory
 
 
-def _amounts(found: dict) -> dict[str, int]:
-    return {_text(name): _number(amount) for name, amount in found.items()}
+def _amounts(resources: dict) -> dict[str, int]:
+    return {_text(name): _number(amount) for name, amount in resources.items()}
 
 
 def _list(value) -> list:
