@@ -97,20 +97,21 @@ class Account(ty.NamedTuple):
 
 
 def update(
-    existing: Mapping[str, Mapping], wanted: Mapping[str, LedgerInventory],
+    existing: Mapping[str, Mapping],
+    new_inventories: Mapping[str, LedgerInventory],
     can_raise: bool,
 ) -> tuple[dict[str, Mapping], bool]:
     """Work out the inventories to write to a provider.
 
     :param existing: resource class -> inventory in Placement
-    :param wanted: resource class -> inventory to publish
+    :param new_inventories: resource class -> inventory to publish
     :param can_raise: whether a capacity may be raised
     :returns: (resource class -> inventory to write, those of other classes
-        unchanged; whether that includes everything in ``wanted``)
+        unchanged; whether that includes everything in ``new_inventories``)
     """
     written = dict(existing)
     complete = True
-    for name, inventory in wanted.items():
+    for name, inventory in new_inventories.items():
         if can_raise or inventory.capacity <= _capacity(existing.get(name)):
             written[name] = inventory.to_placement()
         else:

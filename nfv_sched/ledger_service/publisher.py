@@ -486,26 +486,26 @@ class Publisher:
     def _attempt(
         self, node: database.ComputeNode,
         provider: ledger_client.LedgerProvider | None,
-        known: _LastResult | None,
+        last_result: _LastResult | None,
         host_limits: nfv_limits.Limits, returned: collections.Counter[str],
         dry_run: bool,
     ) -> HostReport:
         """Bring the provider of one compute node up to date, in one attempt.
 
-        :param known: the last result for the host, if any
+        :param last_result: the last result for the host, if any
         :param returned: resource class -> amount; amounts given back are added
         :raises ConflictError: if another client changes the provider meanwhile
         """
         uuid = ledger_names.provider_uuid(node.uuid)
         host_usage = self._snapshot.host(node.host)
-        state = self._read(node, provider, known, dry_run)
+        state = self._read(node, provider, last_result, dry_run)
         guests = self._guests.get(node.host, {})
         allocations, migrations = self._see(node, state.held, guests)
         lowered = self._take_back(
             node, state.held, migrations, returned, dry_run)
         if lowered:
             state = (state._replace(held={**state.held, **lowered}) if dry_run
-                     else self._read(node, provider, known, dry_run))
+                     else self._read(node, provider, last_result, dry_run))
             allocations, migrations = self._see(node, state.held, guests)
         accounts = ledger_inventory.accounts(
             host_usage, guests, host_limits, allocations, migrations)
@@ -515,7 +515,8 @@ class Publisher:
             not _WORDS.keys() <= state.inventories.keys()
             # ... or changed it since before Neutron was read.
             or provider is not None and provider.generation == state.generation
-            or known is not None and known.inventories == state.inventories)
+            or last_result is not None
+            and last_result.inventories == state.inventories)
         written, complete = ledger_inventory.update(
             state.inventories, {name: account.inventory()
                                 for name, account in accounts.items()},
@@ -551,7 +552,7 @@ class Publisher:
     def _read(
         self, node: database.ComputeNode,
         provider: ledger_client.LedgerProvider | None,
-        known: _LastResult | None,
+        last_result: _LastResult | None,
         dry_run: bool,
     ) -> _State:
         """Read, or create, the provider of a compute node.
@@ -570,8 +571,8 @@ class Publisher:
             if generation is not None:
                 return _State(generation, {}, {}, True)
         generation, held = self._client.held(uuid)
-        if known is not None and known.generation == generation:
-            return _State(generation, held, known.inventories)
+        if last_result is not None and last_result.generation == generation:
+            return _State(generation, held, last_result.inventories)
         read, existing = self._client.inventories(uuid)
         if read != generation:
             raise ledger_client.ConflictError('changed while it was read')
@@ -645,38 +646,39 @@ class Publisher:
         due = {}
         for consumer, sight in sights.items():
             if sight.due:
-                keep = self._kept(sight)
-                if keep != sight.held.resources:
-                    due[consumer] = keep
+                remaining = self._kept(sight)
+                if remaining != sight.held.resources:
+                    due[consumer] = remaining
         if not due:
             return {}
         moving = {*migrations, *migrations.values()}
         lowered = {}
-        for consumer, keep in due.items():
+        for consumer, remaining in due.items():
             if (consumer not in moving
                     and database.is_idle(node.cell, consumer)
-                    and (dry_run or self._lower(node, consumer, keep,
+                    and (dry_run or self._lower(node, consumer, remaining,
                                                 held[consumer]))):
-                lowered[consumer] = held[consumer]._replace(resources=keep)
+                lowered[consumer] = held[consumer]._replace(
+                    resources=remaining)
                 returned.update(unused.difference(
-                    held[consumer].resources, keep))
+                    held[consumer].resources, remaining))
             else:
                 sights[consumer] = sights[consumer]._replace(rounds=0)
         return lowered
 
     def _lower(
         self, node: database.ComputeNode, consumer: str,
-        keep: dict[str, int], held: ledger_names.Held,
+        remaining: dict[str, int], held: ledger_names.Held,
     ) -> bool:
         """Lower an allocation.
 
-        :param keep: resource class -> amount to keep
+        :param remaining: resource class -> amount to keep
         :returns: whether it was lowered; not if another client has changed it
         """
         try:
             if not self._client.lower(
                     consumer, ledger_names.provider_uuid(node.uuid), held,
-                    keep):
+                    remaining):
                 return False
         except ledger_client.UnavailableError:
             raise
@@ -688,7 +690,7 @@ class Publisher:
             return False
         LOG.info('Server %s has given back %s on host %s, not used for %d '
                  'rounds', consumer,
-                 _in_words(unused.difference(held.resources, keep)),
+                 _in_words(unused.difference(held.resources, remaining)),
                  node.host, unused.ROUNDS)
         return True
 
@@ -787,23 +789,25 @@ class Keeper(periodic.Repeated):
             'as it is, and it is tried again: %s', str(exc).rstrip('.'),
             exc_info=not isinstance(exc, (RoundError, cfg.Error)))
 
-    def _went_well(self, done: RoundReport) -> None:
-        if done.failures and not self._cells:
+    def _went_well(self, round_report: RoundReport) -> None:
+        if round_report.failures and not self._cells:
             LOG.warning('Compute nodes that are not known now keep what is '
-                        'published: %s', '; '.join(done.failures))
-        elif self._cells and not done.failures:
+                        'published: %s', '; '.join(round_report.failures))
+        elif self._cells and not round_report.failures:
             LOG.info('All compute nodes are known again')
-        self._cells = done.failures
+        self._cells = round_report.failures
         counts = collections.Counter(
-            report.action for report in done.hosts)
+            report.action for report in round_report.hosts)
         changed = any(counts[action] for action in (
             Action.CREATED, Action.CHANGED, Action.REMOVED))
         LOG.log(
             logging.INFO if changed else logging.DEBUG,
-            'The ledger was brought up to date in %.1f s: %s', done.took,
+            'The ledger was brought up to date in %.1f s: %s',
+            round_report.took,
             ', '.join(f'{counts[action]} {action.value}' for action in Action
                       if counts[action]) or 'no hosts')
-        over = {report.host: excess(report.accounts) for report in done.hosts
+        over = {report.host: excess(report.accounts)
+                for report in round_report.hosts
                 if excess(report.accounts)}
         for host in sorted(over.keys() - self._over)[:_NAMED]:
             LOG.warning('Host %s carries more than it may: %s', host,
@@ -812,7 +816,8 @@ class Keeper(periodic.Repeated):
             LOG.warning('%d more hosts carry more than they may',
                         len(over.keys() - self._over) - _NAMED)
         self._over = frozenset(over)
-        overdrawn = {report.host: report.overdrawn for report in done.hosts
+        overdrawn = {report.host: report.overdrawn
+                     for report in round_report.hosts
                      if report.overdrawn}
         if overdrawn:
             LOG.error(
@@ -821,7 +826,7 @@ class Keeper(periodic.Repeated):
                 'probe"',
                 strings.some(f'host {host} ({what})' for host, what in
                              overdrawn.items()))
-        failed = {report.host: report.note for report in done.hosts
+        failed = {report.host: report.note for report in round_report.hosts
                   if report.action is Action.FAILED}
         for host in sorted(failed.keys() - self._failed)[:_NAMED]:
             LOG.warning('Host %s cannot be brought up to date: %s', host,

@@ -84,9 +84,9 @@ def kept(
 
 
 def difference(
-    resources: Mapping[str, int], keep: Mapping[str, int],
+    resources: Mapping[str, int], remaining: Mapping[str, int],
 ) -> dict[str, int]:
     """Return the amounts to give back, by resource class."""
-    return {name: amount - keep.get(name, 0)
+    return {name: amount - remaining.get(name, 0)
             for name, amount in resources.items()
-            if amount > keep.get(name, 0)}
+            if amount > remaining.get(name, 0)}
