@@ -793,7 +793,7 @@ class Lookups:
         return interfaces.lacking()
 
     def _run(self, snapshot: usage.Snapshot, lacking: demand.Lacking,
-             deadline: float, done: threading.Event) -> None:
+             deadline: float, finished: threading.Event) -> None:
         reader = None
         try:
             try:
@@ -811,19 +811,19 @@ class Lookups:
             self.readers.append(reader)
         finally:
             self._threads.release()
-            done.set()
+            finished.set()
 
     def _keep(self, snapshot: usage.Snapshot,
-              found: usage.Supplement) -> None:
+              supplement: usage.Supplement) -> None:
         with self._lock:
             if self._snapshot is not snapshot:
                 if self._snapshot is not None and (
                         self._snapshot.taken > snapshot.taken):
                     return
                 self._snapshot, self._found = snapshot, usage.Supplement()
-            if self._found.size() + found.size() > self.KEPT:
+            if self._found.size() + supplement.size() > self.KEPT:
                 self._found = usage.Supplement()
-            self._found = self._found.joined(found)
+            self._found = self._found.joined(supplement)
             self._failures = 0
             self._paused_until = 0.0
 

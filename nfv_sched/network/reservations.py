@@ -163,8 +163,8 @@ class Unshown(ty.NamedTuple):
     more_rules: int = 0
 
 
-def left(ledger: int | None, surely: int, perhaps: int, otherwise: float,
-         need: int) -> float:
+def left(free_by_ledger: int | None, surely_missing: int, maybe_missing: int,
+         free_by_neutron: float, need: int) -> float:
     """Return how much of one resource class is free on a host.
 
     The amount in Placement's answer, less what the answer cannot include.  It
@@ -172,21 +172,22 @@ def left(ledger: int | None, surely: int, perhaps: int, otherwise: float,
     If the new server fits only if it does, the figures from Neutron count,
     too.
 
-    :param ledger: amount free by Placement's answer; None if that does not
-        limit the server
-    :param surely: amount that the answer cannot include
-    :param perhaps: ``surely``, and what the answer may not include
-    :param otherwise: amount free by figures from Neutron; infinity if there
-        are none
+    :param free_by_ledger: amount free by Placement's answer; None if that
+        does not limit the server
+    :param surely_missing: amount that the answer cannot include
+    :param maybe_missing: ``surely_missing``, and what the answer may not
+        include
+    :param free_by_neutron: amount free by figures from Neutron; infinity if
+        there are none
     :param need: amount that the server takes
     """
-    if ledger is None:
-        return otherwise
-    if ledger - perhaps >= need:
-        return ledger - perhaps
-    if ledger - surely < need:
-        return ledger - surely
-    return min(ledger - surely, otherwise)
+    if free_by_ledger is None:
+        return free_by_neutron
+    if free_by_ledger - maybe_missing >= need:
+        return free_by_ledger - maybe_missing
+    if free_by_ledger - surely_missing < need:
+        return free_by_ledger - surely_missing
+    return min(free_by_ledger - surely_missing, free_by_neutron)
 
 
 class Memory:
@@ -281,12 +282,12 @@ class Memory:
         if entry is not None:
             self._change(host, {instance: (entry, entry.before)})
 
-    def unshown(self, host: str, asked: float, answered: float,
+    def unshown(self, host: str, asked_at: float, answered_at: float,
                 without: str | None = None) -> Unshown:
         """Return the amounts on a host that Placement's answer lacks.
 
-        :param asked: see :class:`LedgerBalance`
-        :param answered: see :class:`LedgerBalance`
+        :param asked_at: ``asked`` of the :class:`LedgerBalance`
+        :param answered_at: ``answered`` of the :class:`LedgerBalance`
         :param without: UUID of a server to ignore
         """
         ports = rules = more_ports = more_rules = 0
@@ -295,11 +296,11 @@ class Memory:
             if entry.lost(now):
                 entry = entry.before
             if entry is None or instance == without or (
-                    entry.holder is None and entry.when < asked):
+                    entry.holder is None and entry.when < asked_at):
                 continue
             more_ports += entry.ports
             more_rules += entry.rules
-            if entry.taken > answered:
+            if entry.taken > answered_at:
                 ports += entry.ports
                 rules += entry.rules
         return Unshown(ports, rules, more_ports, more_rules)

@@ -353,30 +353,30 @@ def doubts(previous: Snapshot, snapshot: Snapshot) -> Doubts:
         _projects_that_lack(*rule_counts, most) if rules else ())
 
 
-def _bound_by_project(figures: Snapshot) -> collections.Counter[str]:
+def _bound_by_project(snapshot: Snapshot) -> collections.Counter[str]:
     """Return the number of bound ports by project; '' for those of none."""
     counts = collections.Counter(
-        port.project for port in figures.ports.values() if port.host)
+        port.project for port in snapshot.ports.values() if port.host)
     # Not all ports of Neutron itself are among these.
     counts[''] += sum(host.vswitch_ports + host.sriov_ports
-                      for host in figures.hosts.values()) - counts.total()
+                      for host in snapshot.hosts.values()) - counts.total()
     return counts
 
 
 def _rules_by_project(
-    ports: Iterable[str], previous: Snapshot, figures: Snapshot,
+    ports: Iterable[str], previous: Snapshot, snapshot: Snapshot,
 ) -> collections.Counter[str]:
     """Return the number of rules on some ports by project.
 
     :param ports: UUIDs of ports of both snapshots
     :param previous: the snapshot from which their projects are taken
-    :param figures: the snapshot from which their rules are taken
+    :param snapshot: the snapshot from which their rules are taken
     """
-    rules_of = functools.cache(figures.rules_of)
+    rules_of = functools.cache(snapshot.rules_of)
     counts: collections.Counter[str] = collections.Counter()
     for port in ports:
         counts[previous.ports[port].project] += rules_of(
-            figures.ports[port].security_groups)
+            snapshot.ports[port].security_groups)
     return counts
 
 
