@@ -129,19 +129,19 @@ class FreeQuantity:
         guest = self.network.own_on(host_state)
         return None if guest is None else self._quantity.own(guest)
 
-    def left(self, host_state, allowance: Allowance, shown: usage.HostUsage,
-             own: int | None) -> float:
+    def left(self, host_state, allowance: Allowance,
+             host_usage: usage.HostUsage, own: int | None) -> float:
         """Return how much is free on a host.
 
         If that is enough, and the host has a ledger, the server's need is
         added to the host's allocation candidates.
 
-        :param shown: usage of the host by the figures from Neutron
+        :param host_usage: usage of the host by the figures from Neutron
         :param own: amount that the server takes there already; None if it is
             not there
         """
         network = self.network
-        free = allowance.room - self._carried(shown)
+        free = allowance.room - self._carried(host_usage)
         if own is not None:
             free += own
         if host_state.host in self._recent and network.fresh:
@@ -197,10 +197,10 @@ class FreeQuantity:
                 host_state.uuid, self._quantity.resource_class)
         return Standing(free + (own or 0), in_ledger)
 
-    def full(self, allowance: Allowance, left: float) -> reasons.Reason:
+    def full(self, allowance: Allowance, free: float) -> reasons.Reason:
         """Return the reason to refuse a host where so little is left."""
         limit = allowance.limit
-        number = max(int(left), 0)
+        number = max(int(free), 0)
         # The ledger may have a limit that this process does not have.
         have = (f'{number} of {limit:.0f} free' if math.isfinite(limit)
                 else f'{number} free')
