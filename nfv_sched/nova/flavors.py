@@ -272,14 +272,14 @@ class FlavorRefusal(ty.NamedTuple):
     keys: tuple[str, ...] = ()
 
 
-def refusals(of: objects.Flavor,
+def refusals(flavor: objects.Flavor,
              meta: objects.ImageMeta) -> list[FlavorRefusal]:
     """Return why Nova refuses servers of a flavor with an image."""
     # Each of Nova's checks is made, so that all mistakes are found at once.
-    return list(dict.fromkeys(_refusals(of, meta)))
+    return list(dict.fromkeys(_refusals(flavor, meta)))
 
 
-def _refusals(of: objects.Flavor,
+def _refusals(flavor: objects.Flavor,
               meta: objects.ImageMeta) -> Iterator[FlavorRefusal]:
     from nova.virt import hardware
     for name in _CHECKS:
@@ -287,18 +287,18 @@ def _refusals(of: objects.Flavor,
         if check is None:
             continue
         try:
-            check(of, meta)
+            check(flavor, meta)
         except exception.NovaException as exc:
             yield FlavorRefusal(type(exc).__name__, exc.format_message())
         except Exception as exc:  # the API would answer 400 or 500
             yield FlavorRefusal(type(exc).__name__, str(exc))
     try:
-        _check_limits(of, meta)
+        _check_limits(flavor, meta)
     except exception.ImageVCPULimitsRangeImpossible as exc:
         yield FlavorRefusal(type(exc).__name__, exc.format_message())
 
 
-def _check_limits(of: objects.Flavor, meta: objects.ImageMeta) -> None:
+def _check_limits(flavor: objects.Flavor, meta: objects.ImageMeta) -> None:
     """Refuse limits of sockets, cores and threads that no topology meets.
 
     The API does not check them; the compute host does, when the server is
@@ -309,16 +309,16 @@ def _check_limits(of: objects.Flavor, meta: objects.ImageMeta) -> None:
     """
     from nova.virt import hardware
     try:
-        _preferred, most = hardware.get_cpu_topology_constraints(of, meta)
+        _preferred, most = hardware.get_cpu_topology_constraints(flavor, meta)
     except Exception:  # reported by _refusals()
         return
-    for sockets in _divisors(of.vcpus, most.sockets):
-        for cores in _divisors(of.vcpus // sockets, most.cores):
-            if of.vcpus // sockets // cores <= most.threads:
+    for sockets in _divisors(flavor.vcpus, most.sockets):
+        for cores in _divisors(flavor.vcpus // sockets, most.cores):
+            if flavor.vcpus // sockets // cores <= most.threads:
                 return
     raise exception.ImageVCPULimitsRangeImpossible(
-        vcpus=of.vcpus, **{
-            part: min(of.vcpus, getattr(most, part))
+        vcpus=flavor.vcpus, **{
+            part: min(flavor.vcpus, getattr(most, part))
             for part in ('sockets', 'cores', 'threads')})
 
 
@@ -328,21 +328,21 @@ def _divisors(number: int, most: int) -> list[int]:
             if number % each == 0]
 
 
-def numa_topology(of: objects.Flavor, meta: objects.ImageMeta) -> ty.Any:
+def numa_topology(flavor: objects.Flavor, meta: objects.ImageMeta) -> ty.Any:
     """Return the ``InstanceNUMATopology`` of a flavor with an image.
 
     :returns: None if there is none, or Nova refuses the flavor
     """
     from nova.virt import hardware
     try:
-        return hardware.numa_get_constraints(of, meta)
+        return hardware.numa_get_constraints(flavor, meta)
     except Exception:  # reported by refusals()
         return None
 
 
-def request(of: objects.Flavor, meta: objects.ImageMeta,
+def request(flavor: objects.Flavor, meta: objects.ImageMeta,
             topology: ty.Any) -> objects.RequestSpec:
     """Return a request for a server without networks and PCI devices."""
     return objects.RequestSpec(
-        flavor=of, image=meta, numa_topology=topology, num_instances=1,
+        flavor=flavor, image=meta, numa_topology=topology, num_instances=1,
         pci_requests=objects.InstancePCIRequests(requests=[]))

@@ -82,8 +82,10 @@ def plain(text: str | None) -> ty.Any:
     return json.loads(text, object_hook=_unpacked) if text else None
 
 
-def _unpacked(found: dict) -> ty.Any:
-    return found[_DATA] if _NAME in found and _DATA in found else found
+def _unpacked(serialized: dict) -> ty.Any:
+    return (serialized[_DATA]
+            if _NAME in serialized and _DATA in serialized
+            else serialized)
 
 
 def name_of(cell) -> str:
