@@ -233,16 +233,16 @@ def assignments(
                 return True
         return False
 
-    def descend(left: list[int], used: int):
-        if not left:
+    def descend(remaining_masks: list[int], used: int):
+        if not remaining_masks:
             yield tuple(chosen)
             return
-        mask = left[0]
+        mask = remaining_masks[0]
         for host in order:
             bit = 1 << host
             if not mask & bit or used & bit:
                 continue
-            rest = [m & ~bit for m in left[1:]]
+            rest = [m & ~bit for m in remaining_masks[1:]]
             if not leads_on(rest, used | bit):
                 continue
             chosen.append(host)

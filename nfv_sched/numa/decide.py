@@ -217,17 +217,17 @@ class _Decider:
         endpoint
     """
 
-    def __init__(self, ground: numa_labels.GuestOnHost, terms: Terms,
+    def __init__(self, guest_on_host: numa_labels.GuestOnHost, terms: Terms,
                  ignore_tunnel: bool):
-        self.ground = ground
+        self.ground = guest_on_host
         self.terms = terms
         self.ignore_tunnel = ignore_tunnel
-        host = ground.host
+        host = guest_on_host.host
         self.rules = [(rule, rule.read(host, terms.names))
                       for rule in terms.rules]
         self.strict = terms.strict
         if self.strict:
-            ground.strict_text = self._text()
+            guest_on_host.strict_text = self._text()
 
     def decide(self, traces, held: Decision | None) -> Decision:
         """Return the decision; see :func:`decide`."""

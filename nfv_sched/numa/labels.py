@@ -178,19 +178,19 @@ class GuestOnHost:
                         yield labels
 
     def _least_labels(
-        self, goal: numa_rule.Goal, tried: list[frozenset[str]],
+        self, goal: numa_rule.Goal, tried_labels: list[frozenset[str]],
     ) -> Iterator[frozenset[str]]:
         """Yield sets of labels, those that restrict the claim least first.
 
         None, those of one rule, those of all rules, those of single host
         cells, that of the switch.
 
-        :param tried: the labels of each rule that has some
+        :param tried_labels: the labels of each rule that has some
         """
         yield frozenset()
-        yield from tried
-        if len(tried) > 1:
-            yield frozenset().union(*tried)
+        yield from tried_labels
+        if len(tried_labels) > 1:
+            yield frozenset().union(*tried_labels)
         for target in itertools.islice(candidates.assignments(
             goal.masks, self.evaluation.order, self.groups, goal.condition,
         ), _MAX_TARGETS):

@@ -113,11 +113,11 @@ class Demand(ty.NamedTuple):
                 pool.get('live_migratable') == self.migratable)
 
 
-def _alike(have, value) -> bool:
+def _alike(pool_value, value) -> bool:
     """Return whether a property has a value, ignoring case."""
-    if isinstance(value, list) and isinstance(have, list):
-        return all(item in have for item in value)
-    return _lower(have) == _lower(value)
+    if isinstance(value, list) and isinstance(pool_value, list):
+        return all(item in pool_value for item in value)
+    return _lower(pool_value) == _lower(value)
 
 
 def _noun(specs: Sequence[Mapping], from_port: bool) -> str:
@@ -212,7 +212,7 @@ class HostDevices:
     """The free PCI devices of a host that match the requests of a guest.
 
     :param pools: pools of the host; read, never changed
-    :param wanted: the PCI requests of the guest
+    :param demands: the PCI requests of the guest
     :raises OddDevicesError: if a pool cannot be read
 
     :ivar counts: number of free devices in each pool of the host
@@ -223,17 +223,17 @@ class HostDevices:
                  '_providers', '_relevant')
 
     def __init__(
-        self, pools: Sequence[Mapping], wanted: tuple[Demand, ...],
+        self, pools: Sequence[Mapping], demands: tuple[Demand, ...],
         host: topology.HostTopology,
     ):
         self.host = host
-        self.wanted = wanted
+        self.wanted = demands
         self._sockets: list[int] | None = None
         self._relevant: int | None = None
         try:
             self.counts = [pool['count'] for pool in pools]
             self.matched = [self._matched(demand, pools)
-                            for demand in wanted]
+                            for demand in demands]
             self._providers = [pool.get('rp_uuid') for pool in pools]
         except Exception as exc:
             raise OddDevicesError('a pool without its fields') from exc
