@@ -78,8 +78,8 @@ class ThreadsRule(rule.Rule):
         return None
 
     @staticmethod
-    def _crowded(siblings, cores, others) -> bool:
+    def _crowded(siblings, cores, other_guest_cpus) -> bool:
         """Return whether any core of the guest runs more than one vCPU."""
         return any(
-            len(own) > 1 or own and not core.isdisjoint(others)
+            len(own) > 1 or own and not core.isdisjoint(other_guest_cpus)
             for core, own in zip(siblings, cores))
