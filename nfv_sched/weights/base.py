@@ -40,14 +40,15 @@ class NFVHostWeigher(multiplier.MultipliedWeigher):
 
     @abc.abstractmethod
     def weigh(
-        self, host_state, found: visit.Visit, request: nfv_request.Request,
-        rules: Sequence[numa_rule.Rule], decision: decide.Decision,
+        self, host_state, host_visit: visit.Visit,
+        request: nfv_request.Request, rules: Sequence[numa_rule.Rule],
+        decision: decide.Decision,
     ) -> float:
         """Return the weight of a host that can take the guest.
 
         The multiplier is not applied yet.
 
-        :param found: the visit of the host
+        :param host_visit: the visit of the host
         :param rules: the rules that are weighed
         :param decision: the decision, which accepts the host
         :raises Exception: any; the host weighs 0 then
@@ -106,7 +107,7 @@ class PreferenceWeigher(NFVHostWeigher):
         """Return the preferred rules only."""
         return [rule for rule in super().weighed(request) if not rule.strict]
 
-    def weigh(self, host_state, found, request, rules, decision):
+    def weigh(self, host_state, host_visit, request, rules, decision):
         """Return the mean degree, less that of a displaced decision."""
         weight = _value(rules, decision)
         if decision.displaces is not None:

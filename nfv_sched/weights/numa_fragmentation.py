@@ -55,11 +55,11 @@ class NUMAFragmentationWeigher(multiplier.MultipliedWeigher):
         """
         unknown: list[float | None] = [None] * len(hosts)
         try:
-            note = nfv_request.note_of(spec_obj)
-            request = note.read(spec_obj)
+            request_note = nfv_request.note_of(spec_obj)
+            request = request_note.read(spec_obj)
             if request.guest is None or request.error is not None:
                 return unknown
-            weighed_request = _WeighedRequest(note, request)
+            weighed_request = _WeighedRequest(request_note, request)
         except Exception:
             LOG.exception('The request for server %s cannot be read',
                           getattr(spec_obj, 'instance_uuid', None))
@@ -68,9 +68,9 @@ class NUMAFragmentationWeigher(multiplier.MultipliedWeigher):
                 for host, counts in zip(hosts, counted)]
 
     @staticmethod
-    def _loss(host_state, asked: '_WeighedRequest') -> float | None:
+    def _loss(host_state, weighed_request: '_WeighedRequest') -> float | None:
         try:
-            return asked.lost(host_state)
+            return weighed_request.lost(host_state)
         except Exception:
             LOG.exception('Host %s cannot be weighed',
                           getattr(host_state, 'host', host_state))
@@ -83,13 +83,13 @@ class _WeighedRequest:
     :param request: the request, with a guest NUMA topology
     """
 
-    def __init__(self, note: nfv_request.RequestNote,
+    def __init__(self, request_note: nfv_request.RequestNote,
                  request: nfv_request.Request):
-        self.note = note
+        self.note = request_note
         self.request = request
-        self.terms = active_rules.deciding(note, request)
-        self.limited = active_rules.limits_claim(note, request)
-        self.sorting = active_rules.settings(note).sorting
+        self.terms = active_rules.deciding(request_note, request)
+        self.limited = active_rules.limits_claim(request_note, request)
+        self.sorting = active_rules.settings(request_note).sorting
         #: Whether Nova's own rules and order say where the guest goes.
         self.is_plain = self.terms is None or (
             request.plain and not self.terms.keeps_room)

@@ -17,7 +17,8 @@ class SharedVCPUWeigher(base.NFVHostWeigher):
     multiplier = 'shared_vcpu_weight_multiplier'
     rule = shared_vcpu.SharedVCPURule
 
-    def weigh(self, host_state, found, request, rules, decision):
+    def weigh(self, host_state, host_visit, request, rules, decision):
         """Return the free part of the shared vCPUs; see the class."""
         return rules[0].left(
-            found.host.evaluation, found.expected(host_state, request))
+            host_visit.host.evaluation,
+            host_visit.expected(host_state, request))
