@@ -80,11 +80,11 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
         return False
 
     def host_refusal(
-        self, limits: network_limits.Limits, shown: usage.HostUsage,
+        self, limits: network_limits.Limits, host_usage: usage.HostUsage,
     ) -> reasons.Reason | None:
         """Return why a host takes no new guests, however little they need.
 
-        :param shown: the usage of the host by Neutron
+        :param host_usage: the usage of the host by Neutron
         :returns: None if it takes some
         """
         return None

@@ -47,9 +47,9 @@ class VSwitchPortLimitFilter(network.NetworkLimitFilter):
         """Return whether DHCP servers and routers are limited."""
         return limits.network_services_per_node < math.inf
 
-    def host_refusal(self, limits, shown):
+    def host_refusal(self, limits, host_usage):
         """Return the reason for too many DHCP servers and routers."""
-        services = shown.dhcp_servers + shown.routers
+        services = host_usage.dhcp_servers + host_usage.routers
         if services <= limits.network_services_per_node:
             return None
         return reasons.Reason(
