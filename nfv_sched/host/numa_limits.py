@@ -58,7 +58,7 @@ def with_labels(limits, labels: frozenset[str], ignore_tunnel: bool):
 
 
 def write(
-    host_state, note: RequestNote, request: Request,
+    host_state, request_note: RequestNote, request: Request,
     decision: decide.Decision, cpu_ratio: float,
 ) -> None:
     """Set the NUMA limits of a host to those that a decision needs.
@@ -72,14 +72,14 @@ def write(
     ratio = host_state.ram_allocation_ratio
     # Hosts with the same values share one object.
     key = (cpu_ratio, ratio, labels, ignore_tunnel)
-    topology_limits = note.limits.get(key)
+    topology_limits = request_note.limits.get(key)
     if topology_limits is None:
         topology_limits = scheduler.numa_topology_limits(
             cpu_ratio, ratio, request.network_metadata)
         if labels or ignore_tunnel:
             topology_limits = with_labels(
                 topology_limits, labels, ignore_tunnel)
-        note.limits[key] = topology_limits
+        request_note.limits[key] = topology_limits
     limits = host_state.limits
     if isinstance(limits, KeptLimits):
         limits.keep(topology_limits)

@@ -37,8 +37,8 @@ class Visit(scheduler.Watcher):
     __slots__ = ('note', 'host', '_known', '_decision', '_judged', '_written',
                  '_ratio', '_choices', '_held', '_placed')
 
-    def __init__(self, note: RequestNote, host_state):
-        self.note = note
+    def __init__(self, request_note: RequestNote, host_state):
+        self.note = request_note
         self.host: decide.HostResources | None = None
         self._known: tuple | None = None
         self._decision: Decision | None = None
@@ -255,15 +255,15 @@ class Visit(scheduler.Watcher):
             self.host, request, first_mapping(host_state), self._decision)
 
 
-def of(host_state, note: RequestNote) -> Visit:
+def of(host_state, request_note: RequestNote) -> Visit:
     """Return the visit of a host, kept on its HostState; made on first use."""
     visit = host_state.__dict__.get(_VISIT)
-    if visit is None or visit.note is not note:
-        visit = host_state.__dict__[_VISIT] = Visit(note, host_state)
+    if visit is None or visit.note is not request_note:
+        visit = host_state.__dict__[_VISIT] = Visit(request_note, host_state)
     return visit
 
 
-def judge_once(host_state, note: RequestNote, request: Request,
+def judge_once(host_state, request_note: RequestNote, request: Request,
                terms: Terms) -> Decision:
     """Decide as :meth:`Visit.judge`, if no other filter or weigher asks.
 
@@ -275,17 +275,18 @@ def judge_once(host_state, note: RequestNote, request: Request,
     candidates = host_state.allocation_candidates
     if candidates is not None and len(candidates) > 1 and (
             request.demands or not request.one_cell):
-        return of(host_state, note).judge(host_state, request, terms)
+        return of(host_state, request_note).judge(host_state, request, terms)
     host = decide.HostResources(
         host_state.numa_topology, host_state.cpu_allocation_ratio,
         host_state.ram_allocation_ratio,
-        getattr(host_state.pci_stats, 'pools', None), None, note.decisions)
+        getattr(host_state.pci_stats, 'pools', None), None,
+        request_note.decisions)
     mapping = None
     if request.demands and candidates is not None:
         mapping = candidates[0].get('mappings')
     decision = decide.decide(host, request, mapping, terms)
     if decision.accepted:
-        numa_limits.write(host_state, note, request, decision,
+        numa_limits.write(host_state, request_note, request, decision,
                           host_state.cpu_allocation_ratio)
     return decision
 
