@@ -100,10 +100,10 @@ class _Thread:
         self._recent: collections.OrderedDict[bytes, _Recent] = (
             collections.OrderedDict())
 
-    def put(self, make: Make, place: JournalLocation, project: str) -> None:
+    def put(self, make: Make, location: JournalLocation, project: str) -> None:
         """See :meth:`JournalWriter.put`."""
         with self._lock:
-            self._waiting.append(_Waiting(make, place, project))
+            self._waiting.append(_Waiting(make, location, project))
             if len(self._waiting) > QUEUE:
                 self._drop_one()
             if self._thread is None or not self._thread.is_alive():
@@ -165,14 +165,14 @@ class _Thread:
                 LOG.exception('A refusal is not in the decision journal')
 
     def _write_or_join(self, refusal: entry.Refusal,
-                       place: JournalLocation) -> None:
+                       location: JournalLocation) -> None:
         """Write a refusal, or keep it if an equal one was just written."""
-        if self._files is None or place != (
+        if self._files is None or location != (
                 self._files.directory, self._files.size):
             self._write_joined()
             if self._files is not None:
                 self._files.close()
-            self._files = files.Writer(*place)
+            self._files = files.Writer(*location)
         key = entry.key(refusal)
         recent = self._recent.get(key)
         if recent is None:
@@ -270,14 +270,14 @@ class JournalWriter:
     def __init__(self) -> None:
         self._threads = periodic.PerProcess(_Thread)
 
-    def put(self, make: Make, place: JournalLocation,
+    def put(self, make: Make, location: JournalLocation,
             project: str = '') -> None:
         """Add a refusal to the queue; never wait for the disk.
 
         :param make: makes the entry; called in the thread
         :param project: UUID of the project; each has a share of the queue
         """
-        self._threads.get().put(make, place, project)
+        self._threads.get().put(make, location, project)
 
     def stop(self) -> None:
         """Write all waiting refusals of this process, and end its thread."""
