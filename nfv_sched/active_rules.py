@@ -25,12 +25,12 @@ def _places(names: tuple[str, ...]) -> Mapping[str, int]:
     return {name: place for place, name in enumerate(names)}
 
 
-def settings(note: RequestNote) -> DecisionOptions:
+def settings(request_note: RequestNote) -> DecisionOptions:
     """Return the options for a request; read on first use."""
-    decision_options = note.settings
+    decision_options = request_note.settings
     if decision_options is None:
         options = scheduler.CONF.nfv_sched
-        decision_options = note.settings = DecisionOptions(
+        decision_options = request_note.settings = DecisionOptions(
             numa_rule.Names(options.vswitch_label, options.node_label_prefix),
             options.strict_enforcement == 'predicted',
             evaluation.CellSorting(
@@ -43,7 +43,7 @@ def settings(note: RequestNote) -> DecisionOptions:
     return decision_options
 
 
-def left_to_others(note: RequestNote, name: str,
+def left_to_others(request_note: RequestNote, name: str,
                    decision: decide.Decision) -> bool:
     """Return whether a later filter is to refuse a refused host instead.
 
@@ -53,7 +53,7 @@ def left_to_others(note: RequestNote, name: str,
     :param name: class name of the filter that asks
     :param decision: the decision that refuses the host
     """
-    filters = settings(note).filters
+    filters = settings(request_note).filters
     place = filters.get(name)
     if place is None:
         return False
@@ -68,7 +68,7 @@ def left_to_others(note: RequestNote, name: str,
     return False
 
 
-def of(note: RequestNote, request: Request, name: str | None = None,
+def of(request_note: RequestNote, request: Request, name: str | None = None,
        stays: bool = False) -> decide.Terms:
     """Return the terms by which the hosts of a request are decided about.
 
@@ -78,36 +78,38 @@ def of(note: RequestNote, request: Request, name: str | None = None,
     :param name: class name of a filter whose rules count, enabled or not
     :param stays: whether they count for later calls, too
     """
-    ran = note.ran
+    ran = request_note.ran
     if name is not None and name not in ran and (
-            name not in settings(note).filters):
+            name not in settings(request_note).filters):
         ran = (*ran, name)
         if stays:
-            note.ran = ran
-    terms = note.terms.get(ran)
+            request_note.ran = ran
+    terms = request_note.terms.get(ran)
     if terms is None:
-        terms = note.terms[ran] = _of(settings(note), request, ran)
+        terms = request_note.terms[ran] = _of(
+            settings(request_note), request, ran)
     return terms
 
 
-def deciding(note: RequestNote, request: Request) -> decide.Terms | None:
+def deciding(request_note: RequestNote,
+             request: Request) -> decide.Terms | None:
     """Return the terms by which the enabled filters decide about hosts.
 
     :returns: None if no enabled filter of NUMA placement of nfv-sched decides
     """
-    filters = settings(note).filters
+    filters = settings(request_note).filters
     if _TOPOLOGY in filters and (request.guest is not None or request.rules):
-        return of(note, request)
+        return of(request_note, request)
     if any(name in filters for rule in request.rules
            for name in rule.filters):
-        return of(note, request)
+        return of(request_note, request)
     return None
 
 
-def limits_claim(note: RequestNote, request: Request) -> bool:
+def limits_claim(request_note: RequestNote, request: Request) -> bool:
     """Return whether an enabled filter hands NUMA limits to the claim."""
-    return _STOCK in settings(note).filters or (
-        deciding(note, request) is not None)
+    return _STOCK in settings(request_note).filters or (
+        deciding(request_note, request) is not None)
 
 
 def _of(options: DecisionOptions, request: Request,
