@@ -134,14 +134,14 @@ def _known_keys() -> dict[str, str]:
     return {key[:key.find('.') + 1] or key: key for key in keys()}
 
 
-def _nearest(key: str, known: Mapping[str, str]) -> str | None:
+def _nearest(key: str, known_keys: Mapping[str, str]) -> str | None:
     """Return the known key that a misspelt one is most like, if any is."""
-    if len(key) > 2 * max(map(len, known)):
+    if len(key) > 2 * max(map(len, known_keys)):
         return None
-    names = {name.removeprefix(NAMESPACE): name for name in known}
+    names = {name.removeprefix(NAMESPACE): name for name in known_keys}
     near = difflib.get_close_matches(
         key.removeprefix(NAMESPACE).lower(), names, n=1)
-    return known[names[near[0]]] if near else None
+    return known_keys[names[near[0]]] if near else None
 
 
 def nearest_key(key: str) -> str | None:
@@ -150,8 +150,8 @@ def nearest_key(key: str) -> str | None:
     return _nearest(key, known_keys) if _is_unknown(key, known_keys) else None
 
 
-def _is_unknown(key: str, known: Mapping[str, str]) -> bool:
-    return key not in known and key[:key.find('.') + 1] not in known
+def _is_unknown(key: str, known_keys: Mapping[str, str]) -> bool:
+    return key not in known_keys and key[:key.find('.') + 1] not in known_keys
 
 
 def _check_keys(extra_specs: Mapping, errors: list[Fault]) -> None:
