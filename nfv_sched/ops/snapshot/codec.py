@@ -170,8 +170,10 @@ def _limited(schema: ty.Any) -> ty.Any:
 def _check_keys(names: frozenset[str], data: ty.Any) -> ty.Any:
     if isinstance(data, dict) and not data.keys() <= names:
         unknown = next(key for key in data if key not in names)
+        # JSON may have lone surrogates, which pydantic cannot take.
         raise pydantic_core.PydanticCustomError(
-            'unknown_key', 'unknown key', {'key': unknown})
+            'unknown_key', 'unknown key',
+            {'key': unknown.encode(errors='replace').decode()})
     return data
 
 

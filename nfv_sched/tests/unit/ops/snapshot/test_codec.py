@@ -122,6 +122,22 @@ class CodecTest(base.TestCase):
                 codec.WrongError, codec.decode, Outer, data)
             self.assertIn(said, str(error))
 
+    def test_lone_surrogates(self):
+        """JSON can have them; they are not text in any encoding."""
+        odd = '\ud800x'
+        for data, said in (
+                ({'name': odd}, 'name: must be text'),
+                ({'name': 'a', odd: 1}, '?x: unknown key'),
+                ({'name': 'a', 'inner': [{'number': 1, odd: 1}]},
+                 'inner[0].?x: unknown key'),
+                ({'name': 'a', 'words': [odd]}, 'words[0]: must be text'),
+                ({'name': 'a', 'pins': {odd: 1}}, 'its key must be'),
+                ({'name': 'a', 'by_name': {odd: {}}}, 'its key must be')):
+            error = self.assertRaises(
+                codec.WrongError, codec.decode, Outer, data)
+            self.assertIn(said, str(error))
+            str(error).encode()
+
     def test_few_errors_are_kept(self):
         """A file with millions of errors does not fill the memory."""
         wrong = {str(number): 'x' for number in range(1000)}
