@@ -12,7 +12,7 @@ from nfv_sched.ops.flavors.lint import values
 from nfv_sched.ops.flavors import translations
 from nfv_sched import strings
 
-# KiB; pages of this size are not huge pages.
+# KiB. What a flavor asks for with 4KB; PAGES_SMALL is for the word "small".
 _SMALL = 4
 #: Maximum number of PCI devices that the guides recommend.
 MOST_DEVICES = 8
