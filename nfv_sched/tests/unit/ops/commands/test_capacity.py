@@ -387,7 +387,7 @@ class CapacityTest(base.CommandTestCase):
         for args in (('list',), ('list', '--mix', 'fw.6=1'),
                      ('show', 'fw.6')):
             self.assertEqual(
-                (1, '', "error: host one: num_instances of its stats is no "
+                (1, '', "error: host one: num_instances of its stats is not a "
                  "number: 'x'\n"), self.run_command(*args))
 
     def test_placement_unread(self):
