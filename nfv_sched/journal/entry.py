@@ -201,8 +201,8 @@ def short_line(refusal: Refusal, limit: int) -> bytes:
 def key(refusal: Refusal) -> bytes:
     """Return a digest that equal refusals have in common.
 
-    Equal are those of one project with the same flavor, filters, reasons and
-    hosts, in any order of the hosts.
+    Refusals are equal if project, flavor, kind of request, filters with their
+    counts, reasons and hosts match; the order of hosts is ignored.
     """
     flavor = refusal.flavor
     same = (

@@ -151,7 +151,10 @@ _MOST_SIZE = 32
 
 
 def malformed_cpus(key: str, value: str) -> str | None:
-    """Return why a long value is not a set of CPUs; None if it is one."""
+    """Return why a long value of a key for CPUs is malformed, or None.
+
+    Short values, and those of other keys, are left to Nova's validator.
+    """
     # NOTE: The pattern of Nova's validator has nested repetitions: it takes
     # minutes to refuse a value of 16 spans with a mistake at its end.
     if (_CPU_SETS.fullmatch(key) and len(value) > _SHORT

@@ -41,7 +41,8 @@ def _notes(plan: drain.DrainPlan) -> Iterator[str]:
     if plan.moves:
         yield 'Each move was made in the simulator, one after the other.'
     for server in plan.unfinished:
-        yield f'Of {plan.host}, too: {server.name}: {server.reason}.'
+        yield (f'Also holding resources of {plan.host}: {server.name}: '
+                   f'{server.reason}.')
     for failed in plan.failed:
         yield f'Not possible in the simulator: {failed}'
     yield from map(rendering.gap_text, plan.gaps)
