@@ -42,7 +42,7 @@ def _notes(plan: drain.DrainPlan) -> Iterator[str]:
         yield 'Each move was made in the simulator, one after the other.'
     for server in plan.unfinished:
         yield (f'Also holding resources of {plan.host}: {server.name}: '
-                   f'{server.reason}.')
+               f'{server.reason}.')
     for failed in plan.failed:
         yield f'Not possible in the simulator: {failed}'
     yield from map(rendering.gap_text, plan.gaps)
