@@ -64,7 +64,8 @@ class PlanningTest(base.CommandTestCase, running.RunningTestCase):
         self.assertEqual(3, code)
         self.assertEqual(
             'one has no guests. Also holding resources of one: a: its '
-            'resize to two is not confirmed: it can come back.', ' '.join(out.split()))
+            'resize to two is not confirmed: it can come back.',
+            ' '.join(out.split()))
         _code, out = self.run_it('drain', 'plan', 'one', '-f', 'commands')
         self.assertIn('# a: its resize to two is not confirmed', out)
         _code, out = self.run_it('drain', 'plan', 'one', '-f', 'json')
