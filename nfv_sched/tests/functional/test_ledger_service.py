@@ -1474,7 +1474,7 @@ class FailureTest(LedgerTestCase):
                     self.assertEqual(Action.FAILED, report.action)
                     self.assertRegex(
                         report.note, f'^GET /resource_providers/[-0-9a-f]*/'
-                        f'{what}: the answer is (no JSON|malformed)$')
+                        f'{what}: the answer is (not JSON|malformed)$')
         self.assertNotIn('Traceback', self.log.output)
 
     def test_odd_errors(self):
