@@ -10,6 +10,8 @@ import json
 import types
 import typing as ty
 
+from nfv_sched import files
+
 #: Version of the format. It changes when older tools would misread entries;
 #: they refuse those with keys unknown to them.
 VERSION = 1
@@ -280,7 +282,8 @@ def _decode(hint: ty.Any, data: ty.Any) -> ty.Any:
     if kind is tuple and isinstance(data, list):
         return tuple([_decode(args[0], each) for each in data])
     if kind is Mapping and isinstance(data, dict):
-        return {key: _decode(args[1], each) for key, each in data.items()}
+        return {_decode(args[0], key): _decode(args[1], each)
+                for key, each in data.items()}
     if dataclasses.is_dataclass(kind) and isinstance(data, dict):
         hints = _hints(kind)
         try:
@@ -290,6 +293,8 @@ def _decode(hint: ty.Any, data: ty.Any) -> ty.Any:
             raise LineError(f'no entry that is known: {exc}') from exc
     if type(data) is not kind or kind is int and not 0 <= data < 1 << 63:
         raise LineError(f'no entry that is known: not of type {hint}')
+    if kind is str and len(data) > files.MAX_TEXT:
+        raise LineError(f'has more than {files.MAX_TEXT} characters in a text')
     return data
 
 

@@ -7,10 +7,10 @@ servers is computed and compared with the usage that the host reports.
 
 from collections.abc import Iterator
 
+from nfv_sched import cpu_spec
 from nfv_sched.host import occupancy
 from nfv_sched.ops.audit import hosts
 from nfv_sched.ops.audit import values
-from nfv_sched.ops.hosts import cores
 from nfv_sched.ops.snapshot import occupied
 from nfv_sched.ops.snapshot import snapshot
 
@@ -60,8 +60,8 @@ def _misplaced(
         if beyond:
             yield values.of(
                 values.NOT_DEDICATED, site.title,
-                f'node {node.number}: CPU {cores.ranges(beyond)} is not for '
-                f'pinned guests there', server)
+                f'node {node.number}: CPU {cpu_spec.to_text(beyond)} is not '
+                f'for pinned guests there', server)
     groups: dict[tuple[str, ...], list[int]] = {}
     for cpu, servers in owners.items():
         if len(servers) > 1:
@@ -73,8 +73,8 @@ def _misplaced(
             site.known[uuid].name or uuid for uuid in uuids[1:])
         yield values.of(
             values.PINNED_TWICE, site.title,
-            f'node {node.number}: CPU {cores.ranges(cpus)} is also that of '
-            + ', '.join(other_names), first,
+            f'node {node.number}: CPU {cpu_spec.to_text(cpus)} is also that '
+            'of ' + ', '.join(other_names), first,
             max(values.settled(site.known[uuid]) for uuid in uuids))
 
 
@@ -98,7 +98,8 @@ def _missing(
         yield values.of(
             values.NOT_IN_RECORD, site.title, _told(
                 node, 'of the server free in the record of the host', [
-                    f'CPU {cores.ranges(cpus)}', *([] if number else rest)]),
+                    f'CPU {cpu_spec.to_text(cpus)}',
+                    *([] if number else rest)]),
             site.known[uuid])
     if rest and not lacking:
         yield values.of(
@@ -111,7 +112,7 @@ def _unknown(site: hosts.Site, node: snapshot.Node,
     """Find resources that the host records as used but no server uses."""
     usage = occupancy.total(occupied.shares([node], parts))
     cpus = node.pinned - usage.cpus
-    phrases = [f'CPU {cores.ranges(cpus)}'] if cpus else []
+    phrases = [f'CPU {cpu_spec.to_text(cpus)}'] if cpus else []
     phrases += _amounts(
         node.memory_used - usage.memory, node.shared_used - usage.shared,
         {pages.size: pages.used - usage.pages.get(pages.size, 0)

@@ -2,10 +2,10 @@
 
 """Render an explanation as text, as rows, and as a document."""
 
-from collections.abc import Iterable
 from collections.abc import Sequence
 import typing as ty
 
+from nfv_sched import cpu_spec
 from nfv_sched.ops.cli import tables
 from nfv_sched.ops.explain import values
 
@@ -68,22 +68,11 @@ def _place(place: values.ChosenHost) -> str:
         parts.append(f'NUMA node{"s" if len(place.nodes) > 1 else ""} ' +
                      ', '.join(map(str, place.nodes)))
     if place.cpus:
-        parts.append(f'CPUs {_ranges(place.cpus)}')
+        parts.append(f'CPUs {cpu_spec.to_text(place.cpus)}')
     if place.devices:
         parts.append(f'devices {", ".join(place.devices)}')
     parts += [f'after a {note}' for note in place.notes]
     return ', '.join(parts)
-
-
-def _ranges(numbers: Iterable[int]) -> str:
-    """Format sorted numbers as ``1-3,8``."""
-    runs: list[list[int]] = []
-    for number in numbers:
-        if runs and number == runs[-1][-1] + 1:
-            runs[-1][1:] = [number]
-        else:
-            runs.append([number])
-    return ','.join('-'.join(map(str, run)) for run in runs)
 
 
 def _stages(explanation: values.Explanation) -> str:

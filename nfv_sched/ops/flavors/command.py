@@ -207,17 +207,17 @@ class TranslateFlavor(planning.PlanCommand):
             chosen = _flavors(
                 self.cloud(parsed_args, ('flavors',)).flavors, parsed_args)
         from nfv_sched.ops.flavors import translate
-        from nfv_sched.ops.flavors import translate_rendering as lint_rendering
+        from nfv_sched.ops.flavors import translate_rendering
         all_translated = [translate.flavor(each) for each in chosen]
         if image.properties:
             all_translated.append(translate.image(image.id, image.properties))
         self.found = any(each.errors or any(
             line.lost for line in each.lines) for each in all_translated)
         return planning.Output(
-            text=lint_rendering.text(all_translated),
-            columns=lint_rendering.COLUMNS,
-            rows=lint_rendering.rows(all_translated),
-            document=lint_rendering.document(all_translated),
-            commands=list(lint_rendering.commands(
+            text=translate_rendering.text(all_translated),
+            columns=translate_rendering.COLUMNS,
+            rows=translate_rendering.rows(all_translated),
+            document=translate_rendering.document(all_translated),
+            commands=list(translate_rendering.commands(
                 all_translated, None if parsed_args.file is None else {
                     each.name: each for each in chosen})))

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
 
+from nfv_sched import cpu_spec
 from nfv_sched.host import occupancy
 from nfv_sched.ops.hosts import values
 from nfv_sched.ops.snapshot import occupied
@@ -121,26 +122,14 @@ def problems(node: snapshot.Node,
             (values.CPUState.CONFLICT, 'taken by several guests')):
         cpus = [thread.cpu for thread in threads if thread.state is state]
         if cpus:
-            notes.append(f'{where}: CPU {ranges(cpus)} {text}')
+            notes.append(f'{where}: CPU {cpu_spec.to_text(cpus)} {text}')
     used_cpus = pinned.keys() | reserved.keys()
     free = used_cpus & node.free
     if free:
-        notes.append(f'{where}: CPU {ranges(free)} of a guest, but free by '
-                     'the record of the host')
+        notes.append(f'{where}: CPU {cpu_spec.to_text(free)} of a guest, but '
+                     'free by the record of the host')
     beyond = used_cpus - node.dedicated
     if beyond:
-        notes.append(f'{where}: CPU {ranges(beyond)} of a guest, but not '
-                     'for pinned guests here')
+        notes.append(f'{where}: CPU {cpu_spec.to_text(beyond)} of a guest, '
+                     'but not for pinned guests here')
     return notes
-
-
-def ranges(numbers: Iterable[int]) -> str:
-    """Return numbers as a list of CPUs is written, such as ``0-3,8``."""
-    parts: list[list[int]] = []
-    for number in sorted(numbers):
-        if parts and parts[-1][1] == number - 1:
-            parts[-1][1] = number
-        else:
-            parts.append([number, number])
-    return ','.join(str(first) if first == last else f'{first}-{last}'
-                    for first, last in parts)

@@ -7,7 +7,7 @@ none of its sets, are known only from facts about the machine.
 
 from collections.abc import Iterator
 
-from nfv_sched.ops.hosts import cores as host_cores
+from nfv_sched import cpu_spec
 from nfv_sched.ops.machine import values
 from nfv_sched.ops.snapshot import snapshot
 
@@ -40,19 +40,19 @@ def contradictions(host: snapshot.Host,
         cpus = node.shared | node.dedicated
         gone = cpus - places.keys() - machine.offline
         if gone:
-            yield (f'CPU {host_cores.ranges(gone)} of node {node.number} '
+            yield (f'CPU {cpu_spec.to_text(gone)} of node {node.number} '
                    'missing')
         for other in machine.nodes:
             moved = cpus & other.cpus
             if moved and other.number != node.number:
-                yield (f'CPU {host_cores.ranges(moved)} on node '
+                yield (f'CPU {cpu_spec.to_text(moved)} on node '
                        f'{other.number} instead of {node.number}')
         both = of_core.keys() & frozenset().union(*node.siblings)
         other = [core for core in node.siblings if any(
             both.intersection(of_core[cpu]) != core & both
             for cpu in core & both)]
         if other:
-            yield (f'CPU {host_cores.ranges(frozenset().union(*other))} of '
+            yield (f'CPU {cpu_spec.to_text(frozenset().union(*other))} of '
                    f'node {node.number} with other siblings')
 
 
@@ -67,6 +67,6 @@ def notes(host: snapshot.Host,
     node_numbers = {node.number for node in host.nodes}
     for node in machine.nodes:
         if node.cores and node.number not in node_numbers:
-            yield (f'CPU {host_cores.ranges(node.cpus)} on node '
+            yield (f'CPU {cpu_spec.to_text(node.cpus)} on node '
                    f'{node.number}, which the host does not report, by the '
                    'facts about it')

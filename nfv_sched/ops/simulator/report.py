@@ -11,6 +11,7 @@ import dataclasses
 import math
 import typing as ty
 
+from nfv_sched import cpu_spec
 from nfv_sched.ledger import names as ledger_names
 from nfv_sched.ops.cloud_file import scenario as scenarios
 from nfv_sched.ops.simulator import compute
@@ -123,17 +124,6 @@ def page_name(size_kib: int) -> str:
     return _PAGE_NAMES.get(size_kib, f'{size_kib}K')
 
 
-def cpu_list(cpus: Iterable[int]) -> str:
-    """Return numbers of CPUs as text with ranges: ``4-7,12``."""
-    ranges: list[list[int]] = []
-    for cpu in sorted(cpus):
-        if ranges and cpu == ranges[-1][1] + 1:
-            ranges[-1][1] = cpu
-        else:
-            ranges.append([cpu, cpu])
-    return ','.join(f'{a}' if a == b else f'{a}-{b}' for a, b in ranges)
-
-
 def _numbers(values: Iterable[int] | None) -> str:
     return '' if values is None else ','.join(map(str, values))
 
@@ -208,7 +198,7 @@ def servers(result: outcome.SimulationResult) -> ReportTable:
          *(('PCI', 'PCI devices') if devices else ()), 'Remark'),
         [(server.name, server.flavor_name, server.status,
           server.host.name if server.host else '',
-          _numbers(server.nodes), cpu_list(server.pinned_cpus),
+          _numbers(server.nodes), cpu_spec.to_text(server.pinned_cpus),
           _policy(server.policy.vswitch, server.vswitch),
           *((outcome.places_text(server.places),) if places else ()),
           *((_policy(server.policy.pci, server.pci),
@@ -418,10 +408,11 @@ def _server_document(server: simulated.SimulatedServer,
         'status': server.status,
         'host': server.host.name if server.host else None,
         'numa_nodes': None if server.nodes is None else list(server.nodes),
-        'pinned_cpus': cpu_list(server.pinned_cpus),
+        'pinned_cpus': cpu_spec.to_text(server.pinned_cpus),
         'pinning': pinning,
         'cores': server.cores,
-        'shared_vcpus': [{'vcpus': cpu_list(vcpus), 'cpus': cpu_list(cpus)}
+        'shared_vcpus': [{'vcpus': cpu_spec.to_text(vcpus),
+                          'cpus': cpu_spec.to_text(cpus)}
                          for vcpus, cpus in server.floating],
         'vswitch_policy': server.policy.vswitch,
         'vswitch': server.vswitch,

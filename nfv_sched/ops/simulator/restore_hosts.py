@@ -167,12 +167,6 @@ def topology(nodes: tuple[snapshot.Node, ...]) -> objects.NUMATopology:
         for node in nodes])
 
 
-def _cores(node: snapshot.Node) -> Iterable[frozenset[int]]:
-    """Return the CPUs of each physical core, in Nova's order."""
-    return node.siblings or [
-        frozenset((cpu,)) for cpu in sorted(node.shared | node.dedicated)]
-
-
 # PCI devices
 
 

@@ -154,9 +154,8 @@ def _limited(schema: ty.Any) -> ty.Any:
     if kind == 'any':
         return core_schema.no_info_after_validator_function(
             _check_any, core_schema.any_schema())
-    if kind == 'dict':  # keys are always strings in JSON
-        schema = {**schema, 'keys_schema': {
-            'strict': False, **schema['keys_schema']}}
+    if kind == 'dict' and schema['keys_schema']['type'] == 'int':
+        schema = {**schema, 'keys_schema': _NUMBER_KEY}
     schema = {**_LIMITS.get(kind, {}),
               **{key: _limited(value) for key, value in schema.items()}}
     if kind == 'dataclass':
@@ -175,6 +174,18 @@ def _check_keys(names: frozenset[str], data: ty.Any) -> ty.Any:
             'unknown_key', 'unknown key',
             {'key': unknown.encode(errors='replace').decode()})
     return data
+
+
+def _read_number(key: str) -> int:
+    try:
+        return int(key)
+    except ValueError:
+        raise pydantic_core.PydanticKnownError('int_parsing') from None
+
+
+# Keys are always strings in JSON. pydantic would also take "1.0".
+_NUMBER_KEY = core_schema.no_info_before_validator_function(
+    _read_number, core_schema.int_schema())
 
 
 def _check_any(data: ty.Any) -> ty.Any:

@@ -17,7 +17,8 @@ class CPUSpecTest(base.TestCase):
     def test_to_text(self):
         for numbers, text in (
                 ((), ''), ((3,), '3'), ((0, 1), '0-1'),
-                ((8, 0, 2, 1, 3), '0-3,8'), ((0, 2, 4), '0,2,4')):
+                ((8, 0, 2, 1, 3), '0-3,8'), ((0, 2, 4), '0,2,4'),
+                ((8, 7, 5, 0, 1, 2), '0-2,5,7-8')):
             self.assertEqual(text, cpu_spec.to_text(numbers))
 
     def test_no_list(self):

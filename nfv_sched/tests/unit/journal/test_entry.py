@@ -69,6 +69,7 @@ class LineTest(testtools.TestCase):
                 line.replace(b'"hosts":2,', b''),
                 line.replace(b'"vcpus":4', b'"vcpus":null'),
                 line.replace(b'"dedicated"', b'1'),
+                line.replace(b'"dedicated"', b'"%s"' % (b'x' * 262145)),
                 line.replace(b'"before":["uuid-0"]', b'"before":"uuid-0"')):
             self.assertNotEqual(line, text)
             self.assertRaises(entry.LineError, entry.parse, text)

@@ -155,10 +155,6 @@ class CoresTest(base.TestCase):
         node = snapshots.node(pinned=frozenset([1, 5]), **self.NODE)
         self.assertEqual([], cores.problems(node, tenancies(guest)))
 
-    def test_ranges(self):
-        self.assertEqual('0-2,5,7-8', cores.ranges([8, 7, 5, 0, 1, 2]))
-        self.assertEqual('', cores.ranges([]))
-
 
 class LargestFitTest(base.TestCase):
 

@@ -116,6 +116,10 @@ class CodecTest(base.TestCase):
                  "inner[0].ratio: must be a number, not 'x'"),
                 ({'name': 'a', 'pins': {'x': 1}},
                  'pins.x: its key must be a whole number'),
+                ({'name': 'a', 'pins': {'1.0': 1}},
+                 'pins.1.0: its key must be a whole number'),
+                ({'name': 'a', 'pins': {'-1': 1}},
+                 'pins.-1: its key must be 0 or more'),
                 ({'name': 'a', 'by_name': {'x': {'number': '1'}}},
                  "by_name.x.number: must be a whole number, not '1'")):
             error = self.assertRaises(
