@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command ``nfv-sched audit``."""
+"""The command ``nfv-sched cloud audit``."""
 
 import argparse
 from collections.abc import Callable
@@ -37,9 +37,9 @@ was created, or when its last move from another host began; for what it has
 elsewhere when it was created; for a move when Nova last changed it.
 
 examples:
-  nfv-sched audit
-  nfv-sched audit --host 'compute-1*' --kind policy-not-kept
-  nfv-sched audit --from cloud.json.gz -f json
+  nfv-sched cloud audit
+  nfv-sched cloud audit --host 'compute-1*' --kind policy-not-kept
+  nfv-sched cloud audit --from cloud.json.gz -f json
 
 exit code: 0 if nothing is found; 1 if something could not be read, and is
 named; 2 if the command line is wrong; 3 if there are findings.

@@ -65,7 +65,7 @@ _SHOW_EPILOG = f"""\
 {_MEANING}
 With --next: the smallest server without which one more fits on the host, and
 what it has there; nothing if no single one would do. Whether it has room
-elsewhere, "nfv-sched defrag plan" says.
+elsewhere, "nfv-sched cloud defrag" says.
 
 examples:
   nfv-sched capacity show vrouter.16

@@ -21,6 +21,7 @@ from cliff import app
 from cliff import command
 from cliff import commandmanager
 from cliff.formatters import base as formatters
+from cliff import help
 from cliff import lister
 from cliff import show
 
@@ -33,12 +34,28 @@ from nfv_sched import strings
 NAMESPACE = 'nfv_sched.cli'
 
 _DESCRIPTION = """\
-Placement of network functions on OpenStack Nova.
+Answer an operator's questions about an OpenStack cloud: why a server finds no
+host, how many more fit, what runs on which NUMA node. Nothing is changed, and
+no filter of nfv-sched need be enabled.
 
-"nfv-sched simulate" builds a cloud from a YAML file and lets Nova's own
-scheduler and claims place servers in it, with the filters and weighers of
-nfv-sched. Start with: nfv-sched simulate --example carrier-grade
+Every command reads the live cloud, where nova.conf names Nova's databases, or
+a file (--from). To try one without a cloud:
+nfv-sched host list --from etc/nfv_sched/examples/fragmented.yaml
 """
+
+#: Question -> commands that answer it, as --help lists them.
+GROUPS = (
+    ('Why does a server find no host', ('server explain', 'flavor explain')),
+    ('How many more fit', ('capacity list', 'capacity show')),
+    ('What runs where', ('host list', 'host show', 'host map')),
+    ('Move servers and agents', (
+        'host drain', 'cloud defrag', 'cloud failover', 'agent rebalance')),
+    ('Check cloud, flavors and hosts', (
+        'cloud audit', 'flavor lint', 'flavor translate', 'host profile')),
+    ('Save, watch and simulate', (
+        'snapshot save', 'metrics', 'simulation run', 'journal list',
+        'limits show', 'ledger probe', 'metadefs save')),
+)
 
 
 def version() -> str:
@@ -83,6 +100,38 @@ class NFVSched(app.App):
         return super().build_option_parser(
             description, version,
             {'prog': self.NAME, **(argparse_kwargs or {})})
+
+    def print_help_if_requested(self):
+        """Print the options and the commands by question, and exit.
+
+        Called by cliff, whose own help lists the commands by letter.
+        """
+        if self.options.deferred_help:
+            commands = self._summaries()
+            self.stdout.write(self.parser.format_help())
+            width = max(map(len, commands))
+            for title, names in (*GROUPS, ('Other', sorted(
+                    commands.keys() - {name for _title, names in GROUPS
+                                       for name in names}))):
+                self.stdout.write(f'\n{title}:\n' + ''.join(
+                    f'  {name:<{width}}  {commands[name]}\n'
+                    for name in names))
+            raise help.HelpExit()
+
+    def _summaries(self) -> dict[str, str]:
+        """Return the first line of each command's help, by its name."""
+        summaries = {}
+        for name, entry_point in self.command_manager:
+            try:
+                subcommand = entry_point.load()(self, None, name)
+            except Exception as exc:
+                # A command of another package must not break the help.
+                summaries[name] = f'cannot be loaded: {exc}'
+                continue
+            if not subcommand.deprecated:
+                summaries[name] = subcommand.get_description().split(
+                    '\n')[0].rstrip('.')
+        return summaries
 
     def configure_logging(self):
         """Set log levels; without -v or -vv, Nova's messages are not shown."""

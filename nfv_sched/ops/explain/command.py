@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The commands ``nfv-sched explain server`` and ``explain flavor``."""
+"""The commands ``nfv-sched server explain`` and ``flavor explain``."""
 
 import abc
 import argparse
@@ -178,12 +178,12 @@ class ExplainServer(_Explain):
 
     epilog = _SHARED + _API + """\
 examples:
-  nfv-sched explain server router-7
-  nfv-sched explain server router-7 --network provider,physnet=physnet0
-  nfv-sched explain server 8b1d6a52-0e0b-4b5a-9a55-2f7a51f0c111 --host 'c-1*'
-  nfv-sched explain server router-7 --from cloud.json.gz -f json
-  nfv-sched explain server 8b1d6a52-0e0b-4b5a-9a55-2f7a51f0c111 --then
-  nfv-sched explain server router-7 --api --os-cloud admin
+  nfv-sched server explain router-7
+  nfv-sched server explain router-7 --network provider,physnet=physnet0
+  nfv-sched server explain 8b1d6a52-0e0b-4b5a-9a55-2f7a51f0c111 --host 'c-1*'
+  nfv-sched server explain router-7 --from cloud.json.gz -f json
+  nfv-sched server explain 8b1d6a52-0e0b-4b5a-9a55-2f7a51f0c111 --then
+  nfv-sched server explain router-7 --api --os-cloud admin
 """ + _EXIT_CODES.replace('if it would not', 'if it would not, or was not')
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -257,11 +257,11 @@ class ExplainFlavor(_Explain):
 
     epilog = _SHARED + _API + """\
 examples:
-  nfv-sched explain flavor vrouter.16
-  nfv-sched explain flavor vrouter.16 --network provider --count 3
-  nfv-sched explain flavor fw.8 --image-property hw_vif_model=virtio
-  nfv-sched explain flavor fw.8 --group spread --from cloud.json.gz
-  nfv-sched explain flavor fw.8 --api --os-cloud admin
+  nfv-sched flavor explain vrouter.16
+  nfv-sched flavor explain vrouter.16 --network provider --count 3
+  nfv-sched flavor explain fw.8 --image-property hw_vif_model=virtio
+  nfv-sched flavor explain fw.8 --group spread --from cloud.json.gz
+  nfv-sched flavor explain fw.8 --api --os-cloud admin
 """ + _EXIT_CODES
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:

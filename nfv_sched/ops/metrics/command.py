@@ -109,7 +109,7 @@ class ServeMetrics(source.Looking, base.Command):
         parser.add_argument(
             '--failover', action='store_true',
             help='add the guests of each host that would find no place if it '
-                 'were lost, see "failover check"; takes minutes in large '
+                 'were lost, see "cloud failover"; takes minutes in large '
                  'clouds')
         parser.add_argument(
             '--journal', metavar='DIR',

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command ``nfv-sched defrag plan``."""
+"""The command ``nfv-sched cloud defrag``."""
 
 import argparse
 
@@ -29,17 +29,17 @@ How nova-compute stores disks is not recorded anywhere.
 
 {planning.MOVES_HELP}
 examples:
-  nfv-sched defrag plan --flavor vrouter.16 --count 3
-  nfv-sched defrag plan --flavor vrouter.16 --max-moves 2 --avoid 'ims*'
-  nfv-sched defrag plan --flavor vrouter.16 --count 3 -f commands
-  nfv-sched defrag plan --flavor fw.8 --from cloud.json.gz -f json
+  nfv-sched cloud defrag --flavor vrouter.16 --count 3
+  nfv-sched cloud defrag --flavor vrouter.16 --max-moves 2 --avoid 'ims*'
+  nfv-sched cloud defrag --flavor vrouter.16 --count 3 -f commands
+  nfv-sched cloud defrag --flavor fw.8 --from cloud.json.gz -f json
 
 exit code: 0; 1 if something could not be read, and is named; 2 if the command
 line is wrong; 3 if no moves were found that make room for so many.
 """
 
 
-class PlanDefrag(planning.PlanCommand):
+class DefragCloud(planning.PlanCommand):
     """Plan live migrations that make room for more servers of a flavor."""
 
     simulates = True

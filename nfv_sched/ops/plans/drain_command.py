@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command ``nfv-sched drain plan``."""
+"""The command ``nfv-sched host drain``."""
 
 import argparse
 
@@ -29,9 +29,9 @@ The first command keeps new servers off the host. Cold migrations are
 confirmed.
 
 examples:
-  nfv-sched drain plan compute-3
-  nfv-sched drain plan compute-3 -f commands
-  nfv-sched drain plan compute-3 --from cloud.json.gz -f json
+  nfv-sched host drain compute-3
+  nfv-sched host drain compute-3 -f commands
+  nfv-sched host drain compute-3 --from cloud.json.gz -f json
 
 exit code: 0; 1 if something could not be read, and is named; 2 if the command
 line is wrong; 3 if a guest cannot be moved, or a server elsewhere may come, or
@@ -39,7 +39,7 @@ come back: by a resize that is not confirmed, or a move under way.
 """
 
 
-class PlanDrain(planning.PlanCommand):
+class DrainHost(planning.PlanCommand):
     """Plan draining a host: each server live, cold or not at all."""
 
     simulates = True

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command ``nfv-sched failover check``."""
+"""The command ``nfv-sched cloud failover``."""
 
 import argparse
 
@@ -21,17 +21,17 @@ What cannot be told at once is done in the simulator, by Nova's own scheduler
 and claims. That is slow in large clouds in which nearly nothing is left.
 
 examples:
-  nfv-sched failover check
-  nfv-sched failover check --host 'compute-1*' --from cloud.json.gz
-  nfv-sched failover check --aggregate rack-7 --together
-  nfv-sched failover check -f csv
+  nfv-sched cloud failover
+  nfv-sched cloud failover --host 'compute-1*' --from cloud.json.gz
+  nfv-sched cloud failover --aggregate rack-7 --together
+  nfv-sched cloud failover -f csv
 
 exit code: 0; 1 if something could not be read, and is named; 2 if the command
 line is wrong; 3 if a guest finds no place.
 """
 
 
-class CheckFailover(planning.Report):
+class FailoverCloud(planning.Report):
     """Check which servers find no host after the loss of a host.
 
     The table shows the hosts of which a guest finds none; all other formats

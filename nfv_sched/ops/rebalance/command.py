@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command ``nfv-sched rebalance plan``."""
+"""The command ``nfv-sched agent rebalance``."""
 
 import argparse
 
@@ -32,11 +32,11 @@ A router is interrupted while it is moved. With "-f commands", what is to be
 run is printed, and nothing else.
 
 examples:
-  nfv-sched rebalance plan
-  nfv-sched rebalance plan --kind router --ports --threshold 10
-  nfv-sched rebalance plan --from cloud.json.gz -f json
-  nfv-sched rebalance plan --api --os-cloud admin
-  nfv-sched rebalance plan -f commands > moves.sh
+  nfv-sched agent rebalance
+  nfv-sched agent rebalance --kind router --ports --threshold 10
+  nfv-sched agent rebalance --from cloud.json.gz -f json
+  nfv-sched agent rebalance --api --os-cloud admin
+  nfv-sched agent rebalance -f commands > moves.sh
 
 exit code: 0 if nothing is to be moved; 1 if something could not be read, and
 is named; 2 if the command line is wrong; 3 if there are moves to be made, or
@@ -48,7 +48,7 @@ _AGENTS = {None: 'DHCP or routers', snapshot.DHCP: 'DHCP',
            snapshot.ROUTER: 'routers'}
 
 
-class PlanRebalance(source.Looking, base.Lister):
+class RebalanceAgent(source.Looking, base.Lister):
     """Plan an even distribution of DHCP servers and routers over agents.
 
     Nothing is moved. Each plan has been tried, step by step.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The failover check, against evacuations in the simulator.
+"""``cloud failover``, against evacuations in the simulator.
 
 Each host of generated clouds is lost, and each two at once; their guests are
 evacuated one after the other.  Those that are refused are those that the check

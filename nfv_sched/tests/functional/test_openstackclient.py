@@ -84,7 +84,7 @@ class OpenStackTest(test_ledger_process.ProcessTestCase):
             # The module has no name as a program.
             self.assertRegex(out, rf'usage: [-\w.]+ {name} ')
             self.assertRegex(out, rf'\n  [-\w.]+ {name}')
-            self.assertNotIn('nfv-sched simulate', out)
+            self.assertNotIn('nfv-sched simulation run', out)
 
     def test_save(self):
         """The cloud of nova.conf is read, not that of the credentials."""
@@ -115,9 +115,11 @@ class OpenStackTest(test_ledger_process.ProcessTestCase):
         with open(cloud, 'w') as out:
             out.write(CLOUD)
         code, out, err = self.openstack(
-            'nfv', 'simulate', cloud, '--show', 'servers', '-f', 'json')
+            'nfv', 'simulation', 'run', cloud, '--show', 'servers',
+            '-f', 'json')
         self.assertEqual(3, code, err)
         self.assertIn('1 expectation failed:', err)
         self.assertIn('"name": "vm"', out)
         self.assertEqual(
-            2, self.openstack('nfv', 'simulate', '--example', 'none')[0])
+            2, self.openstack(
+                'nfv', 'simulation', 'run', '--example', 'none')[0])

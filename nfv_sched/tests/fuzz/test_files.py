@@ -52,15 +52,15 @@ _COMMANDS = (
     *test_bad_snapshots.COMMANDS, *test_bad_snapshots.OF_AGENTS,
     ('host', 'list', '-f', 'json'), ('host', 'list', '-f', 'yaml'),
     ('host', 'map', '--format', 'svg'), ('host', 'show', _HOST, '-f', 'shell'),
-    ('explain', 'server', _SERVER, '--then'),
-    ('explain', 'flavor', _FLAVOR, '-f', 'json'),
+    ('server', 'explain', _SERVER, '--then'),
+    ('flavor', 'explain', _FLAVOR, '-f', 'json'),
     ('capacity', 'list', '-f', 'json'), ('capacity', 'list', '--survive', '1'),
     ('capacity', 'list', '--mix', f'{_FLAVOR}=1'),
     ('capacity', 'show', _FLAVOR, '--like', _SERVER),
-    ('audit', '-f', 'json'), ('failover', 'check'),
-    ('failover', 'check', _HOST), ('drain', 'plan', _HOST),
-    ('drain', 'plan', _HOST, '-f', 'commands'), ('defrag', 'plan'),
-    ('defrag', 'plan', '-f', 'json'), ('metrics', '--failover'),
+    ('cloud', 'audit', '-f', 'json'), ('cloud', 'failover'),
+    ('cloud', 'failover', _HOST), ('host', 'drain', _HOST),
+    ('host', 'drain', _HOST, '-f', 'commands'), ('cloud', 'defrag'),
+    ('cloud', 'defrag', '-f', 'json'), ('metrics', '--failover'),
     ('flavor', 'lint', '--all'), ('flavor', 'translate', '--all', '-f',
                                   'json'))
 
@@ -213,7 +213,7 @@ class FilesTest(cmd_base.CommandTestCase):
         if command[0] == 'metrics':
             command = (*command, '--textfile',
                        os.path.join(self.folder, 'cloud.prom'))
-        elif command[0] == 'simulate':
+        elif command[0] == 'simulation':
             command = (*command, self.write('steps.yaml', STEPS.encode()))
         self.check(*command, '--from', path)
 
@@ -267,7 +267,7 @@ class FilesTest(cmd_base.CommandTestCase):
             path = self.write('cloud.yaml', _damaged(
                 text.encode(errors='surrogatepass'), chance))
             if chance.random() < 0.7:
-                self.check('simulate', path, fault=path)
+                self.check('simulation', 'run', path, fault=path)
             else:
                 self.cloud_command(chance, path)
 
@@ -283,7 +283,7 @@ class FilesTest(cmd_base.CommandTestCase):
                     yaml.safe_dump(mutations.changed(document, chance)))
             path = self.write('steps.yaml', _damaged(
                 text.encode(errors='surrogatepass'), chance))
-            self.check('simulate', path, '--from', start, fault=path)
+            self.check('simulation', 'run', path, '--from', start, fault=path)
 
         base.count_cases(self, run)
 
@@ -427,7 +427,7 @@ class FilesTest(cmd_base.CommandTestCase):
             ('journal', 'list', '--dir', folder),
             ('journal', 'list', '--dir', folder, '--full', '-f', 'json'),
             ('journal', 'list', '--dir', folder, '--server', server),
-            ('explain', 'server', server, '--journal', folder,
+            ('server', 'explain', server, '--journal', folder,
              '--from', start),
             ('metrics', '--journal', folder, '--from', start, '--textfile',
              os.path.join(self.folder, 'journal.prom')))

@@ -21,7 +21,7 @@ class AuditTestCase(test_tools.ToolsTestCase):
     def findings(self, *args):
         """(kind, host, UUID of the server) of each finding."""
         out, _errors = self.run_command(
-            'audit', '-f', 'json', *args, code=(0, 3))
+            'cloud', 'audit', '-f', 'json', *args, code=(0, 3))
         return {(row['Kind'], row['Host'], row['Server ID'])
                 for row in json.loads(out)}
 

@@ -41,7 +41,7 @@ class DefragTest(test_tools.ToolsTestCase):
             self.delete(self.admin.compute.get_server(uuid))
         self.boot_refused(large)
 
-        plan = self.document('defrag', 'plan', '--flavor', large.name)
+        plan = self.document('cloud', 'defrag', '--flavor', large.name)
         self.assertEqual((0, 1, True), (
             plan['before'], plan['after'], plan['exact']))
         step, = plan['steps']

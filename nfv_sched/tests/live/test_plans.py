@@ -42,11 +42,11 @@ class DrainTest(PlanTestCase):
             self.boot(self.flavor(2, **base.STRICT), host=base.LEFT,
                       networks=self.networks()),
             self.boot(self.flavor(1, **base.pinned()), host=base.LEFT)]
-        for command in (('drain', 'plan', base.LEFT),
-                        ('failover', 'check', '--host', base.LEFT),
-                        ('explain', 'server', servers[0].id)):
+        for command in (('host', 'drain', base.LEFT),
+                        ('cloud', 'failover', '--host', base.LEFT),
+                        ('server', 'explain', servers[0].id)):
             self.assertEqual('', self.errors(*command), command)
-        plan = self.document('drain', 'plan', base.LEFT)
+        plan = self.document('host', 'drain', base.LEFT)
         self.assertTrue(plan['exact'])
         destinations = {guest['uuid']: guest['destination']
                         for guest in plan['guests']}
@@ -58,7 +58,7 @@ class DrainTest(PlanTestCase):
         # would not send.
         self.addCleanup(self.admin.compute.enable_service, service.id)
         self.run_script(self.run_command(
-            'drain', 'plan', base.LEFT, '-f', 'commands')[0])
+            'host', 'drain', base.LEFT, '-f', 'commands')[0])
         self.assertEqual(destinations, {
             server.id: self.show(server).compute_host for server in servers})
         self.assert_strict(servers[0])
@@ -131,13 +131,13 @@ class RebalanceTest(PlanTestCase):
         return found
 
     def plan(self, code):
-        document = self.document('rebalance', 'plan', code=code)
+        document = self.document('agent', 'rebalance', code=code)
         return {plan['kind']: plan for plan in document['plans']}
 
     def carry_out(self):
         """Run the commands of the plan."""
         self.run_script(self.run_command(
-            'rebalance', 'plan', '-f', 'commands', code=3)[0])
+            'agent', 'rebalance', '-f', 'commands', code=3)[0])
 
     def test_spread(self):
         networks = [self.network(number) for number in range(6)]

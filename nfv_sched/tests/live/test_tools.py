@@ -176,13 +176,13 @@ class ExplainTest(ToolsTestCase):
         flavor = self.flavor(7, **base.STRICT)
         self.boot_refused(flavor)
         refused = self._servers[-1]
-        found = self.document('explain', 'server', refused, code=3)
+        found = self.document('server', 'explain', refused, code=3)
         self.assertFalse(found['fits'])
         self.assertEqual(sorted(self.hosts), sorted(
             host['name'] for host in found['hosts']))
         self.assertEqual([], [host for host in found['hosts']
                               if host['passed']])
-        text = self.run_command('explain', 'server', refused, code=3)[0]
+        text = self.run_command('server', 'explain', refused, code=3)[0]
         self.assertIn('7 dedicated CPUs', text)
         self.assertIn('It would fit if', text)
         # Fewer vCPUs: as many as it says.
@@ -191,13 +191,13 @@ class ExplainTest(ToolsTestCase):
     def test_running(self):
         flavor = self.flavor(2, **base.STRICT)
         server = self.boot(flavor)
-        found = self.document('explain', 'server', server.id)
+        found = self.document('server', 'explain', server.id)
         self.assertTrue(found['fits'])
         present, = (host['name'] for host in found['hosts']
                     if host['present'])
         self.assertEqual(server.compute_host, present)
         # Each host that is said to pass takes it, the others do not.
-        found = self.document('explain', 'flavor', flavor.name)
+        found = self.document('flavor', 'explain', flavor.name)
         for host in found['hosts']:
             if host['passed']:
                 self.boot(flavor, host=host['name'])

@@ -25,7 +25,7 @@ BindingKind = bindings.BindingKind
 #: Part of the CPUs of a NUMA node whose waste is worth a note.
 WASTE = 0.2
 _ALIAS = 'pci_passthrough:alias'
-_UNKNOWN = (values.WHOLE, '"nfv-sched explain flavor" says more')
+_UNKNOWN = (values.WHOLE, '"nfv-sched flavor explain" says more')
 # Maximum number of causes to report.
 _KINDS = 3
 

@@ -55,7 +55,7 @@ class SilentCellTest(APITestCase):
         self.nova.services = [nova_api.service('h1'), {
             'binary': 'nova-compute', 'host': 'h2', 'status': 'UNKNOWN'}]
         for args in (('capacity', 'list', '--host', 'h2'),
-                     ('explain', 'server', 'vm')):
+                     ('server', 'explain', 'vm')):
             code, out, err = self.run_command(*args, '--api')
             self.assertEqual((1, ''), (code, out))
             wrong, *left_out = err.splitlines()
@@ -248,7 +248,7 @@ class RebalanceTest(APITestCase):
     def test_plan(self):
         """Neutron alone is asked, and what is not known is told."""
         code, out, err = self.run_command(
-            'rebalance', 'plan', '--api', '-f', 'json')
+            'agent', 'rebalance', '--api', '-f', 'json')
         self.assertEqual(3, code, err)
         self.assertEqual(
             'note: limits of virtual switches are in nova.conf, and were not '
@@ -258,7 +258,7 @@ class RebalanceTest(APITestCase):
         self.assertEqual(2, len(moves), out)
         self.assertEqual([], self.nova.requests)
         code, out, _err = self.run_command(
-            'rebalance', 'plan', '--api', '-f', 'commands')
+            'agent', 'rebalance', '--api', '-f', 'commands')
         self.assertEqual(3, code)
         first, second = (agent['id'] for agent in self.api.agents[:2])
         self.assertEqual(2, out.count(f'remove router --l3 -- {first} '))
@@ -266,7 +266,7 @@ class RebalanceTest(APITestCase):
 
     def test_nothing_to_move(self):
         code, out, err = self.run_command(
-            'rebalance', 'plan', '--api', '--threshold', '6')
+            'agent', 'rebalance', '--api', '--threshold', '6')
         self.assertEqual((0, ''), (code, err))
         self.assertIn('Routers on 2 agents: 6-0; nothing to move.', out)
 
@@ -274,16 +274,16 @@ class RebalanceTest(APITestCase):
         """Neutron shows agents to administrators; to others it has none."""
         self.api.agents = []
         self.assertIn('the account needs the role admin', self.refused(
-            'rebalance', 'plan', '--api'))
+            'agent', 'rebalance', '--api'))
 
     def test_unreadable(self):
         self.api.faults['ports'] = lambda handler, query, body: handler.reply(
             {}, 403)
-        line = self.refused('rebalance', 'plan', '--api')
+        line = self.refused('agent', 'rebalance', '--api')
         self.assertIn('the network API cannot be read: GET ports: 403', line)
         self.api.stop()
         self.assertIn('the network API cannot be read: ', self.refused(
-            'rebalance', 'plan', '--api'))
+            'agent', 'rebalance', '--api'))
 
 
 class PlacementTest(APITestCase):
@@ -313,13 +313,13 @@ class PlacementTest(APITestCase):
     def test_explain(self):
         self.nova.flavors[0]['vcpus'] = 8
         code, out, err = self.run_command(
-            'explain', 'flavor', 'pinned', '--api')
+            'flavor', 'explain', 'pinned', '--api')
         self.assertEqual((0, ''), (code, err))
         self.assertIn('Placement returns 1 host;', out)
         self.assertIn('PCPU 8 needed, 4 free', out)
         self.nova.flavors[0]['ram'] = 10 ** 6
         code, out, err = self.run_command(
-            'explain', 'flavor', 'pinned', '--api')
+            'flavor', 'explain', 'pinned', '--api')
         self.assertEqual((3, ''), (code, err))
 
     def test_tenant(self):
@@ -334,9 +334,9 @@ class CommandLineTest(APITestCase):
     def test_not_enough(self):
         """What needs NUMA nodes says so, before anything is asked."""
         for args in (
-            ('capacity', 'show', 'f'), ('host', 'list'), ('audit',),
-            ('defrag', 'plan', '--flavor', 'f'), ('failover', 'check'),
-            ('drain', 'plan', 'h'),
+            ('capacity', 'show', 'f'), ('host', 'list'), ('cloud', 'audit',),
+            ('cloud', 'defrag', '--flavor', 'f'), ('cloud', 'failover'),
+            ('host', 'drain', 'h'),
             ('metrics', '--textfile', 'x'),
             ('flavor', 'lint', '--all', '--hosts'),
         ):
@@ -358,9 +358,9 @@ class CommandLineTest(APITestCase):
         """The option is shown where it can be used."""
         for args, shown in ((('flavor', 'lint'), True),
                             (('flavor', 'translate'), True),
-                            (('rebalance', 'plan'), True),
-                            (('explain', 'flavor'), True),
-                            (('explain', 'server'), True),
+                            (('agent', 'rebalance'), True),
+                            (('flavor', 'explain'), True),
+                            (('server', 'explain'), True),
                             (('capacity', 'list'), True),
                             (('capacity', 'show'), False)):
             _code, out, _err = self.run_command(*args, '--help')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ``nfv-sched audit`` prints, of which hosts, and how it exits."""
+"""What ``nfv-sched cloud audit`` prints, of which hosts, and how it exits."""
 
 import dataclasses
 import json
@@ -32,7 +32,7 @@ class AuditTest(base.CommandTestCase):
         path = os.path.join(
             self.useFixture(fixtures.TempDir()).path, 'cloud')
         file.save(cloud, path)
-        return self.run_command('audit', '--from', path, *args)
+        return self.run_command('cloud', 'audit', '--from', path, *args)
 
     def kinds(self, cloud, *args, code=3, told=''):
         found, out, err = self.audit(cloud, '-f', 'json', *args)
@@ -150,7 +150,8 @@ class LiveTest(base.CommandTestCase):
             source, 'reader', lambda _arguments: lambda: left.pop(0)))
         self.useFixture(fixtures.MockPatch(
             'nfv_sched.ops.audit.command.time.sleep', slept.append))
-        code, out, err = self.run_command('audit', '-f', 'json', *args)
+        code, out, err = self.run_command(
+            'cloud', 'audit', '-f', 'json', *args)
         self.assertEqual([], left)
         kinds = [row['Kind'] for row in json.loads(out)]
         self.assertEqual(3 if kinds else 0, code)

@@ -52,19 +52,20 @@ COMMANDS = (
     ('host', 'list'), ('host', 'list', '-f', 'csv'),
     ('host', 'show', 'one'), ('host', 'map'),
     ('host', 'map', '--format', 'html'),
-    ('explain', 'server', 'vm', '--all'),
-    ('explain', 'flavor', 'vrouter.4'),
+    ('server', 'explain', 'vm', '--all'),
+    ('flavor', 'explain', 'vrouter.4'),
     ('capacity', 'list', '--empty', '--by', 'host'),
     ('capacity', 'show', 'vrouter.4'),
-    ('capacity', 'show', 'vrouter.4', '--next'), ('audit',), ('metrics',),
-    ('simulate',), ('rebalance', 'plan'), ('limits', 'show'),
+    ('capacity', 'show', 'vrouter.4', '--next'), ('cloud', 'audit'),
+    ('metrics',),
+    ('simulation', 'run'), ('agent', 'rebalance'), ('limits', 'show'),
     ('flavor', 'lint', '--all', '--hosts', '--used'),
     ('flavor', 'translate', '--all', '-f', 'commands'))
 #: What looks at agents of Neutron.
 OF_AGENTS = (
-    ('metrics',), ('rebalance', 'plan'),
-    ('rebalance', 'plan', '--ports', '-f', 'csv'),
-    ('rebalance', 'plan', '-f', 'commands'))
+    ('metrics',), ('agent', 'rebalance'),
+    ('agent', 'rebalance', '--ports', '-f', 'csv'),
+    ('agent', 'rebalance', '-f', 'commands'))
 
 ESCAPE = '\x1b[31mE\x07\r\n<script>'
 _CONTROL = re.compile('[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]')
@@ -173,7 +174,7 @@ class BadSnapshotTest(base.CommandTestCase):
     def run_command(self, *args):
         if args[0] == 'metrics':
             args = (*args, '--textfile', os.path.join(self.folder, 'prom'))
-        elif args[0] == 'simulate':
+        elif args[0] == 'simulation':
             args = (*args, self.steps)
         code, out, err = super().run_command(*args, '--from', self.path)
         # What a count assumes is not an error.
@@ -256,7 +257,7 @@ class BadSnapshotTest(base.CommandTestCase):
         self.save(self.data)
         for command in (('host', 'list'), ('host', 'show', 'one'),
                         ('capacity', 'list'),
-                        ('explain', 'flavor', 'vrouter.4', '-f', 'csv')):
+                        ('flavor', 'explain', 'vrouter.4', '-f', 'csv')):
             code, _out, err = self.run_command(*command, '-c', 'None')
             self.assertEqual(2, code, command)
             self.assertIn('error: no column None; there are: ', err)

@@ -71,7 +71,7 @@ class CompleteTest(base.TestCase):
             commands, set(self.proposed('nfv-sched', '')))
 
     def test_subcommands(self):
-        self.assertEqual(['list', 'map', 'profile', 'show'],
+        self.assertEqual(['drain', 'list', 'map', 'profile', 'show'],
                          self.proposed('nfv-sched', 'host', ''))
         self.assertEqual(['map'], self.proposed('nfv-sched', 'host', 'm'))
 
@@ -84,6 +84,6 @@ class CompleteTest(base.TestCase):
 
     def test_files(self):
         (self.top / 'cloud.json.gz').touch()
-        for before in (['simulate'], ['host', 'list', '--from']):
+        for before in (['simulation', 'run'], ['host', 'list', '--from']):
             self.assertIn('cloud.json.gz', self.proposed(
                 'nfv-sched', *before, 'cl'))

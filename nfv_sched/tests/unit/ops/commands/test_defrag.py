@@ -22,7 +22,7 @@ class DefragTest(base.CommandTestCase):
             self.file)
 
     def run_plan(self, *args):
-        return self.run_command('defrag', 'plan', '--flavor', 'pinned.6',
+        return self.run_command('cloud', 'defrag', '--flavor', 'pinned.6',
                                 *args, '--from', self.file)
 
     def test_text(self):
@@ -35,7 +35,7 @@ class DefragTest(base.CommandTestCase):
 
     def test_none_needed(self):
         code, out, _err = self.run_command(
-            'defrag', 'plan', '--flavor', 'pinned.2', '--from', self.file)
+            'cloud', 'defrag', '--flavor', 'pinned.2', '--from', self.file)
         self.assertEqual(0, code)
         self.assertIn('no move is needed', out)
 

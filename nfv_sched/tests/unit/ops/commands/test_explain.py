@@ -41,8 +41,9 @@ steps:
 
 class ExplainTest(test_simulate.SimulateTestCase):
 
-    def explain(self, *args):
-        return self.run_command('explain', *args, '--from', self.file(CLOUD))
+    def explain(self, kind, *args):
+        return self.run_command(
+            kind, 'explain', *args, '--from', self.file(CLOUD))
 
     def test_server_that_runs(self):
         code, out, err = self.explain('server', 's-1')
@@ -112,8 +113,8 @@ class APITest(test_simulate.SimulateTestCase):
         self.cloud = small_clouds.by_api(source.load(self.file(CLOUD)))
         self.read = self.api_shows(self.cloud)
 
-    def explain(self, *args):
-        return self.run_command('explain', *args, '--api')
+    def explain(self, kind, *args):
+        return self.run_command(kind, 'explain', *args, '--api')
 
     def test_flavor(self):
         code, out, err = self.explain('flavor', 'pinned')
@@ -204,7 +205,7 @@ class ThenTest(test_simulate.SimulateTestCase):
             for server in (self.UUID, 'other', self.UUID)))
 
     def then(self, server, *args):
-        return self.run_command('explain', 'server', server, '--then',
+        return self.run_command('server', 'explain', server, '--then',
                                 '--journal', self.directory, *args)
 
     def test_refused(self):
@@ -264,7 +265,7 @@ class ThenTest(test_simulate.SimulateTestCase):
 
     def test_unread(self):
         code, out, err = self.run_command(
-            'explain', 'server', self.UUID, '--then', '--journal',
+            'server', 'explain', self.UUID, '--then', '--journal',
             f'{self.directory}/none')
         self.assertEqual(1, code)
         self.assertIn('none: No such file', err)

@@ -167,7 +167,7 @@ class LintTest(base.CommandTestCase):
             cloud = dataclasses.replace(CLOUD, flavors=(dataclasses.replace(
                 good, extra_specs={**good.extra_specs, key: value}),))
             file.save(cloud, self.file)
-            for command in (('flavor', 'lint'), ('explain', 'flavor')):
+            for command in (('flavor', 'lint'), ('flavor', 'explain')):
                 for form in ('table', 'json'):
                     code, out, err = self.run_command(
                         *command, 'good', '--from', self.file, '-f', form)

@@ -144,14 +144,14 @@ class HostileFilesTest(base.TestCase):
         path = os.path.join(self.directory, 'cloud.json.gz')
         file.save(hostile_cloud(), path)
         steps = self.write('steps.yaml', 'steps: []')
-        for arguments in (('explain', 'flavor', 'small'),
-                          ('failover', 'check'),
-                          ('simulate', steps)):
+        for arguments in (('flavor', 'explain', 'small'),
+                          ('cloud', 'failover'),
+                          ('simulation', 'run', steps)):
             code, output = self.assert_harmless(*arguments, '--from', path)
             for name in CALLED:
                 self.assertIn(f"'{name}' is not a class", ' '.join(
                     output.split()), arguments)
-            if arguments[0] != 'simulate':
+            if arguments[0] != 'simulation':
                 self.assertEqual(1, code, output)
 
     def test_cloud_file(self):
@@ -159,7 +159,7 @@ class HostileFilesTest(base.TestCase):
                              ('weight_classes', CALLED[1])):
             path = self.write('cloud.yaml', CLOUD_FILE % (
                 'filter_scheduler', option, f'[{name}]'))
-            code, output = self.assert_harmless('simulate', path)
+            code, output = self.assert_harmless('simulation', 'run', path)
             self.assertEqual(1, code, output)
             self.assertIn(
                 f"cloud.yaml:6: options.filter_scheduler.{option}: '{name}' "
@@ -174,7 +174,7 @@ class HostileFilesTest(base.TestCase):
                 'weight_classes': [own]}}), path)
         config = self.write('nova.conf', '[filter_scheduler]\n'
                                          f'weight_classes = {own}\n')
-        arguments = ('failover', 'check', '--from', path)
+        arguments = ('cloud', 'failover', '--from', path)
         code, output = self.assert_harmless(*arguments)
         self.assertEqual(1, code, output)
         code, output, events = self.watch(*arguments, '--config-file', config)

@@ -180,15 +180,18 @@ class Page(html.parser.HTMLParser):
         self.seen |= {tag, *(name for name, _value in attrs)}
 
 
-def commands(group='nfv_sched.cli'):
-    """The subcommands of setup.cfg: name -> class."""
+def commands(group='nfv_sched.cli', old=False):
+    """The subcommands of setup.cfg: name -> class.
+
+    :param old: those that keep an old name, instead of the others
+    """
     setup = configparser.ConfigParser()
     with open(SETUP) as stream:
         setup.read_file(stream)
     places = dict(line.split(' = ') for line in setup['entry_points'][
-        group].splitlines() if line)
+        group].splitlines() if ' = ' in line)
     return {name: importlib.metadata.EntryPoint(name, place, group).load()
-            for name, place in places.items()}
+            for name, place in places.items() if ('old_names' in place) == old}
 
 
 def format_option(command):
@@ -254,16 +257,16 @@ class HostileNamesTest(base.CommandTestCase):
         cloud = ('--from', self.path('cloud'))
         journal = self.path('journal')
         return {
-            'audit': [cloud],
+            'cloud_audit': [cloud],
             'capacity_list': [cloud, ('--by', 'aggregate', *cloud)],
             'capacity_show': [(LARGE, '--next', *cloud)],
-            'defrag_plan': [('--flavor', LARGE, *cloud)],
-            'drain_plan': [(HOSTS[0], *cloud)],
-            'explain_flavor': [(PRINTABLE[0], '--group', UUID, *cloud),
+            'cloud_defrag': [('--flavor', LARGE, *cloud)],
+            'host_drain': [(HOSTS[0], *cloud)],
+            'flavor_explain': [(PRINTABLE[0], '--group', UUID, *cloud),
                                (LARGE, '--try-seconds', '0', *cloud)],
-            'explain_server': [
+            'server_explain': [
                 (UUID, *cloud), (UUID, '--then', '--journal', journal)],
-            'failover_check': [cloud],
+            'cloud_failover': [cloud],
             'flavor_lint': [('--all', '--used', *cloud)],
             'flavor_translate': [('--all', *cloud)],
             'host_list': [cloud],
@@ -275,8 +278,8 @@ class HostileNamesTest(base.CommandTestCase):
             'limits_show': [()],
             'metadefs_save': [(self.path('metadefs'),)],
             'metrics': [('--textfile', self.path('metrics'), *cloud)],
-            'rebalance_plan': [cloud],
-            'simulate': [
+            'agent_rebalance': [cloud],
+            'simulation_run': [
                 ('--show', 'steps', self.path('steps'), *cloud),
                 ('--show', 'servers', self.path('simulated')),
                 (self.path('simulated'), self.path('simulated'))],
@@ -399,7 +402,7 @@ class HostileNamesTest(base.CommandTestCase):
         self.assertEqual({f'nfv_{name}' for name in commands()},
                          set(of_name))
         for name in ('host_show', 'host_list', 'host_map', 'journal_list',
-                     'rebalance_plan', 'limits_show', 'host_profile'):
+                     'agent_rebalance', 'limits_show', 'host_profile'):
             option, formats = format_option(of_name[f'nfv_{name}'])
             for each in formats:
                 args = (*name.split('_'), *self.calls()[name][0], option,
@@ -444,8 +447,8 @@ class HostileNamesTest(base.CommandTestCase):
         """What is not there is named in a line of errors."""
         cloud = ('--from', self.path('cloud'))
         for name in NAMES[len(PRINTABLE):]:
-            for args in (('explain', 'server', name, *cloud),
-                         ('explain', 'flavor', f'x{name}', *cloud),
+            for args in (('server', 'explain', name, *cloud),
+                         ('flavor', 'explain', f'x{name}', *cloud),
                          ('capacity', 'show', f'x{name}', *cloud),
                          ('host', 'show', f'x{name}', *cloud),
                          ('host', 'profile', '--facts', self.path('facts'),

@@ -26,23 +26,23 @@ class PlanningTest(base.CommandTestCase, running.RunningTestCase):
 
     def test_drain(self):
         self.save('b vf one', 'a p4 one', 'c p4 two')
-        code, out = self.run_it('drain', 'plan', 'one')
+        code, out = self.run_it('host', 'drain', 'one')
         self.assertEqual(0, code)
         for text in ('2 guests of one: 1 live, 1 cold.', 'Move   Server',
                      'it has PCI devices of an alias', 'made in the simul'):
             self.assertIn(text, out)
-        code, out = self.run_it('drain', 'plan', 'one', '-f', 'json')
+        code, out = self.run_it('host', 'drain', 'one', '-f', 'json')
         found = json.loads(out)
         self.assertEqual(
             [('a', 'live'), ('b', 'cold')],
             sorted((each['name'], each['kind']) for each in found['guests']))
-        code, out = self.run_it('drain', 'plan', 'one', '-f', 'value', '-c',
+        code, out = self.run_it('host', 'drain', 'one', '-f', 'value', '-c',
                                 'Server')
         self.assertEqual(['a', 'b'], sorted(out.split()))
 
     def test_drain_commands(self):
         self.save('a p1 one', 'b vf one', 'c vf two', 'd vf three')
-        code, out = self.run_it('drain', 'plan', 'one', '-f', 'commands')
+        code, out = self.run_it('host', 'drain', 'one', '-f', 'commands')
         self.assertEqual(3, code)
         commands = [found for _version, found in test_rendering.parsed(
             out.splitlines())]
@@ -54,28 +54,28 @@ class PlanningTest(base.CommandTestCase, running.RunningTestCase):
     def test_drain_nothing(self):
         self.save('a p1 one')
         self.assertEqual((0, 'two has no guests.\n'),
-                         self.run_it('drain', 'plan', 'two'))
+                         self.run_it('host', 'drain', 'two'))
 
     def test_drain_not_confirmed(self):
         self.save('a p1 one', steps="""\
             - {resize: a, flavor: p2, host: two, confirm: false}
             """)
-        code, out = self.run_it('drain', 'plan', 'one')
+        code, out = self.run_it('host', 'drain', 'one')
         self.assertEqual(3, code)
         self.assertEqual(
             'one has no guests. Also holding resources of one: a: its '
             'resize to two is not confirmed: it can come back.',
             ' '.join(out.split()))
-        _code, out = self.run_it('drain', 'plan', 'one', '-f', 'commands')
+        _code, out = self.run_it('host', 'drain', 'one', '-f', 'commands')
         self.assertIn('# a: its resize to two is not confirmed', out)
-        _code, out = self.run_it('drain', 'plan', 'one', '-f', 'json')
+        _code, out = self.run_it('host', 'drain', 'one', '-f', 'json')
         self.assertEqual(
             ['a'], [each['name'] for each in json.loads(out)['unfinished']])
 
     def test_no_host(self):
         self.save('a p1 one')
-        for args, text in ((('drain', 'plan', 'x'), "no host 'x'"),
-                           (('failover', 'check', '--host', 'x'),
+        for args, text in ((('host', 'drain', 'x'), "no host 'x'"),
+                           (('cloud', 'failover', '--host', 'x'),
                             "no host matches 'x'")):
             code, _out, err = self.run_command(*args, '--from', self.file)
             self.assertEqual((2, f'error: {text}\n'), (code, err))
@@ -84,12 +84,12 @@ class PlanningTest(base.CommandTestCase, running.RunningTestCase):
         self.save('a p4 one', 'b p4 two', 'c p4 three', 'd p4 three')
         self.assertEqual(
             (0, 'If any one host of 3 is lost, all its guests find a '
-                'place.\n'), self.run_it('failover', 'check'))
-        code, out = self.run_it('failover', 'check', '--host', 't*',
+                'place.\n'), self.run_it('cloud', 'failover'))
+        code, out = self.run_it('cloud', 'failover', '--host', 't*',
                                 '--together')
         self.assertEqual(3, code)
         self.assertIn('If 2 hosts are lost at once: ', out)
-        code, out = self.run_it('failover', 'check', '--together', '-f',
+        code, out = self.run_it('cloud', 'failover', '--together', '-f',
                                 'json')
         self.assertEqual(
             [('one', 1, 0, 'a'), ('three', 2, 0, 'd'), ('two', 1, 0, 'b')],
@@ -99,7 +99,7 @@ class PlanningTest(base.CommandTestCase, running.RunningTestCase):
 
     def test_all_rows_for_scripts(self):
         self.save('a p4 one', 'b p4 two', 'c p4 three', 'd p4 three')
-        _code, out = self.run_it('failover', 'check', '--each', '-f',
+        _code, out = self.run_it('cloud', 'failover', '--each', '-f',
                                  'value')
         self.assertEqual({'one 1 1 -', 'two 1 1 -', 'three 2 2 -'},
                          set(out.splitlines()))

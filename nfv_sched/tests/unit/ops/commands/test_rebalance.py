@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command ``nfv-sched rebalance plan``."""
+"""The command ``nfv-sched agent rebalance``."""
 
 import csv
 import dataclasses
@@ -53,7 +53,7 @@ class PlanTest(base.CommandTestCase):
 
     def plan(self, *args, code=3):
         found, out, err = self.run_command(
-            'rebalance', 'plan', '--from', self.path, *args)
+            'agent', 'rebalance', '--from', self.path, *args)
         self.assertEqual((code, ''), (found, err), out)
         return out
 
@@ -219,13 +219,13 @@ class PlanTest(base.CommandTestCase):
         error = ('error: Neutron does not show the networks of 2 routers: '
                  'u0, u1\n')
         code, out, err = self.run_command(
-            'rebalance', 'plan', '--from', self.path)
+            'agent', 'rebalance', '--from', self.path)
         self.assertEqual((1, error), (code, err))
         self.assertIn(
             'Left out: 1 HA router (h).\nLeft out: 2 routers whose networks '
             'are not known (u0, u1).\n', out)
         code, out, err = self.run_command(
-            'rebalance', 'plan', '--from', self.path, '-f', 'json')
+            'agent', 'rebalance', '--from', self.path, '-f', 'json')
         self.assertEqual((1, error), (code, err))
         plan, = json.loads(out)['plans']
         self.assertEqual(
@@ -274,13 +274,13 @@ class PlanTest(base.CommandTestCase):
                       missing=snapshots.missing(*missing))
             self.assertEqual(
                 (1, '', f'error: {said}\n'), self.run_command(
-                    'rebalance', 'plan', '--from', self.path))
+                    'agent', 'rebalance', '--from', self.path))
 
     def test_something_else_not_read(self):
         """The plan is shown all the same."""
         self.save(missing=snapshots.missing('Cell 2 does not answer'))
         code, out, err = self.run_command(
-            'rebalance', 'plan', '--from', self.path)
+            'agent', 'rebalance', '--from', self.path)
         self.assertEqual((1, 'error: Cell 2 does not answer\n'), (code, err))
         self.assertIn('in 2 moves.', out)
 
@@ -288,4 +288,4 @@ class PlanTest(base.CommandTestCase):
         for args in (('--threshold', '0'), ('--threshold', 'x'),
                      ('--kind', 'ovn'), ('-f', 'x'), ('-c', 'x')):
             self.assertEqual(2, self.run_command(
-                'rebalance', 'plan', '--from', self.path, *args)[0], args)
+                'agent', 'rebalance', '--from', self.path, *args)[0], args)

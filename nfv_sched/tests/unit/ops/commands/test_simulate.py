@@ -48,7 +48,7 @@ class SimulateTest(SimulateTestCase):
 
     def good(self, *args: str) -> str:
         code, out, err = self.run_command(
-            'simulate', self.file(CLOUD), *args)
+            'simulation', 'run', self.file(CLOUD), *args)
         self.assertEqual((0, ''), (code, err))
         return out
 
@@ -95,11 +95,11 @@ class SimulateTest(SimulateTestCase):
         self.assertEqual(['4 of 254'] * 2,
                          [row['vSwitch ports'] for row in rows])
         path = self.file(CLOUD.replace('count: 2', 'count: 2, routers: 3'))
-        code, out, err = self.run_command('simulate', path)
+        code, out, err = self.run_command('simulation', 'run', path)
         self.assertEqual((0, ''), (code, err))
         self.assertIn('7 of 254', out)
         doc = json.loads(self.run_command(
-            'simulate', path, '-f', 'json', '-c', 'Routers')[1])
+            'simulation', 'run', path, '-f', 'json', '-c', 'Routers')[1])
         self.assertEqual([{'Routers': '3'}] * 2, doc['network'])
         self.assertNotIn('hosts', doc)
 
@@ -126,7 +126,8 @@ class SimulateTest(SimulateTestCase):
 
     def test_failed_expectation(self):
         path = self.file(CLOUD.replace('placed: 4', 'placed: 5'))
-        code, out, err = self.run_command('simulate', path, '-f', 'json')
+        code, out, err = self.run_command(
+            'simulation', 'run', path, '-f', 'json')
         self.assertEqual(3, code)
         self.assertIn(f'{path}:14: step 1 (boot s-1 and 4 more): expected 5 '
                       'placed, got 4', err)
@@ -150,7 +151,7 @@ class SimulateTest(SimulateTestCase):
                 ((self.file(CLOUD), '--config-file', self.file('a = b')), 1,
                  'error: ')):
             with self.subTest(args=args):
-                code, out, err = self.run_command('simulate', *args)
+                code, out, err = self.run_command('simulation', 'run', *args)
                 self.assertEqual(expected, code)
                 self.assertIn(message, err)
                 self.assertTrue(err.startswith('error: '))
@@ -159,7 +160,7 @@ class SimulateTest(SimulateTestCase):
     def test_several_files(self):
         good = self.file(CLOUD)
         bad = self.file(CLOUD.replace('placed: 4', 'placed: 5'))
-        code, out, err = self.run_command('simulate', good, bad, good,
+        code, out, err = self.run_command('simulation', 'run', good, bad, good,
                                           '-f', 'json')
         self.assertEqual(3, code)
         self.assertIn(f'{bad}:14: step 1', err)
@@ -168,11 +169,12 @@ class SimulateTest(SimulateTestCase):
             [(good, 2, 0), (bad, 2, 1), (good, 2, 0)],
             [(row['File'], row['Expectations'], row['Failed'])
              for row in json.loads(out)])
-        self.assertEqual(0, self.run_command('simulate', good, good)[0])
+        self.assertEqual(
+            0, self.run_command('simulation', 'run', good, good)[0])
         for args, expected, message in (
                 ((good, '/no/such/file'), 1, '/no/such/file'),
                 ((good, good, '--show', 'all'), 2, '--show')):
-            code, out, err = self.run_command('simulate', *args)
+            code, out, err = self.run_command('simulation', 'run', *args)
             self.assertEqual((expected, ''), (code, out))
             self.assertIn(message, err)
 
@@ -180,33 +182,34 @@ class SimulateTest(SimulateTestCase):
         for args in ((), ('a', '--example', 'b'), ('a', '-f', 'xml'),
                      ('a', 'b', '--list-examples'),
                      ('a', '--seed', 'x')):
-            self.assertEqual(2, self.run_command('simulate', *args)[0])
+            self.assertEqual(
+                2, self.run_command('simulation', 'run', *args)[0])
 
     def test_config_file(self):
         path = self.file('[filter_scheduler]\nenabled_filters = '
                          'ComputeFilter,NUMATopologyFilter\n')
         code, out, err = self.run_command(
-            'simulate', self.file(CLOUD), '--config-file', path)
+            'simulation', 'run', self.file(CLOUD), '--config-file', path)
         # Stock Nova alone does not know the policy.
         self.assertEqual(3, code)
         self.assertIn('expected 4 placed, got 5', err)
 
     def test_list_examples(self):
-        code, out, err = self.run_command('simulate', '--list-examples',
-                                          '-f', 'json')
+        code, out, err = self.run_command(
+            'simulation', 'run', '--list-examples', '-f', 'json')
         self.assertEqual(0, code)
         self.assertIn('carrier-grade',
                       [row['Name'] for row in json.loads(out)])
 
     def test_example(self):
-        code, out, err = self.run_command('simulate', '--example',
+        code, out, err = self.run_command('simulation', 'run', '--example',
                                           'carrier-grade')
         self.assertEqual((0, ''), (code, err))
         self.assertIn('inspector', out)
 
     def test_help(self):
-        self.assertIn('simulate', self.run_command('--help')[1])
-        out = self.run_command('simulate', '--help')[1]
+        self.assertIn('simulation run', self.run_command('--help')[1])
+        out = self.run_command('simulation', 'run', '--help')[1]
         self.assertIn('exit code: 0', out)
         self.assertIn('--example carrier-grade', out)
         self.assertIn(cli_base.version(), self.run_command('--version')[1])
@@ -227,7 +230,7 @@ class SimulateTest(SimulateTestCase):
             try:
                 done = subprocess.run(
                     [sys.executable, '-m', 'nfv_sched.ops.cli.base',
-                     'simulate',
+                     'simulation', 'run',
                      path], stdout=writer, stderr=subprocess.PIPE, text=True,
                     check=False)
             finally:

@@ -79,7 +79,7 @@ class LoadTest(base.TestCase):
 
 
 class SimulateFromTest(test_simulate.SimulateTestCase):
-    """``nfv-sched simulate --from``."""
+    """``nfv-sched simulation run --from``."""
 
     def test_all(self):
         """From a cloud file, and from its snapshot, the same comes."""
@@ -91,7 +91,7 @@ class SimulateFromTest(test_simulate.SimulateTestCase):
         outputs = set()
         for found in (cloud, path):
             code, out, err = self.run_command(
-                'simulate', '--from', found, steps, '-f', 'csv', '-c',
+                'simulation', 'run', '--from', found, steps, '-f', 'csv', '-c',
                 'Server', '-c', 'Status', '-c', 'Host', '-c', 'NUMA nodes')
             self.assertEqual((0, ''), (code, err))
             outputs.add(out)
@@ -108,7 +108,8 @@ class SimulateFromTest(test_simulate.SimulateTestCase):
 
         def hosts(*more):
             code, out, err = self.run_command(
-                'simulate', '--from', cloud, steps, '-f', 'csv', *more)
+                'simulation', 'run', '--from', cloud, steps, '-f', 'csv',
+                *more)
             self.assertEqual((0, ''), (code, err))
             return {line.split(',')[0] for line in out.splitlines()[1:]}
 
@@ -133,17 +134,17 @@ class SimulateFromTest(test_simulate.SimulateTestCase):
                  'hw:cpu_policy: dedicated, '
                  f'"nfv:numa_anti_affinity.{places[-1]}": strict'))
             code, out, err = self.run_command(
-                'simulate', '--from', cloud, steps, '-f', 'json')
+                'simulation', 'run', '--from', cloud, steps, '-f', 'json')
             self.assertEqual((0, ''), (code, err), out)
 
     def test_expectations(self):
         code, _out, err = self.run_command(
-            'simulate', '--from', self.file(test_simulate.CLOUD),
+            'simulation', 'run', '--from', self.file(test_simulate.CLOUD),
             self.file('steps:\n- live_migrate: s-*\n  expect: {placed: 9}'))
         self.assertEqual(1, code)
         self.assertIn('expect.placed: 9 is more than', err)
         code, _out, err = self.run_command(
-            'simulate', '--from', self.file(test_simulate.CLOUD),
+            'simulation', 'run', '--from', self.file(test_simulate.CLOUD),
             self.file('steps:\n- live_migrate: s-*\n  expect: {placed: 5}'))
         self.assertEqual(3, code)
         self.assertIn('1 expectation failed', err)
@@ -160,7 +161,7 @@ class SimulateFromTest(test_simulate.SimulateTestCase):
                  ':1: hosts: the hosts are those'),
                 (('--from', cloud, '--example', 'two-hosts'), 2,
                  '--from needs files with steps')):
-            code, _out, err = self.run_command('simulate', *arguments)
+            code, _out, err = self.run_command('simulation', 'run', *arguments)
             self.assertEqual(expected, code, err)
             self.assertIn(message, err)
 
@@ -169,19 +170,19 @@ class NotThereTest(cmd_base.CommandTestCase):
     """What a command names, and is not in the cloud as it was read."""
 
     COMMANDS = (
-        ("no host matches 'x'", ('audit', '--host', 'x')),
+        ("no host matches 'x'", ('cloud', 'audit', '--host', 'x')),
         ("no host matches 'x'", ('capacity', 'list', '--host', 'x')),
         ("no flavor matches 'x'", ('capacity', 'list', '--flavor', 'x')),
         ("no flavor is named 'x'", ('capacity', 'list', '--mix', 'x=1')),
         ("no aggregate of a host matches 'x'",
          ('host', 'list', '--aggregate', 'x')),
         ("no host 'x'", ('host', 'show', 'x')),
-        ("no host 'x'", ('drain', 'plan', 'x')),
-        ("there is no server 'x'", ('explain', 'server', 'x')),
-        ("there is no flavor 'x'", ('explain', 'flavor', 'x')),
+        ("no host 'x'", ('host', 'drain', 'x')),
+        ("there is no server 'x'", ('server', 'explain', 'x')),
+        ("there is no flavor 'x'", ('flavor', 'explain', 'x')),
         ("no host matches 'x'",
-         ('explain', 'server', 'vm', '--host', 'x')),
-        ("no host matches 'x'", ('failover', 'check', '--host', 'x')),
+         ('server', 'explain', 'vm', '--host', 'x')),
+        ("no host matches 'x'", ('cloud', 'failover', '--host', 'x')),
         ("no flavor matches 'x'", ('flavor', 'lint', 'x')))
     LEFT_OUT = ('Cell 2 does not answer in time', 'Neutron is silent')
 
@@ -228,10 +229,10 @@ class ConfigurationTest(cmd_base.CommandTestCase):
     """What cannot be read of a live cloud is told in a line by all."""
 
     COMMANDS = (
-        ('audit',), ('capacity', 'list'), ('drain', 'plan', 'x'),
-        ('explain', 'server', 'x'), ('explain', 'server', 'x', '--then'),
+        ('cloud', 'audit'), ('capacity', 'list'), ('host', 'drain', 'x'),
+        ('server', 'explain', 'x'), ('server', 'explain', 'x', '--then'),
         ('journal', 'list'), ('ledger', 'probe'), ('limits', 'show'),
-        ('metrics', '--textfile', '/x/y'), ('rebalance', 'plan'),
+        ('metrics', '--textfile', '/x/y'), ('agent', 'rebalance'),
         ('snapshot', 'save', '/x/y'))
 
     def setUp(self):
@@ -265,7 +266,7 @@ class ConfigurationTest(cmd_base.CommandTestCase):
             # Whichever of several it is.
             self.assertEqual(
                 (1, '', f'error: --config-file {path}: {why}\n'),
-                self.run_command('audit', '--config-file', good,
+                self.run_command('cloud', 'audit', '--config-file', good,
                                  '--config-file', path))
 
     def file(self, name, content):
@@ -319,7 +320,7 @@ class ConfigurationTest(cmd_base.CommandTestCase):
             with fixtures.MockPatchObject(
                     database, 'read_configuration', side_effect=error):
                 for command in (('capacity', 'list'), ('limits', 'show'),
-                                ('snapshot', 'save', 'x'), ('audit',)):
+                                ('snapshot', 'save', 'x'), ('cloud', 'audit')):
                     code, out, err = self.run_command(*command)
                     self.assertEqual((1, ''), (code, out))
                     self.assertIn('://***@', err)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The command ``nfv-sched simulate``."""
+"""The command ``nfv-sched simulation run``."""
 
 import argparse
 from collections.abc import Sequence
@@ -14,15 +14,15 @@ from nfv_sched import strings
 
 _EPILOG = """\
 examples:
-  nfv-sched simulate --list-examples
-  nfv-sched simulate --example carrier-grade
-  nfv-sched simulate cloud.yaml
-  nfv-sched simulate cloud.yaml --show steps
-  nfv-sched simulate cloud.yaml -f json > result.json
-  nfv-sched simulate cloud.yaml -f csv -c Server -c Host -c "NUMA nodes"
-  nfv-sched simulate cloud.yaml --config-file /etc/nova/nova.conf
-  nfv-sched simulate one.yaml two.yaml three.yaml
-  nfv-sched simulate --from cloud.json.gz steps.yaml
+  nfv-sched simulation run --list-examples
+  nfv-sched simulation run --example carrier-grade
+  nfv-sched simulation run cloud.yaml
+  nfv-sched simulation run cloud.yaml --show steps
+  nfv-sched simulation run cloud.yaml -f json > result.json
+  nfv-sched simulation run cloud.yaml -f csv -c Server -c Host -c "NUMA nodes"
+  nfv-sched simulation run cloud.yaml --config-file /etc/nova/nova.conf
+  nfv-sched simulation run one.yaml two.yaml three.yaml
+  nfv-sched simulation run --from cloud.json.gz steps.yaml
 
 exit code: 0 if all expectations of the files are met, 3 if one is not; 1 if a
 file cannot be read or used, 2 if the command line is wrong.
@@ -54,7 +54,7 @@ def _concerned(result, all_hosts: bool):
                if all_hosts or host.name in hosts])
 
 
-class SimulateCloud(source.Telling, base.Lister):
+class RunSimulation(source.Telling, base.Lister):
     """Simulate a cloud file with Nova's own scheduler and claims.
 
     CLOUD is a YAML file with hosts, flavors, networks and steps: boots,

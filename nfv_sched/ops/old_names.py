@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Accept the names that commands had before 1.0.
+
+They are not listed by ``--help``, and write the new name to stderr.
+"""
+
+import argparse
+
+from nfv_sched.ops.audit import command as audit
+from nfv_sched.ops.cloud import simulation_command
+from nfv_sched.ops.explain import command as explain
+from nfv_sched.ops.plans import defrag_command
+from nfv_sched.ops.plans import drain_command
+from nfv_sched.ops.plans import failover_command
+from nfv_sched.ops.rebalance import command as rebalance
+
+
+class _OldName:
+    """Mixin of a command under its old name; before the command's class."""
+
+    #: cliff does not list such a command.
+    deprecated = True
+
+    #: What replaces the old name.
+    new_name: str
+
+    def run(self, parsed_args: argparse.Namespace) -> int:
+        """Write the new name to stderr and run the command."""
+        self.app.stderr.write(
+            f'warning: "{self.cmd_name}" will be removed in the next '
+            f'release; use {self.new_name}\n')
+        return super().run(parsed_args)
+
+
+class OldAudit(_OldName, audit.AuditCloud):
+    new_name = '"cloud audit"'
+
+
+class OldDefragPlan(_OldName, defrag_command.DefragCloud):
+    new_name = '"cloud defrag"'
+
+
+class OldDrainPlan(_OldName, drain_command.DrainHost):
+    new_name = '"host drain"'
+
+
+class OldExplainFlavor(_OldName, explain.ExplainFlavor):
+    new_name = '"flavor explain"'
+
+
+class OldExplainServer(_OldName, explain.ExplainServer):
+    new_name = '"server explain"'
+
+
+class OldFailoverCheck(_OldName, failover_command.FailoverCloud):
+    new_name = '"cloud failover"'
+
+
+class OldRebalancePlan(_OldName, rebalance.RebalanceAgent):
+    new_name = '"agent rebalance"'
+
+
+class OldSimulate(_OldName, simulation_command.RunSimulation):
+    new_name = '"simulation run"'
