@@ -64,12 +64,15 @@ examples:
 {source.EXIT_CODES}"""
 
 _MAP_EPILOG = f"""\
-Letters stand for the guests with pinned CPUs of a host, the oldest is A. Hosts
-and guests are always in the same order, so two maps can be compared.
+Letters stand for the guests with pinned CPUs of a host, the oldest is A.
 
-html is one file that needs nothing else: an index of the hosts, those first
-whose free CPUs are most scattered, and a section for each host. What the mouse
-points at is explained. svg is the same as a picture, text is for terminals.
+html is one file that needs nothing else: an index of the hosts and a section
+for each, both in the same order: hosts whose free CPUs are scattered over NUMA
+nodes first, the most scattered at the top, then the fullest, full hosts last.
+A box above the index filters hosts by name, and by their servers, networks,
+availability zone and aggregates. What the mouse points at is explained. svg is
+the same as a picture, text is for terminals; both have the hosts by name, so
+two of them can be compared.
 
 {facts.EPILOG}
 
@@ -483,6 +486,7 @@ class MapHost(_WithFacts, base.Command):
         from nfv_sched.ops.hosts.map import text
         render = {'text': text.render, 'svg': picture.render,
                   'html': page.render}[parsed_args.format]
+        views = sorted(views, key=lambda host: host.title)
         pieces = render(cloud, views)
         if parsed_args.output in (None, _STDOUT):
             self.app.stdout.writelines(pieces)

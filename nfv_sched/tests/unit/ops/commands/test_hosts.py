@@ -2,9 +2,11 @@
 """The commands about hosts: which, in what order, and what is said."""
 
 import csv
+import dataclasses
 import io
 import json
 import os
+import re
 
 import fixtures
 
@@ -323,6 +325,18 @@ class MapTest(_CommandTest):
                 'map', '--format', form, '-o', path))
             with open(path, encoding='utf-8') as written:
                 self.assertEqual(out, written.read())
+
+    def test_order(self):
+        """Text and picture are by name, whatever the order of the file."""
+        cloud = file.load(self.file)
+        file.save(dataclasses.replace(cloud, hosts=cloud.hosts[::-1]),
+                  self.file)
+        names = sorted(host.name for host in cloud.hosts)
+        out = self.host('map')[1]
+        self.assertEqual(names, re.findall('(?m)^([a-z]+): ', out))
+        out = self.host('map', '--format', 'svg')[1]
+        self.assertEqual(names, re.findall(
+            '<text class="host"[^>]*>([a-z]+)<', out))
 
     def test_chosen(self):
         out = self.host('map', '--host', '[bc]')[1]
