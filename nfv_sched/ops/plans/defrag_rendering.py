@@ -15,12 +15,10 @@ COLUMNS = ('Move', 'Server', 'Flavor', 'Memory MiB', 'From', 'To',
 _REASONS = 5
 
 
-def text(plan: defrag.DefragPlan) -> str:
+def text(plan: defrag.DefragPlan) -> list[tables.Part]:
     """Return a plan for people."""
-    return ''.join((
-        tables.wrapped([_headline(plan)]),
-        '\n' + tables.table(COLUMNS, rows(plan)) + '\n' if plan.steps else '',
-        tables.wrapped(list(_notes(plan)))))
+    table = ['', tables.Table(COLUMNS, rows(plan)), ''] if plan.steps else []
+    return [_headline(plan), *table, *_notes(plan)]
 
 
 def _headline(plan: defrag.DefragPlan) -> str:
