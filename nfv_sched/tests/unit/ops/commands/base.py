@@ -18,6 +18,9 @@ class CommandTestCase(base.TestCase):
 
     def setUp(self):
         super().setUp()
+        for name in ('COLUMNS', 'CLIFF_MAX_TERM_WIDTH', 'CLIFF_FIT_WIDTH',
+                     'NO_COLOR'):
+            self.useFixture(fixtures.EnvironmentVariable(name))
         # The command sets up logging for the whole process.
         self.useFixture(fixtures.MockPatchObject(
             cli_base.NFVSched, 'configure_logging'))

@@ -270,7 +270,7 @@ class CapacityTest(base.CommandTestCase):
         self.with_ports()
         code, out, err = self.run_command('list')
         self.assertEqual(0, code)
-        self.assertIn('| 1 direct@data |', out)
+        self.assertIn(' 1 direct@data\n', out)
         self.assertEqual(
             'note: no server shows what ports guests have, for fw.6: one '
             'port on the virtual switch is assumed; --network or --like says '
