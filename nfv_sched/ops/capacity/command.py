@@ -197,7 +197,8 @@ class ListCapacity(_Capacity):
 
     epilog = _LIST_EPILOG
     details = _ASSUMED_COLUMNS[1:]
-    least_important = ('Ports',)
+    least_important = ('Ports', 'Hosts with room', 'Placement says',
+                       'Lost to')
 
     takes_api = True
 
@@ -337,7 +338,7 @@ class ShowCapacity(_Capacity):
 
     epilog = _SHOW_EPILOG
     details = _ASSUMED_COLUMNS
-    least_important = ('Binding', 'Placement says')
+    least_important = ('Placement says', 'Binding', 'pCPUs used', 'Next')
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
@@ -370,14 +371,22 @@ class ShowCapacity(_Capacity):
                 row.append('' if server is None else _held(server))
         self._tell_assumed(parsed_args, {flavor.name: flavor_capacity.ports})
         self._tell_not_known(parsed_args, [flavor_capacity])
-        if parsed_args.formatter == base.TABLE and not parsed_args.columns:
-            self.print_text(parsed_args, [
-                f'Ports of each guest: {flavor_capacity.ports.label}, '
-                f'{flavor_capacity.ports.reason}.', ''])
+        self._ports = flavor_capacity.ports
         columns += _ASSUMED_COLUMNS
         for row in rows:
             row += _assumed_values(flavor_capacity)
         return columns, rows
+
+    def produce_output(self, parsed_args: argparse.Namespace,
+                       column_names: Sequence[str],
+                       data: Iterable[Sequence[ty.Any]]) -> int:
+        """Print the ports assumed before a table; called by cliff."""
+        if parsed_args.formatter == base.TABLE and not parsed_args.columns:
+            self.check_columns(parsed_args, column_names)
+            self.print_text(parsed_args, [
+                f'Ports of each guest: {self._ports.label}, '
+                f'{self._ports.reason}.', ''])
+        return super().produce_output(parsed_args, column_names, data)
 
     def _leaving(self, parsed_args: argparse.Namespace, cloud: snapshot.Cloud,
                  flavor: snapshot.Flavor,

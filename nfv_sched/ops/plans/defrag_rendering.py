@@ -11,13 +11,15 @@ from nfv_sched.ops.plans import rendering
 
 COLUMNS = ('Move', 'Server', 'Flavor', 'Memory MiB', 'From', 'To',
            'Makes room for')
+_LEAST_IMPORTANT = ('Memory MiB', 'Flavor', 'Makes room for')
 #: Maximum number of reasons to report.
 _REASONS = 5
 
 
 def text(plan: defrag.DefragPlan) -> list[tables.Part]:
     """Return a plan for people."""
-    table = ['', tables.Table(COLUMNS, rows(plan)), ''] if plan.steps else []
+    table = ['', tables.Table(
+        COLUMNS, rows(plan), _LEAST_IMPORTANT), ''] if plan.steps else []
     return [_headline(plan), *table, *_notes(plan)]
 
 

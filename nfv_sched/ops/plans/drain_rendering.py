@@ -11,13 +11,15 @@ from nfv_sched.ops.plans import movable
 from nfv_sched.ops.plans import rendering
 
 COLUMNS = ('Move', 'Server', 'Flavor', 'How', 'To', 'Why')
+_LEAST_IMPORTANT = ('Flavor',)
 _STAYS = 'not at all'
 _REASON = 'to be emptied'
 
 
 def text(plan: drain.DrainPlan) -> list[tables.Part]:
     """Return a plan for people."""
-    table = ['', tables.Table(COLUMNS, rows(plan)), ''] if plan.guests else []
+    table = ['', tables.Table(
+        COLUMNS, rows(plan), _LEAST_IMPORTANT), ''] if plan.guests else []
     return [_headline(plan), *table, *_notes(plan)]
 
 

@@ -9,6 +9,7 @@ from nfv_sched.ops.plans import failover
 from nfv_sched.ops.plans import rendering
 
 COLUMNS = ('Host', 'Guests', 'Evacuable', 'Stranded')
+_LEAST_IMPORTANT = ('Evacuable', 'Guests')
 
 
 def text(losses: Sequence[failover.Loss],
@@ -40,7 +41,7 @@ def _losses(losses: Sequence[failover.Loss],
         f'{condition}: {tables.count(stranded, "guest")} of '
         f'{tables.count(len(hosts), "host")} '
         f'{"finds" if stranded == 1 else "find"} no place.', tables.BAD),
-        '', tables.Table(COLUMNS, rows(hosts))]
+        '', tables.Table(COLUMNS, rows(hosts), _LEAST_IMPORTANT)]
 
 
 def rows(losses: Sequence[failover.Loss]) -> list[Sequence[ty.Any]]:

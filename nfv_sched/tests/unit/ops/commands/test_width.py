@@ -238,8 +238,9 @@ class WidthTest(base.CommandTestCase):
                 words = (*name.split('_'), *args, '-f', form)
                 narrow, wide = (self.run_at(width, *words)[0]
                                 for width in (40, 200))
-                if name != 'simulation_run':
-                    self.assertEqual(narrow, wide, words)
+                # But for the time that it took.
+                self.assertEqual(re.sub(r'\d+\.\d+', '', narrow),
+                                 re.sub(r'\d+\.\d+', '', wide), words)
                 if form == 'csv':
                     first, *_rows = csv.reader(io.StringIO(wide))
                     self.assertEqual(len(first), len(set(first)))
