@@ -3,6 +3,7 @@
 
 import contextlib
 import io
+import re
 from unittest import mock
 
 import fixtures
@@ -12,6 +13,12 @@ from nfv_sched.ops.simulator import progress
 from nfv_sched.ops.snapshot import api
 from nfv_sched.ops.snapshot import snapshot
 from nfv_sched.tests import base
+
+
+def cells(out: str) -> list[list[str]]:
+    """Return the titles and rows of a table that has nothing after it."""
+    titles, _rule, *rows = out.splitlines()
+    return [re.split('  +', line.strip()) for line in (titles, *rows)]
 
 
 class CommandTestCase(base.TestCase):

@@ -101,7 +101,8 @@ class ProfileTest(base.CommandTestCase):
         trees.machine(root, {node: (128 * 1024, CORES[node])
                              for node in range(2)})
         status, out, err = self.run_command(
-            'host', 'profile', '--shared', '--sys', root)
+            'host', 'profile', '--shared', '--sys', root, '--max-width',
+            '120')
         self.assertEqual((0, TABLE, ''), (status, out, err))
 
     def test_json_and_yaml(self):

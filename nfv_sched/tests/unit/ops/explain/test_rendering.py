@@ -76,7 +76,7 @@ class TextTest(testtools.TestCase):
                 'Placement returns 1 host; whether filters take it is not '
                 'known by the API.',
                 'full  Placement  Placement: PCPU 4 needed, 2 free',
-                'free   found       -',
+                'free  found      -',
                 'Not known by the API: filters, weights, the nearest hosts'):
             self.assertIn(line, told)
         self.assertLess(told.index('free '), told.index('full '))
