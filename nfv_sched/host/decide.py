@@ -376,7 +376,7 @@ def broken_rules(
             if isinstance(reason, reasons.Reason):
                 yield reason
         return
-    guest_on_host = labels.GuestOnHost(
+    guest_on_host = labels.ClaimPredictor(
         numa_evaluation.Evaluation(host, guest, UNLIMITED), names, devices, [])
     for rule in rules:
         reason = rule.never(host)

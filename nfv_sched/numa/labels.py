@@ -5,7 +5,7 @@ The scheduler chooses the host, nova-compute the host NUMA nodes.  The
 scheduler can only influence that by labels: physical networks in the limits
 that at least one chosen NUMA node must be near.
 
-:class:`GuestOnHost` predicts, for a guest on a host, what the claim would
+:class:`ClaimPredictor` predicts, for a guest on a host, what the claim would
 choose now and what it could choose in any state of the host.  No I/O, no Nova
 objects.
 """
@@ -25,8 +25,10 @@ from nfv_sched.numa import walk
 _MAX_TARGETS = 16
 
 
-class GuestOnHost:
-    """A guest on a host; see :class:`nfv_sched.numa.rule.Ground`.
+class ClaimPredictor:
+    """Predicts the choice of the claim for a guest on a host.
+
+    Rules see it as :class:`nfv_sched.numa.rule.GuestOnHost`.
 
     :param devices: the PCI devices of the host; None if none are requested
     :param groups: host cells near each network of the request, as bitmasks
@@ -83,14 +85,14 @@ class GuestOnHost:
             goal.masks, self.groups, goal.condition)
 
     def always_within(self, groups: Sequence[int], cells: int) -> bool:
-        """See :meth:`nfv_sched.numa.rule.Ground.always_within`."""
+        """See :meth:`nfv_sched.numa.rule.GuestOnHost.always_within`."""
         static = self.evaluation.static_masks
         return not any(
             candidates.feasible(static, [*groups, 1 << index])
             for index in candidates.bits(self.host.all_cells & ~cells))
 
     def always_on(self, groups: Sequence[int], cells: int) -> bool:
-        """See :meth:`nfv_sched.numa.rule.Ground.always_on`."""
+        """See :meth:`nfv_sched.numa.rule.GuestOnHost.always_on`."""
         static = self.evaluation.static_masks
         return not any(
             candidates.feasible([mask & ~(1 << index) for mask in static],
@@ -145,7 +147,7 @@ class GuestOnHost:
             missed[0] & ~group for group in missed)
 
     def node_labels(self, cells: int) -> frozenset[str] | None:
-        """See :meth:`nfv_sched.numa.rule.Ground.node_labels`."""
+        """See :meth:`nfv_sched.numa.rule.GuestOnHost.node_labels`."""
         labels = set()
         for index in candidates.bits(cells):
             label = f'{self.names.node_prefix}{self.host.cells[index].id}'

@@ -150,7 +150,7 @@ class Goal(ty.NamedTuple):
         return ''.join(rule.where for rule, _facts in self.rules)
 
 
-class Ground(ty.Protocol):
+class GuestOnHost(ty.Protocol):
     """A guest on a host, as the methods of a rule see it beside their facts.
 
     :ivar evaluation: where the guest fits, by Nova's own rules
@@ -210,8 +210,8 @@ class Rule(abc.ABC):
 
     A rule overrides the methods that concern it.  No method but :meth:`of`
     raises.  Where methods do not say otherwise, ``facts`` is what :meth:`read`
-    returned for the host, ``ground`` is the guest on the host, and ``chosen``
-    is a choice: the position of the host cell of each guest cell.
+    returned for the host, and ``chosen`` is a choice: the position of the host
+    cell of each guest cell.
 
     :ivar text: the policy for reasons: the key with its value
     :ivar strict: the host is refused if it cannot keep the rule; else the rule
@@ -320,7 +320,9 @@ class Rule(abc.ABC):
         """
         return None
 
-    def lacks(self, facts: Facts, ground: Ground) -> reasons.Reason | None:
+    def lacks(
+        self, facts: Facts, guest_on_host: GuestOnHost,
+    ) -> reasons.Reason | None:
         """Return what the host lacks for the rule, however empty it is.
 
         Such as a label or PCI devices.  Called for strict rules if the guest
@@ -328,7 +330,7 @@ class Rule(abc.ABC):
         """
         return None
 
-    def applies(self, facts: Facts, ground: Ground) -> bool:
+    def applies(self, facts: Facts, guest_on_host: GuestOnHost) -> bool:
         """Return whether a preferred rule can be kept, at least in part."""
         return True
 
@@ -337,35 +339,35 @@ class Rule(abc.ABC):
         return goal.masks
 
     def condition(
-        self, facts: Facts, ground: Ground,
+        self, facts: Facts, guest_on_host: GuestOnHost,
     ) -> candidates.Condition | None:
         """Return the condition on the chosen host cells, if any.
 
-        It must include Nova's own, ``ground.stock``.
+        It must include Nova's own, ``guest_on_host.stock``.
         """
         return None
 
-    def kept(self, facts: Facts, ground: Ground,
+    def kept(self, facts: Facts, guest_on_host: GuestOnHost,
              chosen: Sequence[int]) -> bool:
         """Return whether a choice keeps the rule."""
         return True
 
-    def broken(self, facts: Facts, ground: Ground,
+    def broken(self, facts: Facts, guest_on_host: GuestOnHost,
                pinning: Pinning) -> reasons.Reason | None:
         """Return why a guest that runs already does not keep the rule.
 
         :param pinning: where it runs
         :returns: None if it keeps the rule
         """
-        if self.kept(facts, ground, pinning.chosen):
+        if self.kept(facts, guest_on_host, pinning.chosen):
             return None
-        host = ground.evaluation.host
+        host = guest_on_host.evaluation.host
         nodes = sorted({host.cells[index].id for index in pinning.chosen})
         return reasons.Reason(
             self.order, self.text, f'NUMA nodes{self.where} needed',
             f'it is on {", ".join(map(str, nodes))}')
 
-    def always(self, facts: Facts, ground: Ground,
+    def always(self, facts: Facts, guest_on_host: GuestOnHost,
                groups: Sequence[int]) -> bool:
         """Return whether the claim keeps the rule in every state of the host.
 
@@ -375,19 +377,19 @@ class Rule(abc.ABC):
         """
         return True
 
-    def labels(self, facts: Facts, ground: Ground) -> Labels:
+    def labels(self, facts: Facts, guest_on_host: GuestOnHost) -> Labels:
         """Return labels with which the claim may keep the rule.
 
         Node labels are tried in any case and need not be among them.
         """
         return Labels()
 
-    def degree(self, facts: Facts, ground: Ground,
+    def degree(self, facts: Facts, guest_on_host: GuestOnHost,
                chosen: Sequence[int]) -> float:
         """Return how far a choice keeps the rule, from 0 to 1."""
         return 0.0
 
-    def partly(self, facts: Facts, ground: Ground,
+    def partly(self, facts: Facts, guest_on_host: GuestOnHost,
                must: Goal) -> Iterable[frozenset[str]]:
         """Return sets of labels with which the rule may be kept in part.
 
@@ -397,7 +399,7 @@ class Rule(abc.ABC):
         """
         return ()
 
-    def no_room(self, facts: Facts, ground: Ground,
+    def no_room(self, facts: Facts, guest_on_host: GuestOnHost,
                 before: Goal) -> reasons.Reason:
         """Return why no choice is left once this strict rule is applied.
 
@@ -405,7 +407,7 @@ class Rule(abc.ABC):
         """
         return reasons.Reason(self.order, self.text, 'room needed', 'none')
 
-    def not_held(self, facts: Facts, ground: Ground,
+    def not_held(self, facts: Facts, guest_on_host: GuestOnHost,
                  before: Goal) -> reasons.Reason | None:
         """Return why no labels make the claim keep this strict rule.
 
@@ -468,11 +470,11 @@ class CellsRule(Rule):
         """:attr:`noun` with a space before it; see :meth:`Rule.where`."""
         return f' {self.noun}'
 
-    def lacks(self, facts, ground):
+    def lacks(self, facts, guest_on_host):
         """Return the reason if the host does not declare these host cells."""
         return self.undeclared() if facts is None else None
 
-    def applies(self, facts, ground):
+    def applies(self, facts, guest_on_host):
         """Return whether the host has such host cells."""
         return bool(facts)
 
@@ -480,49 +482,49 @@ class CellsRule(Rule):
         """Return the masks without all other host cells."""
         return [mask & facts for mask in goal.masks]
 
-    def kept(self, facts, ground, chosen):
+    def kept(self, facts, guest_on_host, chosen):
         """Return whether only such host cells are chosen."""
         return not candidates.mask_of(chosen) & ~facts
 
-    def always(self, facts, ground, groups):
+    def always(self, facts, guest_on_host, groups):
         """Return whether the claim can choose no other host cell."""
-        return ground.always_within(groups, facts)
+        return guest_on_host.always_within(groups, facts)
 
-    def labels(self, facts, ground):
+    def labels(self, facts, guest_on_host):
         """Return the label of these host cells, if the host declares it."""
-        label = self.label(ground.names)
-        if label is None or label not in ground.evaluation.host.labels:
+        label = self.label(guest_on_host.names)
+        if label is None or label not in guest_on_host.evaluation.host.labels:
             return Labels()
         own = frozenset([label])
         return Labels(own if self.strict else _NOWHERE, own)
 
-    def degree(self, facts, ground, chosen):
+    def degree(self, facts, guest_on_host, chosen):
         """Return the part of the guest cells that are on such host cells."""
         if not facts:
             return 0.0
         return (candidates.mask_of(chosen) & facts).bit_count() / len(chosen)
 
-    def partly(self, facts, ground, must):
+    def partly(self, facts, guest_on_host, must):
         """Yield labels that may put the most guest cells there at once."""
         cells = len(must.masks)
         if cells == 1:
             return
         target = candidates.most_local(
-            must.masks, facts, ground.groups, ground.stock)
+            must.masks, facts, guest_on_host.groups, guest_on_host.stock)
         for rows in itertools.combinations(range(cells), target):
             goal = Goal(
                 [mask & facts if row in rows else mask
                  for row, mask in enumerate(must.masks)],
                 (*must.rules, (self, facts)), must.condition)
-            if ground.possible(goal):
-                yield from ground.label_sets(goal)
+            if guest_on_host.possible(goal):
+                yield from guest_on_host.label_sets(goal)
                 break
 
-    def no_room(self, facts, ground, before):
+    def no_room(self, facts, guest_on_host, before):
         """Return why the guest cells do not all fit on such host cells."""
-        host = ground.evaluation.host
+        host = guest_on_host.evaluation.host
         nodes = host.nodes(facts)
-        cells = len(ground.evaluation.guest.cells)
+        cells = len(guest_on_host.evaluation.guest.cells)
         for rule, rule_facts in before.rules:
             for _guest, mask, key in rule.assigned(rule_facts):
                 if not mask & facts:
@@ -532,15 +534,16 @@ class CellsRule(Rule):
                 self.order, self.text,
                 f'{strings.count(cells, "host NUMA node")} {self.noun} '
                 f'needed', f'has {len(nodes)}', len(nodes))
-        if any(mask & facts for mask in ground.evaluation.masks) and not any(
-                mask & facts for mask in before.masks):
+        if (any(mask & facts for mask in guest_on_host.evaluation.masks)
+                and not any(mask & facts for mask in before.masks)):
             return reasons.Reason(
                 self.order, self.text,
                 f'NUMA nodes{before.where}{self.where} with room needed',
                 'none')
         return shortage.capacity_reason(
-            ground.evaluation, self.text, facts, self.order,
-            f'{before.where}{self.where}', ground.groups, ground.devices)
+            guest_on_host.evaluation, self.text, facts, self.order,
+            f'{before.where}{self.where}', guest_on_host.groups,
+            guest_on_host.devices)
 
     def floating(self, host, names):
         """Return degree 1 if the host's only NUMA node is such a node.

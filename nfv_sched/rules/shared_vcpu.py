@@ -67,14 +67,14 @@ class SharedVCPURule(rule.Rule):
         """Return whether all host cells have enough shared CPUs."""
         return all(cell.shared >= self.shared for cell in host.cells)
 
-    def kept(self, facts, ground, chosen):
+    def kept(self, facts, guest_on_host, chosen):
         """Return whether the guest cell of the vCPU fits the chosen cell."""
         return bool(
-            ground.evaluation.masks[self.cell] >> chosen[self.cell] & 1)
+            guest_on_host.evaluation.masks[self.cell] >> chosen[self.cell] & 1)
 
-    def broken(self, facts, ground, pinning):
+    def broken(self, facts, guest_on_host, pinning):
         """Return the reason if its host cell has too few shared CPUs."""
-        cell = ground.evaluation.host.cells[pinning.chosen[self.cell]]
+        cell = guest_on_host.evaluation.host.cells[pinning.chosen[self.cell]]
         if cell.shared >= self.shared:
             return None
         return reasons.Reason(
@@ -82,7 +82,7 @@ class SharedVCPURule(rule.Rule):
             f'{self.shared} shared CPUs on its NUMA node needed',
             f'node {cell.id} has {cell.shared}')
 
-    def always(self, facts, ground, groups):
+    def always(self, facts, guest_on_host, groups):
         """Return whether every claim ends on a cell with enough shared CPUs.
 
         Nova may take one guest cell for another (see
@@ -91,7 +91,7 @@ class SharedVCPURule(rule.Rule):
         of a guest cell only where it has found enough shared CPUs for the
         others.
         """
-        evaluation = ground.evaluation
+        evaluation = guest_on_host.evaluation
         guest = evaluation.guest
         shared = guest.cells[self.cell]
         return (len(guest.cells) == 1 or evaluation.interchangeable or

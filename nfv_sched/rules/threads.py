@@ -55,12 +55,12 @@ class ThreadsRule(rule.Rule):
                 'Nova cannot keep the siblings of dedicated CPUs idle')
         return None
 
-    def broken(self, facts, ground, pinning):
+    def broken(self, facts, guest_on_host, pinning):
         """Return the reason if the pinned vCPUs do not follow the policy.
 
         With ``require`` one vCPU of a guest cell may be left over.
         """
-        cells = ground.evaluation.host.cells
+        cells = guest_on_host.evaluation.host.cells
         for index, pins in zip(pinning.chosen, pinning.pins):
             cores = [set(pins) & core for core in cells[index].siblings]
             if self.siblings and len(pins) > 1:

@@ -94,15 +94,15 @@ class UnlikeRule(BareRule):
     name = 'unlike'
     cells: int = 0
 
-    def condition(self, facts, ground):
+    def condition(self, facts, guest_on_host):
         """Other host cells."""
         return candidates.Condition(self.cells.__ne__, 0b11)
 
-    def kept(self, facts, ground, chosen):
+    def kept(self, facts, guest_on_host, chosen):
         """Whether they are on others."""
         return candidates.mask_of(chosen) != self.cells
 
-    def always(self, facts, ground, groups):
+    def always(self, facts, guest_on_host, groups):
         """Where labels leave one host cell, and not this."""
         return any(group.bit_count() == 1 and group != self.cells
                    for group in groups)
@@ -168,29 +168,31 @@ class TestBareRule(test_decide.DecideTestCase):
                     decision.labels, dict(decision.degrees)))
 
     def test_answers(self):
-        ground = numa_base.ground(numa_base.evaluation(
+        guest_on_host = numa_base.guest_on_host(numa_base.evaluation(
             clouds.host_topology(), clouds.guest()))
-        host, names, rule = ground.host, ground.names, BareRule('bare')
+        host, names, rule = (
+            guest_on_host.host, guest_on_host.names, BareRule('bare'))
         goal = numa_rule.Goal((0b11,))
         facts = rule.read(host, names)
         self.assertEqual([], list(rule.faults({'nfv:x': 'y'})))
         self.assertEqual('', rule.where)
         self.assertEqual(4.0, rule.cpu_ratio(host, 4.0, float))
-        for answer in (facts, rule.never(host), rule.lacks(facts, ground),
-                       rule.condition(facts, ground),
-                       rule.not_held(facts, ground, goal)):
+        for answer in (facts, rule.never(host),
+                       rule.lacks(facts, guest_on_host),
+                       rule.condition(facts, guest_on_host),
+                       rule.not_held(facts, guest_on_host, goal)):
             self.assertIsNone(answer)
-        self.assertTrue(rule.applies(facts, ground))
-        self.assertTrue(rule.kept(facts, ground, (0,)))
-        self.assertTrue(rule.always(facts, ground, []))
+        self.assertTrue(rule.applies(facts, guest_on_host))
+        self.assertTrue(rule.kept(facts, guest_on_host, (0,)))
+        self.assertTrue(rule.always(facts, guest_on_host, []))
         self.assertEqual((0b11,), rule.narrow(facts, goal))
-        self.assertEqual(numa_rule.Labels(), rule.labels(facts, ground))
-        self.assertEqual(0.0, rule.degree(facts, ground, (0,)))
+        self.assertEqual(numa_rule.Labels(), rule.labels(facts, guest_on_host))
+        self.assertEqual(0.0, rule.degree(facts, guest_on_host, (0,)))
         self.assertEqual(0.0, rule.floating(None, names))
-        self.assertEqual([], [*rule.partly(facts, ground, goal),
+        self.assertEqual([], [*rule.partly(facts, guest_on_host, goal),
                               *rule.assigned(facts)])
         self.assertEqual('bare: room needed, none',
-                         str(rule.no_room(facts, ground, goal)))
+                         str(rule.no_room(facts, guest_on_host, goal)))
 
     def test_needs_topology(self):
         """It is the request that lacks it."""
@@ -285,7 +287,7 @@ class TestCellsRule(test_decide.DecideTestCase):
                 ((1,), None),
                 ((0,), 'last=strict: NUMA nodes at the end needed, it is '
                        'on 0')):
-            broken = rule.broken(0b10, numa_base.ground(found),
+            broken = rule.broken(0b10, numa_base.guest_on_host(found),
                                  numa_rule.Pinning(chosen, ((0, 1),)))
             self.assertEqual(said, broken and str(broken))
 
