@@ -54,7 +54,7 @@ class RequestError(Exception):
 
 
 class Asked(ty.NamedTuple):
-    """The parts of a request from which :meth:`Rule.of` makes rules.
+    """The parts of a request from which :meth:`Rule.from_request` makes rules.
 
     :ivar policy: the policies of nfv-sched's own keys
     :ivar extra_specs: all extra specs of the flavor
@@ -208,10 +208,10 @@ class GuestOnHost(ty.Protocol):
 class Rule(abc.ABC):
     """One placement policy of one request; see the module.
 
-    A rule overrides the methods that concern it.  No method but :meth:`of`
-    raises.  Where methods do not say otherwise, ``facts`` is what :meth:`read`
-    returned for the host, and ``chosen`` is a choice: the position of the host
-    cell of each guest cell.
+    A rule overrides the methods that concern it.  No method but
+    :meth:`from_request` raises.  Unless a method documents them otherwise,
+    ``facts`` is what :meth:`read` returned for the host, and ``chosen`` is a
+    choice: the position of the host cell of each guest cell.
 
     :ivar text: the policy for reasons: the key with its value
     :ivar strict: the host is refused if it cannot keep the rule; else the rule
@@ -251,7 +251,7 @@ class Rule(abc.ABC):
 
     @classmethod
     @abc.abstractmethod
-    def of(cls, asked: Asked) -> Iterable['Rule']:
+    def from_request(cls, asked: Asked) -> Iterable['Rule']:
         """Return the rules of this class for a request; mostly none or one.
 
         :raises RequestError: if no host can take the request
@@ -263,11 +263,8 @@ class Rule(abc.ABC):
     ) -> Iterable[nfv_extra_specs.Fault]:
         """Return the mistakes in the keys of this rule in a flavor.
 
-        For commands that check flavors; for a request :meth:`of` raises them.
-        The keys that :func:`nfv_sched.extra_specs.parse` reads are checked
-        there.
-
-        :param extra_specs: all extra specs of a flavor
+        For commands that check flavors; :meth:`from_request` raises the same.
+        :func:`nfv_sched.extra_specs.parse` checks the keys that it reads.
         """
         return ()
 

@@ -33,7 +33,7 @@ class NodeMapRule(rule.Rule):
     keys_used: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, asked):
+    def from_request(cls, asked):
         """Return one rule for the node mapping of the flavor, if any."""
         policy = asked.policy
         if not policy.node_map:

@@ -27,7 +27,7 @@ class PCIRule(rule.Rule):
     devices = True
 
     @classmethod
-    def of(cls, asked):
+    def from_request(cls, asked):
         """Return one rule for all PCI requests, if flavor or image need it."""
         policy, degree, ours = asked.policy, None, False
         if policy.pci_key in extra_specs.PCI_KEYS and policy.pci is not None:

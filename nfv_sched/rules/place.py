@@ -80,7 +80,7 @@ class PlaceRule(rule.CellsRule):
     away: bool = False
 
     @classmethod
-    def of(cls, asked):
+    def from_request(cls, asked):
         """Return one rule for each key of the flavor."""
         faults = cls.faults(asked.extra_specs)
         if faults:

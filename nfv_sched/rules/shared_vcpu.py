@@ -41,7 +41,7 @@ class SharedVCPURule(rule.Rule):
     shared: int = 0
 
     @classmethod
-    def of(cls, asked):
+    def from_request(cls, asked):
         """Return one rule, if the flavor has the policy."""
         policy = asked.policy
         vcpu = policy.shared_vcpu

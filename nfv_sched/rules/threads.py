@@ -29,7 +29,7 @@ class ThreadsRule(rule.Rule):
     isolates: bool = False
 
     @classmethod
-    def of(cls, asked):
+    def from_request(cls, asked):
         """Return one rule, if the guest's policy is require or isolate."""
         guest = asked.guest
         siblings = asked.needs_threads or (

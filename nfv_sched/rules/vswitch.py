@@ -27,7 +27,7 @@ class VSwitchRule(rule.CellsRule):
     tunneled: bool = False
 
     @classmethod
-    def of(cls, asked):
+    def from_request(cls, asked):
         """Return one rule, if the flavor has the policy."""
         policy = asked.policy
         if policy.vswitch is None:

@@ -22,7 +22,7 @@ class EvenNodesRule(rule.CellsRule):
     where = ' with an even number'
 
     @classmethod
-    def of(cls, asked):
+    def from_request(cls, asked):
         """The policy of the flavor, if it has one."""
         value = asked.extra_specs.get(KEY)
         if value is None:

@@ -110,7 +110,7 @@ def _broken(site: hosts.Site, server: snapshot.Server,
     try:
         request = _asked(policy, server, site.devices_of(server), native,
                          host is not None and bool(host.tunnel))
-        strict = [rule for rule in rules.of(request) if rule.strict]
+        strict = [rule for rule in rules.from_request(request) if rule.strict]
     except numa_rule.RequestError as exc:
         yield exc.reason
         return

@@ -278,7 +278,7 @@ def _rules(request_parts: numa_rule.Asked) -> Iterator[numa_rule.Rule]:
     """Yield the placement rules of a request, without those with errors."""
     for cls in nfv_rules.classes():
         with contextlib.suppress(numa_rule.RequestError):
-            yield from cls.of(request_parts)
+            yield from cls.from_request(request_parts)
 
 
 def _unplaceable(nova_flavor: ty.Any, meta: ty.Any,

@@ -78,7 +78,7 @@ class TestRule(base.JointTestCase):
             return rule.siblings, rule.isolates
         return None
 
-    def test_of(self):
+    def test_from_request(self):
         for policy, expected in (('prefer', None), ('require', (True, False)),
                                  ('isolate', (False, True))):
             self.assertEqual(expected, self.of(policy))
