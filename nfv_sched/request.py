@@ -266,7 +266,7 @@ class RequestNote:
         request_rules: tuple[rule.Rule, ...] = ()
         if error is None:
             try:
-                request_rules = rules.from_request(rule.Asked(
+                request_rules = rules.from_request(rule.RequestParts(
                     policy, extra_specs, properties, guest, numa_topology,
                     demands, _switch_physnets(physnets, requests, networks),
                     tunneled and not uncertain,

@@ -53,8 +53,8 @@ class RequestError(Exception):
         self.reason = reasons.Reason(reasons.REQUEST, policy, need)
 
 
-class Asked(ty.NamedTuple):
-    """The parts of a request from which :meth:`Rule.from_request` makes rules.
+class RequestParts(ty.NamedTuple):
+    """The parts of a request from which rules are made.
 
     :ivar policy: the policies of nfv-sched's own keys
     :ivar extra_specs: all extra specs of the flavor
@@ -251,7 +251,7 @@ class Rule(abc.ABC):
 
     @classmethod
     @abc.abstractmethod
-    def from_request(cls, asked: Asked) -> Iterable['Rule']:
+    def from_request(cls, request_parts: RequestParts) -> Iterable['Rule']:
         """Return the rules of this class for a request; mostly none or one.
 
         :raises RequestError: if no host can take the request

@@ -33,14 +33,14 @@ class NodeMapRule(rule.Rule):
     keys_used: tuple[str, ...] = ()
 
     @classmethod
-    def from_request(cls, asked):
+    def from_request(cls, request_parts):
         """Return one rule for the node mapping of the flavor, if any."""
-        policy = asked.policy
+        policy = request_parts.policy
         if not policy.node_map:
             return ()
         texts = tuple(f'{key}={node}' for (_guest, node), key in zip(
             policy.node_map, policy.node_keys))
-        cells = len(asked.guest.cells) if asked.guest else 0
+        cells = len(request_parts.guest.cells) if request_parts.guest else 0
         for (guest, _node), text in zip(policy.node_map, texts):
             if cells and guest >= cells:
                 raise rule.RequestError(

@@ -27,14 +27,15 @@ class PCIRule(rule.Rule):
     devices = True
 
     @classmethod
-    def from_request(cls, asked):
+    def from_request(cls, request_parts):
         """Return one rule for all PCI requests, if flavor or image need it."""
-        policy, degree, ours = asked.policy, None, False
+        policy, degree, ours = request_parts.policy, None, False
         if policy.pci_key in extra_specs.PCI_KEYS and policy.pci is not None:
             degree, ours = policy.pci, True
-        elif any(demand.policy == pci.PREFERRED for demand in asked.demands):
+        elif any(demand.policy == pci.PREFERRED
+                 for demand in request_parts.demands):
             degree = extra_specs.PREFER
-        if degree is None or not asked.demands:
+        if degree is None or not request_parts.demands:
             return ()
         text = (f'{policy.pci_key}={policy.pci}' if policy.pci
                 else f'{extra_specs.NATIVE_PCI_KEY}={pci.PREFERRED}')

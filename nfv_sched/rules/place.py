@@ -44,7 +44,7 @@ def place_of(label: str, names: rule.Names) -> str | None:
     return place
 
 
-def _asked(extra_specs) -> Iterator[tuple[str, str, bool, ty.Any]]:
+def _places(extra_specs) -> Iterator[tuple[str, str, bool, ty.Any]]:
     """Yield the keys of this rule in a flavor, sorted.
 
     :returns: (key, name of the place, whether away from it, value)
@@ -80,22 +80,22 @@ class PlaceRule(rule.CellsRule):
     away: bool = False
 
     @classmethod
-    def from_request(cls, asked):
+    def from_request(cls, request_parts):
         """Return one rule for each key of the flavor."""
-        faults = cls.faults(asked.extra_specs)
+        faults = cls.faults(request_parts.extra_specs)
         if faults:
             raise rule.RequestError('flavor', '; '.join(map(str, faults)))
         return [
             cls(f'{key}={value}', value == nfv_extra_specs.STRICT, place=place,
                 away=away)
-            for key, place, away, value in _asked(asked.extra_specs)]
+            for key, place, away, value in _places(request_parts.extra_specs)]
 
     @classmethod
     def faults(cls, extra_specs):
         """Return malformed names, unknown values, and contradictions."""
         errors: list[nfv_extra_specs.Fault] = []
         seen: dict[str, str] = {}
-        for key, place, _away, value in _asked(extra_specs):
+        for key, place, _away, value in _places(extra_specs):
             if not NAME.fullmatch(place):
                 errors.append(nfv_extra_specs.Fault(
                     key,

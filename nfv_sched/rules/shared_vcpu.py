@@ -41,21 +41,22 @@ class SharedVCPURule(rule.Rule):
     shared: int = 0
 
     @classmethod
-    def from_request(cls, asked):
+    def from_request(cls, request_parts):
         """Return one rule, if the flavor has the policy."""
-        policy = asked.policy
+        policy = request_parts.policy
         vcpu = policy.shared_vcpu
         if vcpu is None:
             return ()
         text = f'{policy.shared_vcpu_key}={vcpu}'
-        if (asked.extra_specs.get('hw:cpu_policy') or
-                asked.properties.get('hw_cpu_policy')) != 'mixed':
+        if (request_parts.extra_specs.get('hw:cpu_policy') or
+                request_parts.properties.get('hw_cpu_policy')) != 'mixed':
             raise rule.RequestError(
                 text,
                 'needs a guest with both kinds of CPUs; set '
                 f'hw:cpu_policy=mixed and hw:cpu_dedicated_mask=^{vcpu}')
-        cell = _cell(asked, vcpu, text)
-        return (cls(text, cell=cell, shared=asked.guest.cells[cell].shared),)
+        cell = _cell(request_parts, vcpu, text)
+        return (cls(text, cell=cell,
+                    shared=request_parts.guest.cells[cell].shared),)
 
     def cpu_ratio(self, host, ratio, limit):
         """Return the highest ratio that keeps shared cores in their limit."""
@@ -137,17 +138,17 @@ class SharedVCPURule(rule.Rule):
         return min(max(1 - used / limit, 0.0), 1.0) if limit > 0 else 0.0
 
 
-def _cell(asked: rule.Asked, vcpu: int, name: str) -> int:
+def _cell(request_parts: rule.RequestParts, vcpu: int, name: str) -> int:
     """Return the guest NUMA node of the shared vCPU.
 
     :param vcpu: index of the vCPU
     :param name: the extra spec with its value, for the error
     :raises nfv_sched.numa.rule.RequestError: if the guest does not allow it
     """
-    if asked.guest is None:
+    if request_parts.guest is None:
         raise rule.RequestError(name, 'needs a guest NUMA topology')
     for number, cell in enumerate(
-            getattr(asked.numa_topology, 'cells', None) or ()):
+            getattr(request_parts.numa_topology, 'cells', None) or ()):
         dedicated = _cpus(cell, 'pcpuset')
         if vcpu in dedicated:
             raise rule.RequestError(
@@ -159,7 +160,8 @@ def _cell(asked: rule.Asked, vcpu: int, name: str) -> int:
             raise rule.RequestError(
                 name, f'guest NUMA node {number} needs a dedicated vCPU '
                       f'beside the shared one')
-        if asked.guest.cells[number].threads != topology.THREADS_PREFER:
+        if (request_parts.guest.cells[number].threads
+                != topology.THREADS_PREFER):
             raise rule.RequestError(
                 name, 'not possible with hw:cpu_thread_policy=isolate or '
                       'require')

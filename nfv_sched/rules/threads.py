@@ -29,10 +29,10 @@ class ThreadsRule(rule.Rule):
     isolates: bool = False
 
     @classmethod
-    def from_request(cls, asked):
+    def from_request(cls, request_parts):
         """Return one rule, if the guest's policy is require or isolate."""
-        guest = asked.guest
-        siblings = asked.needs_threads or (
+        guest = request_parts.guest
+        siblings = request_parts.needs_threads or (
             guest is not None and guest.requires_siblings)
         isolates = guest is not None and guest.isolates
         if not siblings and not isolates:

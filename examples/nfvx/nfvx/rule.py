@@ -22,9 +22,9 @@ class EvenNodesRule(rule.CellsRule):
     where = ' with an even number'
 
     @classmethod
-    def from_request(cls, asked):
+    def from_request(cls, request_parts):
         """The policy of the flavor, if it has one."""
-        value = asked.extra_specs.get(KEY)
+        value = request_parts.extra_specs.get(KEY)
         if value is None:
             return ()
         if value not in extra_specs.AFFINITIES:
@@ -41,7 +41,7 @@ class EvenNodesRule(rule.CellsRule):
                    if cell.id % 2 == 0)
 
     def undeclared(self):
-        """Never asked for: every host says which numbers its nodes have."""
+        """Not reached: every host reports the numbers of its NUMA nodes."""
         return self.needs_topology()
 
     def apart(self, node, key, nodes):

@@ -108,8 +108,9 @@ def _broken(site: hosts.Site, server: snapshot.Server,
     if policy.pci_key not in extra_specs.PCI_KEYS:
         native = _NATIVE.get(policy.pci, native)
     try:
-        request = _asked(policy, server, site.devices_of(server), native,
-                         host is not None and bool(host.tunnel))
+        request = _request_parts(
+            policy, server, site.devices_of(server), native,
+            host is not None and bool(host.tunnel))
         strict = [rule for rule in rules.from_request(request) if rule.strict]
     except numa_rule.RequestError as exc:
         yield exc.reason
@@ -154,9 +155,10 @@ def _chosen(site: hosts.Site,
         return None
 
 
-def _asked(policy: extra_specs.NFVPolicy, server: snapshot.Server,
-           devices: list[snapshot.Device], native: str,
-           tunnel: bool) -> numa_rule.Asked:
+def _request_parts(
+    policy: extra_specs.NFVPolicy, server: snapshot.Server,
+    devices: list[snapshot.Device], native: str, tunnel: bool,
+) -> numa_rule.RequestParts:
     """Return the request of a server, for the PCI devices that it has.
 
     :param native: Nova's policy for its PCI devices
@@ -167,7 +169,7 @@ def _asked(policy: extra_specs.NFVPolicy, server: snapshot.Server,
     ports = [port for port in server.ports or ()
              if not usage.bypasses_vswitch(port.vnic_type)]
     specs = server.flavor.extra_specs
-    return numa_rule.Asked(
+    return numa_rule.RequestParts(
         policy=policy, extra_specs=specs, properties=server.image,
         guest=topology.guest(numa_topology), numa_topology=numa_topology,
         demands=tuple(_demand(device, native) for device in devices),

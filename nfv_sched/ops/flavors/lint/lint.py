@@ -231,7 +231,7 @@ def read(flavor: snapshot.Flavor,
             _with_keys(each, flavor, properties)
             for each in with_image if each not in refusals]),
         policy=policy, guest=guest,
-        rules=tuple(_rules(numa_rule.Asked(
+        rules=tuple(_rules(numa_rule.RequestParts(
             policy, {key: value for key, value in flavor.extra_specs.items()
                      if key not in refused},
             meta.properties, guest, numa_topology, (), frozenset(), False,
@@ -274,7 +274,7 @@ def _needed(nova_flavor: ty.Any) -> Mapping[str, str]:
         nova_flavor, flavors.image(each))), _NO_IMAGE)
 
 
-def _rules(request_parts: numa_rule.Asked) -> Iterator[numa_rule.Rule]:
+def _rules(request_parts: numa_rule.RequestParts) -> Iterator[numa_rule.Rule]:
     """Yield the placement rules of a request, without those with errors."""
     for cls in nfv_rules.classes():
         with contextlib.suppress(numa_rule.RequestError):

@@ -43,7 +43,7 @@ class BareRule(numa_rule.Rule):
     order = reasons.OTHERS
 
     @classmethod
-    def from_request(cls, asked):
+    def from_request(cls, request_parts):
         """None of a request."""
         return ()
 
@@ -58,7 +58,7 @@ class LastCellRule(numa_rule.CellsRule):
     noun = 'at the end'
 
     @classmethod
-    def from_request(cls, asked):
+    def from_request(cls, request_parts):
         """None of a request."""
         return ()
 
@@ -80,9 +80,9 @@ class LastCellRule(numa_rule.CellsRule):
             self.order, self.text, f'not {node} for {key}', f'{nodes}')
 
 
-def asked(extra_specs, guest=None):
+def request_parts(extra_specs, guest=None):
     """What a request with these keys says."""
-    return numa_rule.Asked(
+    return numa_rule.RequestParts(
         nfv_extra_specs.parse(extra_specs), extra_specs, {}, guest, None, (),
         frozenset(), False, False)
 
@@ -131,18 +131,18 @@ class TestFound(tests_base.TestCase):
             'nfv:numa_anti_affinity.PLACE'}, nfv_extra_specs.keys())
 
     def test_of(self):
-        self.assertEqual((), rules.from_request(asked({})))
+        self.assertEqual((), rules.from_request(request_parts({})))
         self.assertEqual(
             ['nfv:numa_node.0=1', 'nfv:vswitch_numa_affinity=prefer',
              'nfv:numa_affinity.osd=strict'],
-            [rule.text for rule in rules.from_request(asked({
+            [rule.text for rule in rules.from_request(request_parts({
                 'nfv:numa_affinity.osd': 'strict', 'nfv:numa_node.0': '1',
                 'nfv:vswitch_numa_affinity': 'prefer'}))])
 
     def test_of_a_contradiction(self):
         error = self.assertRaises(
             numa_rule.RequestError, rules.from_request,
-            asked({'nfv:shared_vcpu': '0'}))
+            request_parts({'nfv:shared_vcpu': '0'}))
         self.assertEqual(reasons.REQUEST, error.reason.order)
         self.assertEqual('nfv:shared_vcpu=0', error.reason.policy)
         self.assertEqual(str(error), str(error.reason))
@@ -259,7 +259,7 @@ class TestCellsRule(test_decide.DecideTestCase):
 
     def test_apart(self):
         """What puts a guest cell elsewhere is named."""
-        mapped, = rules.from_request(asked({'nfv:numa_node.0': '0'}))
+        mapped, = rules.from_request(request_parts({'nfv:numa_node.0': '0'}))
         self.assertRefused(
             ('LastFilter',), 'last: not 0 for nfv:numa_node.0=0, [1]',
             self.decide(mapped, LastCellRule('last')))
