@@ -70,7 +70,7 @@ class PCIRule(rule.Rule):
         local = 0 if served is None else served.local
         return reasons.Reason(
             self.order, self.text, 'all PCI devices on its NUMA nodes needed',
-            f'{local} of {guest_on_host.devices.asked} are')
+            f'{local} of {guest_on_host.devices.requested} are')
 
     def always(self, facts, guest_on_host, groups):
         """Return whether no claim takes a device from another host cell.
