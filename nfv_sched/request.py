@@ -124,7 +124,7 @@ class RequestNote:
     :ivar instance: UUID of the server that is being placed
     :ivar before: UUIDs of the servers of the request that filters have looked
         at before it
-    :ivar asked: time when Nova was about to ask Placement for candidates,
+    :ivar queried_at: when Nova was about to query Placement for candidates,
         seconds of ``time.monotonic()``; None if not known
     :ivar ledgers: the ledgers in Placement's answer; None if not known
     :ivar taken: (host, UUID of the server) of each host on which resources
@@ -137,8 +137,9 @@ class RequestNote:
 
     __slots__ = ('request', 'index', 'flavor', 'rejected', 'passes',
                  'limits', 'settings', 'ran', 'terms', 'decisions',
-                 'instance', 'before', 'asked', 'ledgers', 'taken', 'placed',
-                 'sources', '_key', '_extra_specs', '_pristine', '_parts')
+                 'instance', 'before', 'queried_at', 'ledgers', 'taken',
+                 'placed', 'sources', '_key', '_extra_specs', '_pristine',
+                 '_parts')
 
     def __init__(self):
         self.request: Request | None = None
@@ -154,7 +155,7 @@ class RequestNote:
                              decide.Decision | pci.CandidateDevices] = {}
         self.instance: str | None = None
         self.before: tuple[str, ...] = ()
-        self.asked: float | None = None
+        self.queried_at: float | None = None
         self.ledgers: reader.Reading | None = None
         self.taken: list[tuple[str, str]] = []
         self.placed: set[str] = set()

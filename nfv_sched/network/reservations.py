@@ -132,16 +132,17 @@ class Entry(ty.NamedTuple):
 class LedgerBalance(ty.NamedTuple):
     """Free amounts in the ledger of a host by Placement's answer.
 
-    :ivar asked: when Placement was about to be asked, seconds of
+    :ivar queried_at: when Placement was about to be queried, seconds of
         ``time.monotonic()``
-    :ivar answered: when its answer was there, seconds of ``time.monotonic()``
+    :ivar answered_at: when its answer had arrived, seconds of
+        ``time.monotonic()``
     :ivar ports: free ports of the virtual switch; None if they do not limit
         the server
     :ivar rules: free security group rules; None as for ports
     """
 
-    asked: float
-    answered: float
+    queried_at: float
+    answered_at: float
     ports: int | None = None
     rules: int | None = None
 
@@ -260,7 +261,7 @@ class Memory:
                 rules -= more_rules
             if answer is not None:
                 unshown = self.unshown(
-                    host, answer.asked, answer.answered, instance)
+                    host, answer.queried_at, answer.answered_at, instance)
                 ports = left(answer.ports, unshown.ports, unshown.more_ports,
                              ports, demand.vswitch_ports)
                 rules = left(answer.rules, unshown.rules, unshown.more_rules,
@@ -282,12 +283,12 @@ class Memory:
         if entry is not None:
             self._change(host, {instance: (entry, entry.before)})
 
-    def unshown(self, host: str, asked_at: float, answered_at: float,
+    def unshown(self, host: str, queried_at: float, answered_at: float,
                 without: str | None = None) -> Unshown:
         """Return the amounts on a host that Placement's answer lacks.
 
-        :param asked_at: ``asked`` of the :class:`LedgerBalance`
-        :param answered_at: ``answered`` of the :class:`LedgerBalance`
+        :param queried_at: ``queried_at`` of the :class:`LedgerBalance`
+        :param answered_at: ``answered_at`` of the :class:`LedgerBalance`
         :param without: UUID of a server to ignore
         """
         ports = rules = more_ports = more_rules = 0
@@ -296,7 +297,7 @@ class Memory:
             if entry.lost(now):
                 entry = entry.before
             if entry is None or instance == without or (
-                    entry.holder is None and entry.when < asked_at):
+                    entry.holder is None and entry.when < queried_at):
                 continue
             more_ports += entry.ports
             more_rules += entry.rules

@@ -167,8 +167,8 @@ class FreeQuantity:
         surely = perhaps = 0
         if host_state.host in self._recent:
             unshown = network.recent.unshown(
-                host_state.host, network.ledgers.asked,
-                network.ledgers.answered, network.instance)
+                host_state.host, network.ledgers.queried_at,
+                network.ledgers.answered_at, network.instance)
             surely = self._quantity.pick(unshown.ports, unshown.rules)
             perhaps = self._quantity.pick(
                 unshown.more_ports, unshown.more_rules)

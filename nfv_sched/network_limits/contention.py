@@ -81,7 +81,7 @@ def _take(network: NetworkNote, reference: weakref.ref) -> bool:
     answer = None
     if ports.in_ledger is not None or rules.in_ledger is not None:
         answer = reservations.LedgerBalance(
-            network.ledgers.asked, network.ledgers.answered,
+            network.ledgers.queried_at, network.ledgers.answered_at,
             ports.in_ledger, rules.in_ledger)
     elif not network.fresh:
         return True

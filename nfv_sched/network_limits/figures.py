@@ -33,7 +33,7 @@ def sources_of(request_note: RequestNote) -> sources.Sources:
 
 def placement_asked(spec_obj) -> None:
     """Record when Nova is about to ask Placement for candidates."""
-    note_of(spec_obj).asked = time.monotonic()
+    note_of(spec_obj).queried_at = time.monotonic()
 
 
 def placement_answered(spec_obj, summaries: Mapping | None) -> None:
@@ -44,10 +44,10 @@ def placement_answered(spec_obj, summaries: Mapping | None) -> None:
     note = note_of(spec_obj)
     now = time.monotonic()
     note.ledgers = None if summaries is None else reader.Reading(
-        summaries, now if note.asked is None else note.asked, now)
+        summaries, now if note.queried_at is None else note.queried_at, now)
     if summaries is not None:
         latest = process.STATE.ledger
-        latest.answered = now
+        latest.answered_at = now
         latest.providers = len(summaries)
     note.drop(NetworkNote)
 
