@@ -85,7 +85,7 @@ def _take(network: NetworkNote, reference: weakref.ref) -> bool:
             ports.in_ledger, rules.in_ledger)
     elif not network.fresh:
         return True
-    network.asked.add(host_state.host)
+    network.tried_hosts.add(host_state.host)
     available = network.recent.take(
         network.snapshot if network.fresh else None, host_state.host,
         network.instance, network.demand, ports.left, rules.left,
@@ -100,7 +100,7 @@ def _take(network: NetworkNote, reference: weakref.ref) -> bool:
     elif of_rules is not None:
         note.rejected.append((host_state.host, of_rules.full(
             of_rules.allowances.of(host_state), available[1])))
-    if network.passed <= network.asked:
+    if network.passed <= network.tried_hosts:
         give_back(note)
         network.lost_last_host = True
     return False

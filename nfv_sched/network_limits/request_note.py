@@ -41,7 +41,7 @@ class NetworkNote:
         None before Nova is asked
     :ivar filter: class name of the filter of limits that has run last
     :ivar passed: names of the hosts that it has passed
-    :ivar asked: names of the hosts that Nova has tried to claim
+    :ivar tried_hosts: names of the hosts that Nova has tried to claim
     :ivar lost_last_host: whether other requests have filled the last of these
     :ivar rooms: resource class -> free amounts on the hosts, for each filter
         of limits that has run
@@ -51,7 +51,7 @@ class NetworkNote:
 
     __slots__ = ('note', 'request', 'instance', 'recent', 'snapshot', 'fresh',
                  'deny', 'demand', 'limits', 'ledgers', 'host', 'passed',
-                 'asked', 'lost_last_host', 'filter', 'rooms', 'own')
+                 'tried_hosts', 'lost_last_host', 'filter', 'rooms', 'own')
 
     def __init__(self, request_note: RequestNote, request: Request,
                  load: sources.Sources):
@@ -73,7 +73,7 @@ class NetworkNote:
                 reader.tell_missing()
         self.host: str | None = None
         self.passed: set[str] = set()
-        self.asked: set[str] = set()
+        self.tried_hosts: set[str] = set()
         self.lost_last_host = False
         self.filter = ''
         interfaces = network_demand.Interfaces(
