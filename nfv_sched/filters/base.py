@@ -217,10 +217,10 @@ class RuleFilter(NFVHostFilter):
 
         The rules of this filter count, even if it is not enabled.
         """
-        return active_rules.of(
+        return active_rules.for_request(
             request_note, request, self.rule.filters[0], True)
 
     def decide(self, host_state, request, request_note, prepared):
         """Decide about one host by all rules of the request."""
-        return visit.of(host_state, request_note).judge(
+        return visit.for_host(host_state, request_note).judge(
             host_state, request, prepared)

@@ -91,7 +91,7 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
 
     def prepare(self, request, request_note):
         """Return the ``FreeQuantity`` of the hosts."""
-        network = figures.of(request_note, request)
+        network = figures.for_request(request_note, request)
         free_quantity = network_limits_allowance.FreeQuantity(
             network, self.counted, scheduler.PerAggregates(
                 functools.partial(self._allowance, network)))
@@ -102,7 +102,7 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
     def decide(self, host_state, request, request_note, prepared):
         """Decide about one host; see the class."""
         free_quantity = prepared
-        allowance = free_quantity.allowances.of(host_state)
+        allowance = free_quantity.allowances.for_host(host_state)
         if allowance.reason is not None:
             return decide.Decision(False, allowance.reason, ())
         if not free_quantity.need:
@@ -132,7 +132,7 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
     def _allowance(self, network: NetworkNote,
                    host_state) -> network_limits_allowance.Allowance:
         """Return what the limits of a host, by its aggregates, allow."""
-        limits = network.limits.of(host_state)
+        limits = network.limits.for_host(host_state)
         reason = None
         if not network.request.is_move:
             reason = self.guest_refusal(network.demand, limits)

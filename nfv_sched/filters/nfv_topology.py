@@ -33,7 +33,7 @@ class NFVTopologyFilter(base.NFVHostFilter):
 
     def prepare(self, request, request_note):
         """Return the rules and options to decide by."""
-        return active_rules.of(request_note, request)
+        return active_rules.for_request(request_note, request)
 
     def decide(self, host_state, request, request_note, prepared):
         """Decide about one host; see the class."""
@@ -45,5 +45,5 @@ class NFVTopologyFilter(base.NFVHostFilter):
         if request.plain and not prepared.keeps_room:
             return visit.judge_once(
                 host_state, request_note, request, prepared)
-        return visit.of(host_state, request_note).judge(
+        return visit.for_host(host_state, request_note).judge(
             host_state, request, prepared)

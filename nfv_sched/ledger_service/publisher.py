@@ -270,7 +270,7 @@ class Publisher:
         failures = failures + unread
         host_limits = nfv_limits.by_host(nfv_limits.defaults(self._conf))
         # In this thread, so that bad values of an aggregate are logged once.
-        tasks = [(node, published.get(node.uuid), host_limits.of(node))
+        tasks = [(node, published.get(node.uuid), host_limits.for_host(node))
                  for node in readable]
         present = {node.uuid for node in nodes}
         gone = [] if failures else [

@@ -188,7 +188,7 @@ class FreeQuantity:
     def standing(self, host_state) -> Standing:
         """Return how much is free on a host, right before its claim."""
         network = self.network
-        free = self.allowances.of(host_state).room - self._carried(
+        free = self.allowances.for_host(host_state).room - self._carried(
             self.shown.get(host_state.host, usage.NO_USAGE))
         own = self.own_on(host_state)
         in_ledger = None

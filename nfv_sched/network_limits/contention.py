@@ -96,10 +96,10 @@ def _take(network: NetworkNote, reference: weakref.ref) -> bool:
     of_ports, of_rules = rooms
     if available[0] < network.demand.vswitch_ports and of_ports is not None:
         note.rejected.append((host_state.host, of_ports.full(
-            of_ports.allowances.of(host_state), available[0])))
+            of_ports.allowances.for_host(host_state), available[0])))
     elif of_rules is not None:
         note.rejected.append((host_state.host, of_rules.full(
-            of_rules.allowances.of(host_state), available[1])))
+            of_rules.allowances.for_host(host_state), available[1])))
     if network.passed <= network.tried_hosts:
         give_back(note)
         network.lost_last_host = True

@@ -52,7 +52,7 @@ def placement_answered(spec_obj, summaries: Mapping | None) -> None:
     note.drop(NetworkNote)
 
 
-def of(request_note: RequestNote, request: Request) -> NetworkNote:
+def for_request(request_note: RequestNote, request: Request) -> NetworkNote:
     """Return the network note of a request; a new one for each server.
 
     :param request: the request as read now

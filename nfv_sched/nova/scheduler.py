@@ -318,7 +318,7 @@ class PerAggregates(ty.Generic[T]):
         # Kept, so that Python does not give their IDs to other aggregates.
         self._aggregates: list = []
 
-    def of(self, host_state) -> T:
+    def for_host(self, host_state) -> T:
         """Return the value for a host."""
         value = self._known.get(getattr(host_state, _KIND, None))
         return self._first_of(host_state) if value is None else value

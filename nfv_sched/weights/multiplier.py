@@ -68,4 +68,4 @@ class MultipliedWeigher(weights.BaseHostWeigher, metaclass=abc.ABCMeta):
     def weight_multiplier(self, host_state):
         """Return the multiplier by aggregate metadata, or the option."""
         multipliers = getattr(self._thread, 'multipliers', None)
-        return (multipliers or self._read()).of(host_state)
+        return (multipliers or self._read()).for_host(host_state)

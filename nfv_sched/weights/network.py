@@ -73,7 +73,7 @@ def ports_of(snapshot: usage.Snapshot, placed: reservations.Memory,
     for host_state in host_states:
         name = host_state.host
         used = (shown.get(name, usage.NO_USAGE).vswitch_ports
-                + limits.of(host_state).vswitch_physical_ports)
+                + limits.for_host(host_state).vswitch_physical_ports)
         if name in recently:
             used += placed.unseen(snapshot, name)[0]
         ports.append(used)

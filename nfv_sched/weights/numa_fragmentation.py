@@ -37,7 +37,7 @@ class NUMAFragmentationWeigher(multiplier.MultipliedWeigher):
 
         Hosts that cannot be weighed are as bad as the worst.
         """
-        multiplier_of = self.read_multipliers().of
+        multiplier_of = self.read_multipliers().for_host
         hosts = [weighed.obj for weighed in weighed_obj_list]
         counted = list(map(multiplier_of, hosts))
         if not any(counted):
@@ -110,7 +110,7 @@ class _WeighedRequest:
             host.evaluate(request, self.sorting)
             decision = numa_decide.PLAIN if self.limited else None
         else:
-            host_visit = visit.of(host_state, self.note)
+            host_visit = visit.for_host(host_state, self.note)
             decision = host_visit.decision(host_state, request, self.terms)
             if not decision.accepted:
                 return None

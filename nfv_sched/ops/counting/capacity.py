@@ -612,7 +612,7 @@ class CountedGuest:
     @property
     def needs(self) -> dict[str, int]:
         """Ports and rules that limits count: resource class -> amount."""
-        note = network_limits_figures.of(self._note, self._request)
+        note = network_limits_figures.for_request(self._note, self._request)
         return {each.counted.resource_class: each.counted.need(note.demand)
                 for each in self._limits if each.concerns(self._request)}
 
@@ -633,7 +633,8 @@ class CountedGuest:
         for each in self._limits:
             if not each.concerns(self._request):
                 continue
-            note = network_limits_figures.of(self._note, self._request)
+            note = network_limits_figures.for_request(
+                self._note, self._request)
             limits = network_limits.of_host(
                 host.state, network_limits.defaults(nova_scheduler.CONF))
             name = type(each).__name__

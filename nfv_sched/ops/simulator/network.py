@@ -214,7 +214,7 @@ class SimulatedNetwork:
         host_limits = network_limits.by_host(
             network_limits.defaults(CONF))
         self._limits = {
-            name: host_limits.of(_Node(name, aggregates(name)))
+            name: host_limits.for_host(_Node(name, aggregates(name)))
             for name in hosts}
         self._see(scenario.security_groups.values())
         self._service_ports = [
