@@ -153,7 +153,7 @@ class Whole:
     unread: frozenset[str]
 
     @classmethod
-    def of(cls, cloud: snapshot.Cloud) -> 'Whole':
+    def from_cloud(cls, cloud: snapshot.Cloud) -> 'Whole':
         """Build the indexes of a cloud."""
         holders: dict[str, list[tuple[str, Allocations]]] = {}
         for consumer, allocations in (
@@ -173,7 +173,7 @@ class Whole:
 
 def sites(cloud: snapshot.Cloud) -> Iterator[Site]:
     """Yield a site for each host that can be checked."""
-    whole = Whole.of(cloud)
+    whole = Whole.from_cloud(cloud)
     servers = view.by_host(cloud)
     titles = view.titles(cloud.hosts)
     metadata = view.metadata_by_host(cloud)

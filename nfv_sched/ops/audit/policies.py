@@ -39,7 +39,8 @@ def check(site: hosts.Site) -> Iterator[values.AuditFinding]:
     for server in site.steady:
         violations = list(_broken(site, server, uuids_by_cpu))
         for reason in violations:
-            yield values.of(values.POLICY, site.title, str(reason), server)
+            yield values.finding(
+                values.POLICY, site.title, str(reason), server)
         yield from _remote(site, server, {
             reason.order for reason in violations})
 
@@ -56,7 +57,7 @@ def _remote(site: hosts.Site, server: snapshot.Server,
     if pci_rule.PCIRule.order not in broken and not _near_enough(site, server):
         for device in site.devices_of(server):
             if device.node is not None and device.node not in own:
-                yield values.of(
+                yield values.finding(
                     values.REMOTE_DEVICE, site.title,
                     f'device {device.address} is near node {device.node}, '
                     f'the server on {_listed(own)}', server)
@@ -67,7 +68,7 @@ def _remote(site: hosts.Site, server: snapshot.Server,
             and not usage.bypasses_vswitch(port.vnic_type)}):
         nodes = near.get(network)
         if nodes and own.isdisjoint(nodes):
-            yield values.of(
+            yield values.finding(
                 values.REMOTE_NETWORK, site.title,
                 f'network {network} is near node '
                 f'{_listed(nodes)}, the server on {_listed(own)}', server)

@@ -97,8 +97,10 @@ class AuditFinding(ty.NamedTuple):
         return KINDS[self.kind]
 
 
-def of(kind: str, host: str, text: str,
-       server: snapshot.Server | None = None, since: str = '') -> AuditFinding:
+def finding(
+    kind: str, host: str, text: str, server: snapshot.Server | None = None,
+    since: str = '',
+) -> AuditFinding:
     """Create a finding.
 
     :param server: the server concerned, whose age limits ``since``

@@ -179,7 +179,7 @@ def capacities(
         flavor_capacities = []
         for index, flavor in enumerate(flavors):
             update(index, len(flavors))
-            flavor_capacities.append(counting.of(flavor, hosts, image))
+            flavor_capacities.append(counting.capacity(flavor, hosts, image))
         update(len(flavors), len(flavors))
         return flavor_capacities
 
@@ -294,9 +294,10 @@ class Counting:
             room = host_count.FreeResources(None, devices)
         return CountedHost(host.name, host_state, room, host_state.uuid)
 
-    def of(self, flavor: snapshot.Flavor,
-           hosts: Collection[str] | None = None,
-           image: Mapping[str, str] = NO_IMAGE) -> FlavorCapacity:
+    def capacity(
+        self, flavor: snapshot.Flavor, hosts: Collection[str] | None = None,
+        image: Mapping[str, str] = NO_IMAGE,
+    ) -> FlavorCapacity:
         """Count the servers of a flavor.
 
         :param hosts: names of the hosts that count; None for all
@@ -473,7 +474,7 @@ class CountedGuest:
 
         :param refusals: the filters that refuse it as it is
         """
-        allowed = self.grants.of(host.root)
+        allowed = self.grants.for_host(host.root)
         limits = self.limits_of(host)
         ratios = self.ratios(host)
         limit = min([count for count, _binding in limits], default=math.inf)
@@ -526,7 +527,7 @@ class CountedGuest:
         key = (room.key, ratios)
         binding = self._known.get(key)
         if binding is None:
-            binding = self._known[key] = bindings.of(
+            binding = self._known[key] = bindings.find(
                 self.wanted, room, ratios)
         return binding
 

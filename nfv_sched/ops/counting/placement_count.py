@@ -118,7 +118,7 @@ class Grants:
         """
         return not any(query.groups for query in self.queries)
 
-    def of(self, root: str) -> Granted:
+    def for_host(self, root: str) -> Granted:
         """Return how many servers are granted one after the other on a host.
 
         :param root: UUID of the compute node

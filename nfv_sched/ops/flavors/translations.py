@@ -300,7 +300,7 @@ TABLE = tuple(
     [Translation(*row) for row in _OTHERS])
 
 
-def of(where: str, key: str) -> Translation | None:
+def find(where: str, key: str) -> Translation | None:
     """Return the translation of a key; None if the table has none."""
     return next((each for each in TABLE if each.where == where and
                  _match(each.key, key) is not None), None)

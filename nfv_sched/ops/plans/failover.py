@@ -203,7 +203,8 @@ class FailoverAnalysis:
             stranded[uuid] = Stranded(
                 uuid=uuid, name=server.name, flavor=server.flavor.name,
                 reason=reason,
-                lacking=self._lacks.of(uuid, lost) if reason is None else ())
+                lacking=(self._lacks.for_server(uuid, lost)
+                         if reason is None else ()))
 
         for uuid in guests:
             obstacle = positions.why_not(movable.EVACUATE, uuid)
@@ -356,7 +357,7 @@ class FailoverAnalysis:
             state.hosts[name].down = True
         for uuid in guests:
             server = of_uuid[uuid]
-            before = outages.ServerLocation.of(server)
+            before = outages.ServerLocation.from_server(server)
             try:
                 outages.evacuate(state, server, actions.Evacuate(
                     action='evacuate', number=1, evacuate=(server.name,),

@@ -122,7 +122,7 @@ def derive(machine: values.Machine,
         platform_memory=sum(kept_memory.values()), ceph=ceph,
         vcpus_per_osd=ceph_plan.vcpus_per_osd(chosen.ceph),
         vendor=machine.vendor, warnings=())
-    return dataclasses.replace(host_profile, warnings=tuple(warnings.of(
+    return dataclasses.replace(host_profile, warnings=tuple(warnings.find(
         machine, chosen, deal, near, host_profile.settings, shares)))
 
 

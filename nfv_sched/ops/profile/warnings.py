@@ -35,10 +35,11 @@ class Warning:
     do: str
 
 
-def of(machine: values.Machine, chosen: choices.Choices, deal: cpus.Deal,
-       near: Mapping[str, int | None],
-       settings: compute_settings.Settings,
-       shares: Mapping[int, memory.NodeMemory]) -> Iterator[Warning]:
+def find(
+    machine: values.Machine, chosen: choices.Choices, deal: cpus.Deal,
+    near: Mapping[str, int | None], settings: compute_settings.Settings,
+    shares: Mapping[int, memory.NodeMemory],
+) -> Iterator[Warning]:
     """Yield all warnings.
 
     :param deal: function of each CPU

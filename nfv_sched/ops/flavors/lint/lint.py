@@ -288,7 +288,7 @@ def _unplaceable(nova_flavor: ty.Any, meta: ty.Any,
     error = nfv_request.note_of(spec).read(spec).error
     if error is None:
         return None
-    return keys.of(error.policy, nova_flavor), str(error)
+    return keys.policy_key(error.policy, nova_flavor), str(error)
 
 
 # On hosts
@@ -359,7 +359,7 @@ def _count(flavor: snapshot.Flavor, image: Mapping[str, str],
            counting: capacity.Counting) -> capacity.FlavorCapacity:
     """Return how many servers fit; none if Nova's code raises an error."""
     try:
-        return counting.of(flavor, image=image)
+        return counting.capacity(flavor, image=image)
     except Exception as exc:
         return capacity.FlavorCapacity(
             flavor, 0, 0, {}, f'{type(exc).__name__}: {exc}')
