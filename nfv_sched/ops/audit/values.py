@@ -114,11 +114,7 @@ def finding(
 
 
 def settled(server: snapshot.Server) -> str:
-    """Return the earliest time at which a server can have been on its host.
-
-    Nova's ``launched_at`` does not say it: a rescue and a rebuild change it,
-    and a live migration does not.
-
-    :returns: ISO 8601, UTC; empty if it is not known
-    """
+    """Return when a server can have come to its host: ISO 8601, UTC, or ''."""
+    # Nova's launched_at does not tell: a rescue and a rebuild change it, and a
+    # live migration does not.
     return max(server.created, server.moved)

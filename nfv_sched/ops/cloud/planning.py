@@ -58,10 +58,7 @@ class Report(source.Looking, base.Lister, metaclass=abc.ABCMeta):
         """Compute the result; set ``found`` if it calls for action."""
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple:
-        """Compute the result; called by cliff.
-
-        :returns: columns and rows
-        """
+        """Return columns and rows; called by cliff."""
         self._output = self.report(parsed_args)
         return self._output.columns, self._output.rows
 

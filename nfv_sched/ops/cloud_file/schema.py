@@ -215,11 +215,7 @@ def _either(*schemas: Mapping[str, ty.Any]) -> dict[str, ty.Any]:
 
 def check(errors: problems.Problems, hint: ty.Any, data: ty.Any,
           prefix: problems.Path = ()) -> None:
-    """Check parsed data against a type.
-
-    :param errors: collects the problems
-    :param prefix: path of the data in the file
-    """
+    """Check parsed data, at ``prefix`` in the file, against a type."""
     for error in _validator(hint).iter_errors(data):
         for path, message in _explain(error):
             errors.add((*prefix, *path), message)

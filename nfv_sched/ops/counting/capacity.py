@@ -674,10 +674,8 @@ class CountedGuest:
 def ledger_of(host: CountedHost, resource_class: str,
               used: placement.Placement,
               ) -> placement.Provider | None:
-    """Return the resource provider of a host that keeps its ledger.
+    """Return the resource provider with the ledger of a host.
 
-    :param resource_class: a resource class of the ledger
-    :param used: resource providers, among them those of the host
     :returns: None if ledgers are not kept in Placement, or the host has none
     """
     if nova_scheduler.CONF.nfv_sched.ledger != 'placement':

@@ -322,11 +322,7 @@ class FailoverAnalysis:
     def _put(self, name: str, path: tuple[arrangements.Guest, ...],
              position: arrangements.Position,
              guest: arrangements.Guest) -> arrangements.Position | None:
-        """Return a host with one more server; cached.
-
-        :param path: all servers that were added, this one included
-        :param position: the host with those before
-        """
+        """Return a host with one more server, the last of ``path``; cached."""
         key = name, path
         if key not in self._after:
             self._after[key] = self._known.put(position, guest)

@@ -127,11 +127,9 @@ def derive(machine: values.Machine,
 
 
 def _shared(chosen: choices.Choices, deal: cpus.Deal) -> frozenset[int]:
-    """Return the CPUs of ``cpu_shared_set``.
-
-    Like TripleO, give the platform's CPUs to servers without pinned vCPUs,
-    unless cores are set aside for them.
-    """
+    """Return the CPUs of ``cpu_shared_set``."""
+    # As TripleO, give the platform's CPUs to servers without pinned vCPUs,
+    # unless cores are set aside for them.
     shared = deal.cpus(cpus.SHARED)
     if not shared and chosen.layout == choices.EVERY_NODE:
         return deal.cpus(cpus.PLATFORM)

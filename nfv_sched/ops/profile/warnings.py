@@ -44,7 +44,6 @@ def find(
 
     :param deal: function of each CPU
     :param near: NICs of the switch -> their NUMA nodes
-    :param settings: derived settings of nova.conf
     :param shares: NUMA node -> shares of its memory
     """
     yield from _machine(machine)

@@ -181,10 +181,7 @@ def is_told(scenario: scenarios.Scenario) -> bool:
 
 
 def dhcp_servers(scenario: scenarios.Scenario, load: HostLoad) -> int | None:
-    """Return the number of DHCP servers on a host; None if not shown.
-
-    With OVN, Neutron shows no DHCP servers.
-    """
+    """Return the number of DHCP servers on a host; None with OVN."""
     if scenario.network_service == 'ovn':
         return None
     return load.usage.dhcp_servers

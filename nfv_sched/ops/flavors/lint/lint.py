@@ -146,7 +146,6 @@ def lint(
     """Return the findings of all rules about some flavors.
 
     :param image: properties of the image that servers are booted with
-    :param needs: minimum sizes that the image requires
     :param cloud: the cloud, for ``on_hosts`` and ``used``
     :param on_hosts: also check whether hosts accept the flavors
     :param used: also check whether servers have the flavors

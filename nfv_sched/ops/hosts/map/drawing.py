@@ -258,9 +258,7 @@ def shapes(nodes: Iterable[NodePicture],
            more: Iterable[str]) -> list[tuple[str, str, tuple]]:
     """Return the shapes of pictures: name, class, and x, y, width, height.
 
-    The first letter of a name stands for the size, the others for the colour.
-
-    :param more: names of further shapes
+    In a name the first letter is the size, the others are the colour.
     """
     used = {tile.shape for node in nodes for row in node.rows
             for tile in row.tiles}

@@ -143,10 +143,7 @@ def about(cloud: snapshot.Cloud) -> str:
 
 
 def key(has_others: bool) -> list[tuple[str, str, str]]:
-    """Return shape, sign and meaning of everything on a map.
-
-    :param has_others: include CPUs that are not Nova's
-    """
+    """Return shape, sign and meaning of everything on a map."""
     return [(_KEY_SHAPES[sign], '' if sign in _BLANK else sign, meaning)
             for sign, meaning in map_marks.key(has_others)] + [_REMOTE]
 
