@@ -125,8 +125,7 @@ def parse_json(content: bytes) -> ty.Any:
     """Parse JSON whose depth and texts the caller checks.
 
     :raises FileLimitError: if it has too many items
-    :raises ValueError: if it is not JSON, or not strictly: NaN, or halves of
-        characters
+    :raises ValueError: if it is not strict JSON: NaN, or halves of characters
     :raises RecursionError: if it is nested too deeply
     """
     # Quick estimate: some of these marks are in texts and start no item.

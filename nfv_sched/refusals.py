@@ -77,12 +77,10 @@ def tell(name: str, request_note: RequestNote, index: int | None) -> None:
 
 
 def _is_first_run(request_note: RequestNote) -> bool:
-    """Return whether Nova filters for the first time for this server.
-
-    When it has claimed a host it runs all filters again, to find alternates:
-    if none is left then, no server was refused.  Simulated requests, which
-    have sources of their own, are left out, too.
-    """
+    """Return whether Nova filters for the first time for this server."""
+    # When it has claimed a host it runs all filters again, to find alternates:
+    # if none is left then, no server was refused. Simulated requests, which
+    # have sources of their own, are left out, too.
     return request_note.sources is None and len(
         {each[0] for each in request_note.passes}) == len(request_note.passes)
 

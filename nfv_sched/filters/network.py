@@ -28,11 +28,9 @@ _ACCEPTED = decide.Decision(True)
 def explain_lost_host(spec_obj) -> None:
     """Report the reason if other requests filled the last host of this one.
 
-    Filters report theirs when they refuse it; this host has passed them all.
-
-    :param spec_obj: ``nova.objects.RequestSpec`` for which Nova has no host
     :raises nova.exception.NoValidHost: see ``refusals.tell``
     """
+    # Filters report theirs when they refuse; this host has passed them all.
     note = note_of(spec_obj)
     network = note.part(NetworkNote)
     if network is not None and network.lost_last_host and (
@@ -82,11 +80,7 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
     def host_refusal(
         self, limits: network_limits.Limits, host_usage: usage.HostUsage,
     ) -> reasons.Reason | None:
-        """Return why a host takes no new guests, however little they need.
-
-        :param host_usage: the usage of the host by Neutron
-        :returns: None if it takes some
-        """
+        """Return why a host takes no guests at all; None if it takes some."""
         return None
 
     def prepare(self, request, request_note):

@@ -27,9 +27,7 @@ class VSwitchNUMAAffinityFilter(base.RuleFilter):
     rule = vswitch.VSwitchRule
 
     def concerns(self, request):
-        """Return whether the request has such a rule, or a node mapping.
-
-        The latter is for clouds without ``NFVTopologyFilter``.
-        """
+        """Return whether the request has such a rule, or a node mapping."""
+        # The latter is for clouds without NFVTopologyFilter.
         return any(isinstance(rule, (self.rule, node_map.NodeMapRule))
                    for rule in request.rules)

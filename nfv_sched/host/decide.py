@@ -165,11 +165,7 @@ def capped_ratio(
     host: HostTopology, ratio: float, rules: Iterable[numa_rule.Rule],
     limit: Callable[[str], float],
 ) -> float:
-    """Return the CPU allocation ratio of a host, lowered by rules.
-
-    :param ratio: the ratio by Nova
-    :param limit: see ``numa_rule.Rule.cpu_ratio``
-    """
+    """Return Nova's CPU allocation ratio of a host, lowered by rules."""
     for rule in rules:
         ratio = rule.cpu_ratio(host, ratio, limit)
     return ratio
@@ -184,7 +180,6 @@ def decide(
     :param request: the request, without an error
     :param mapping: request group -> resource provider UUIDs of the allocation
         candidate; empty or None without PCI in Placement
-    :param terms: the rules that count, and the options
     :raises topology.OddTopologyError: if the NUMA cells cannot be read
     :raises pci.OddDevicesError: if the PCI devices cannot be read
     """

@@ -283,12 +283,8 @@ class HostDevices:
         return mask
 
     def provider_is_split(self, counts: Sequence[int]) -> bool:
-        """Return whether two pools have devices of the same resource provider.
-
-        Nova then refuses requests with an allocation in Placement.
-
-        :param counts: number of devices left in each pool
-        """
+        """Return whether two pools have devices of one resource provider."""
+        # Nova then refuses requests with an allocation in Placement.
         providers = [provider for provider, count, at_first in
                      zip(self._providers, counts, self.counts)
                      if provider is not None and (count or not at_first)]

@@ -96,11 +96,7 @@ class Names(ty.NamedTuple):
         return f'{self.node_prefix}{number}'
 
     def node(self, label: str) -> int | None:
-        """Return the number of the NUMA node that a label names.
-
-        :param label: a label or the name of a physical network
-        :returns: None if it is not the label of a single host cell
-        """
+        """Return the NUMA node number in a node label; None for others."""
         number = label[len(self.node_prefix):]
         if label.startswith(self.node_prefix) and _NUMBER.fullmatch(number):
             return int(number)
@@ -261,19 +257,13 @@ class Rule(abc.ABC):
     def faults(
         cls, extra_specs: Mapping[str, ty.Any],
     ) -> Iterable[nfv_extra_specs.Fault]:
-        """Return the mistakes in the keys of this rule in a flavor.
-
-        For commands that check flavors; :meth:`from_request` raises the same.
-        :func:`nfv_sched.extra_specs.parse` checks the keys that it reads.
-        """
+        """Return the faults in a flavor that :meth:`from_request` raises."""
+        # extra_specs.parse checks the keys that it reads.
         return ()
 
     @property
     def where(self) -> str:
-        """Description of the host cells that the rule leaves, for reasons.
-
-        Begins with a space, as in " with the virtual switch"; may be empty.
-        """
+        """Remaining cells for reasons: " with the virtual switch", or ""."""
         return ''
 
     def cpu_ratio(self, host: topology.HostTopology, ratio: float,
@@ -301,10 +291,7 @@ class Rule(abc.ABC):
         return None
 
     def never(self, host: topology.HostTopology) -> reasons.Reason | None:
-        """Return why a host can never keep the rule, even if it were empty.
-
-        Called before all other methods; None if the host can.
-        """
+        """Return why not even an empty host can satisfy the rule, or None."""
         return None
 
     def read(self, host: topology.HostTopology, names: Names) -> Facts:
@@ -338,10 +325,7 @@ class Rule(abc.ABC):
     def condition(
         self, facts: Facts, guest_on_host: GuestOnHost,
     ) -> candidates.Condition | None:
-        """Return the condition on the chosen host cells, if any.
-
-        It must include Nova's own, ``guest_on_host.stock``.
-        """
+        """Return a condition on the chosen cells that includes ``stock``."""
         return None
 
     def kept(self, facts: Facts, guest_on_host: GuestOnHost,
@@ -414,17 +398,11 @@ class Rule(abc.ABC):
         return None
 
     def assigned(self, facts: Facts) -> Iterable[tuple[int, int, str]]:
-        """Return guest cells that the rule puts on certain host cells.
-
-        :returns: guest cell, bitmask of host cells, the key that says so
-        """
+        """Return the mapped cells: guest cell, bitmask of host cells, key."""
         return ()
 
     def needs_topology(self, text: str = '') -> reasons.Reason:
-        """Return the reason that refuses a guest without NUMA topology.
-
-        :param text: the policy, if it is not :attr:`text`
-        """
+        """Return the reason that refuses a guest without NUMA topology."""
         return reasons.Reason(
             self.order, text or self.text,
             'a guest NUMA topology needed, set hw:numa_nodes', own=True)

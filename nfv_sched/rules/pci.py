@@ -73,13 +73,12 @@ class PCIRule(rule.Rule):
             f'{local} of {guest_on_host.devices.requested} are')
 
     def always(self, facts, guest_on_host, groups):
-        """Return whether no claim takes a device from another host cell.
-
-        The claim keeps the NUMA policy of each PCI request, and takes devices
-        of the resource providers that Placement has allocated.  For moves it
-        has the policy of the alias, except for unshelving, which the scheduler
-        cannot tell from a cold migration: both policies must be enough.
-        """
+        """Return whether no claim takes a device from another host cell."""
+        # The claim follows the NUMA policy of each PCI request, and takes
+        # devices of the resource providers that Placement has allocated. For
+        # moves it has the policy of the alias, except for unshelving, which
+        # the scheduler cannot distinguish from a cold migration: both policies
+        # must be enough.
         if (guest_on_host.devices is None
                 or len(guest_on_host.evaluation.host.cells) == 1):
             return True

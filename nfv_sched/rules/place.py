@@ -147,10 +147,8 @@ class PlaceRule(rule.CellsRule):
             f'those are {", ".join(map(str, nodes))}' if nodes else 'none is')
 
     def floating(self, host, names):
-        """Return a degree or reason, as for other rules about host cells.
-
-        But anti-affinity is kept on hosts that do not declare the place.
-        """
+        """Return a degree or reason, as for other rules about host cells."""
+        # But hosts that do not declare the place satisfy anti-affinity.
         if self.away and (host is None or not self._declared(host, names)):
             return 1.0
         return super().floating(host, names)

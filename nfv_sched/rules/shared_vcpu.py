@@ -84,14 +84,11 @@ class SharedVCPURule(rule.Rule):
             f'node {cell.id} has {cell.shared}')
 
     def always(self, facts, guest_on_host, groups):
-        """Return whether every claim ends on a cell with enough shared CPUs.
-
-        Nova may take one guest cell for another (see
-        :mod:`nfv_sched.numa.walk`).  But a claim succeeds only if the pins of
-        each guest cell are on its host cell, and Nova pins the dedicated vCPUs
-        of a guest cell only where it has found enough shared CPUs for the
-        others.
-        """
+        """Return whether each claim ends on a cell with enough shared CPUs."""
+        # Nova may take one guest cell for another (see nfv_sched.numa.walk).
+        # But a claim succeeds only if the pins of each guest cell are on its
+        # host cell, and Nova pins the dedicated vCPUs of a guest cell only
+        # where it has found enough shared CPUs for the others.
         evaluation = guest_on_host.evaluation
         guest = evaluation.guest
         shared = guest.cells[self.cell]
@@ -127,8 +124,7 @@ class SharedVCPURule(rule.Rule):
 
         The guest is counted as placed.
 
-        :param chosen: position of the host cell of each guest cell; None if
-            not known, for which 0 is returned
+        :param chosen: its host cells; if None, which is not known, return 0
         """
         if chosen is None:
             return 0.0
