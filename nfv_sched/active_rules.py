@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Select the rules that count for a request, and the options to decide by.
 
-A rule of the request counts if a filter that keeps it is enabled.  The result
-is worked out once for each server and kept on the request note.
+A rule of the request counts if a filter that enforces it is enabled.  The
+result is worked out once for each server and kept on the request note.
 """
 
 from collections.abc import Mapping
@@ -50,7 +50,7 @@ def left_to_others(request_note: RequestNote, name: str,
     Nova's log then names the filter of the rule that the host failed.  If that
     filter is not enabled, or has run before this one, this one refuses.
 
-    :param name: class name of the filter that asks
+    :param name: class name of the calling filter
     :param decision: the decision that refuses the host
     """
     filters = settings(request_note).filters

@@ -111,7 +111,7 @@ def _weighers() -> Iterator[str]:
 
 
 def _figures() -> Iterator[str]:
-    """Yield the age and size of the figures from Neutron, and failures."""
+    """Yield the age and size of the data from Neutron, and failures."""
     network = process.STATE.network
     refresher = network and network.figures.peek()
     if refresher is None:

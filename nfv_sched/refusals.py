@@ -45,7 +45,7 @@ def tell(name: str, request_note: RequestNote, index: int | None) -> None:
     """Log the reasons, note them in the journal, perhaps tell the tenant.
 
     :param name: class name of the filter that refused the last host
-    :param index: number of the server among those of the request, from 0; None
+    :param index: number of the server in the request, from 0; None
         if not known
     :raises nova.exception.NoValidHost: with the reason, for the first server
         of a request, if the operator lets tenants see reasons

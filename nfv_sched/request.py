@@ -87,7 +87,7 @@ class DecisionOptions(ty.NamedTuple):
     :ivar names: names of the labels
     :ivar predicted_is_enough: ``strict_enforcement = predicted``
     :ivar sorting: how Nova sorts the cells of a host
-    :ivar limits_lost: moves must keep strict policies without the limits:
+    :ivar limits_lost: moves must satisfy strict policies without the limits:
         ``moves_without_limits = refuse`` on a Nova that may lose them
     :ivar keeps_room: ``numa_fragmentation_within_host``
     :ivar filters: name of each enabled filter -> its position among them;
@@ -349,7 +349,7 @@ def _switch_physnets(
 ) -> frozenset[str]:
     """Return physical networks that are reached through the virtual switch.
 
-    Nova does not say which port is on which physical network, so those of
+    Nova does not report which port is on which physical network, so those of
     SR-IOV ports are left out only if all ports are SR-IOV ports.
     """
     if not networks or not all(fields.get(network, 'pci_request_id')

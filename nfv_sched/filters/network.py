@@ -130,7 +130,8 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
         reason = None
         if not network.request.is_move:
             reason = self.guest_refusal(network.demand, limits)
-        # Without figures the guest's rules are not known, but its ports are.
+        # Without data from Neutron the guest's rules are not known, but its
+        # ports are.
         need = self.counted.need(network.demand)
         if reason is None and network.deny and (
                 need or network.demand.vswitch_ports):

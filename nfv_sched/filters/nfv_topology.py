@@ -18,8 +18,8 @@ class NFVTopologyFilter(base.NFVHostFilter):
     a fraction of the time, and hands the same limits to the claim on the
     compute node.  It differs in three points.
 
-    * ``nfv:numa_node.{n}`` is kept: guest NUMA node n runs on that host NUMA
-      node, or the host is refused.
+    * ``nfv:numa_node.{n}`` is enforced: guest NUMA node n runs on that host
+      NUMA node, or the host is refused.
     * For every move Nova assumes that the server uses a tunnelled network.  A
       host that only fails this assumption is accepted.
     * A host on which Nova's search would take minutes is refused.

@@ -2,10 +2,10 @@
 """Decide whether a host can take the guest of a request.
 
 This is the only place that does so: filters, weighers and the tools that count
-or plan all come here.  A host is refused, in this order, if it can never keep
-a rule, if it does not report its NUMA topology or allocation ratios, if the
-guest does not fit by Nova's own rules, or if the rules of the request leave no
-choice; :mod:`nfv_sched.numa.decide` works out the last.
+or plan all come here.  A host is refused, in this order, if it can never
+satisfy a rule, if it does not report its NUMA topology or allocation ratios,
+if the guest does not fit by Nova's own rules, or if the rules of the request
+leave no choice; :mod:`nfv_sched.numa.decide` works out the last.
 
 No I/O, no Nova objects but the host's NUMA topology, and nothing is changed.
 """
@@ -258,9 +258,9 @@ def decide_for_all(host: HostResources, request: Request,
 
 def refuse_always(host: HostTopology,
                   rules: Iterable[numa_rule.Rule]) -> Decision | None:
-    """Refuse a host that can never keep one of some rules.
+    """Refuse a host that can never satisfy one of some rules.
 
-    :returns: None if it may keep them all
+    :returns: None if it may satisfy them all
     """
     for rule in rules:
         reason = rule.never(host)
@@ -363,7 +363,7 @@ def broken_rules(
     :param pinning: host cells of these cells; None as well then
     :param devices: PCI devices of the server, near which it has to be
     :param networks_known: whether the networks of the server are known; they
-        may say what the host does not
+        may declare what the host does not
     """
     if host is None or guest is None or pinning is None:
         for rule in rules:

@@ -28,7 +28,7 @@ class UnrecordedError(Exception):
 class Share(ty.NamedTuple):
     """A server's share of a NUMA cell of its host.
 
-    :ivar position: position of the host cell among those of the host
+    :ivar position: position of the host cell on the host
     :ivar cpus: host CPUs that no other server may be pinned to, idle siblings
         of isolated vCPUs included
     :ivar shared: number of vCPUs on shared host CPUs

@@ -265,7 +265,7 @@ def for_host(host_state, request_note: RequestNote) -> Visit:
 
 def judge_once(host_state, request_note: RequestNote, request: Request,
                terms: Terms) -> Decision:
-    """Decide as :meth:`Visit.judge`, if no other filter or weigher asks.
+    """Decide as :meth:`Visit.judge`, if no other filter or weigher decides.
 
     Nothing is kept on the host, for speed.
 

@@ -32,14 +32,14 @@ def sources_of(request_note: RequestNote) -> sources.Sources:
 
 
 def placement_asked(spec_obj) -> None:
-    """Record when Nova is about to ask Placement for candidates."""
+    """Record when Nova is about to query Placement for candidates."""
     note_of(spec_obj).queried_at = time.monotonic()
 
 
 def placement_answered(spec_obj, summaries: Mapping | None) -> None:
     """Record Placement's answer for the request.
 
-    :param summaries: see ``reader.Reading``; None if Placement was not asked
+    :param summaries: see ``reader.Reading``; None if Placement was not queried
     """
     note = note_of(spec_obj)
     now = time.monotonic()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keep the network figures of one request, for all hosts.
+"""Keep the network usage data of one request, for all hosts.
 
 There is one object for each server of a request, kept on the request note, so
-that all filters of limits see the same figures.  Facts about NUMA nodes are
+that all filters of limits see the same data.  Facts about NUMA nodes are
 kept for each host; see :mod:`nfv_sched.host.visit`.
 """
 
@@ -38,7 +38,7 @@ class NetworkNote:
     :ivar ledgers: the ledgers in Placement's answer; None if they are not used
         or not known
     :ivar host: name of the server's host in Nova's database; empty if unknown,
-        None before Nova is asked
+        None before Nova is queried
     :ivar filter: class name of the filter of limits that has run last
     :ivar passed: names of the hosts that it has passed
     :ivar tried_hosts: names of the hosts that Nova has tried to claim

@@ -373,7 +373,7 @@ def claims_sort_by_devices() -> bool:
     The compute nodes are assumed to run the release of this service.
     """
     # NOTE: Before commit 76d06e115b (bug 2144660, Nova 34) a claim sorted host
-    # cells by free PCI devices only for servers that ask for devices, while
+    # cells by free PCI devices only for servers that request devices, while
     # the scheduler's filter has always done so for all. A claim on two equal
     # NUMA nodes, of which the first has a device, shows the difference.
     from nova.compute import claims

@@ -3,10 +3,10 @@
 
 The rules of the request narrow the host cells that Nova would accept.  Sets of
 labels are tried, in the order of ``numa_rule.GuestOnHost.label_sets``.  The
-decision has the first set with which the rules are *enforced*: the claim keeps
-them in every state that the host may be in by then.  Preferred rules, and
-strict ones with ``strict_enforcement = predicted``, are content with
-*predicted*: the claim would keep them on the host as it is known now.
+decision has the first set with which the rules are *enforced*: the claim
+satisfies them in every state that the host may be in by then.  Preferred
+rules, and strict ones with ``strict_enforcement = predicted``, are content
+with *predicted*: the claim would satisfy them on the host as it is known now.
 
 No I/O and no Nova objects.  The rules are arguments; this module knows none.
 """
@@ -41,7 +41,7 @@ FIT = ('NFVTopologyFilter',)
 # only all together and each alone.
 _COMBINED = 4
 
-# Maximum number of choices to try for the one that leaves most room.
+# Maximum number of choices to try for the one that leaves most capacity.
 _MAX_ROOMY = 16
 
 _NO_DEGREES: Mapping[str, float] = types.MappingProxyType({})
@@ -56,11 +56,11 @@ class Decision:
     :ivar reason: why not; None if accepted
     :ivar refused_by: class names of the filters of the rule that leaves no
         choice; ``FIT`` if the guest does not fit by Nova's own rules; empty if
-        any filter that asks refuses the host. Meaningless if accepted.
+        any calling filter refuses the host. Meaningless if accepted.
     :ivar labels: labels to add to the physical networks in the limits
     :ivar strict_labels: the labels among them that strict rules need
-    :ivar ignore_tunnel: the limits must not ask for the tunnel endpoint
-    :ivar degrees: text of a rule -> how far it is kept, 0 to 1
+    :ivar ignore_tunnel: the limits must not require the tunnel endpoint
+    :ivar degrees: text of a rule -> how far it is satisfied, 0 to 1
     :ivar displaces: the decision for the server of the same request that was
         placed on this host last, if this one would drop labels of it. The
         servers share the limits of the host.
@@ -88,19 +88,19 @@ PLAIN = Decision(True)
 class Terms(ty.NamedTuple):
     """The rules and options to decide by, the same for all hosts of a request.
 
-    :ivar rules: the rules that count, in the order in which they are asked
+    :ivar rules: the rules that count, in the order in which they are evaluated
     :ivar steered: labels may be added to the limits; otherwise preferred rules
         only give degrees, for the weighers
     :ivar names: names of the labels
     :ivar predicted_is_enough: a host is also accepted for a strict rule if the
-        claim is only predicted to keep it
+        claim is only predicted to satisfy it
     :ivar limits_lost: the claim may be made without the limits
     :ivar capping: the rules among them that lower the CPU allocation ratio
     :ivar refusing: rules of the request with a :meth:`Rule.never`, whether
         they count otherwise or not
     :ivar sorting: how Nova sorts the cells of a host
     :ivar keeps_room: of the choices that satisfy the rules, the claim is held
-        to the one that leaves most room for large guests
+        to the one that leaves most capacity for large guests
     """
 
     rules: tuple[numa_rule.Rule, ...]
@@ -213,7 +213,7 @@ def decide(
 class _Decider:
     """Decides about one guest on one host; see :func:`decide`.
 
-    :param ignore_tunnel: whether the limits must not ask for the tunnel
+    :param ignore_tunnel: whether the limits must not require the tunnel
         endpoint
     """
 
@@ -284,17 +284,17 @@ class _Decider:
         return numa_rule.Goal(rule.narrow(facts, goal),
                               (*goal.rules, (rule, facts)), condition)
 
-    # -- which labels make the claim keep the rules
+    # -- which labels make the claim satisfy the rules
 
     def _reached(self, goal: numa_rule.Goal,
                  chosen: Sequence[int] | None) -> bool:
-        """Return whether a choice keeps all rules of a goal."""
+        """Return whether a choice satisfies all rules of a goal."""
         return chosen is not None and all(
             rule.kept(facts, self.predictor, chosen)
             for rule, facts in goal.rules)
 
     def _enforced(self, labels: frozenset[str], goal: numa_rule.Goal) -> bool:
-        """Return whether these labels make the claim keep all rules of a goal.
+        """Return whether labels make the claim satisfy all rules of a goal.
 
         In every state that the host may be in by then.
         """
@@ -316,10 +316,10 @@ class _Decider:
     def _find(
         self, goal: numa_rule.Goal, options: Iterable[frozenset[str]] | None,
     ) -> frozenset[str] | None:
-        """Return the first set of labels that makes the claim keep a goal.
+        """Return the first set of labels that makes the claim satisfy a goal.
 
         Sets that enforce the rules come first; then, if that is enough, sets
-        with which they are predicted to be kept.
+        with which they are predicted to be satisfied.
 
         :param options: sets of labels to choose from, in this order; None for
             those of ``numa_rule.GuestOnHost.label_sets``
@@ -344,10 +344,10 @@ class _Decider:
         self, goal: numa_rule.Goal, must: numa_rule.Goal,
         options: Iterable[frozenset[str]] | None,
     ) -> frozenset[str] | None:
-        """Return the first set of labels that makes the claim keep all rules.
+        """Return the first labels that make the claim satisfy all rules.
 
         Sets that enforce them come first; then sets with which they are
-        predicted to be kept, if these are enough for the strict rules.
+        predicted to be satisfied, if these are enough for the strict rules.
 
         :param goal: the goal of the strict and these preferred rules
         :param must: the goal of the strict rules
@@ -364,14 +364,14 @@ class _Decider:
                 fallback = labels
         return fallback
 
-    # -- room for large guests
+    # -- capacity for large guests
 
     def _keeping_room(
         self, decision: Decision, held: Decision | None,
     ) -> Decision:
-        """Hold the claim to the choice that leaves most room, if possible.
+        """Hold the claim to the choice that leaves most capacity, if possible.
 
-        The rules come first: none is kept to a lower degree for it.
+        The rules come first: none is satisfied to a lower degree for it.
 
         :param decision: the decision by the rules, which accepts the host
         """
@@ -396,7 +396,7 @@ class _Decider:
     ) -> Iterator[frozenset[str]]:
         """Yield sets of labels that hold the claim to one choice each.
 
-        The choice that leaves most room comes first.  The last set is
+        The choice that leaves most capacity comes first.  The last set is
         ``labels`` alone, if the claim makes the next best choice with these.
 
         :param labels: the labels of the decision, which all sets contain
@@ -416,7 +416,7 @@ class _Decider:
                 yield labels | exact
 
     def _as_good(self, labels: frozenset[str], decision: Decision) -> bool:
-        """Return whether more labels keep each rule at least as well.
+        """Return whether each rule is satisfied as well with more labels.
 
         :param labels: the labels of the decision, and more
         :param decision: a decision by the rules
@@ -512,7 +512,7 @@ class _Decider:
 
     def _not_held(self, must: numa_rule.Goal,
                   blamed: int | None) -> reasons.Reason:
-        """Return why no labels make the claim keep the strict rules.
+        """Return why no labels make the claim satisfy the strict rules.
 
         :param must: the goal of the strict rules, for which there are choices
         :param blamed: position of the first rule that no labels enforce; None
@@ -586,7 +586,7 @@ class _Decider:
     ) -> Decision:
         """Accept, with the labels of the highest degrees.
 
-        For preferred rules of which none can be kept in full.
+        For preferred rules of which none can be satisfied in full.
         """
         options: list[frozenset[str]] = [strict]
         if held is not None:

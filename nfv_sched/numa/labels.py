@@ -159,8 +159,8 @@ class ClaimPredictor:
     def label_sets(self, goal: numa_rule.Goal) -> Iterator[frozenset[str]]:
         """Yield sets of labels to try for a goal.
 
-        First each set with the labels that the rules want held in any case,
-        then each without them.  For the order within both see
+        First each set with the labels that the rules request to be held in any
+        case, then each without them.  For the order within both see
         :meth:`_least_labels`.  Sets with which the claim might pin CPUs of
         other cells are left out.
         """
@@ -200,5 +200,5 @@ class ClaimPredictor:
             if exact:
                 yield exact
         if self.names.vswitch in self.host.labels:
-            # No rule asks for it, but it may be on the right host cells.
+            # No rule requests it, but it may be on the right host cells.
             yield frozenset([self.names.vswitch])

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Define the interface of a rule: one placement policy of one request.
 
-The solver (:mod:`nfv_sched.numa.decide`) knows no rule.  It asks each of them:
-which host cells are left for each guest cell (:meth:`Rule.narrow`)?  Is the
-rule kept if the claim chooses these (:meth:`Rule.kept`)?  Does the claim keep
-it in every state of the host (:meth:`Rule.always`)?  How far is it kept
-(:meth:`Rule.degree`)?  And why is the host refused (:meth:`Rule.lacks`,
-:meth:`Rule.no_room`, :meth:`Rule.not_held`)?
+The solver (:mod:`nfv_sched.numa.decide`) knows no rule.  It calls each of
+them: which host cells are left for each guest cell (:meth:`Rule.narrow`)?  Is
+the rule satisfied if the claim chooses these (:meth:`Rule.kept`)?  Does the
+claim satisfy it in every state of the host (:meth:`Rule.always`)?  How far is
+it satisfied (:meth:`Rule.degree`)?  And why is the host refused
+(:meth:`Rule.lacks`, :meth:`Rule.no_room`, :meth:`Rule.not_held`)?
 
 Rules are made once for a request and shared by all hosts.  A rule reads what
 it needs of a host once (:meth:`Rule.read`); the result, its *facts*, is passed
@@ -66,7 +66,7 @@ class RequestParts(ty.NamedTuple):
         switch
     :ivar tunneled: whether a tunnelled network is known to be among the
         networks
-    :ivar needs_threads: Nova wants a host with sibling threads
+    :ivar needs_threads: Nova requires a host with sibling threads
     """
 
     policy: nfv_extra_specs.NFVPolicy
@@ -104,11 +104,11 @@ class Names(ty.NamedTuple):
 
 
 class Labels(ty.NamedTuple):
-    """Labels of a host with which the claim may keep a rule.
+    """Labels of a host with which the claim may satisfy a rule.
 
-    :ivar held: added to the limits if possible even where the claim keeps the
-        rule without them, in case the host was misread or changes
-    :ivar tried: labels that together may make the claim keep the rule
+    :ivar held: added to the limits if possible even where the claim satisfies
+        the rule without them, in case the host was misread or changes
+    :ivar tried: labels that together may make the claim satisfy the rule
     """
 
     held: frozenset[str] = _NOWHERE
@@ -132,7 +132,7 @@ class Goal(ty.NamedTuple):
     """The requirements on a choice of host cells.
 
     :ivar masks: for each guest cell the host cells left to it, as a bitmask
-    :ivar rules: the rules that are to be kept, with their facts
+    :ivar rules: the rules to satisfy, with their facts
     :ivar condition: the condition on all chosen host cells together
     """
 
@@ -194,9 +194,9 @@ class GuestOnHost(ty.Protocol):
     def label_sets(self, goal: Goal) -> Iterator[frozenset[str]]:
         """Yield sets of labels to try, with which the claim may reach a goal.
 
-        First each set with the labels that the rules want held, then each
-        without them.  Both times in this order: no labels, those of one rule,
-        those of all rules, those of single host cells, that of the switch.
+        First each set with the labels that the rules request to be held, then
+        each without them.  Both times in this order: no labels, the labels of
+        one rule, of all rules, of single host cells, and of the switch.
         """
 
 
@@ -210,15 +210,15 @@ class Rule(abc.ABC):
     choice: the position of the host cell of each guest cell.
 
     :ivar text: the policy for reasons: the key with its value
-    :ivar strict: the host is refused if it cannot keep the rule; else the rule
-        is only preferred
+    :ivar strict: the host is refused if it cannot satisfy the rule; else the
+        rule is only preferred
     :ivar ours: the request has it by a key of nfv-sched, not by one of Nova.
         If no rule of a request is ours, no labels are added to its limits.
     """
 
     #: Name of the rule, and of its entry point in ``nfv_sched.rules``.
     name: ty.ClassVar[str]
-    #: Class names of the filters that keep it; the first that is enabled
+    #: Class names of the filters that enforce it; the first that is enabled
     #: refuses hosts by it.
     filters: ty.ClassVar[tuple[str, ...]]
     #: Position among the reasons of a request, and among its rules: between
@@ -228,7 +228,7 @@ class Rule(abc.ABC):
     #: Extra specs that it reads, to find misspelt ones.  What follows the
     #: first dot stands for any text, as in ``nfv:numa_node.N``.
     keys: ty.ClassVar[tuple[str, ...]] = ()
-    #: It is kept whichever filters are enabled.
+    #: It counts whichever filters are enabled.
     general: ty.ClassVar[bool] = False
     #: It may exclude host cells; otherwise only whole hosts.
     steers: ty.ClassVar[bool] = True
@@ -307,15 +307,15 @@ class Rule(abc.ABC):
     def lacks(
         self, facts: Facts, guest_on_host: GuestOnHost,
     ) -> reasons.Reason | None:
-        """Return what the host lacks for the rule, however empty it is.
+        """Return what the host is missing for the rule, however empty it is.
 
         Such as a label or PCI devices.  Called for strict rules if the guest
-        fits; None if the host lacks nothing.
+        fits; None if nothing is missing.
         """
         return None
 
     def applies(self, facts: Facts, guest_on_host: GuestOnHost) -> bool:
-        """Return whether a preferred rule can be kept, at least in part."""
+        """Return whether a preferred rule can be satisfied, even in part."""
         return True
 
     def narrow(self, facts: Facts, goal: Goal) -> Sequence[int]:
@@ -330,15 +330,15 @@ class Rule(abc.ABC):
 
     def kept(self, facts: Facts, guest_on_host: GuestOnHost,
              chosen: Sequence[int]) -> bool:
-        """Return whether a choice keeps the rule."""
+        """Return whether a choice satisfies the rule."""
         return True
 
     def broken(self, facts: Facts, guest_on_host: GuestOnHost,
                pinning: Pinning) -> reasons.Reason | None:
-        """Return why a guest that runs already does not keep the rule.
+        """Return why a guest that runs already does not satisfy the rule.
 
         :param pinning: where it runs
-        :returns: None if it keeps the rule
+        :returns: None if it satisfies the rule
         """
         if self.kept(facts, guest_on_host, pinning.chosen):
             return None
@@ -350,7 +350,7 @@ class Rule(abc.ABC):
 
     def always(self, facts: Facts, guest_on_host: GuestOnHost,
                groups: Sequence[int]) -> bool:
-        """Return whether the claim keeps the rule in every state of the host.
+        """Return whether the claim satisfies the rule in every host state.
 
         That is, whichever guests come or go before the claim is made.
 
@@ -359,7 +359,7 @@ class Rule(abc.ABC):
         return True
 
     def labels(self, facts: Facts, guest_on_host: GuestOnHost) -> Labels:
-        """Return labels with which the claim may keep the rule.
+        """Return labels with which the claim may satisfy the rule.
 
         Node labels are tried in any case and need not be among them.
         """
@@ -367,14 +367,14 @@ class Rule(abc.ABC):
 
     def degree(self, facts: Facts, guest_on_host: GuestOnHost,
                chosen: Sequence[int]) -> float:
-        """Return how far a choice keeps the rule, from 0 to 1."""
+        """Return how far a choice satisfies the rule, from 0 to 1."""
         return 0.0
 
     def partly(self, facts: Facts, guest_on_host: GuestOnHost,
                must: Goal) -> Iterable[frozenset[str]]:
-        """Return sets of labels with which the rule may be kept in part.
+        """Return sets of labels with which the rule may be satisfied in part.
 
-        Called for preferred rules that cannot be kept in full.
+        Called for preferred rules that cannot be satisfied in full.
 
         :param must: the goal of the strict rules
         """
@@ -390,7 +390,7 @@ class Rule(abc.ABC):
 
     def not_held(self, facts: Facts, guest_on_host: GuestOnHost,
                  before: Goal) -> reasons.Reason | None:
-        """Return why no labels make the claim keep this strict rule.
+        """Return why no labels make the claim satisfy this strict rule.
 
         :param before: the goal without this rule, which labels can enforce
         :returns: None to leave it to a general reason
@@ -409,7 +409,7 @@ class Rule(abc.ABC):
 
     def floating(self, host: topology.HostTopology | None,
                  names: Names) -> float | reasons.Reason:
-        """Return how far a guest without NUMA topology keeps the rule.
+        """Return how far a guest without NUMA topology satisfies the rule.
 
         The CPUs of such a guest float over the whole host.
 
@@ -523,7 +523,8 @@ class CellsRule(Rule):
     def floating(self, host, names):
         """Return degree 1 if the host's only NUMA node is such a node.
 
-        Elsewhere the rule is not kept: degree 0, or a reason if it is strict.
+        Elsewhere the rule is not satisfied: degree 0, or a reason if it is
+        strict.
         """
         one_node = host is not None and len(host.cells) == 1
         facts = self.read(host, names) if one_node else None
@@ -545,5 +546,5 @@ class CellsRule(Rule):
 
         :param node: number of the host NUMA node of the mapping
         :param key: extra spec of the mapping
-        :param nodes: numbers of the host NUMA nodes that keep this rule
+        :param nodes: numbers of the host NUMA nodes that satisfy this rule
         """

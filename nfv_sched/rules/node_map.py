@@ -54,7 +54,7 @@ class NodeMapRule(rule.Rule):
         return tuple([host.bit_of(node) for _guest, node in self.pairs])
 
     def lacks(self, facts, guest_on_host):
-        """Return the reason for a host that lacks one of the host nodes."""
+        """Return the reason for a host without one of the host nodes."""
         for (_guest, node), key, bit in zip(
                 self.pairs, self.keys_used, facts):
             if not bit:
@@ -158,8 +158,8 @@ class NodeMapRule(rule.Rule):
     def floating(self, host, names):
         """Return the reason, unless the host has one NUMA node, the right one.
 
-        The rule is kept there if it only says that guest NUMA node 0 runs on
-        this node.
+        The rule is satisfied there if it only requires that guest NUMA node 0
+        runs on this node.
         """
         one_node = host is not None and len(host.cells) == 1
         for (guest, node), key in zip(self.pairs, self.keys_used):

@@ -136,7 +136,8 @@ class PCIRule(rule.Rule):
     def floating(self, host, names):
         """Return degree 1 if the host has one NUMA node.
 
-        Elsewhere the rule is not kept: degree 0, or a reason if it is strict.
+        Elsewhere the rule is not satisfied: degree 0, or a reason if it is
+        strict.
         """
         if host is not None and len(host.cells) == 1:
             return 1.0

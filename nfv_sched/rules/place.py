@@ -62,9 +62,9 @@ class PlaceRule(rule.CellsRule):
     A place is something that runs on certain NUMA nodes of a host, such as the
     Ceph OSDs or an NVMe drive.  The host declares it by the label
     ``nfv_{place}``.  A host without the label has no such place: it cannot
-    keep an affinity, and keeps every anti-affinity.
+    satisfy an affinity, but satisfies every anti-affinity.
 
-    No label says "not here", so the claim is kept away from a place by the
+    No label excludes host cells, so the claim is kept away from a place by the
     node labels of the other host cells.
 
     :ivar place: name of the place

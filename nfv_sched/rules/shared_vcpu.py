@@ -59,7 +59,7 @@ class SharedVCPURule(rule.Rule):
                     shared=request_parts.guest.cells[cell].shared),)
 
     def cpu_ratio(self, host, ratio, limit):
-        """Return the highest ratio that keeps shared cores in their limit."""
+        """Return the highest ratio that respects the limit of shared cores."""
         most = limit(_LIMIT)
         return min([ratio, *(most * cell.shared_cores / cell.shared
                              for cell in host.cells if cell.shared)])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Refuse hosts that can never keep the CPU thread policy of a guest."""
+"""Refuse hosts that can never satisfy the CPU thread policy of a guest."""
 
 import dataclasses
 
@@ -9,11 +9,11 @@ from nfv_sched import reasons
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ThreadsRule(rule.Rule):
-    """``hw:cpu_thread_policy``: refuse hosts that can never keep it.
+    """``hw:cpu_thread_policy``: refuse hosts that can never satisfy it.
 
-    ``require`` needs sibling threads.  Nova keeps ``isolate`` on a host with
-    sibling threads only if the same CPUs serve shared and dedicated guests
-    (``vcpu_pin_set``; bug 1889633).
+    ``require`` needs sibling threads.  Nova can satisfy ``isolate`` on a host
+    with sibling threads only if the same CPUs serve shared and dedicated
+    guests (``vcpu_pin_set``; bug 1889633).
 
     :ivar siblings: pinned vCPUs must be on sibling threads (``require``)
     :ivar isolates: each pinned vCPU takes a physical core (``isolate``)
@@ -41,7 +41,7 @@ class ThreadsRule(rule.Rule):
                     isolates=isolates),)
 
     def never(self, host):
-        """Return the reason if no NUMA node can keep the policy."""
+        """Return the reason if no NUMA node can satisfy the policy."""
         if self.siblings and not any(
                 cell.threads > 1 for cell in host.cells):
             return reasons.Reason(

@@ -19,7 +19,7 @@ LOG = logging.getLogger(__name__)
 class NFVHostWeigher(multiplier.MultipliedWeigher):
     """A weigher by the decision about a host, from 0 to 1.
 
-    Hosts are not normalised against each other: a host that keeps the
+    Hosts are not normalised against each other: a host that satisfies the
     preferred rules weighs 1 even if all others do, too.  Every host weighs 0
     for requests without such rules, and so does one that cannot be read.
     """

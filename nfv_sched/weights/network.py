@@ -25,7 +25,7 @@ class NetworkLoadWeigher(multiplier.MultipliedWeigher):
 
     Nova normalises the weights, as those of its own resource weighers: the
     least loaded host weighs 1 and the most loaded 0, times the multiplier.
-    All weigh the same without figures from Neutron, or if these are older than
+    All weigh the same without data from Neutron, or if these are older than
     ``max_snapshot_age``.
     """
 
@@ -38,7 +38,7 @@ class NetworkLoadWeigher(multiplier.MultipliedWeigher):
               host_states: list) -> list[int] | None:
         """Return the load of each host, in the unit of the weigher.
 
-        :param snapshot: the figures from Neutron
+        :param snapshot: the data from Neutron
         :param placed: the servers that this process has placed since
         :returns: in the order of the hosts; None if the load is not known
         """
