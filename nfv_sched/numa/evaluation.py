@@ -224,8 +224,7 @@ class Evaluation:
     def order(self) -> list[int]:
         """Positions of the host cells, in the order of a claim's search.
 
-        The host's own order if the guest takes all of its cells; otherwise
-        sorted by free PCI devices, then by CPUs, then by free memory.
+        Sorted by PCI devices, CPUs and memory, unless the guest takes all.
         """
         if self._order is None:
             self._order = self._sorted_cells(

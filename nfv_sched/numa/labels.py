@@ -125,8 +125,6 @@ class ClaimPredictor:
         smallest of them.  With two unlike ones: if no PCI devices are
         requested and no choice can miss a group.  And on hosts of so few NUMA
         nodes that the tests try all courses of the search.
-
-        :param groups: bitmasks of host cells; the claim takes one of each
         """
         guest = self.evaluation.guest
         count, hosts = len(guest.cells), len(self.host.cells)

@@ -110,11 +110,9 @@ class Site:
             for move in self.moves)
 
     def devices_of(self, server: snapshot.Server) -> list[snapshot.Device]:
-        """Return the PCI devices of a server on this host.
-
-        Devices that it may still hold from before an unconfirmed resize on
-        this same host are left out.
-        """
+        """Return the PCI devices of a server on this host."""
+        # Devices that it may still hold from before an unconfirmed resize on
+        # this same host are left out.
         return self._devices.get(server.uuid, [])
 
     @functools.cached_property
