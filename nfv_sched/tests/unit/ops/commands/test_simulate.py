@@ -112,7 +112,7 @@ class SimulateTest(SimulateTestCase):
                                    'Node'))
         self.assertEqual({'Server': 's-1'}, doc['servers'][0])
         self.assertEqual({'Node': '0'}, doc['hosts'][0])
-        self.assertNotIn('Free MiB', self.good('-c', 'Server'))
+        self.assertNotIn('Memory used MiB', self.good('-c', 'Server'))
 
     def test_reasons(self):
         doc = json.loads(self.good('-f', 'json'))
