@@ -101,6 +101,11 @@ def parse(conf: cfg.ConfigOpts, args: Sequence[str], prog: str,
             exc.filename, exc.strerror or str(exc)) from exc
 
 
+def configuration_files() -> list[str]:
+    """Return the configuration files that were read."""
+    return [*(CONF.config_file or ()), *(CONF.config_dir or ())]
+
+
 def _no_text(args: Iterable[str], prog: str) -> str:
     """Return the first of the configuration files that is not valid text."""
     for name in (*[arg.rpartition('=')[2] for arg in args],

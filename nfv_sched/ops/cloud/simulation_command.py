@@ -184,7 +184,7 @@ class RunSimulation(source.Telling, base.Lister):
         paths = examples.find()
         if name not in paths:
             raise source.UsageError(
-                f'there is no example {name!r}; there are: '
+                f'no example named {name!r}; there are: '
                 f'{", ".join(paths) or "none"}')
         return str(paths[name])
 

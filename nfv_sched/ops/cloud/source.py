@@ -21,9 +21,12 @@ import re
 import typing as ty
 
 from nfv_sched.ops.cli import base
+from nfv_sched.ops.cloud_file import examples
 from nfv_sched.ops.cloud_file import problems
+from nfv_sched.ops.cloud_file import text as cloud_text
 from nfv_sched.ops.simulator import progress
 from nfv_sched.ops.snapshot import file
+from nfv_sched.ops.snapshot import names as name_checks
 from nfv_sched.ops.snapshot import options as cloud_options
 from nfv_sched.ops.snapshot import snapshot
 
@@ -40,12 +43,28 @@ _NOT_IN_API = (
     'the API shows no NUMA nodes, pinned CPUs, pages or devices; this needs '
     "Nova's databases, where nova.conf names them, or --from FILE")
 
+# Options that choose a cloud, with their meaning.
+_CONFIGURED = ('--config-file FILE',
+               "nova.conf of nova-scheduler, which names Nova's databases")
+_FROM = ('--from FILE',
+         'a snapshot or a cloud file; to try it: --from two-hosts')
+_ACCOUNT = 'the API alone, with an account of clouds.yaml'
+
+_HOST = 'host'
+# What makes a pattern of a name.
+_WILDCARD = re.compile('[*?[]')
+# The form of the name of an example.
+_EXAMPLE = re.compile(r'(\w[\w-]*/)?\w[\w-]*')
 
 _ADDED = re.compile(r' (\[SQL: |\(Background on this error at: ).*')
 
 
 class CloudUnreadError(Exception):
     """The cloud cannot be read at all; the message says why."""
+
+
+class NotConfiguredError(CloudUnreadError):
+    """No configuration file names a database of Nova."""
 
 
 class UsageError(Exception):
@@ -84,6 +103,8 @@ class Telling:
         except EXPECTED as exc:
             for line in str(exc).splitlines():
                 self.tell(line)
+            if isinstance(exc, NotConfiguredError):
+                self._tell_ways(parsed_args)
             # The name may be in a part of the cloud that was not read.
             if self._missing and isinstance(
                     exc, (NotThereError, problems.InputError)):
@@ -103,6 +124,16 @@ class Telling:
         if self._missing:
             return self._tell_missing()
         return code or (FINDINGS if self.found else 0)
+
+    def _tell_ways(self, parsed_args: argparse.Namespace) -> None:
+        """Print the options with which this command finds a cloud."""
+        for option, help_text in self.ways(parsed_args):
+            self.app.stderr.write(f'  {option:<18}  {help_text}\n')
+
+    def ways(self, parsed_args: argparse.Namespace,
+             ) -> Sequence[tuple[str, str]]:
+        """Return the options that choose a cloud, each with its meaning."""
+        return [_CONFIGURED]
 
     def _tell_missing(self) -> int:
         """Print what could not be read; return the exit code for that."""
@@ -167,7 +198,7 @@ class Looking(Telling):
         group.add_argument(
             '--from', dest='source', metavar='FILE',
             help='a snapshot, or a cloud file of the simulator, whose steps '
-                 'are run first; without it, the cloud of --config-file is '
+                 'are run first, or the name of an example; without it, the cloud of --config-file is '
                  'read; with it, --config-file says which other filters and '
                  'weighers the file may name')
         base.add_configuration(group)
@@ -179,21 +210,32 @@ class Looking(Telling):
         if not self._in_client():
             group.add_argument(
                 '--os-cloud', metavar='NAME',
-                help='with --api: the account, by its name in clouds.yaml '
+                help='as --api, with the account of this name in clouds.yaml '
                      '(default: that of the OS_* variables)'
                 if self.takes_api else argparse.SUPPRESS)
         return parser
 
+    def ways(self, parsed_args: argparse.Namespace,
+             ) -> Sequence[tuple[str, str]]:
+        """Return the options that choose a cloud, each with its meaning."""
+        ways = [_CONFIGURED, _FROM]
+        if self.takes_api:
+            ways.append(('--api', "the API alone, with openstack's account")
+                        if self._in_client() else ('--os-cloud NAME', _ACCOUNT))
+        return ways
+
     def check(self, parsed_args: argparse.Namespace) -> None:
         """Check that the options for the cloud fit together."""
+        option = '--api'
+        if getattr(parsed_args, 'os_cloud', None) is not None:
+            parsed_args.api = True
+            option = '--os-cloud'
         if not parsed_args.api:
-            if getattr(parsed_args, 'os_cloud', None) is not None:
-                raise UsageError('--os-cloud is for --api')
             return
         if not self.takes_api:
-            raise UsageError(f'with --api: {_NOT_IN_API}')
+            raise UsageError(f'with {option}: {_NOT_IN_API}')
         if parsed_args.source is not None or parsed_args.config_file:
-            raise UsageError('either --api, or --from or --config-file')
+            raise UsageError(f'either {option}, or --from or --config-file')
 
     def cloud(self, parsed_args: argparse.Namespace,
               parts: Collection[str] | None = None) -> snapshot.Cloud:
@@ -259,7 +301,8 @@ class Looking(Telling):
 def load(path: str, config_files: Sequence[str] = ()) -> snapshot.Cloud:
     """Read a cloud from a file.
 
-    :param path: a snapshot, or a cloud file of the simulator
+    :param path: a snapshot, a cloud file of the simulator, or the name of an
+        example
     :param config_files: nova.conf files of this machine: the filters and
         weighers that a file may name besides those of Nova and nfv-sched
     :returns: the cloud; classes that are not installed here are added to what
@@ -269,17 +312,38 @@ def load(path: str, config_files: Sequence[str] = ()) -> snapshot.Cloud:
     if config_files:
         configure([f'--config-file={name}' for name in config_files],
                   databases=False)
+    path = _path(path)
     try:
         if not file.is_snapshot(path):
             return _simulate(path)
         cloud = file.load(path)
-    except (file.FileError, problems.InputError) as exc:
+    except file.FileError as exc:
         raise CloudUnreadError(str(exc)) from exc
+    except problems.InputError as exc:
+        if cloud_text.is_cloud_file(path):
+            raise CloudUnreadError(str(exc)) from exc
+        raise CloudUnreadError(f'{path}: {file.NEITHER}') from exc
     if cloud_options.only_standard_classes(cloud.options):
         return cloud  # the usual case need not import Nova
     from nfv_sched.ops.simulator import configuration
     return dataclasses.replace(cloud, missing=(
         *cloud.missing, *configuration.refused_classes(cloud.options)))
+
+
+def _path(name: str) -> str:
+    """Return the path of a file, or of the example of this name.
+
+    :raises CloudUnreadError: if there is no file, and no such example
+    """
+    # Not if "." or "/" show that a file is meant.
+    if os.path.lexists(name) or not _EXAMPLE.fullmatch(name):
+        return name
+    paths = examples.find()
+    if name not in paths:
+        raise CloudUnreadError(
+            f'no file or example named {name!r}; the examples are: '
+            f'{", ".join(paths) or "none"}')
+    return str(paths[name])
 
 
 def _simulate(path: str) -> snapshot.Cloud:
@@ -336,9 +400,27 @@ def _unusable(exc: Exception) -> tuple[str | None, str]:
     return None, ' '.join(str(exc).split())
 
 
+def _not_configured() -> NotConfiguredError:
+    """Return the error for a configuration that names no database."""
+    from nfv_sched.nova import database
+    files = database.configuration_files()
+    if files:
+        return NotConfiguredError(
+            f'[api_database] connection is not set in {", ".join(files)}')
+    return NotConfiguredError(
+        'no nova.conf in ~/.nova, ~, /etc/nova or /etc, so there is no cloud '
+        'to read')
+
+
 def database_error(exc: Exception) -> CloudUnreadError:
     """Return a one-line error for an exception from reading the databases."""
     from oslo_config import cfg
+    from oslo_db import exception as db_exception
+
+    from nfv_sched.nova import database
+    if isinstance(exc, db_exception.CantStartEngineError) and (
+            database.CONF.api_database.connection is None):
+        return _not_configured()
     # Drop what SQLAlchemy appends: the whole query and a link.
     message = _ADDED.sub('', ' '.join(str(exc).split()))
     if isinstance(exc, cfg.Error):
@@ -384,17 +466,43 @@ def chosen(names: Iterable[str], patterns: Sequence[str],
     """Return the names that match a pattern; all names without patterns.
 
     :param patterns: with ``*`` and ``?``
-    :param noun: noun for the names in the error message, such as ``host``
+    :param noun: noun for the names in the error message; of a ``host`` the
+        first label is enough
     :raises NotThereError: if a pattern matches none
     """
     names = list(names)
     if not patterns:
         return names
+    found = set()
     for pattern in patterns:
-        if not any(_is_of(name, pattern) for name in names):
+        matches = {name for name in names if _is_of(name, pattern)}
+        if not matches and _WILDCARD.search(pattern):
             raise NotThereError(f'no {noun} matches {pattern!r}')
-    return [name for name in names if any(
-        _is_of(name, pattern) for pattern in patterns)]
+        if not matches and noun == _HOST:
+            matches = {host_name(names, pattern)}
+        if not matches:
+            raise NotThereError(name_checks.unknown(noun, pattern, names))
+        found |= matches
+    return [name for name in names if name in found]
+
+
+def host_name(hosts: Iterable[str], name: str) -> str:
+    """Return the name of the host that a command line means.
+
+    :param hosts: names of the hosts
+    :param name: name of a host, or the first label of it if it is unique
+    :raises NotThereError: if no host or several match
+    """
+    hosts = list(hosts)
+    if name in hosts:
+        return name
+    matches = name_checks.with_label(name, hosts)
+    if not matches:
+        raise NotThereError(name_checks.unknown(_HOST, name, hosts))
+    if len(matches) > 1:
+        raise NotThereError(
+            f'several hosts named {name!r}: {", ".join(matches)}')
+    return matches[0]
 
 
 def _is_of(name: str, pattern: str) -> bool:
@@ -410,7 +518,8 @@ def flavor(cloud: snapshot.Cloud, name: str) -> snapshot.Flavor:
     for each in cloud.flavors:
         if each.name == name:
             return each
-    raise NotThereError(f'no flavor is named {name!r}')
+    raise NotThereError(name_checks.unknown(
+        'flavor', name, [each.name for each in cloud.flavors]))
 
 
 def number(text: str, least: int = 0) -> int:
@@ -532,11 +641,23 @@ def known_image_properties(
 def add_hosts(parser: argparse.ArgumentParser) -> None:
     """Add the options that choose hosts."""
     for name, what in (('host', 'these hosts'),
-                       ('aggregate', 'hosts of these aggregates'),
-                       ('az', 'hosts of these availability zones')):
+                       ('aggregate', 'hosts of these aggregates')):
         parser.add_argument(
             f'--{name}', action='append', default=[], metavar='PATTERN',
             help=f'only {what}; * and ? stand for anything; can be repeated')
+    add_zone(parser, action='append', default=[], dest='az', metavar='PATTERN',
+             help='only hosts of these availability zones; * and ? stand for '
+                  'anything; can be repeated')
+
+
+def add_zone(parser: argparse.ArgumentParser, *, help: str,
+             **options: ty.Any) -> None:
+    """Add the option for availability zones, and its old names.
+
+    :param options: further arguments of ``add_argument``
+    """
+    parser.add_argument('--availability-zone', help=help, **options)
+    parser.add_argument('--az', '--zone', help=argparse.SUPPRESS, **options)
 
 
 def hosts(
@@ -553,10 +674,13 @@ def hosts(
     :raises NotThereError: if a pattern matches nothing
     """
     hosts = list(cloud.hosts)
+    for each in cloud.aggregates:
+        if each.name in aggregates and not each.hosts:
+            raise NotThereError(f'aggregate {each.name!r} has no hosts')
     for patterns, what, of in (
-        (names, 'host', lambda host: (host.name,)),
+        (names, _HOST, lambda host: (host.name,)),
         (zones, 'availability zone', lambda host: (host.zone,)),
-        (aggregates, 'aggregate of a host', lambda host: host.aggregates),
+        (aggregates, 'aggregate', lambda host: host.aggregates),
     ):
         if patterns:
             all_names = {name for host in cloud.hosts for name in of(host)}

@@ -275,8 +275,8 @@ examples:
         parser = super().get_parser(prog_name)
         parser.add_argument('flavor', metavar='NAME', help='the flavor')
         source.add_image_properties(parser)
-        parser.add_argument(
-            '--zone', metavar='ZONE', help='availability zone')
+        source.add_zone(parser, dest='zone', metavar='ZONE',
+                        help='availability zone')
         parser.add_argument(
             '--group', metavar='UUID|NAME', help='server group')
         parser.add_argument(

@@ -352,10 +352,10 @@ class CapacityTest(base.CommandTestCase):
 
     def test_usage(self):
         for args, text in (
-                (('show', 'x'), "no flavor is named 'x'"),
-                (('list', '--flavor', 'x'), "no flavor matches 'x'"),
-                (('list', '--host', 'x'), "no host matches 'x'"),
-                (('list', '--mix', 'x=1'), "no flavor is named 'x'"),
+                (('show', 'x'), "no flavor named 'x'"),
+                (('list', '--flavor', 'x'), "no flavor named 'x'"),
+                (('list', '--host', 'x'), "no host named 'x'"),
+                (('list', '--mix', 'x=1'), "no flavor named 'x'"),
                 (('list', '--mix', 'fw.6'), "FLAVOR=N needed, not 'fw.6'"),
                 (('list', '--mix', 'fw.6=1', '--by', 'host'),
                  '--mix goes with neither --by nor --survive')):

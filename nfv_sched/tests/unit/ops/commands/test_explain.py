@@ -259,7 +259,7 @@ class ThenTest(test_simulate.SimulateTestCase):
         code, out, err = self.then('s-3', '--from', cloud)
         self.assertEqual((0, ''), (code, err))
         code, out, err = self.then('nobody', '--from', cloud)
-        self.assertEqual((2, "error: there is no server 'nobody'\n"),
+        self.assertEqual((2, "error: no server named 'nobody'\n"),
                          (code, err))
 
     def test_unread(self):

@@ -66,9 +66,10 @@ class LoadTest(base.TestCase):
                 (b'', 'the file is empty'),
                 (b'hosts: 3', ":1: hosts: must be a list, not 3"),
                 (b'steps: [', 'not valid YAML'),
-                (b'{"format": "odd"}', 'not a snapshot'),
-                (b'\x1f\x8bodd', 'cut off or damaged'),
-                (b'\xff\xfe', ':1: not UTF-8 text')):
+                (b'kind: Pod', file.NEITHER),
+                (b'{"format": "odd"}', file.NEITHER),
+                (b'\x1f\x8bodd', 'damaged gzip file: it is cut off'),
+                (b'\xff\xfe', file.NEITHER)):
             error = self.assertRaises(
                 source.CloudUnreadError, source.load, self.file(content))
             self.assertIn(wanted, str(error))
@@ -170,20 +171,20 @@ class NotThereTest(cmd_base.CommandTestCase):
     """What a command names, and is not in the cloud as it was read."""
 
     COMMANDS = (
-        ("no host matches 'x'", ('cloud', 'audit', '--host', 'x')),
-        ("no host matches 'x'", ('capacity', 'list', '--host', 'x')),
-        ("no flavor matches 'x'", ('capacity', 'list', '--flavor', 'x')),
-        ("no flavor is named 'x'", ('capacity', 'list', '--mix', 'x=1')),
-        ("no aggregate of a host matches 'x'",
+        ("no host named 'x'", ('cloud', 'audit', '--host', 'x')),
+        ("no host named 'x'", ('capacity', 'list', '--host', 'x')),
+        ("no flavor named 'x'", ('capacity', 'list', '--flavor', 'x')),
+        ("no flavor named 'x'", ('capacity', 'list', '--mix', 'x=1')),
+        ("no aggregate named 'x'",
          ('host', 'list', '--aggregate', 'x')),
-        ("no host 'x'", ('host', 'show', 'x')),
-        ("no host 'x'", ('host', 'drain', 'x')),
-        ("there is no server 'x'", ('server', 'explain', 'x')),
-        ("there is no flavor 'x'", ('flavor', 'explain', 'x')),
-        ("no host matches 'x'",
+        ("no host named 'x'", ('host', 'show', 'x')),
+        ("no host named 'x'", ('host', 'drain', 'x')),
+        ("no server named 'x'", ('server', 'explain', 'x')),
+        ("no flavor named 'x'", ('flavor', 'explain', 'x')),
+        ("no host named 'x'",
          ('server', 'explain', 'vm', '--host', 'x')),
-        ("no host matches 'x'", ('cloud', 'failover', '--host', 'x')),
-        ("no flavor matches 'x'", ('flavor', 'lint', 'x')))
+        ("no host named 'x'", ('cloud', 'failover', '--host', 'x')),
+        ("no flavor named 'x'", ('flavor', 'lint', 'x')))
     LEFT_OUT = ('Cell 2 does not answer in time', 'Neutron is silent')
 
     def setUp(self):
