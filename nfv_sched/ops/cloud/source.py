@@ -12,6 +12,7 @@ import collections
 from collections.abc import Callable
 from collections.abc import Collection
 from collections.abc import Iterable
+from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
 import errno
@@ -40,15 +41,18 @@ line is wrong.
 """
 
 _NOT_IN_API = (
-    'the API shows no NUMA nodes, pinned CPUs, pages or devices; this needs '
-    "Nova's databases, where nova.conf names them, or --from FILE")
+    'with --api or --os-cloud: the API shows no NUMA nodes, pinned CPUs, '
+    "pages or devices; this needs Nova's databases, where nova.conf names "
+    'them, or --from FILE')
 
 # Options that choose a cloud, with their meaning.
 _CONFIGURED = ('--config-file FILE',
                "nova.conf of nova-scheduler, which names Nova's databases")
 _FROM = ('--from FILE',
          'a snapshot or a cloud file; to try it: --from two-hosts')
-_ACCOUNT = 'the API alone, with an account of clouds.yaml'
+_API = ('--api', 'the API alone, with the account of openstack')
+_OS_CLOUD = (
+    '--os-cloud NAME', 'the API alone, with an account of clouds.yaml')
 
 _HOST = 'host'
 # What makes a pattern of a name.
@@ -198,9 +202,9 @@ class Looking(Telling):
         group.add_argument(
             '--from', dest='source', metavar='FILE',
             help='a snapshot, or a cloud file of the simulator, whose steps '
-                 'are run first, or the name of an example; without it, the cloud of --config-file is '
-                 'read; with it, --config-file says which other filters and '
-                 'weighers the file may name')
+                 'are run first, or the name of an example; without it, the '
+                 'cloud of --config-file is read; with it, --config-file says '
+                 'which other filters and weighers the file may name')
         base.add_configuration(group)
         # Commands that cannot use the API accept the option to say why.
         group.add_argument(
@@ -220,8 +224,7 @@ class Looking(Telling):
         """Return the options that choose a cloud, each with its meaning."""
         ways = [_CONFIGURED, _FROM]
         if self.takes_api:
-            ways.append(('--api', "the API alone, with openstack's account")
-                        if self._in_client() else ('--os-cloud NAME', _ACCOUNT))
+            ways.append(_API if self._in_client() else _OS_CLOUD)
         return ways
 
     def check(self, parsed_args: argparse.Namespace) -> None:
@@ -233,7 +236,7 @@ class Looking(Telling):
         if not parsed_args.api:
             return
         if not self.takes_api:
-            raise UsageError(f'with {option}: {_NOT_IN_API}')
+            raise UsageError(_NOT_IN_API)
         if parsed_args.source is not None or parsed_args.config_file:
             raise UsageError(f'either {option}, or --from or --config-file')
 
@@ -248,7 +251,7 @@ class Looking(Telling):
         """
         if parsed_args.api:
             if parts is None:
-                raise UsageError(f'with --api: {_NOT_IN_API}')
+                raise UsageError(_NOT_IN_API)
             cloud = self._by_api(parsed_args, parts)
         elif parsed_args.source is not None:
             cloud = load(parsed_args.source, parsed_args.config_file)
@@ -263,6 +266,36 @@ class Looking(Telling):
                         f'note: of the {count} compute nodes of {name} only '
                         'the first is looked at\n')
         return cloud
+
+    def image_properties(
+            self, parsed_args: argparse.Namespace) -> dict[str, str]:
+        """Return the image properties of the command line.
+
+        Those of ``--image`` are read from Glance; ``--image-property`` takes
+        precedence.
+
+        :raises UsageError: if a property has no key or no value, or the image
+            cannot be read for this cloud
+        :raises NotThereError: if no image or several match
+        :raises CloudUnreadError: if Glance cannot be read
+        """
+        properties = image_properties(parsed_args)
+        if parsed_args.image is None:
+            return properties
+        if parsed_args.source is not None:
+            raise UsageError(
+                '--image: a file has no images; give the properties with '
+                '--image-property KEY=VALUE')
+        from nfv_sched.ops.requests import images
+        with (self._connection(parsed_args) if parsed_args.api
+              else images.connection()) as connection:
+            try:
+                return {**images.properties(connection, parsed_args.image),
+                        **properties}
+            except images.UnknownImageError as exc:
+                raise NotThereError(str(exc)) from exc
+            except images.ImageError as exc:
+                raise CloudUnreadError(str(exc)) from exc
 
     def _in_client(self) -> bool:
         """Return True for a command of ``openstack``, not of nfv-sched."""
@@ -538,6 +571,14 @@ def positive(text: str) -> int:
     return number(text, 1)
 
 
+def add_image(parser: argparse.ArgumentParser) -> None:
+    """Add the options for an image: its name, or its properties."""
+    parser.add_argument(
+        '--image', metavar='NAME|ID',
+        help='the image, whose properties are read from Glance')
+    add_image_properties(parser)
+
+
 def add_image_properties(parser: argparse.ArgumentParser) -> None:
     """Add the option for properties of an image."""
     parser.add_argument(
@@ -617,17 +658,14 @@ def server(cloud: snapshot.Cloud, name: str) -> snapshot.Server:
         raise NotThereError(str(exc)) from exc
 
 
-def known_image_properties(
-        parsed_args: argparse.Namespace) -> dict[str, str]:
-    """Return the image properties given, if Nova accepts all of them.
+def check_image_properties(properties: Mapping[str, str]) -> None:
+    """Check that Nova accepts image properties.
 
-    :raises UsageError: if one has no key or value, or Nova does not know or
-        accept it
+    :raises UsageError: if Nova does not know or accept one
     """
     from nova import exception
 
     from nfv_sched.ops.simulator import nova_internals
-    properties = image_properties(parsed_args)
     unknown = nova_internals.unknown_image_properties(properties)
     if unknown:
         raise UsageError(f'Nova knows no image property {unknown[0]!r}')
@@ -635,7 +673,6 @@ def known_image_properties(
         nova_internals.image_meta(properties)
     except (ValueError, exception.NovaException) as exc:
         raise UsageError(f'Nova does not take the image: {exc}') from exc
-    return properties
 
 
 def add_hosts(parser: argparse.ArgumentParser) -> None:

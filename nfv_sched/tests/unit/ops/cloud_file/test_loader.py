@@ -183,7 +183,7 @@ BAD = [
     ('[n]', '[n]\n    expect: {places: {osd: near}}',
      "steps[0].expect.places.osd: 'near' is not one of local, partial"),
     ('[n]', '[n]\n    expect: {servers: {t: {refused: true}}}',
-     "steps[0].expect.servers.t: there is no server in this step 't'"),
+     "steps[0].expect.servers.t: no server in this step named 't'"),
     # what the Nova API says
     ('dedicated', 'dedicate', 'cloud.yaml:10: flavors.f.extra_specs'),
     ('hw:cpu_policy: dedicated', 'nfv:vswitch_numa_affinity: strictly',

@@ -18,10 +18,10 @@ from nfv_sched.tests.unit.ops.commands import test_bad_snapshots
 from nfv_sched.tests.unit.ops.commands import test_simulate
 from nfv_sched.tests.unit.ops import small_clouds
 
-CONFIG = "  --config-file FILE  nova.conf of nova-scheduler, which names Nova's " \
-         'databases'
-FROM = '  --from FILE         a snapshot or a cloud file; to try it: ' \
-       '--from two-hosts'
+CONFIG = ('  --config-file FILE  nova.conf of nova-scheduler, which names '
+          "Nova's databases")
+FROM = ('  --from FILE         a snapshot or a cloud file; to try it: '
+        '--from two-hosts')
 ACCOUNT = '  --os-cloud NAME     the API alone, with an account of clouds.yaml'
 
 
@@ -162,3 +162,33 @@ class NamesTest(base.CommandTestCase):
             self.assertEqual(
                 (2, '', "error: several hosts named 'cmp3': cmp3.a.example, "
                  'cmp3.b.example\n'), self.run_on(*command))
+
+
+class OptionsTest(NamesTest):
+
+    def test_zone(self):
+        """The old names of the option still work, and are not shown."""
+        for option in ('--availability-zone', '--az', '--zone'):
+            code, out, err = self.run_on('host', 'list', option, 'east')
+            self.assertEqual((0, ''), (code, err))
+            self.assertIn('cmp1.a.example', out)
+            code, _out, err = self.run_on(
+                'flavor', 'explain', 'vrouter.4', option, 'east')
+            self.assertEqual('', err)
+        for command in (('host', 'list'), ('flavor', 'explain')):
+            _code, out, _err = self.run_command(*command, '--help')
+            self.assertIn('--availability-zone', out)
+            self.assertNotIn('--az', out)
+            self.assertNotIn('--zone', out)
+
+    def test_no_abbreviations(self):
+        code, out, err = self.run_on('host', 'list', '--aggr', 'nfv-hosts')
+        self.assertEqual((2, ''), (code, out))
+        self.assertIn('unrecognized arguments: --aggr', err)
+
+    def test_image_of_a_file(self):
+        for command in (('flavor', 'explain', 'vrouter.4'),
+                        ('capacity', 'show', 'vrouter.4')):
+            code, _out, err = self.run_on(*command, '--image', 'fw')
+            self.assertEqual(2, code)
+            self.assertIn('error: --image: a file has no images', err)
