@@ -2,6 +2,7 @@
 """Clouds from files: of snapshots, and of the simulator."""
 
 import dataclasses
+import json
 import math
 import os
 
@@ -165,6 +166,64 @@ class SimulateFromTest(test_simulate.SimulateTestCase):
             code, _out, err = self.run_command('simulation', 'run', *arguments)
             self.assertEqual(expected, code, err)
             self.assertIn(message, err)
+
+
+class SaveTest(test_simulate.SimulateTestCase):
+    """``nfv-sched simulation run --save``."""
+
+    def setUp(self):
+        super().setUp()
+        self.path = os.path.join(
+            self.useFixture(fixtures.TempDir()).path, 'saved')
+
+    def save(self, *args, code=0):
+        found, out, err = self.run_command(
+            'simulation', 'run', *args, '--save', self.path)
+        self.assertEqual(code, found, err)
+        return out, err
+
+    def test_cloud_file(self):
+        cloud = self.file(test_simulate.CLOUD)
+        out, err = self.save(cloud, '-f', 'json')
+        self.assertEqual(5, len(json.loads(out)['servers']))
+        self.assertRegex(err, f'^{self.path}: 2 hosts, 5 servers, .* kB\n$')
+        self.assertEqual(dataclasses.replace(source.load(cloud), taken=''),
+                         dataclasses.replace(source.load(self.path), taken=''))
+
+    def test_steps(self):
+        """What was missing in the first cloud is missing in the next."""
+        first = f'{self.path}-first'
+        file.save(dataclasses.replace(
+            source.load(self.file(test_simulate.CLOUD)), anonymous=True,
+            missing=snapshots.missing('Neutron is silent')), first)
+        self.save('--from', first, self.file(STEPS), code=1)
+        saved = source.load(self.path)
+        self.assertEqual(['Neutron is silent'], list(map(str, saved.missing)))
+        self.assertTrue(saved.anonymous)
+        self.assertIn('again', [server.name for server in saved.servers])
+
+    def test_anonymous(self):
+        self.save(self.file(test_simulate.CLOUD), '--anonymize')
+        saved = source.load(self.path)
+        self.assertTrue(saved.anonymous)
+        self.assertNotIn('s-1', [server.name for server in saved.servers])
+
+    def test_wrong(self):
+        cloud = self.file(test_simulate.CLOUD)
+        for args, text in (
+                ((cloud, '--anonymize'), '--anonymize is for --save'),
+                ((cloud, cloud, '--save', self.path),
+                 '--save is for a single'),
+                (('--list-examples', '--save', self.path),
+                 '--save is for a single')):
+            code, _out, err = self.run_command('simulation', 'run', *args)
+            self.assertEqual(2, code)
+            self.assertIn(text, err)
+        code, out, err = self.run_command(
+            'simulation', 'run', cloud, '--save', '/missing/file')
+        self.assertEqual((1, ''), (code, out))
+        self.assertEqual('error: /missing/file: No such file or directory\n',
+                         err)
 
 
 class NotThereTest(cmd_base.CommandTestCase):
