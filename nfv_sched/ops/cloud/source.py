@@ -21,6 +21,7 @@ import os
 import re
 import typing as ty
 
+from nfv_sched import connection_errors
 from nfv_sched.ops.cli import base
 from nfv_sched.ops.cloud_file import examples
 from nfv_sched.ops.cloud_file import problems
@@ -59,8 +60,6 @@ _HOST = 'host'
 _WILDCARD = re.compile('[*?[]')
 # The form of the name of an example.
 _EXAMPLE = re.compile(r'(\w[\w-]*/)?\w[\w-]*')
-
-_ADDED = re.compile(r' (\[SQL: |\(Background on this error at: ).*')
 
 
 class CloudUnreadError(Exception):
@@ -294,7 +293,7 @@ class Looking(Telling):
                         **properties}
             except images.UnknownImageError as exc:
                 raise NotThereError(str(exc)) from exc
-            except images.ImageError as exc:
+            except images.GlanceError as exc:
                 raise CloudUnreadError(str(exc)) from exc
 
     def _in_client(self) -> bool:
@@ -312,7 +311,9 @@ class Looking(Telling):
                     connection, parts,
                     lambda what, done, total: update(done, total, what))
             except api.APIError as exc:
-                raise CloudUnreadError(str(exc)) from exc
+                raise CloudUnreadError(str(exc) + (
+                    ': --os-cloud or the OS_* variables'
+                    if connection_errors.is_refused(exc) else '')) from exc
 
     def _connection(self, parsed_args: argparse.Namespace) -> ty.Any:
         """Return an API connection with the account of the command line."""
@@ -451,17 +452,17 @@ def database_error(exc: Exception) -> CloudUnreadError:
     from oslo_db import exception as db_exception
 
     from nfv_sched.nova import database
+    from nfv_sched.nova import database_errors
     if isinstance(exc, db_exception.CantStartEngineError) and (
             database.CONF.api_database.connection is None):
         return _not_configured()
-    # Drop what SQLAlchemy appends: the whole query and a link.
-    message = _ADDED.sub('', ' '.join(str(exc).split()))
     if isinstance(exc, cfg.Error):
         # Nova looks at some values only when it needs them.
-        return CloudUnreadError(f'the configuration cannot be used: {message}')
-    return CloudUnreadError(
-        "Nova's database cannot be read, see [api_database] "
-        f'connection: {message}')
+        return CloudUnreadError(
+            f'the configuration cannot be used: {" ".join(str(exc).split())}')
+    return CloudUnreadError(database_errors.text(
+        exc, "Nova's API database", database.CONF.api_database.connection,
+        '[api_database] connection'))
 
 
 def reader(arguments: list[str]) -> Callable[[], snapshot.Cloud]:

@@ -30,11 +30,11 @@ _ERRORS = (ks_exceptions.ClientException, sdk_exceptions.SDKException,
            OSError)
 
 
-class ImageError(Exception):
+class GlanceError(Exception):
     """Glance cannot be read; the message has the reason."""
 
 
-class UnknownImageError(ImageError):
+class UnknownImageError(GlanceError):
     """No image has the name or ID, or several have the name."""
 
 
@@ -42,7 +42,7 @@ class UnknownImageError(ImageError):
 def connection() -> Iterator[sdk_connection.Connection]:
     """Connect to Glance with the configuration of Nova, within this context.
 
-    :raises ImageError: if the account of ``[placement]`` cannot be used
+    :raises GlanceError: if the account of ``[placement]`` cannot be used
     """
     conf = database.CONF
     try:
@@ -52,7 +52,8 @@ def connection() -> Iterator[sdk_connection.Connection]:
         glance = sdk_connection.Connection(
             session=session, oslo_conf=conf, service_types={'image'})
     except _ERRORS as exc:
-        raise ImageError(f'no connection to Glance: {exc}') from exc
+        raise GlanceError('no connection to Glance: '
+                          f'{http_limits.reason(exc)}') from exc
     try:
         yield glance
     finally:
@@ -65,7 +66,7 @@ def properties(connection: sdk_connection.Connection,
 
     :param name: its ID, or its name if no other image has it
     :raises UnknownImageError: if no image or several match
-    :raises ImageError: if Glance cannot be read
+    :raises GlanceError: if Glance cannot be read
     """
     if connection.session.timeout is None:
         connection.session.timeout = _TIMEOUT
@@ -73,11 +74,11 @@ def properties(connection: sdk_connection.Connection,
         with http_limits.limited(connection.session):
             image = _find(connection, name)
     except http_limits.MALFORMED as exc:
-        raise ImageError(f'the image API cannot be read: malformed answer: '
-                         f'{exc.__class__.__name__}: {exc}') from exc
+        raise GlanceError(f'the image API cannot be read: malformed answer: '
+                          f'{exc.__class__.__name__}: {exc}') from exc
     except _ERRORS as exc:
-        raise ImageError('the image API cannot be read: '
-                         f'{http_limits.reason(exc)}') from exc
+        raise GlanceError('the image API cannot be read: '
+                          f'{http_limits.reason(exc)}') from exc
     texts = {key: value for key, value in image.items()
              if isinstance(value, str)}
     unknown = nova_internals.unknown_image_properties(texts)
@@ -114,7 +115,7 @@ def _get(connection: sdk_connection.Connection, path: str) -> ty.Any:
     if response.status_code == 404:
         return None
     if response.status_code != 200:
-        raise ImageError(
+        raise GlanceError(
             f'the image API cannot be read: GET {path}: '
             f'{response.status_code} {response.reason}')
     return response.json()

@@ -396,7 +396,7 @@ class ConfigurationTest(cmd_base.CommandTestCase):
             database, 'compute_nodes', side_effect=exc))
         for command in (('capacity', 'list'), ('limits', 'show')):
             self.assertEqual(
-                (1, "error: Nova's database cannot be read, see "
+                (1, "error: Nova's API database cannot be read, see "
                  '[api_database] connection: (sqlite3.OperationalError) no '
                  'such table: aggregates\n'),
                 self.run_command(*command, '-f', 'value')[::2])
