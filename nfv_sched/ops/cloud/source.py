@@ -21,11 +21,9 @@ import os
 import re
 import typing as ty
 
-from nfv_sched import connection_errors
 from nfv_sched.ops.cli import base
 from nfv_sched.ops.cloud_file import examples
 from nfv_sched.ops.cloud_file import problems
-from nfv_sched.ops.cloud_file import text as cloud_text
 from nfv_sched.ops.simulator import progress
 from nfv_sched.ops.snapshot import file
 from nfv_sched.ops.snapshot import names as name_checks
@@ -303,6 +301,7 @@ class Looking(Telling):
     def _by_api(self, parsed_args: argparse.Namespace,
                 parts: Collection[str]) -> snapshot.Cloud:
         # Nova and the client's libraries take seconds to import.
+        from nfv_sched import connection_errors
         from nfv_sched.ops.snapshot import api
         with progress.shown() as update, self._connection(
                 parsed_args) as connection:
@@ -354,6 +353,7 @@ def load(path: str, config_files: Sequence[str] = ()) -> snapshot.Cloud:
     except file.FileError as exc:
         raise CloudUnreadError(str(exc)) from exc
     except problems.InputError as exc:
+        from nfv_sched.ops.cloud_file import text as cloud_text
         if cloud_text.is_cloud_file(path):
             raise CloudUnreadError(str(exc)) from exc
         raise CloudUnreadError(f'{path}: {file.NEITHER}') from exc

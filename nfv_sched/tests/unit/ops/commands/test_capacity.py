@@ -284,7 +284,7 @@ class CapacityTest(base.CommandTestCase):
         self.with_ports()
         for args, word in ((('--network', 'fsat'), 'there are: fast'),
                            (('--network', 'fast,vnic-type=x'), 'vNIC type'),
-                           (('--like', 'nobody'), "no server 'nobody'"),
+                           (('--like', 'nobody'), "no server named 'nobody'"),
                            (('--like', 'like', '--network', 'fast'),
                             'not allowed with')):
             code, out, err = self.run_command('list', *args)
