@@ -25,12 +25,10 @@ _APPENDED = re.compile(r' (\[SQL: |\(Background on this error at: ).*')
 
 def text(exc: Exception, noun: str, connection: str | None,
          option: str) -> str:
-    """Return what is wrong with a database, and where to mend it.
+    """Return what is wrong with a database, and the option to mend.
 
-    :param exc: exception that reading it raised
     :param noun: the database, for the sentence, such as ``Nova's database``
-    :param connection: its URL in the configuration; no password is returned
-    :param option: the option with this URL
+    :param connection: its URL; no password is returned
     """
     problem = _problem(exc, noun, connection)
     if problem is None:

@@ -105,7 +105,7 @@ class Telling:
             for line in str(exc).splitlines():
                 self.tell(line)
             if isinstance(exc, NotConfiguredError):
-                self._tell_ways(parsed_args)
+                self._tell_options(parsed_args)
             # The name may be in a part of the cloud that was not read.
             if self._missing and isinstance(
                     exc, (NotThereError, problems.InputError)):
@@ -126,13 +126,13 @@ class Telling:
             return self._tell_missing()
         return code or (FINDINGS if self.found else 0)
 
-    def _tell_ways(self, parsed_args: argparse.Namespace) -> None:
+    def _tell_options(self, parsed_args: argparse.Namespace) -> None:
         """Print the options with which this command finds a cloud."""
-        for option, help_text in self.ways(parsed_args):
+        for option, help_text in self.cloud_options(parsed_args):
             self.app.stderr.write(f'  {option:<18}  {help_text}\n')
 
-    def ways(self, parsed_args: argparse.Namespace,
-             ) -> Sequence[tuple[str, str]]:
+    def cloud_options(self, parsed_args: argparse.Namespace,
+                      ) -> Sequence[tuple[str, str]]:
         """Return the options that choose a cloud, each with its meaning."""
         return [_CONFIGURED]
 
@@ -216,13 +216,13 @@ class Looking(Telling):
                 if self.takes_api else argparse.SUPPRESS)
         return parser
 
-    def ways(self, parsed_args: argparse.Namespace,
-             ) -> Sequence[tuple[str, str]]:
+    def cloud_options(self, parsed_args: argparse.Namespace,
+                      ) -> Sequence[tuple[str, str]]:
         """Return the options that choose a cloud, each with its meaning."""
-        ways = [_CONFIGURED, _FROM]
+        options = [_CONFIGURED, _FROM]
         if self.takes_api:
-            ways.append(_API if self._in_client() else _OS_CLOUD)
-        return ways
+            options.append(_API if self._in_client() else _OS_CLOUD)
+        return options
 
     def check(self, parsed_args: argparse.Namespace) -> None:
         """Check that the options for the cloud fit together."""
@@ -507,7 +507,7 @@ def chosen(names: Iterable[str], patterns: Sequence[str],
     names = list(names)
     if not patterns:
         return names
-    found = set()
+    selected = set()
     for pattern in patterns:
         matches = {name for name in names if _is_of(name, pattern)}
         if not matches and _WILDCARD.search(pattern):
@@ -516,8 +516,8 @@ def chosen(names: Iterable[str], patterns: Sequence[str],
             matches = {host_name(names, pattern)}
         if not matches:
             raise NotThereError(name_checks.unknown(noun, pattern, names))
-        found |= matches
-    return [name for name in names if name in found]
+        selected |= matches
+    return [name for name in names if name in selected]
 
 
 def host_name(hosts: Iterable[str], name: str) -> str:
@@ -690,10 +690,7 @@ def add_hosts(parser: argparse.ArgumentParser) -> None:
 
 def add_zone(parser: argparse.ArgumentParser, *, help: str,
              **options: ty.Any) -> None:
-    """Add the option for availability zones, and its old names.
-
-    :param options: further arguments of ``add_argument``
-    """
+    """Add the option for availability zones, and its old names."""
     parser.add_argument('--availability-zone', help=help, **options)
     parser.add_argument('--az', '--zone', help=argparse.SUPPRESS, **options)
 

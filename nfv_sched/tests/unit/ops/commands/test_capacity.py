@@ -282,7 +282,7 @@ class CapacityTest(base.CommandTestCase):
 
     def test_networks_that_are_not_there(self):
         self.with_ports()
-        for args, word in ((('--network', 'fsat'), 'there are: fast'),
+        for args, word in ((('--network', 'fsat'), 'did you mean fast?'),
                            (('--network', 'fast,vnic-type=x'), 'vNIC type'),
                            (('--like', 'nobody'), "no server named 'nobody'"),
                            (('--like', 'like', '--network', 'fast'),

@@ -79,7 +79,7 @@ class SubjectTest(base.SimulatorTestCase):
                         self.found, state, 'x')),
                     ("no server group named 'x'", lambda: subject.flavor(
                         self.found, state, 'plain', group='x')),
-                    ('--network far: the cloud has no such', lambda:
+                    ('no network named .far', lambda:
                         subject.flavor(
                             self.found, state, 'plain', networks=['far'])),
                     ("'kind=x' is not", lambda: subject.flavor(
