@@ -263,7 +263,8 @@ def cell_error(exc: Exception, cell) -> str:
     :param cell: ``nova.objects.CellMapping`` from :func:`all_cells`
     """
     return database_errors.text(
-        exc, 'its database', cell.database_connection,
+        exc, 'its database', cell.database_connection
+        if cell.obj_attr_is_set('database_connection') else None,
         '[nfv_sched] cell_database_user, or the cell mapping'
         if CONF.nfv_sched.cell_database_user else
         'the cell mapping (nova-manage cell_v2 list_cells)')
