@@ -51,7 +51,8 @@ class ExamplesTestCase(base.SimulatorTestCase):
             ['all-policies', 'carrier-grade', 'fragmented', 'hyper-converged',
              'network-nodes', 'network-nodes-ovn', *(
                  f'platform/{name}' for name in PLATFORM), 'ports-fill-up',
-             'router-guest', 'thousand-hosts', 'two-hosts'], list(found))
+             'router-guest', 'telco', 'thousand-hosts', 'two-hosts'],
+            list(found))
         for path in found.values():
             self.assertTrue(examples.description(path))
 
