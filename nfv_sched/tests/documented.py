@@ -10,8 +10,13 @@ from collections.abc import Callable
 from collections.abc import Iterator
 import dataclasses
 import fnmatch
+import io
 import pathlib
 import re
+from xml.etree import ElementTree
+
+from rich import console as rich_console
+from rich import text as rich_text
 
 import nfv_sched
 
@@ -161,6 +166,31 @@ def rewrite(path: pathlib.Path, run: Callable[[str], list[str]]) -> None:
                 for line in (*command.lines,
                              *command.shortened(run(command.text)))]
     path.write_text(''.join(f'{line}\n' for line in lines), encoding='utf-8')
+
+
+def draw(path: pathlib.Path, lines: list[str]) -> None:
+    """Write a picture of a terminal that shows these lines."""
+    console = rich_console.Console(
+        record=True, file=io.StringIO(), width=max(map(len, lines)))
+    for line in lines:
+        console.print(rich_text.Text(
+            line, style='bold' if line.startswith('$ ') else ''))
+    svg = console.export_svg(title='nfv-sched', unique_id='session')
+    # Nothing is fetched from the network.
+    path.write_text(re.sub(r'@font-face *{.*?}\s*', '', svg, flags=re.S),
+                    encoding='utf-8')
+
+
+def drawn(path: pathlib.Path) -> list[str]:
+    """Return the lines that a picture of a terminal shows, without blanks."""
+    rows: dict[str, str] = {}
+    for text in ElementTree.parse(path).iter(
+            '{http://www.w3.org/2000/svg}text'):
+        if text.get('clip-path') is not None:
+            row = text.get('y', '')
+            rows[row] = rows.get(row, '') + (text.text or '')
+    lines = [row.replace('\xa0', ' ').rstrip() for row in rows.values()]
+    return [line for line in lines if line]
 
 
 def _strip(lines: list[str]) -> None:

@@ -23,6 +23,10 @@ from nfv_sched.tests.unit.ops.commands import base
 WIDTH = 100
 #: Lines of scripts cannot be broken.
 _OF_SCRIPTS = ('openstack ', '  openstack ', '# ')
+#: What README shows as a picture.
+PICTURE = documented.ROOT / 'doc' / 'source' / 'session.svg'
+SESSION = ('nfv-sched host drain compute-1 --from telco',
+           'nfv-sched cloud failover --from telco')
 UPDATE = 'NFV_SCHED_UPDATE_DOCS'
 
 _simulate = source._simulate
@@ -66,7 +70,7 @@ class DocumentedCommandsTest(base.CommandTestCase):
         text, pipe, rest = text.partition(' | ')
         program, *arguments = shlex.split(text)
         self.assertEqual('nfv-sched', program, text)
-        code, out, err = self.run_command(*map(_path, arguments))
+        code, out, err = self.run_command(*_resolved(arguments))
         self.assertNotIn(code, (1, 2), f'{text}: {err}')
         if pipe:
             out = subprocess.run(
@@ -93,6 +97,17 @@ class DocumentedCommandsTest(base.CommandTestCase):
                                 (f'{block.where}: {command.text}', *output)))
         self.assertEqual('', '\n\n'.join(differences),
                          'tools/update-docs writes what is printed')
+
+    def test_session(self):
+        """The picture of a terminal session shows real output."""
+        lines = []
+        for text in SESSION:
+            lines += [f'$ {text}', *self.printed(text), '']
+        if os.environ.get(UPDATE):
+            documented.draw(PICTURE, lines[:-1])
+        self.assertEqual([line for line in lines if line],
+                         documented.drawn(PICTURE),
+                         'tools/update-docs draws it')
 
     def test_reasons(self):
         """Only what needs something else than a clone is not run."""
@@ -190,6 +205,9 @@ Text
             ['a', 'b', 'c', 'd', 'e']))
 
 
-def _path(argument: str) -> str:
-    """Return the path of an example for its name."""
-    return str(examples.find().get(argument, argument))
+def _resolved(arguments: list[str]) -> list[str]:
+    """Return arguments with the path of the example that --from names."""
+    found = examples.find()
+    return [str(found.get(argument, argument)) if option == '--from'
+            else argument
+            for option, argument in zip(['', *arguments], arguments)]
