@@ -36,8 +36,12 @@ smartquotes_action = 'qe'
 
 html_theme = 'furo'
 html_title = project
+html_static_path = ['_static']
+html_css_files = ['nfv-sched.css']
+html_copy_source = False
 html_theme_options = {
     'navigation_with_keys': True,
+    'top_of_page_buttons': [],
 }
 
 # The pages of the commands, without what links to the rest.
