@@ -53,4 +53,3 @@ man_pages = [
     ('cli/nfv-sched-ledger', 'nfv-sched-ledger',
      'keep the limits of hosts in Placement', author, 8),
 ]
-man_show_urls = True
