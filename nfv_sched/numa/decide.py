@@ -277,9 +277,7 @@ class _Decider:
         condition = rule.condition(facts, self.predictor)
         if condition is None:
             condition = goal.condition
-        elif goal.condition not in (None, self.predictor.stock):
-            # A rule before this one has it. Each rule's condition includes
-            # Nova's own.
+        elif goal.condition is not None:
             condition = goal.condition & condition
         return numa_rule.Goal(rule.narrow(facts, goal),
                               (*goal.rules, (rule, facts)), condition)

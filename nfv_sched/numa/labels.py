@@ -99,6 +99,14 @@ class ClaimPredictor:
                                 groups)
             for index in candidates.bits(cells))
 
+    def always_meets(self, groups: Sequence[int],
+                     condition: candidates.Condition) -> bool:
+        """See :meth:`nfv_sched.numa.rule.GuestOnHost.always_meets`."""
+        return not candidates.satisfiable(
+            self.evaluation.static_masks, groups, candidates.Condition(
+                lambda chosen: not condition.test(chosen),
+                condition.relevant))
+
     def keeps_pins(self, labels: frozenset[str]) -> bool:
         """Return whether every claim pins CPUs of the chosen host cells only.
 

@@ -181,6 +181,13 @@ class GuestOnHost(ty.Protocol):
         :param cells: bitmask of the host cells that must all be chosen
         """
 
+    def always_meets(self, groups: Sequence[int],
+                     condition: candidates.Condition) -> bool:
+        """Return whether every claim, in any host state, meets a condition.
+
+        :param groups: bitmasks of host cells; the claim takes one of each
+        """
+
     def node_labels(self, cells: int) -> frozenset[str] | None:
         """Return the node labels of some host cells.
 
@@ -244,6 +251,18 @@ class Rule(abc.ABC):
     text: str
     strict: bool = True
     ours: bool = True
+
+    def __init_subclass__(cls, **kwargs: ty.Any) -> None:
+        """Refuse a class that excludes host cells without holding the claim.
+
+        The defaults of kept and always know nothing of what narrow excludes:
+        the rule would count as satisfied wherever the claim puts the guest.
+        """
+        super().__init_subclass__(**kwargs)
+        if cls.narrow is not Rule.narrow and (
+                cls.kept is Rule.kept or cls.always is Rule.always):
+            raise TypeError(f'{cls.__name__}: a rule with narrow() needs '
+                            'kept() and always() of its own')
 
     @classmethod
     @abc.abstractmethod
@@ -325,13 +344,17 @@ class Rule(abc.ABC):
     def condition(
         self, facts: Facts, guest_on_host: GuestOnHost,
     ) -> candidates.Condition | None:
-        """Return a condition on the chosen cells that includes ``stock``."""
+        """Return the condition on the chosen host cells, if any."""
         return None
 
     def kept(self, facts: Facts, guest_on_host: GuestOnHost,
              chosen: Sequence[int]) -> bool:
-        """Return whether a choice satisfies the rule."""
-        return True
+        """Return whether a choice satisfies the rule: its condition, if any.
+
+        A rule that overrides :meth:`narrow` must override this.
+        """
+        condition = self.condition(facts, guest_on_host)
+        return condition is None or condition.test(candidates.mask_of(chosen))
 
     def broken(self, facts: Facts, guest_on_host: GuestOnHost,
                pinning: Pinning) -> reasons.Reason | None:
@@ -352,11 +375,15 @@ class Rule(abc.ABC):
                groups: Sequence[int]) -> bool:
         """Return whether the claim satisfies the rule in every host state.
 
-        That is, whichever guests come or go before the claim is made.
+        That is, whichever guests come or go before the claim is made.  By
+        default by its condition, which must not depend on the state of the
+        host then.  A rule that overrides :meth:`narrow` must override this.
 
         :param groups: bitmasks of host cells; the claim takes one of each
         """
-        return True
+        condition = self.condition(facts, guest_on_host)
+        return condition is None or guest_on_host.always_meets(
+            groups, condition)
 
     def labels(self, facts: Facts, guest_on_host: GuestOnHost) -> Labels:
         """Return labels with which the claim may satisfy the rule.

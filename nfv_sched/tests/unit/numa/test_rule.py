@@ -98,15 +98,6 @@ class UnlikeRule(BareRule):
         """Other host cells."""
         return candidates.Condition(self.cells.__ne__, 0b11)
 
-    def kept(self, facts, guest_on_host, chosen):
-        """Whether they are on others."""
-        return candidates.mask_of(chosen) != self.cells
-
-    def always(self, facts, guest_on_host, groups):
-        """Where labels leave one host cell, and not this."""
-        return any(group.bit_count() == 1 and group != self.cells
-                   for group in groups)
-
 
 class TestFound(tests_base.TestCase):
     """All rules that are installed."""
@@ -207,7 +198,31 @@ class TestBareRule(test_decide.DecideTestCase):
 
 
 class TestConditions(test_decide.DecideTestCase):
-    """Two rules with a condition each."""
+    """Rules with no more than a condition."""
+
+    def test_claim_is_held(self):
+        """Without labels, too, where no claim can miss it."""
+        guest_on_host = numa_base.guest_on_host(numa_base.evaluation(
+            clouds.host_topology(), clouds.guest()))
+        rule = UnlikeRule('unlike', cells=0b1)
+        self.assertFalse(rule.kept(None, guest_on_host, (0,)))
+        self.assertTrue(rule.kept(None, guest_on_host, (1,)))
+        for groups, always in (
+                ([], False), ([0b1], False), ([0b10], True),
+                ([0b11, 0b10], True)):
+            self.assertEqual(
+                always, rule.always(None, guest_on_host, groups), groups)
+        self.assertTrue(UnlikeRule('unlike', cells=0b11).always(
+            None, guest_on_host, []))
+
+    def test_narrow_alone(self):
+        """Nothing would hold the claim."""
+        def define():
+            class NarrowRule(BareRule):
+                def narrow(self, facts, goal):
+                    return [mask & 1 for mask in goal.masks]
+        error = self.assertRaises(TypeError, define)
+        self.assertIn('NarrowRule', str(error))
 
     def test_both_are_kept(self):
         for cells, node in ((0b1, 1), (0b10, 0)):
