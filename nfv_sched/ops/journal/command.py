@@ -31,6 +31,7 @@ class ListJournal(source.Telling, base.Lister):
     """
 
     epilog = _EPILOG
+    least_important = ('Hosts', 'Flavor', 'Filter', 'Time')
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)

@@ -45,8 +45,6 @@ class DocumentedCommandsTest(base.CommandTestCase):
         self.useFixture(fixtures.MockPatchObject(
             source, '_simulate', _simulated))
         self.useFixture(fixtures.EnvironmentVariable('COLUMNS', str(WIDTH)))
-        self.useFixture(fixtures.MonkeyPatch(
-            'nfv_sched.ops.cli.tables.WIDTH', WIDTH))
         self.useFixture(fixtures.EnvironmentVariable('NO_COLOR', '1'))
         self.addCleanup(os.chdir, os.getcwd())
         os.chdir(documented.ROOT)
