@@ -181,6 +181,5 @@ class TenantsTest(PageTestCase):
 
     def test_commands(self):
         self.assertEqual(
-            ['flavor_show', 'server_show', 'server_event_list',
-             'server_event_show'],
+            ['flavor_show', 'server_show', 'server_event_list'],
             [name for name, _arguments in _commands('tenants')])
