@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Accept the names that commands had before 1.0.
 
-They are not listed by ``--help``, and write the new name to stderr.
+They are not listed by ``--help``, and write what replaces them to stderr.
 """
 
 import argparse
@@ -9,6 +9,7 @@ import argparse
 from nfv_sched.ops.audit import command as audit
 from nfv_sched.ops.cloud import simulation_command
 from nfv_sched.ops.explain import command as explain
+from nfv_sched.ops.hosts import limits_command
 from nfv_sched.ops.plans import defrag_command
 from nfv_sched.ops.plans import drain_command
 from nfv_sched.ops.plans import failover_command
@@ -23,6 +24,11 @@ class _OldName:
 
     #: What replaces the old name.
     new_name: str
+
+    def get_description(self) -> str:
+        """Return what --help says; called by cliff."""
+        return (f'The former name of {self.new_name}. It will be removed in '
+                'the next release.')
 
     def run(self, parsed_args: argparse.Namespace) -> int:
         """Write the new name to stderr and run the command."""
@@ -54,6 +60,10 @@ class OldExplainServer(_OldName, explain.ExplainServer):
 
 class OldFailoverCheck(_OldName, failover_command.FailoverCloud):
     new_name = '"cloud failover"'
+
+
+class OldLimitsShow(_OldName, limits_command.ShowLimits):
+    new_name = '"host list"'
 
 
 class OldRebalancePlan(_OldName, rebalance.RebalanceAgent):

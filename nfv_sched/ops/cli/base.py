@@ -54,7 +54,7 @@ GROUPS = (
         'cloud audit', 'flavor lint', 'flavor translate', 'host profile')),
     ('Save, watch and simulate', (
         'snapshot save', 'metrics', 'simulation run', 'journal list',
-        'limits show', 'ledger probe', 'metadefs save')),
+        'ledger probe', 'metadefs save')),
 )
 
 

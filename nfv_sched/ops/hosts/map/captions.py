@@ -16,9 +16,10 @@ def of_host(view: values.HostView) -> Iterator[str]:
         yield f'largest fit {view.largest_fit}'
     if view.wholeness is not None:
         yield f'{whole(view)} whole'
-    if view.ports is not None:
-        limit = '' if view.port_limit is None else f'/{view.port_limit}'
-        yield f'{view.ports}{limit} switch ports'
+    ports = view.limits.ports
+    if ports.used is not None:
+        limit = '' if ports.limit is None else f'/{ports.limit}'
+        yield f'{ports.used}{limit} switch ports'
     small = view.small_pages
     if small is not None and small.floating:
         yield (f'{small.floating}/{small.available} MiB of small pages used '

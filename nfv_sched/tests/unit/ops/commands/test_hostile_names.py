@@ -275,7 +275,6 @@ class HostileNamesTest(base.CommandTestCase):
             'host_show': [(HOSTS[0], *cloud)],
             'journal_list': [('--dir', journal),
                              ('--dir', journal, '--full')],
-            'limits_show': [()],
             'metadefs_save': [(self.path('metadefs'),)],
             'metrics': [('--textfile', self.path('metrics'), *cloud)],
             'agent_rebalance': [cloud],
@@ -402,7 +401,7 @@ class HostileNamesTest(base.CommandTestCase):
         self.assertEqual({f'nfv_{name}' for name in commands()},
                          set(of_name))
         for name in ('host_show', 'host_list', 'host_map', 'journal_list',
-                     'agent_rebalance', 'limits_show', 'host_profile'):
+                     'agent_rebalance', 'host_profile'):
             option, formats = format_option(of_name[f'nfv_{name}'])
             for each in formats:
                 args = (*name.split('_'), *self.calls()[name][0], option,
