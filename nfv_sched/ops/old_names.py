@@ -6,8 +6,11 @@ They are not listed by ``--help``, and write what replaces them to stderr.
 
 import argparse
 
+from nfv_sched.cmd import probe
 from nfv_sched.ops.audit import command as audit
+from nfv_sched.ops.cli import base
 from nfv_sched.ops.cloud import simulation_command
+from nfv_sched.ops.cloud import source
 from nfv_sched.ops.explain import command as explain
 from nfv_sched.ops.hosts import limits_command
 from nfv_sched.ops.plans import defrag_command
@@ -60,6 +63,34 @@ class OldExplainServer(_OldName, explain.ExplainServer):
 
 class OldFailoverCheck(_OldName, failover_command.FailoverCloud):
     new_name = '"cloud failover"'
+
+
+class OldLedgerProbe(_OldName, source.Telling, base.Command):
+    """Test whether Placement grants exactly what the ledger has."""
+
+    new_name = '"nfv-sched-status ledger probe"'
+
+    epilog = """\
+examples:
+  nfv-sched-status ledger probe
+
+""" + probe.EXIT_CODES
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        probe.add_options(parser, capacity='--room')
+        base.add_configuration(parser)
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        if parsed_args.claims <= parsed_args.capacity:
+            return self.tell('--claims must be more than --room')
+        # Imported here so that --help does not wait for Nova.
+        from nfv_sched.nova import scheduler
+        source.configure(base.configuration(parsed_args), databases=False)
+        return probe.run(
+            scheduler.CONF, parsed_args,
+            lambda line: self.app.stdout.write(f'{line}\n'), self.tell)
 
 
 class OldLimitsShow(_OldName, limits_command.ShowLimits):

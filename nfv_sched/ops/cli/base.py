@@ -54,7 +54,7 @@ GROUPS = (
         'cloud audit', 'flavor lint', 'flavor translate', 'host profile')),
     ('Save, watch and simulate', (
         'snapshot save', 'metrics', 'simulation run', 'journal list',
-        'ledger probe', 'metadefs save')),
+        'metadefs save')),
 )
 
 
