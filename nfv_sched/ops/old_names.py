@@ -13,6 +13,7 @@ from nfv_sched.ops.cloud import simulation_command
 from nfv_sched.ops.cloud import source
 from nfv_sched.ops.explain import command as explain
 from nfv_sched.ops.hosts import limits_command
+from nfv_sched.ops.journal import command as journal
 from nfv_sched.ops.plans import defrag_command
 from nfv_sched.ops.plans import drain_command
 from nfv_sched.ops.plans import failover_command
@@ -63,6 +64,10 @@ class OldExplainServer(_OldName, explain.ExplainServer):
 
 class OldFailoverCheck(_OldName, failover_command.FailoverCloud):
     new_name = '"cloud failover"'
+
+
+class OldJournalList(_OldName, journal.ListJournal):
+    new_name = '"server explain --then"'
 
 
 class OldLedgerProbe(_OldName, source.Telling, base.Command):

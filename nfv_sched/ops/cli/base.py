@@ -53,7 +53,7 @@ GROUPS = (
     ('Check cloud, flavors and hosts', (
         'cloud audit', 'flavor lint', 'flavor translate', 'host profile')),
     ('Save, watch and simulate', (
-        'snapshot save', 'metrics', 'simulation run', 'journal list',
+        'snapshot save', 'metrics', 'simulation run',
         'metadefs save')),
 )
 

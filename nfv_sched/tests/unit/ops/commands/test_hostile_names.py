@@ -263,7 +263,9 @@ class HostileNamesTest(base.CommandTestCase):
             'flavor_explain': [(PRINTABLE[0], '--group', UUID, *cloud),
                                (LARGE, '--try-seconds', '0', *cloud)],
             'server_explain': [
-                (UUID, *cloud), (UUID, '--then', '--journal', journal)],
+                (UUID, *cloud), (UUID, '--then', '--journal', journal),
+                ('--then', '--journal', journal),
+                ('--then', '--journal', journal, '--full')],
             'cloud_failover': [cloud],
             'flavor_lint': [('--all', '--used', *cloud)],
             'flavor_translate': [('--all', *cloud)],
@@ -271,8 +273,6 @@ class HostileNamesTest(base.CommandTestCase):
             'host_map': [cloud],
             'host_profile': [('--facts', self.path('facts'))],
             'host_show': [(HOSTS[0], *cloud)],
-            'journal_list': [('--dir', journal),
-                             ('--dir', journal, '--full')],
             'metadefs_save': [(self.path('metadefs'),)],
             'metrics': [('--textfile', self.path('metrics'), *cloud)],
             'agent_rebalance': [cloud],
@@ -398,7 +398,7 @@ class HostileNamesTest(base.CommandTestCase):
         of_name = commands('openstack.extension')
         self.assertEqual({f'nfv_{name}' for name in commands()},
                          set(of_name))
-        for name in ('host_show', 'host_list', 'host_map', 'journal_list',
+        for name in ('host_show', 'host_list', 'host_map',
                      'agent_rebalance', 'host_profile'):
             option, formats = format_option(of_name[f'nfv_{name}'])
             for each in formats:

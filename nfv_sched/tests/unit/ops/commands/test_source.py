@@ -231,7 +231,7 @@ class ConfigurationTest(cmd_base.CommandTestCase):
     COMMANDS = (
         ('cloud', 'audit'), ('capacity', 'list'), ('host', 'drain', 'x'),
         ('server', 'explain', 'x'), ('server', 'explain', 'x', '--then'),
-        ('journal', 'list'), ('host', 'list'),
+        ('server', 'explain', '--then'), ('host', 'list'),
         ('metrics', '--textfile', '/x/y'), ('agent', 'rebalance'),
         ('snapshot', 'save', '/x/y'))
 
