@@ -14,6 +14,7 @@ from nfv_sched.ops.cloud import source
 from nfv_sched.ops.explain import command as explain
 from nfv_sched.ops.hosts import limits_command
 from nfv_sched.ops.journal import command as journal
+from nfv_sched.ops.metadefs import command as metadefs
 from nfv_sched.ops.plans import defrag_command
 from nfv_sched.ops.plans import drain_command
 from nfv_sched.ops.plans import failover_command
@@ -26,13 +27,12 @@ class _OldName:
     #: cliff does not list such a command.
     deprecated = True
 
-    #: What replaces the old name.
+    #: What replaces the command.
     new_name: str
 
     def get_description(self) -> str:
         """Return what --help says; called by cliff."""
-        return (f'The former name of {self.new_name}. It will be removed in '
-                'the next release.')
+        return f'Will be removed in the next release; use {self.new_name}.'
 
     def run(self, parsed_args: argparse.Namespace) -> int:
         """Write the new name to stderr and run the command."""
@@ -77,7 +77,7 @@ class OldLedgerProbe(_OldName, source.Telling, base.Command):
 
     epilog = """\
 examples:
-  nfv-sched-status ledger probe
+  nfv-sched ledger probe --room 7
 
 """ + probe.EXIT_CODES
 
@@ -100,6 +100,10 @@ examples:
 
 class OldLimitsShow(_OldName, limits_command.ShowLimits):
     new_name = '"host list"'
+
+
+class OldMetadefsSave(_OldName, metadefs.SaveMetadefs):
+    new_name = 'the files in etc/nfv_sched/metadefs'
 
 
 class OldRebalancePlan(_OldName, rebalance.RebalanceAgent):

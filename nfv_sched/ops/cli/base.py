@@ -53,8 +53,7 @@ GROUPS = (
     ('Check cloud, flavors and hosts', (
         'cloud audit', 'flavor lint', 'flavor translate', 'host profile')),
     ('Save, watch and simulate', (
-        'snapshot save', 'metrics', 'simulation run',
-        'metadefs save')),
+        'snapshot save', 'metrics', 'simulation run')),
 )
 
 

@@ -191,8 +191,12 @@ examples:
   nfv-sched server explain --then
   nfv-sched server explain --then --full -f csv
   nfv-sched server explain router-7 --api --os-cloud admin
-""" + _EXIT_CODES.replace('if it would not', 'if it would not, or was not'
-                           ) + 'A list of all refusals ends with 0.\n'
+""" + """\
+
+exit code: 0 if it would fit, and for a list of refusals, 3 if it would not, or
+was not, 1 if something could not be read, and is named, 2 if the command line
+is wrong.
+"""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)

@@ -273,7 +273,6 @@ class HostileNamesTest(base.CommandTestCase):
             'host_map': [cloud],
             'host_profile': [('--facts', self.path('facts'))],
             'host_show': [(HOSTS[0], *cloud)],
-            'metadefs_save': [(self.path('metadefs'),)],
             'metrics': [('--textfile', self.path('metrics'), *cloud)],
             'agent_rebalance': [cloud],
             'simulation_run': [

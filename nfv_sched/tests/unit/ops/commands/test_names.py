@@ -29,7 +29,7 @@ class CommandNamesTest(base.CommandTestCase):
             code, out, err = self.run_command(*words, '--no-such-option')
             self.assertEqual((2, ''), (code, out), name)
             code, out, err = self.run_command(*words, '--help')
-            self.assertIn('\nThe former name of ', out)
+            self.assertIn('\nWill be removed in the next release; use ', out)
         path = 'etc/nfv_sched/examples/fragmented.yaml'
         for before, now in (('audit', 'cloud audit'),
                             ('failover check', 'cloud failover')):
