@@ -11,9 +11,12 @@ from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
 import contextlib
+import dataclasses
 import importlib.metadata
+import itertools
 import logging
 import os
+import re
 import sys
 import typing as ty
 
@@ -31,7 +34,13 @@ from nfv_sched.ops.cli import formats
 from nfv_sched.ops.cli import printable
 from nfv_sched import strings
 
+if ty.TYPE_CHECKING:
+    from nfv_sched.ops.cli import tables
+
 NAMESPACE = 'nfv_sched.cli'
+
+TABLE = 'table'
+_NOT_IN_KEY = re.compile('[^a-z0-9]+')
 
 _DESCRIPTION = """\
 Answer an operator's questions about an OpenStack cloud: why a server finds no
@@ -271,22 +280,60 @@ class Lister(_Displaying, lister.Lister):
     # It would compare cells as text; produce_output sorts numbers, too.
     need_sort_by_cliff = False
 
+    #: Columns that a table has only if --column names them.
+    details: Sequence[str] = ()
+
+    #: Columns that a table loses first where there is no space for all.
+    least_important: Sequence[str] = ()
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser; subclasses add their options."""
+        parser = super().get_parser(prog_name)
+        parser.set_defaults(least_important=self.least_important)
+        return parser
+
     def produce_output(self, parsed_args: argparse.Namespace,
                        column_names: Sequence[str],
                        data: Iterable[Sequence[ty.Any]]) -> int:
         """Sort the rows and print them; called by cliff."""
-        titles = [_title(name) for name in column_names]
-        for name in reversed(parsed_args.sort_columns):
-            if _title(name) in titles:
-                data = formats.sorted_rows(
-                    data, titles.index(_title(name)),
-                    parsed_args.sort_direction == 'desc')
+        data = sorted_by(parsed_args, column_names, data)
+        if parsed_args.formatter == TABLE and not parsed_args.columns:
+            shown = [name not in self.details for name in column_names]
+            column_names = list(itertools.compress(column_names, shown))
+            data = [list(itertools.compress(row, shown)) for row in data]
         return super().produce_output(parsed_args, column_names, data)
 
+    def print_text(self, parsed_args: argparse.Namespace,
+                   parts: 'Iterable[tables.Part]') -> None:
+        """Print text and tables, these sorted by ``--sort-column``."""
+        from nfv_sched.ops.cli import tables
+        formats.print_parts([dataclasses.replace(part, rows=list(sorted_by(
+            parsed_args, part.columns, part.rows))) if isinstance(
+                part, tables.Table) and part.is_main else part
+            for part in parts], self.app.stdout, parsed_args)
 
-def _title(column: str) -> str:
-    """Return the title of a column as options may name it."""
-    return column.lower().replace(' ', '_')
+
+def sorted_by(parsed_args: argparse.Namespace, columns: Sequence[str],
+              rows: Iterable[Sequence[ty.Any]]) -> Iterable[Sequence[ty.Any]]:
+    """Return the rows of a table as ``--sort-column`` orders them.
+
+    :param columns: of the table; others count for nothing
+    """
+    keys = list(map(column_key, columns))
+    for name in reversed(parsed_args.sort_columns):
+        if column_key(name) in keys:
+            rows = formats.sorted_rows(
+                rows, keys.index(column_key(name)),
+                parsed_args.sort_direction == 'desc')
+    return rows
+
+
+def column_key(column: str) -> str:
+    """Return the form of a column's name in which options are compared.
+
+    ``pCPUs used`` can also be given as ``pcpus_used``.
+    """
+    return _NOT_IN_KEY.sub('_', column.lower()).strip('_')
 
 
 class ShowOne(_Displaying, show.ShowOne):

@@ -17,7 +17,8 @@ from nfv_sched.ops.cli import base
 from nfv_sched.ops.cli import formats
 from nfv_sched.ops.cloud import source
 
-_TABLE = 'table'
+if ty.TYPE_CHECKING:
+    from nfv_sched.ops.cli import tables
 
 COMMANDS_HELP = """\
 With -f commands: what to run, one command a line; lines with # say what they
@@ -35,14 +36,14 @@ its move should have brought it.
 class Output:
     """The result of a command, prepared for all formats.
 
-    :ivar text: for people
+    :ivar text: for people, with a table of some of the columns
     :ivar columns: titles of the columns
     :ivar rows: rows with a value for each column
     :ivar document: of dictionaries, lists, strings, numbers and None
     :ivar commands: lines for a shell; comments begin with ``#``
     """
 
-    text: str
+    text: 'Sequence[tables.Part]'
     columns: Sequence[str]
     rows: Sequence[Sequence[ty.Any]]
     document: ty.Any
@@ -57,10 +58,7 @@ class Report(source.Looking, base.Lister, metaclass=abc.ABCMeta):
         """Compute the result; set ``found`` if it calls for action."""
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple:
-        """Compute the result; called by cliff.
-
-        :returns: columns and rows
-        """
+        """Return columns and rows; called by cliff."""
         self._output = self.report(parsed_args)
         return self._output.columns, self._output.rows
 
@@ -74,8 +72,9 @@ class Report(source.Looking, base.Lister, metaclass=abc.ABCMeta):
                 ''.join(f'{line}\n' for line in output.commands))
         elif parsed_args.columns:
             return super().produce_output(parsed_args, column_names, data)
-        elif formatter == _TABLE:
-            self.app.stdout.write(output.text)
+        elif formatter == base.TABLE:
+            self.check_columns(parsed_args, column_names)
+            self.print_text(parsed_args, output.text)
         elif formatter in base.DOCUMENTS:
             self.app.stdout.write(base.document(output.document, formatter))
         else:

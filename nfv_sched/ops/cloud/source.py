@@ -121,7 +121,7 @@ class Telling:
                        data: Iterable) -> int:
         """Print the result in the chosen format; called by cliff.
 
-        :raises UsageError: if none of the requested columns exists
+        :raises UsageError: if one of the requested columns does not exist
         """
         self.check_columns(parsed_args, column_names)
         return super().produce_output(parsed_args, column_names, data)
@@ -129,15 +129,21 @@ class Telling:
     @staticmethod
     def check_columns(parsed_args: argparse.Namespace,
                       column_names: Sequence[str]) -> None:
-        """Check that at least one of the requested columns exists.
+        """Check that the requested columns exist, and use their titles.
 
         :param column_names: all columns of the result
-        :raises UsageError: if none does
+        :raises UsageError: if one does not exist
         """
-        columns = parsed_args.columns
-        if columns and not set(columns) & set(column_names):
-            raise UsageError(f'no column {", ".join(columns)}; there are: '
+        titles = {base.column_key(name): name for name in column_names}
+        unknown = [
+            name for name in (*parsed_args.columns,
+                              *getattr(parsed_args, 'sort_columns', ()))
+            if base.column_key(name) not in titles]
+        if unknown:
+            raise UsageError(f'no column {", ".join(unknown)}; there are: '
                              f'{", ".join(column_names)}')
+        parsed_args.columns = [titles[base.column_key(name)]
+                               for name in parsed_args.columns]
 
 
 class Looking(Telling):

@@ -153,11 +153,16 @@ class _Explain(source.Looking, base.Lister, metaclass=abc.ABCMeta):
                        column_names: Sequence[str],
                        data: ty.Iterable) -> int:
         """Print text, a document, or the rows of the hosts."""
-        if parsed_args.formatter == 'table':
-            self.app.stdout.write(self._render.text(
-                self._found, self._hosts,
+        if parsed_args.formatter == base.TABLE and not parsed_args.columns:
+            self.check_columns(parsed_args, column_names)
+            in_order = bool(parsed_args.sort_columns)
+            hosts = self._hosts if not in_order else [
+                row[0] for row in base.sorted_by(
+                    parsed_args, column_names, data)]
+            self.print_text(parsed_args, self._render.text(
+                self._found, hosts,
                 parsed_args.all or bool(parsed_args.patterns),
-                parsed_args.all_filters))
+                parsed_args.all_filters, in_order))
             return 0
         if parsed_args.formatter in base.DOCUMENTS:
             self.app.stdout.write(base.document(
@@ -197,6 +202,8 @@ exit code: 0 if it would fit, and for a list of refusals, 3 if it would not, or
 was not, 1 if something could not be read, and is named, 2 if the command line
 is wrong.
 """
+
+    least_important = rendering.LEAST_IMPORTANT  # of a list of refusals
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
@@ -260,15 +267,15 @@ is wrong.
     def produce_output(self, parsed_args, column_names, data) -> int:
         if self._refusals is None:
             return super().produce_output(parsed_args, column_names, data)
-        if parsed_args.formatter == 'table' and not self._refusals:
-            self.app.stdout.write(
-                'The journal has no refusals.\n'
-                if parsed_args.server is None else
-                'The journal has no refusal of this server.\n')
-            return 0
-        if parsed_args.formatter == 'table' and parsed_args.server is not None:
-            self.app.stdout.write('\n'.join(
-                map(rendering.text, self._refusals)))
+        lists_all = parsed_args.server is None
+        as_text = not (lists_all and self._refusals or parsed_args.columns)
+        if parsed_args.formatter == base.TABLE and as_text:
+            self.check_columns(parsed_args, column_names)
+            parts = [part for refusal in self._refusals
+                     for part in ('', *rendering.text(refusal))][1:]
+            self.print_text(parsed_args, parts or [
+                'The journal has no refusals.' if lists_all else
+                'The journal has no refusal of this server.'])
             return 0
         if parsed_args.formatter in base.DOCUMENTS:
             self.app.stdout.write(base.document(

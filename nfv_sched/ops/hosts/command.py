@@ -6,6 +6,7 @@ from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Sequence
+import itertools
 import operator
 import typing as ty
 
@@ -44,9 +45,10 @@ the virtual switch, physical ones included, and rules of the security groups of
 these ports.
 
 With -f csv, json, value or yaml, used and all are columns of their own, and
-more is said of the limits. Ports free and Rules free are what new servers can
-have, by the ledger in Placement where it is published, else by Neutron; empty
-without a limit, or if it is not known. Limit notes name over-allocations.
+more is said of the limits; a table has these columns with -c. Ports free and
+Rules free are what new servers can have, by the ledger in Placement where it
+is published, else by Neutron; empty without a limit, or if it is not known.
+Limit notes name over-allocations.
 
 examples:
   nfv-sched host list --sort worst
@@ -73,12 +75,15 @@ examples:
 {source.EXIT_CODES}"""
 
 _MAP_EPILOG = f"""\
-Letters stand for the guests with pinned CPUs of a host, the oldest is A. Hosts
-and guests are always in the same order, so two maps can be compared.
+Letters stand for the guests with pinned CPUs of a host, the oldest is A.
 
-html is one file that needs nothing else: an index of the hosts, those first
-whose free CPUs are most scattered, and a section for each host. What the mouse
-points at is explained. svg is the same as a picture, text is for terminals.
+html is one file that needs nothing else: an index of the hosts and a section
+for each, both in the same order: hosts whose free CPUs are scattered over NUMA
+nodes first, the most scattered at the top, then the fullest, full hosts last.
+A box above the index filters hosts by name, and by their servers, networks,
+availability zone and aggregates. What the mouse points at is explained. svg is
+the same as a picture, text is for terminals; both have the hosts by name, so
+two of them can be compared.
 
 {facts.EPILOG}
 
@@ -117,6 +122,8 @@ class ListHost(source.Looking, base.Lister):
     """
 
     epilog = _LIST_EPILOG
+    least_important = ('VFs used', 'Ports used', 'Rules used', '4K MiB used',
+                       'Shared used', 'Switch', 'State')
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
@@ -143,10 +150,16 @@ class ListHost(source.Looking, base.Lister):
             key=_ORDERS[parsed_args.sort])
         sizes = sorted({pages.size for host in views for node in host.nodes
                         for pages in node.node.pages})
-        if parsed_args.formatter == 'table':
-            return _table(views, sizes)
         lists = parsed_args.formatter in ('json', 'yaml')
-        return _machine(views, sizes, list if lists else ', '.join)
+        columns, rows = _machine(views, sizes, list if lists else ', '.join)
+        if parsed_args.formatter != base.TABLE:
+            return columns, rows
+        shown, cells = _table(views, sizes)
+        self.details = [name for name in columns if name not in shown]
+        picked = [name in self.details for name in columns]
+        return (*shown, *self.details), [
+            (*of_people, *itertools.compress(of_programs, picked))
+            for of_people, of_programs in zip(cells, rows)]
 
 
 Table = tuple[Sequence[str], list[tuple]]
@@ -507,6 +520,7 @@ class MapHost(_WithFacts, base.Command):
         from nfv_sched.ops.hosts.map import text
         render = {'text': text.render, 'svg': picture.render,
                   'html': page.render}[parsed_args.format]
+        views = sorted(views, key=lambda host: host.title)
         pieces = render(cloud, views)
         if parsed_args.output in (None, _STDOUT):
             self.app.stdout.writelines(pieces)

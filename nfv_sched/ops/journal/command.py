@@ -33,6 +33,7 @@ class ListJournal(source.Telling, base.Lister):
     """
 
     epilog = _EPILOG
+    least_important = rendering.LEAST_IMPORTANT
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)

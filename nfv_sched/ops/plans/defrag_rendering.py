@@ -11,16 +11,16 @@ from nfv_sched.ops.plans import rendering
 
 COLUMNS = ('Move', 'Server', 'Flavor', 'Memory MiB', 'From', 'To',
            'Makes room for')
+_LEAST_IMPORTANT = ('Memory MiB', 'Flavor', 'Makes room for')
 #: Maximum number of reasons to report.
 _REASONS = 5
 
 
-def text(plan: defrag.DefragPlan) -> str:
+def text(plan: defrag.DefragPlan) -> list[tables.Part]:
     """Return a plan for people."""
-    return ''.join((
-        tables.wrapped([_headline(plan)]),
-        '\n' + tables.table(COLUMNS, rows(plan)) + '\n' if plan.steps else '',
-        tables.wrapped(list(_notes(plan)))))
+    table = ['', tables.Table(
+        COLUMNS, rows(plan), _LEAST_IMPORTANT), ''] if plan.steps else []
+    return [_headline(plan), *table, *_notes(plan)]
 
 
 def _headline(plan: defrag.DefragPlan) -> str:

@@ -11,16 +11,16 @@ from nfv_sched.ops.plans import movable
 from nfv_sched.ops.plans import rendering
 
 COLUMNS = ('Move', 'Server', 'Flavor', 'How', 'To', 'Why')
+_LEAST_IMPORTANT = ('Flavor',)
 _STAYS = 'not at all'
 _REASON = 'to be emptied'
 
 
-def text(plan: drain.DrainPlan) -> str:
+def text(plan: drain.DrainPlan) -> list[tables.Part]:
     """Return a plan for people."""
-    return ''.join((
-        tables.wrapped([_headline(plan)]),
-        '\n' + tables.table(COLUMNS, rows(plan)) + '\n' if plan.guests else '',
-        tables.wrapped(list(_notes(plan)))))
+    table = ['', tables.Table(
+        COLUMNS, rows(plan), _LEAST_IMPORTANT), ''] if plan.guests else []
+    return [_headline(plan), *table, *_notes(plan)]
 
 
 def _headline(plan: drain.DrainPlan) -> str:

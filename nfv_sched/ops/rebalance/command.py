@@ -120,14 +120,11 @@ class RebalanceAgent(source.Looking, base.Lister):
                 self._render.document(self._plans, self._gain),
                 parsed_args.formatter))
             return 0
-        code = 0
-        table = parsed_args.formatter == 'table'
-        if data or not table:
-            code = super().produce_output(parsed_args, column_names, data)
-        if table:
-            lines = self._render.summary(self._plans, self._gain)
-            self.app.stdout.write(''.join(
-                f'{line}\n' for line in lines or [
-                    f'Neutron shows no agents for '
-                    f'{_AGENTS[parsed_args.kind]}.']))
+        code = super().produce_output(parsed_args, column_names, data)
+        if parsed_args.formatter == base.TABLE and not parsed_args.columns:
+            self.print_text(parsed_args, [
+                *([''] if data else []),
+                *(self._render.summary(self._plans, self._gain) or [
+                    'Neutron shows no agents for '
+                    f'{_AGENTS[parsed_args.kind]}.'])])
         return code

@@ -55,9 +55,8 @@ class ListTest(base.CommandTestCase):
     def test_table(self):
         code, out, err = self.list('--journal', self.directory)
         self.assertEqual((0, ''), (code, err))
-        rows = [line for line in out.splitlines() if '| fw ' in line]
-        self.assertEqual([True, True],
-                         [ONE in rows[0], TWO in rows[1]])
+        _titles, *rows = base.cells(out)
+        self.assertEqual([ONE, TWO], [row[1] for row in rows])
 
     def test_json(self):
         """The same values as of a single server."""
