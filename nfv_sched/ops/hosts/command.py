@@ -19,6 +19,7 @@ from nfv_sched.ops.hosts import facts
 from nfv_sched import strings
 
 if ty.TYPE_CHECKING:
+    from nfv_sched.ops.hosts import limit_use
     from nfv_sched.ops.hosts import values
     from nfv_sched.ops.snapshot import snapshot
 
@@ -37,15 +38,23 @@ Columns of a NUMA node:
 
 A row without a node is for what has none: a host that reports no NUMA nodes,
 and guests without NUMA topology, which float over all its shared CPUs; their
-memory is small pages, of those that are left beyond the platform's. Ports
-used, of the virtual switch and with their limit, are those of the host. With
--f csv, json, value or yaml, used and all are columns of their own, which a
-table has with -c.
+memory is small pages, of those that are left beyond the platform's.
+
+Ports used and Rules used are those of the host, with their limits: ports of
+the virtual switch, physical ones included, and rules of the security groups of
+these ports.
+
+With -f csv, json, value or yaml, used and all are columns of their own, and
+more is said of the limits; a table has these columns with -c. Ports free and
+Rules free are what new servers can have, by the ledger in Placement where it
+is published, else by Neutron; empty without a limit, or if it is not known.
+Limit notes name over-allocations.
 
 examples:
   nfv-sched host list --sort worst
   nfv-sched host list --host 'compute-1*' --from cloud.json.gz
   nfv-sched host list --aggregate dpdk -f json
+  nfv-sched host list --full 90
 
 {source.EXIT_CODES}"""
 
@@ -124,14 +133,21 @@ class ListHost(source.Looking, base.Lister):
             help='order of the hosts: by name, most free pinned CPUs first, '
                  'largest fit first, or those first whose free CPUs are most '
                  'scattered over their nodes (default: name)')
+        parser.add_argument(
+            '--full', type=float, metavar='PERCENT',
+            help='only hosts whose ports or security group rules are used to '
+                 'at least this percentage of their limit')
         return parser
 
     def take_action(self, parsed_args):
         cloud = self.cloud(parsed_args)
         # Imported here so that --help does not wait for Nova.
         from nfv_sched.ops.hosts import view
-        views = sorted(view.views(cloud, _chosen(cloud, parsed_args)),
-                       key=_ORDERS[parsed_args.sort])
+        views = sorted((
+            host for host in view.views(cloud, _chosen(cloud, parsed_args))
+            if parsed_args.full is None
+            or host.limits.percent_used >= parsed_args.full),
+            key=_ORDERS[parsed_args.sort])
         sizes = sorted({pages.size for host in views for node in host.nodes
                         for pages in node.node.pages})
         lists = parsed_args.formatter in ('json', 'yaml')
@@ -156,12 +172,12 @@ def _table(views: Iterable['values.HostView'],
     columns = ('Host', 'State', 'Node', 'Switch', 'pCPUs used',
                'Largest fit', 'Shared used',
                *(f'{rendering.page_column(size)} used' for size in sizes),
-               'VFs used', 'Ports used', 'Guests')
+               'VFs used', 'Ports used', 'Rules used', 'Guests')
     rows = []
     for view in views:
         # In each row, because --sort-column can separate the rows of a host.
         host = (view.title, view.state)
-        ports = _of(view.ports, view.port_limit)
+        limits = (_of(view.limits.ports), _of(view.limits.rules))
         for node in view.nodes:
             pages = {each.size: each for each in node.node.pages}
             rows.append((
@@ -170,13 +186,13 @@ def _table(views: Iterable['values.HostView'],
                 f'{node.node.shared_used}/{node.shared_limit}',
                 *(rendering.page_cell(pages[size]) if size in pages else '-'
                   for size in sizes),
-                '{2}/{1}'.format(*node.devices_of('VF')), ports,
+                '{2}/{1}'.format(*node.devices_of('VF')), *limits,
                 ', '.join(rendering.guest_on(guest, node)
                           for guest in node.guests)))
         if view.floating or not view.nodes:
             rows.append((
                 *host, '-', '', '', '', _whole_shared(view),
-                *(_floating_memory(view, size) for size in sizes), '', ports,
+                *(_floating_memory(view, size) for size in sizes), '', *limits,
                 ', '.join(guest.label for guest in view.floating)))
     return columns, rows
 
@@ -185,9 +201,9 @@ def _yes(value: bool | None) -> str:
     return '' if value is None else 'yes' if value else 'no'
 
 
-def _of(used: int | None, limit: int | None) -> str:
-    return f'{"?" if used is None else used}/' \
-           f'{"unlimited" if limit is None else limit}'
+def _of(usage: 'limit_use.LimitUse') -> str:
+    return f'{"?" if usage.used is None else usage.used}/' \
+           f'{"unlimited" if usage.limit is None else usage.limit}'
 
 
 def _floating_memory(view: 'values.HostView', size: int) -> str:
@@ -219,11 +235,19 @@ def _machine(views: Iterable['values.HostView'],
         'Memory MiB',
         *(f'{rendering.page_size(size)} pages{text}' for size in sizes
           for text in (' free', '', ' used')),
-        'VFs free', 'VFs', 'VFs used', 'Ports', 'Port limit', 'Networks',
+        'VFs free', 'VFs', 'VFs used', 'Ports', 'Port limit', 'Ports free',
+        'Rules', 'Rule limit', 'Rules free', 'DHCP servers', 'Routers',
+        'Services limit', 'Limit sources', 'Limit notes', 'Networks',
         'Guests')
     rows: list[tuple] = []
     for view in views:
-        ports = (view.ports, view.port_limit)
+        network = view.host.network
+        limits = (
+            *(count for usage in (view.limits.ports, view.limits.rules)
+              for count in (usage.used, usage.limit, usage.free)),
+            network and network.dhcp_servers, network and network.routers,
+            view.limits.services_limit, names(view.limits.sources),
+            names(view.limits.notes))
         for node in view.nodes:
             pages = {each.size: each for each in node.node.pages}
             rows.append((
@@ -236,7 +260,7 @@ def _machine(views: Iterable['values.HostView'],
                   for count in (operator.attrgetter('free'),
                                 operator.attrgetter('usable'),
                                 rendering.used_pages)),
-                *node.devices_of('VF'), *ports, names(node.networks),
+                *node.devices_of('VF'), *limits, names(node.networks),
                 names([guest.label for guest in node.guests])))
         if view.floating or not view.nodes:
             whole = not view.nodes
@@ -250,7 +274,7 @@ def _machine(views: Iterable['values.HostView'],
                 view.host.memory if whole else
                 view.small_pages and view.small_pages.available,
                 *(None for _size in sizes for _count in range(3)),
-                None, None, None, *ports, names([]),
+                None, None, None, *limits, names([]),
                 names([guest.label for guest in view.floating])))
     return columns, rows
 
@@ -373,8 +397,8 @@ def _facts(view: 'values.HostView') -> Iterator[tuple[str, ty.Any]]:
             total=small.total,
             reserved=small.reserved, used_on_nodes=small.on_nodes,
             used_without_nodes=small.floating, free=small.free)
-    yield 'Ports', _numbers(_of(view.ports, view.port_limit),
-                            used=view.ports, limit=view.port_limit)
+    ports = view.limits.ports
+    yield 'Ports', _numbers(_of(ports), used=ports.used, limit=ports.limit)
     network = host.network
     yield 'DHCP servers', _NumberColumn(network and network.dhcp_servers)
     yield 'Routers', _NumberColumn(network and network.routers)

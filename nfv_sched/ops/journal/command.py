@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command ``nfv-sched journal list``."""
+"""Find the decision journal.
+
+The command ``nfv-sched journal list`` is an old name of ``server explain
+--then``.
+"""
 
 import argparse
 
@@ -14,9 +18,7 @@ nova-scheduler and by a user who may read its files. With several hosts of
 nova-scheduler, each has the refusals of its own.
 
 examples:
-  nfv-sched journal list
-  nfv-sched journal list --server 8b1d5e0a-53f6-4a4e-9a2f-6d3a7c1e9f20 --full
-  nfv-sched journal list --dir /var/lib/nova/refusals -f json
+  nfv-sched server explain --then
 
 {source.EXIT_CODES}"""
 
@@ -31,7 +33,7 @@ class ListJournal(source.Telling, base.Lister):
     """
 
     epilog = _EPILOG
-    least_important = ('Hosts', 'Flavor', 'Filter', 'Time')
+    least_important = rendering.LEAST_IMPORTANT
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)

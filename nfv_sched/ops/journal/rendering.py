@@ -37,6 +37,9 @@ def missing(lost: int, removed: int) -> str:
 #: Columns of :func:`row`.
 COLUMNS = ('Time', 'Server', 'Flavor', 'Hosts', 'Filter', 'Reason')
 
+#: Those that a narrow table loses first.
+LEAST_IMPORTANT = ('Hosts', 'Flavor', 'Filter', 'Time')
+
 
 def row(refusal: entry.Refusal, full: bool = False) -> tuple:
     """Return a refusal as a row of a table.

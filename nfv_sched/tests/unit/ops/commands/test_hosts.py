@@ -60,18 +60,17 @@ class ListTest(_CommandTest):
         self.assertEqual([
             ['Host', 'State', 'Node', 'Switch', 'pCPUs used', 'Largest fit',
              'Shared used', '4K MiB used', '1G used', 'VFs used',
-             'Ports used', 'Guests'],
+             'Ports used', 'Rules used', 'Guests'],
             ['a', 'up', '0', 'yes', '2/3', '1', '0/2', '0/8192',
-             '0/119', '0/0', '10/254', 'db (half), router'],
+             '0/119', '0/0', '10/254', '?/16384', 'db (half), router'],
             ['a', 'up', '1', 'no', '1/3', '2', '0/2', '-', '-', '0/0',
-             '10/254', 'db (half)'],
+             '10/254', '?/16384', 'db (half)'],
             ['a', 'up', '-', '-', '-', '-', '1', '1024/8192', '-', '-',
-             '10/254',
-             'web'],
+             '10/254', '?/16384', 'web'],
             ['b', 'disabled', '0', '-', '0/3', '3', '0/1', '0/8192',
-             '0/119', '0/0', '?/254', '-'],
+             '0/119', '0/0', '?/254', '?/16384', '-'],
             ['c', 'down', '-', '-', '-', '-', '1/16', '-', '-', '-', '?/254',
-             'mail'],
+             '?/16384', 'mail'],
         ], base.cells(out))
 
     def test_sorted_rows_keep_their_host(self):
@@ -79,7 +78,7 @@ class ListTest(_CommandTest):
                        'Guests'):
             code, out, err = self.host('list', '--sort-column', column)
             self.assertEqual((0, ''), (code, err))
-            hosts = {cells[11]: cells[0] for cells in base.cells(out)}
+            hosts = {cells[12]: cells[0] for cells in base.cells(out)}
             self.assertEqual(
                 {'db (half), router': 'a', 'db (half)': 'a', 'web': 'a',
                  '-': 'b', 'mail': 'c', 'Guests': 'Host'}, hosts)
