@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import typing as ty
 
 from nfv_sched.ops.cli import base
+from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cloud import source
 from nfv_sched.ops.simulator import progress
 from nfv_sched.ops.snapshot import api_only
@@ -288,7 +289,7 @@ class ListCapacity(_Capacity):
             for part in [each.within(members)]]
         if parsed_args.by != _CLOUD:
             columns.insert(0, parsed_args.by.capitalize())
-        if parsed_args.formatter in base.DOCUMENTS:
+        if parsed_args.formatter in documents.FORMATS:
             columns.append('Bound')
             rows = [[*row, 'upper'] for row in rows]
         return columns, rows

@@ -14,6 +14,7 @@ import dataclasses
 import typing as ty
 
 from nfv_sched.ops.cli import base
+from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cli import formats
 from nfv_sched.ops.cloud import source
 
@@ -76,8 +77,8 @@ class Report(source.Looking, base.Lister, metaclass=abc.ABCMeta):
             return super().produce_output(parsed_args, column_names, data)
         elif formatter == _TABLE:
             self.app.stdout.write(output.text)
-        elif formatter in base.DOCUMENTS:
-            self.app.stdout.write(base.document(output.document, formatter))
+        elif formatter in documents.FORMATS:
+            self.app.stdout.write(documents.dumps(output.document, formatter))
         else:
             return super().produce_output(parsed_args, column_names, data)
         return 0

@@ -8,6 +8,7 @@ import dataclasses
 import typing as ty
 
 from nfv_sched.ops.cli import base
+from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cloud import source
 from nfv_sched.ops.cloud_file import examples
 from nfv_sched import strings
@@ -267,7 +268,7 @@ class RunSimulation(source.Telling, base.Lister):
                     ', '.join(dict.fromkeys(
                         column for table in self._tables
                         for column in table.columns)))
-        if parsed_args.formatter in base.DOCUMENTS:
+        if parsed_args.formatter in documents.FORMATS:
             return self._print_document(parsed_args, tables)
         out = self.app.stdout
         plain = parsed_args.formatter == 'table'
@@ -293,5 +294,5 @@ class RunSimulation(source.Telling, base.Lister):
                     {column: cell for column, cell
                      in zip(table.columns, row) if column in chosen}
                     for row in table.rows]
-        self.app.stdout.write(base.document(document, parsed_args.formatter))
+        self.app.stdout.write(documents.dumps(document, parsed_args.formatter))
         return 0

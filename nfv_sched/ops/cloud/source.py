@@ -21,6 +21,7 @@ import re
 import typing as ty
 
 from nfv_sched.ops.cli import base
+from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cloud_file import problems
 from nfv_sched.ops.simulator import progress
 from nfv_sched.ops.snapshot import file
@@ -123,8 +124,12 @@ class Telling:
 
         :raises UsageError: if none of the requested columns exists
         """
-        self.check_columns(parsed_args, column_names)
-        return super().produce_output(parsed_args, column_names, data)
+        if parsed_args.formatter not in documents.FORMATS:
+            self.check_columns(parsed_args, column_names)
+        try:
+            return super().produce_output(parsed_args, column_names, data)
+        except documents.UnknownKeyError as exc:
+            raise UsageError(str(exc)) from exc
 
     @staticmethod
     def check_columns(parsed_args: argparse.Namespace,
@@ -134,8 +139,12 @@ class Telling:
         :param column_names: all columns of the result
         :raises UsageError: if none does
         """
+        # As in a document, server_id stands for "Server ID".
+        titles = {documents.key_of(name): name for name in column_names}
         columns = parsed_args.columns
-        if columns and not set(columns) & set(column_names):
+        parsed_args.columns = [
+            titles.get(documents.key_of(name), name) for name in columns]
+        if columns and not set(parsed_args.columns) & set(column_names):
             raise UsageError(f'no column {", ".join(columns)}; there are: '
                              f'{", ".join(column_names)}')
 

@@ -12,6 +12,7 @@ from oslo_utils import uuidutils
 
 from nfv_sched.journal import entry
 from nfv_sched.ops.cli import base
+from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cloud import source
 from nfv_sched.ops.journal import command
 from nfv_sched.ops.journal import journal
@@ -159,8 +160,8 @@ class _Explain(source.Looking, base.Lister, metaclass=abc.ABCMeta):
                 parsed_args.all or bool(parsed_args.patterns),
                 parsed_args.all_filters))
             return 0
-        if parsed_args.formatter in base.DOCUMENTS:
-            self.app.stdout.write(base.document(
+        if parsed_args.formatter in documents.FORMATS:
+            self.app.stdout.write(documents.dumps(
                 self._render.document(self._found, self._hosts),
                 parsed_args.formatter))
             return 0
@@ -233,8 +234,8 @@ examples:
                 map(rendering.text, self._refusals))
                 or 'The journal has no refusal of this server.\n')
             return 0
-        if parsed_args.formatter in base.DOCUMENTS:
-            self.app.stdout.write(base.document(
+        if parsed_args.formatter in documents.FORMATS:
+            self.app.stdout.write(documents.dumps(
                 list(map(entry.encode, self._refusals)),
                 parsed_args.formatter))
             return 0

@@ -9,6 +9,7 @@ import typing as ty
 
 from nfv_sched import cpu_spec
 from nfv_sched.ops.cli import base
+from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cli import formats
 from nfv_sched.ops.cloud import source
 from nfv_sched.ops.machine import facts
@@ -217,14 +218,14 @@ class ProfileHost(source.Telling, base.Lister):
             self._text = getattr(
                 configuration, _CONFIGURATION[formatter])(host_profile)
         elif formatter == _ANSIBLE:
-            self._text = base.document(
+            self._text = documents.dumps(
                 configuration.variables(host_profile), 'yaml')
         elif parsed_args.columns:
             pass
         elif formatter == _TABLE:
             self._text = tables.text(host_profile)
-        elif formatter in base.DOCUMENTS:
-            self._text = base.document(
+        elif formatter in documents.FORMATS:
+            self._text = documents.dumps(
                 tables.document(host_profile), formatter)
         return tables.COLUMNS, tables.rows(host_profile)
 

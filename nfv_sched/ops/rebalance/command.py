@@ -4,6 +4,7 @@
 import argparse
 
 from nfv_sched.ops.cli import base
+from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cli import formats
 from nfv_sched.ops.cloud import source
 from nfv_sched.ops.simulator import progress
@@ -115,8 +116,8 @@ class RebalanceAgent(source.Looking, base.Lister):
 
     def produce_output(self, parsed_args, column_names, data) -> int:
         """Print a table with sentences, a document, rows, or commands."""
-        if parsed_args.formatter in base.DOCUMENTS:
-            self.app.stdout.write(base.document(
+        if parsed_args.formatter in documents.FORMATS:
+            self.app.stdout.write(documents.dumps(
                 self._render.document(self._plans, self._gain),
                 parsed_args.formatter))
             return 0
