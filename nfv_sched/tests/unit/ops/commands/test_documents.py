@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What commands print as JSON and YAML, against the documented schemas."""
 
-import csv
-import io
 import json
 import pathlib
 
@@ -17,6 +15,7 @@ from nfv_sched.ops.snapshot import file
 from nfv_sched.tests.unit.ops.audit import clouds
 from nfv_sched.tests.unit.ops.audit import faults
 from nfv_sched.tests.unit.ops.commands import base
+from nfv_sched.tests.unit.ops import small_clouds
 
 FOLDER = pathlib.Path(__file__).parents[5] / 'doc/source/schemas'
 
@@ -44,14 +43,9 @@ class DocumentsTest(base.CommandTestCase):
             (FOLDER / f'{schema}.json').read_text())).validate(document)
         _code, out, _err = self.run_command(*args, '-f', 'yaml')
         self.assertEqual(document.keys(), yaml.safe_load(out).keys())
-        return document
-
-    def rows(self, *args):
-        """Run a command; return the rows that it prints as CSV."""
         _code, out, _err = self.run_command(*args, '-f', 'csv')
-        rows = list(csv.DictReader(io.StringIO(out, newline='')))
-        self.assertEqual(len(rows), len(out.splitlines()) - 1)
-        return rows
+        self.csv_rows(out)
+        return document
 
     def test_files(self):
         """Files are what tools/json-schemas writes."""
@@ -88,6 +82,40 @@ class DocumentsTest(base.CommandTestCase):
             found = self.document('cloud-audit', 'cloud', 'audit', '--from',
                                   self.saved(broken(name)))
             self.assertNotEqual([], found['findings'])
+
+    def test_capacity(self):
+        fragmented = self.example('fragmented')
+        for args in ((), ('--by', 'host', '--empty'),
+                     ('--by', 'aggregate', '--survive', '1')):
+            document = self.document('capacity-list', 'capacity', 'list',
+                                     '--from', fragmented, *args)
+        self.assertIn(
+            [{'kind': 'cpus_on_nodes', 'name': 'one node', 'servers': 1}],
+            [row['lost'] for row in document['capacities']])
+        self.assertEqual(1, document['hosts_lost'])
+        document = self.document(
+            'capacity-list-mix', 'capacity', 'list', '--from', fragmented,
+            '--mix', 'fw.2=2,vrouter.6=1', '--empty')
+        self.assertEqual((0, [2, 1]), (
+            document['fits'], [part['count'] for part in document['mix']]))
+
+    def test_capacity_by_api(self):
+        self.api_shows(small_clouds.by_api(clouds.sound()))
+        for by in ('cloud', 'aggregate', 'host'):
+            document = self.document(
+                'capacity-list-api', 'capacity', 'list', '--api', '--by', by)
+            self.assertNotEqual([], document['capacities'])
+
+    def test_capacity_of_hosts(self):
+        for flavor, fits in (('fw.2', 7), ('vrouter.6', 0)):
+            document = self.document(
+                'capacity-show', 'capacity', 'show', '--from',
+                self.example('fragmented'), flavor, '--next')
+            self.assertEqual(fits, sum(
+                host['fits'] for host in document['hosts']))
+        self.assertEqual({'server_id': True, 'memory_mib': True}, {
+            key: bool(host['next'][key]) for host in document['hosts']
+            if host['next'] for key in ('server_id', 'memory_mib')})
 
 
 def broken(name):
