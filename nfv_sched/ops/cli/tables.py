@@ -29,7 +29,7 @@ class Lines(cliff_columns.FormattableColumn):
         return '\n'.join(map(strings.line, self._value))
 
     def machine_readable(self) -> str:
-        return '\n'.join(self._value)
+        return '; '.join(self._value)
 
 
 def wrapped(lines: Sequence[str]) -> str:

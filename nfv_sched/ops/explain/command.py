@@ -10,11 +10,12 @@ import typing as ty
 
 from oslo_utils import uuidutils
 
-from nfv_sched.journal import entry
 from nfv_sched.ops.cli import base
 from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cloud import source
+from nfv_sched.ops.explain import document as explain_document
 from nfv_sched.ops.journal import command
+from nfv_sched.ops.journal import document as journal_document
 from nfv_sched.ops.journal import journal
 from nfv_sched.ops.journal import rendering
 from nfv_sched.ops.simulator import progress
@@ -123,14 +124,15 @@ class _Explain(source.Looking, base.Lister, metaclass=abc.ABCMeta):
             start_from = api_only.startable(cloud)
         try:
             with start.started(start_from) as state:
-                self._found = self._explain(
-                    state, self.subject(cloud, state, parsed_args),
-                    parsed_args)
+                self._subject = self.subject(cloud, state, parsed_args)
+                self._found = self._explain(state, self._subject, parsed_args)
         except request.ExplainError as exc:
             raise source.NotThereError(str(exc)) from exc
         self._hosts = source.chosen(
             [host.name for host in self._found.hosts], parsed_args.patterns,
             'host')
+        self._host_ids = {
+            host.name: host.uuid for host in reversed(cloud.hosts)}
         self.found = self._found.fits is False
         return (explain_rendering.columns(self._found),
                 explain_rendering.host_rows(self._found, self._hosts))
@@ -150,6 +152,11 @@ class _Explain(source.Looking, base.Lister, metaclass=abc.ABCMeta):
                 progress=update,
                 relax_seconds=_TRY_SECONDS if seconds is None else seconds)
 
+    def document(self, column_names, data):
+        return documents.Document(explain_document.of(
+            self._found, self._subject, frozenset(self._hosts),
+            self._host_ids), ('hosts',))
+
     def produce_output(self, parsed_args: argparse.Namespace,
                        column_names: Sequence[str],
                        data: ty.Iterable) -> int:
@@ -159,11 +166,6 @@ class _Explain(source.Looking, base.Lister, metaclass=abc.ABCMeta):
                 self._found, self._hosts,
                 parsed_args.all or bool(parsed_args.patterns),
                 parsed_args.all_filters))
-            return 0
-        if parsed_args.formatter in documents.FORMATS:
-            self.app.stdout.write(documents.dumps(
-                self._render.document(self._found, self._hosts),
-                parsed_args.formatter))
             return 0
         return super().produce_output(parsed_args, column_names, data)
 
@@ -176,6 +178,9 @@ class ExplainServer(_Explain):
     it has given back: where else could it be, where would it go, why is it
     where it is.
     """
+
+    schemas = {'server-explain': explain_document.Explained,
+               'server-explain-then': journal_document.Refusals}
 
     epilog = _SHARED + _API + """\
 examples:
@@ -212,6 +217,7 @@ examples:
             raise source.CloudUnreadError(str(exc)) from exc
         self._missing += read.unread
         self._refusals = read.refusals
+        self._journal = read
         if not read.refusals:
             self.app.stderr.write(rendering.missing(
                 read.lost, read.removed))
@@ -234,13 +240,14 @@ examples:
                 map(rendering.text, self._refusals))
                 or 'The journal has no refusal of this server.\n')
             return 0
-        if parsed_args.formatter in documents.FORMATS:
-            self.app.stdout.write(documents.dumps(
-                list(map(entry.encode, self._refusals)),
-                parsed_args.formatter))
-            return 0
-        return base.Lister.produce_output(
+        return source.Looking.produce_output(
             self, parsed_args, column_names, data)
+
+    def document(self, column_names, data):
+        if self._refusals is None:
+            return super().document(column_names, data)
+        return documents.Document(
+            journal_document.of(self._journal), ('refusals',))
 
     def parts(self, parsed_args):
         return 'hosts', 'servers'
@@ -253,6 +260,8 @@ examples:
 
 class ExplainFlavor(_Explain):
     """Explain where new servers of a flavor fit, and why not elsewhere."""
+
+    schemas = {'flavor-explain': explain_document.Explained}
 
     for_filters = {**_Explain.for_filters, 'count': ('--count', 1)}
 

@@ -4,7 +4,9 @@
 import argparse
 
 from nfv_sched.ops.cli import base
+from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cloud import source
+from nfv_sched.ops.journal import document as journal_document
 from nfv_sched.ops.journal import journal
 from nfv_sched.ops.journal import rendering
 
@@ -31,6 +33,7 @@ class ListJournal(source.Telling, base.Lister):
     """
 
     epilog = _EPILOG
+    schemas = {'journal-list': journal_document.Refusals}
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
@@ -54,6 +57,10 @@ class ListJournal(source.Telling, base.Lister):
             raise source.CloudUnreadError(str(exc)) from exc
         return rendering.COLUMNS, [rendering.row(refusal, parsed_args.full)
                                    for refusal in self._journal.refusals]
+
+    def document(self, column_names, data):
+        return documents.Document(
+            journal_document.of(self._journal), ('refusals',))
 
     def run(self, parsed_args) -> int:
         self._journal = journal.JournalContent(())

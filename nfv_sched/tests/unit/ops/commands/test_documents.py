@@ -8,10 +8,12 @@ import fixtures
 import jsonschema
 import yaml
 
+from nfv_sched.journal import entry
 from nfv_sched.ops.cli import base as cli_base
 from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cloud_file import examples
 from nfv_sched.ops.snapshot import file
+from nfv_sched.tests.unit.journal import test_entry
 from nfv_sched.tests.unit.ops.audit import clouds
 from nfv_sched.tests.unit.ops.audit import faults
 from nfv_sched.tests.unit.ops.commands import base
@@ -116,6 +118,59 @@ class DocumentsTest(base.CommandTestCase):
         self.assertEqual({'server_id': True, 'memory_mib': True}, {
             key: bool(host['next'][key]) for host in document['hosts']
             if host['next'] for key in ('server_id', 'memory_mib')})
+
+    def test_explain(self):
+        path = self.example('fragmented')
+        document = self.document(
+            'flavor-explain', 'flavor', 'explain', 'vrouter.6', '--from',
+            path)
+        self.assertEqual([{'PCPU': 6}], [
+            each['need']['resources']
+            for each in document['placement']['removed']])
+        lack, = document['hosts'][0]['placement_lacks']
+        self.assertEqual((4, {'PCPU': 6}), (
+            lack['free'], lack['need']['resources']))
+        refused = document['hosts'][2]['refusals'][0]
+        self.assertEqual(('NUMA topology', None), (
+            refused['policy'], refused['policy_value']))
+        self.assertIn(4, [each['request']['vcpus']
+                          for each in document['changes']])
+        for args in (('fw.2',), ('fw.2', '--count', '9'),
+                     ('fw.2', '--network', 'physnet=x', '--host', 'compute-1')):
+            document = self.document(
+                'flavor-explain', 'flavor', 'explain', *args, '--from', path)
+        self.assertEqual(['compute-1'], [
+            host['host'] for host in document['hosts']])
+        self.assertTrue(document['weighing']['weighers'])
+        for name in ('fw-1', 'fw-2'):
+            document = self.document(
+                'server-explain', 'server', 'explain', name, '--from', path)
+            self.assertEqual(name, document['server'])
+        self.api_shows(small_clouds.by_api(clouds.sound()))
+        document = self.document(
+            'server-explain', 'server', 'explain',
+            clouds.sound().servers[0].name, '--api')
+        self.assertIsNone(document['filters'])
+
+    def test_journal(self):
+        path = self.folder / 'refusals-20260102T030405Z-1-0123abcd.jsonl'
+        path.write_bytes(b'')
+        self.assertEqual([], self.document(
+            'journal-list', 'journal', 'list', '--dir', str(self.folder))[
+                'refusals'])
+        uuid = '8b1d6a52-0e0b-4b5a-9a55-2f7a51f0c111'
+        path.write_bytes(entry.line(test_entry.refusal(server=uuid)) +
+                         entry.line(entry.Lost(time='t', count=3)))
+        document = self.document(
+            'journal-list', 'journal', 'list', '--dir', str(self.folder))
+        self.assertEqual(3, document['not_written'])
+        self.assertEqual(document, self.document(
+            'server-explain-then', 'server', 'explain', '--then', uuid,
+            '--journal', str(self.folder)))
+        reason = document['refusals'][0]['reasons'][0]
+        self.assertEqual(('nfv:key', 'strict', '2 CPUs needed', '1 free'), (
+            reason['policy'], reason['policy_value'], reason['needed'],
+            reason['available']))
 
 
 def broken(name):

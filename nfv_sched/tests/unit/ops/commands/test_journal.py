@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command ``nfv-sched journal list``."""
 
-import json
 import os
 import subprocess
 import sys
@@ -29,9 +28,9 @@ class ListTest(base.CommandTestCase):
 
     def rows(self, *args):
         code, out, err = self.list(
-            '--dir', self.directory, '-f', 'json', *args)
+            '--dir', self.directory, '-f', 'csv', *args)
         self.assertEqual((0, ''), (code, err))
-        return json.loads(out)
+        return self.csv_rows(out)
 
     def test_rows(self):
         self.assertEqual(['uuid-1', 'uuid-2'],
@@ -46,7 +45,7 @@ class ListTest(base.CommandTestCase):
         self.assertEqual(
             ['nfv:key=strict: 2 CPUs needed, 1 free: First-0, First-1',
              'nfv:key=strict: 2 CPUs needed, 1 free: Second-0, Second-1'],
-            row['Reason'].split('\n'))
+            row['Reason'].split('; '))
 
     def test_configured(self):
         conf = os.path.join(self.directory, 'nova.conf')
