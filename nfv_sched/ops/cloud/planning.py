@@ -39,14 +39,14 @@ class Output:
     :ivar text: for people
     :ivar columns: titles of the columns
     :ivar rows: rows with a value for each column
-    :ivar document: of dictionaries, lists, strings, numbers and None
+    :ivar document: for JSON and YAML
     :ivar commands: lines for a shell; comments begin with ``#``
     """
 
     text: str
     columns: Sequence[str]
     rows: Sequence[Sequence[ty.Any]]
-    document: ty.Any
+    document: documents.Document
     commands: Sequence[str] = ()
 
 
@@ -65,6 +65,11 @@ class Report(source.Looking, base.Lister, metaclass=abc.ABCMeta):
         self._output = self.report(parsed_args)
         return self._output.columns, self._output.rows
 
+    def document(self, column_names: Sequence[str],
+                 data: Iterable) -> documents.Document:
+        """Return the document; called by the base class."""
+        return self._output.document
+
     def produce_output(self, parsed_args: argparse.Namespace,
                        column_names: Sequence[str],
                        data: Iterable) -> int:
@@ -73,12 +78,8 @@ class Report(source.Looking, base.Lister, metaclass=abc.ABCMeta):
         if formatter == formats.COMMANDS:
             self.app.stdout.write(
                 ''.join(f'{line}\n' for line in output.commands))
-        elif parsed_args.columns:
-            return super().produce_output(parsed_args, column_names, data)
-        elif formatter == _TABLE:
+        elif formatter == _TABLE and not parsed_args.columns:
             self.app.stdout.write(output.text)
-        elif formatter in documents.FORMATS:
-            self.app.stdout.write(documents.dumps(output.document, formatter))
         else:
             return super().produce_output(parsed_args, column_names, data)
         return 0

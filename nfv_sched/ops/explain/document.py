@@ -6,10 +6,15 @@ from collections.abc import Mapping
 import dataclasses
 import typing as ty
 
+from nfv_sched import strings
+
 if ty.TYPE_CHECKING:
     from nfv_sched.ops.explain import values
     from nfv_sched.ops.requests import request
     from nfv_sched.ops.requests import subject as subjects
+
+#: Most characters that the API accepts in a key or value.
+_LONGEST = 255
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -440,7 +445,8 @@ def _request(asked: 'request.ExplainedRequest') -> RequestedServers:
         servers=asked.count, flavor=flavor.name, flavor_id=flavor.id or None,
         vcpus=flavor.vcpus, memory_mib=flavor.memory,
         disk_gib=flavor.disk + flavor.ephemeral,
-        extra_specs=flavor.extra_specs, image_properties=asked.image,
+        extra_specs=_short(flavor.extra_specs),
+        image_properties=_short(asked.image),
         ports=tuple([RequestedPort(
             network=network.name or None, network_id=network.id or None,
             physical_network=network.physnet,
@@ -448,6 +454,12 @@ def _request(asked: 'request.ExplainedRequest') -> RequestedServers:
             for network, _groups in asked.ports]),
         availability_zone=asked.zone, server_group=asked.group,
         scheduler_hints=asked.hints)
+
+
+def _short(properties: Mapping[str, str]) -> dict[str, str]:
+    """Return properties; only those of an edited file can be too long."""
+    return {strings.short(key, _LONGEST): strings.short(value, _LONGEST)
+            for key, value in properties.items()}
 
 
 def _placement(stage: 'values.PlacementStage') -> Placed:

@@ -206,7 +206,7 @@ class FlavorTest(APITestCase):
         """``openstack nfv ...``, with the account that it has."""
         code, out, err = self.openstack()
         self.assertEqual((3, ''), (code, err), out)
-        self.assertEqual(3, json.loads(out)['flavors'])
+        self.assertEqual(3, json.loads(out)['flavors_checked'])
         refused = (1, 'error: the compute API cannot be read: Unauthorized '
                    '(HTTP 401)\n')
         code, out, err = self.openstack('--os-password', 'wrong')

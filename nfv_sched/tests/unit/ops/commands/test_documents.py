@@ -136,13 +136,13 @@ class DocumentsTest(base.CommandTestCase):
         self.assertIn(4, [each['request']['vcpus']
                           for each in document['changes']])
         for args in (('fw.2',), ('fw.2', '--count', '9'),
-                     ('fw.2', '--network', 'physnet=x', '--host', 'compute-1')):
+                     ('fw.2', '--host', 'compute-1')):
             document = self.document(
                 'flavor-explain', 'flavor', 'explain', *args, '--from', path)
         self.assertEqual(['compute-1'], [
             host['host'] for host in document['hosts']])
         self.assertTrue(document['weighing']['weighers'])
-        for name in ('fw-1', 'fw-2'):
+        for name in ('a-3', 'router'):
             document = self.document(
                 'server-explain', 'server', 'explain', name, '--from', path)
             self.assertEqual(name, document['server'])
@@ -171,6 +171,54 @@ class DocumentsTest(base.CommandTestCase):
         self.assertEqual(('nfv:key', 'strict', '2 CPUs needed', '1 free'), (
             reason['policy'], reason['policy_value'], reason['needed'],
             reason['available']))
+
+    def test_defrag(self):
+        for args in ((), ('--count', '2'), ('--avoid', '[abc]-*')):
+            document = self.document(
+                'cloud-defrag', 'cloud', 'defrag', '--from',
+                self.example('fragmented'), '--flavor', 'vrouter.6', *args)
+            for move in document['moves']:
+                self.assertTrue(move['server_id'] and move['destination_id'])
+        self.assertEqual({('avoided', None)}, {
+            (each['obstacle']['kind'], each['obstacle']['name'])
+            for each in document['not_movable']})
+
+    def test_drain(self):
+        for host in ('compute-1', 'compute-3'):
+            args = 'host', 'drain', host, '--from', self.example('fragmented')
+            document = self.document('host-drain', *args)
+            rows = self.csv_rows(self.run_command(*args, '-f', 'csv')[1])
+            self.assertEqual(
+                [(each['server_id'], each['source'], each['destination'])
+                 for each in document['servers']],
+                [(row['Server ID'], row['From'], row['To']) for row in rows])
+
+    def test_failover(self):
+        for args in ((), ('--together', '--host', 'compute-[12]')):
+            document = self.document(
+                'cloud-failover', 'cloud', 'failover', '--from',
+                self.example('fragmented'), *args)
+        stranded = document['hosts'][0]['stranded'][0]
+        self.assertEqual('guests', stranded['lacks'][0]['kind'])
+
+    def test_flavors(self):
+        path = self.folder / 'flavors.json'
+        path.write_text(json.dumps({'f': {
+            'vcpus': 2, 'ram': 1024, 'properties': {
+                'hw:cpu_polcy': 'dedicated', 'hw:wrs:shared_vcpu': '2'}},
+            'fine': {'vcpus': 2, 'ram': 1024}}))
+        for args, flavors in (((), 2), (('fine',), 1)):
+            document = self.document(
+                'flavor-lint', 'flavor', 'lint', '--file', str(path), *args)
+            self.assertEqual(flavors, document['flavors_checked'])
+            document = self.document(
+                'flavor-translate', 'flavor', 'translate', '--file',
+                str(path), *args, '--image-property', 'hw_cpu_policy=x')
+            self.assertEqual(
+                [None, 'IMAGE'],
+                [each['image_id'] for each in document['translations']][-2:])
+        self.document('flavor-lint', 'flavor', 'lint', '--all', '--hosts',
+                      '--from', self.example('carrier-grade'))
 
 
 def broken(name):
