@@ -76,7 +76,8 @@ class Document:
         if not dataclasses.is_dataclass(self.content):
             return list(dict.fromkeys(
                 key for row in self.content[name] for key in row))
-        row_type = ty.get_args(ty.get_type_hints(type(self.content))[name])[0]
+        row_type = next(_dataclasses(
+            ty.get_type_hints(type(self.content))[name]))
         return [field.name for field in dataclasses.fields(row_type)]
 
 
@@ -92,9 +93,13 @@ def _chosen(content: Mapping[str, ty.Any], keys: Mapping[str, Iterable[str]],
                               f'{", ".join(known)}')
     if not keys:
         return {key: value for key, value in content.items() if key in wanted}
-    return {name: [{key: value for key, value in row.items() if key in wanted}
-                   for row in value] if name in keys else value
-            for name, value in content.items()}
+    chosen = dict(content)
+    for name, of_rows in keys.items():
+        # Of several lists, those that have nothing of it are left out.
+        chosen[name] = [
+            {key: value for key, value in row.items() if key in wanted}
+            for row in content[name]] if wanted.intersection(of_rows) else None
+    return chosen
 
 
 def dumps(value: ty.Any, formatter: str, indent: bool = True) -> str:

@@ -17,6 +17,7 @@ from nfv_sched.ops.machine import read
 from nfv_sched.ops.machine import values
 from nfv_sched.ops.profile import check
 from nfv_sched.ops.profile import choices
+from nfv_sched.ops.profile import document
 from nfv_sched.ops.profile import profile
 from nfv_sched import strings
 
@@ -182,6 +183,8 @@ class ProfileHost(source.Telling, base.Lister):
     """Propose the settings of a new host: CPUs, memory, pages, labels."""
 
     epilog = _EPILOG
+    schemas = {'host-profile': document.Profile,
+               'host-profile-check': document.OptionDifferences}
     formats = {**formats.LIST, **dict.fromkeys(
         (*_CONFIGURATION, _ANSIBLE), formats.Commands)}
 
@@ -224,9 +227,7 @@ class ProfileHost(source.Telling, base.Lister):
             pass
         elif formatter == _TABLE:
             self._text = tables.text(host_profile)
-        elif formatter in documents.FORMATS:
-            self._text = documents.dumps(
-                tables.document(host_profile), formatter)
+        self._document = documents.Document(document.of(host_profile))
         return tables.COLUMNS, tables.rows(host_profile)
 
     def _compare(self, parsed_args: argparse.Namespace,
@@ -251,9 +252,14 @@ class ProfileHost(source.Telling, base.Lister):
             has, host_profile.settings, chosen.vswitch_label,
             chosen.node_label_prefix))
         self.found = bool(differences)
+        self._document = documents.Document(
+            document.compared(differences), ('differences',))
         self._text = tables.check_text(differences) if (
             formatter == _TABLE and not parsed_args.columns) else None
         return tables.CHECK_COLUMNS, tables.check_rows(differences)
+
+    def document(self, column_names, data):
+        return self._document
 
     def produce_output(self, parsed_args: argparse.Namespace,
                        column_names: Sequence[str],
