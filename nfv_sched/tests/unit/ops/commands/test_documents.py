@@ -233,7 +233,7 @@ class DocumentsTest(base.CommandTestCase):
     def test_profile(self):
         root = self.folder / 'sys'
         trees.machine(str(root), {node: (128 * 1024, [
-            (cpu, cpu + 8) for cpu in range(4 * node, 4 * node + 4)])
+            (cpu, cpu + 16) for cpu in range(8 * node, 8 * node + 8)])
             for node in range(2)})
         args = 'host', 'profile', '--sys', str(root)
         for more in ((), ('--shared', '--osds', '2'), (
