@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Select the rules that count for a request, and the options to decide by.
 
-A rule of the request counts if a filter that keeps it is enabled.  The result
-is worked out once for each server and kept on the request note.
+A rule of the request counts if a filter that enforces it is enabled.  The
+result is worked out once for each server and kept on the request note.
 """
 
 from collections.abc import Mapping
@@ -50,7 +50,7 @@ def left_to_others(request_note: RequestNote, name: str,
     Nova's log then names the filter of the rule that the host failed.  If that
     filter is not enabled, or has run before this one, this one refuses.
 
-    :param name: class name of the filter that asks
+    :param name: class name of the calling filter
     :param decision: the decision that refuses the host
     """
     filters = settings(request_note).filters
@@ -68,8 +68,10 @@ def left_to_others(request_note: RequestNote, name: str,
     return False
 
 
-def of(request_note: RequestNote, request: Request, name: str | None = None,
-       stays: bool = False) -> decide.Terms:
+def for_request(
+    request_note: RequestNote, request: Request, name: str | None = None,
+    stays: bool = False,
+) -> decide.Terms:
     """Return the terms by which the hosts of a request are decided about.
 
     A rule counts if its filter is enabled.  All of them count already for the
@@ -86,7 +88,7 @@ def of(request_note: RequestNote, request: Request, name: str | None = None,
             request_note.ran = ran
     terms = request_note.terms.get(ran)
     if terms is None:
-        terms = request_note.terms[ran] = _of(
+        terms = request_note.terms[ran] = _select(
             settings(request_note), request, ran)
     return terms
 
@@ -99,10 +101,10 @@ def deciding(request_note: RequestNote,
     """
     filters = settings(request_note).filters
     if _TOPOLOGY in filters and (request.guest is not None or request.rules):
-        return of(request_note, request)
+        return for_request(request_note, request)
     if any(name in filters for rule in request.rules
            for name in rule.filters):
-        return of(request_note, request)
+        return for_request(request_note, request)
     return None
 
 
@@ -112,8 +114,8 @@ def limits_claim(request_note: RequestNote, request: Request) -> bool:
         deciding(request_note, request) is not None)
 
 
-def _of(options: DecisionOptions, request: Request,
-        ran: tuple[str, ...]) -> decide.Terms:
+def _select(options: DecisionOptions, request: Request,
+            ran: tuple[str, ...]) -> decide.Terms:
     order = {name: len(options.filters) + place
              for place, name in enumerate(ran)}
     order.update(options.filters)

@@ -13,11 +13,9 @@ def _failed(_manager, entry_point, error) -> None:
 
 
 def classes(group: str) -> list[type]:
-    """Return the classes of an entry-point group, in order of their names.
-
-    One that cannot be loaded is logged and left out, so that Nova refuses to
-    start only if it is enabled.
-    """
+    """Return the classes of an entry-point group, in order of their names."""
+    # One that cannot be loaded is logged and left out, so that Nova refuses to
+    # start only if it is enabled.
     manager = extension.ExtensionManager(
         group, on_load_failure_callback=_failed)
     return [ext.plugin for ext in sorted(manager, key=lambda ext: ext.name)]

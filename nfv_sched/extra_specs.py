@@ -3,8 +3,8 @@
 
 The result is one immutable :class:`NFVPolicy`.  Bad values and contradictions
 do not raise: they are collected in :attr:`NFVPolicy.errors`, and a filter
-refuses every host because of them.  Whether a host can keep the policy is not
-decided here.
+refuses every host because of them.  Whether a host can satisfy the policy is
+not decided here.
 """
 
 from collections.abc import Mapping

@@ -45,7 +45,7 @@ _size = DEFAULT << 20
 
 
 class FileLimitError(ValueError):
-    """A file is beyond a limit; says which, and how to raise it."""
+    """A file exceeds a limit; the text names it and how to raise it."""
 
 
 @contextlib.contextmanager
@@ -79,7 +79,7 @@ def max_yaml_items() -> int:
 
 
 def beyond(what: str) -> FileLimitError:
-    """Return the error for a file of more than, say, ``100 items``."""
+    """Return the error for a file of more than, for example, ``100 items``."""
     return FileLimitError(f'has more than {what}; {OPTION} raises the limit, '
                           f'now {_size >> 20} MiB')
 
@@ -125,8 +125,7 @@ def parse_json(content: bytes) -> ty.Any:
     """Parse JSON whose depth and texts the caller checks.
 
     :raises FileLimitError: if it has too many items
-    :raises ValueError: if it is not JSON, or not strictly: NaN, or halves of
-        characters
+    :raises ValueError: if it is not strict JSON: NaN, or halves of characters
     :raises RecursionError: if it is nested too deeply
     """
     # Quick estimate: some of these marks are in texts and start no item.

@@ -111,7 +111,7 @@ def _weighers() -> Iterator[str]:
 
 
 def _figures() -> Iterator[str]:
-    """Yield the age and size of the figures from Neutron, and failures."""
+    """Yield the age and size of the data from Neutron, and failures."""
     network = process.STATE.network
     refresher = network and network.figures.peek()
     if refresher is None:
@@ -137,9 +137,9 @@ def _ledger() -> Iterator[str]:
     """Yield the last answer of Placement; its publisher is elsewhere."""
     yield f'[nfv_sched] ledger = {CONF.nfv_sched.ledger}'
     latest = process.STATE.ledger
-    if latest.answered is not None:
+    if latest.answered_at is not None:
         yield (f'last answer of Placement: '
-               f'{time.monotonic() - latest.answered:.0f} s ago, '
+               f'{time.monotonic() - latest.answered_at:.0f} s ago, '
                f'{latest.providers} providers')
     if reader.MISSING_TOLD.is_set():
         yield 'Nova does not hand over what Placement answers; see the log'

@@ -42,12 +42,12 @@ class Reason(ty.NamedTuple):
         ``HOST``, ...
     :ivar policy: the policy that refused: the extra spec with its value, or
         words
-    :ivar need: the requirement. Tenants read it, so it must not say anything
-        about the host.
+    :ivar need: the requirement. Tenants read it, so it must not contain
+        anything about the host.
     :ivar have: what the host had; may be empty
     :ivar rank: how close the host came to the requirement; higher is closer
     :ivar own: the request or the configuration lacks something, and ``have``
-        says nothing about a host: the tenant may read it, too
+        contains nothing about a host: the tenant may read it, too
     """
 
     order: int
@@ -99,7 +99,7 @@ def summarise(refused: Iterable[Reason]) -> list[tuple[Reason, int]]:
 def policy_text(refused: Iterable[Reason]) -> str:
     """Return the text for ``expose_reasons = policy``: policies and needs.
 
-    It does not say how many hosts there are, what they have, or which of them
+    It does not tell how many hosts there are, what they have, or which of them
     came closest: a tenant who knows the host could learn what other tenants
     run there.
 

@@ -45,7 +45,7 @@ def tell(name: str, request_note: RequestNote, index: int | None) -> None:
     """Log the reasons, note them in the journal, perhaps tell the tenant.
 
     :param name: class name of the filter that refused the last host
-    :param index: number of the server among those of the request, from 0; None
+    :param index: number of the server in the request, from 0; None
         if not known
     :raises nova.exception.NoValidHost: with the reason, for the first server
         of a request, if the operator lets tenants see reasons
@@ -77,12 +77,10 @@ def tell(name: str, request_note: RequestNote, index: int | None) -> None:
 
 
 def _is_first_run(request_note: RequestNote) -> bool:
-    """Return whether Nova filters for the first time for this server.
-
-    When it has claimed a host it runs all filters again, to find alternates:
-    if none is left then, no server was refused.  Simulated requests, which
-    have sources of their own, are left out, too.
-    """
+    """Return whether Nova filters for the first time for this server."""
+    # When it has claimed a host it runs all filters again, to find alternates:
+    # if none is left then, no server was refused. Simulated requests, which
+    # have sources of their own, are left out, too.
     return request_note.sources is None and len(
         {each[0] for each in request_note.passes}) == len(request_note.passes)
 

@@ -87,7 +87,7 @@ class DecisionOptions(ty.NamedTuple):
     :ivar names: names of the labels
     :ivar predicted_is_enough: ``strict_enforcement = predicted``
     :ivar sorting: how Nova sorts the cells of a host
-    :ivar limits_lost: moves must keep strict policies without the limits:
+    :ivar limits_lost: moves must satisfy strict policies without the limits:
         ``moves_without_limits = refuse`` on a Nova that may lose them
     :ivar keeps_room: ``numa_fragmentation_within_host``
     :ivar filters: name of each enabled filter -> its position among them;
@@ -124,7 +124,7 @@ class RequestNote:
     :ivar instance: UUID of the server that is being placed
     :ivar before: UUIDs of the servers of the request that filters have looked
         at before it
-    :ivar asked: time when Nova was about to ask Placement for candidates,
+    :ivar queried_at: when Nova was about to query Placement for candidates,
         seconds of ``time.monotonic()``; None if not known
     :ivar ledgers: the ledgers in Placement's answer; None if not known
     :ivar taken: (host, UUID of the server) of each host on which resources
@@ -137,8 +137,9 @@ class RequestNote:
 
     __slots__ = ('request', 'index', 'flavor', 'rejected', 'passes',
                  'limits', 'settings', 'ran', 'terms', 'decisions',
-                 'instance', 'before', 'asked', 'ledgers', 'taken', 'placed',
-                 'sources', '_key', '_extra_specs', '_pristine', '_parts')
+                 'instance', 'before', 'queried_at', 'ledgers', 'taken',
+                 'placed', 'sources', '_key', '_extra_specs', '_pristine',
+                 '_parts')
 
     def __init__(self):
         self.request: Request | None = None
@@ -154,7 +155,7 @@ class RequestNote:
                              decide.Decision | pci.CandidateDevices] = {}
         self.instance: str | None = None
         self.before: tuple[str, ...] = ()
-        self.asked: float | None = None
+        self.queried_at: float | None = None
         self.ledgers: reader.Reading | None = None
         self.taken: list[tuple[str, str]] = []
         self.placed: set[str] = set()
@@ -266,7 +267,7 @@ class RequestNote:
         request_rules: tuple[rule.Rule, ...] = ()
         if error is None:
             try:
-                request_rules = rules.of(rule.Asked(
+                request_rules = rules.from_request(rule.RequestParts(
                     policy, extra_specs, properties, guest, numa_topology,
                     demands, _switch_physnets(physnets, requests, networks),
                     tunneled and not uncertain,
@@ -348,7 +349,7 @@ def _switch_physnets(
 ) -> frozenset[str]:
     """Return physical networks that are reached through the virtual switch.
 
-    Nova does not say which port is on which physical network, so those of
+    Nova does not report which port is on which physical network, so those of
     SR-IOV ports are left out only if all ports are SR-IOV ports.
     """
     if not networks or not all(fields.get(network, 'pci_request_id')

@@ -29,10 +29,7 @@ _JOINER, _EMOJI_STYLE = '\u200d', '\ufe0f'
 
 
 def some(names: Iterable[str], most: int = _NAMED) -> str:
-    """Return names as a text, such as ``a, b and 3 more``.
-
-    :param most: number of names to list at most; they are sorted
-    """
+    """Return at most ``most`` names, sorted: ``a, b and 3 more``."""
     names = sorted(names)
     more = len(names) - most
     return ', '.join(names[:most]) + (f' and {more} more' if more > 0 else '')
@@ -61,10 +58,7 @@ def brief(exc: Exception | str) -> str:
 
 
 def visible(text: str) -> str:
-    """Escape characters that a terminal hides or obeys.
-
-    Line breaks and tabs are kept.
-    """
+    """Escape what a terminal hides or obeys, except line breaks and tabs."""
     # Names come from tenants, and files may have been edited: a control
     # sequence, a change of direction or a character of no width would falsify
     # a line.

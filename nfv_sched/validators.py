@@ -4,7 +4,7 @@
 ``nova-api`` loads this module through the entry-point group
 ``nova.api.extra_spec_validators``.  Nova hands over one key at a time, so
 contradictions between keys are found at scheduling, by
-:mod:`nfv_sched.extra_specs` and by the rules (``numa.rule.Rule.of``).
+:mod:`nfv_sched.extra_specs` and by ``from_request`` of the rules.
 """
 
 from nfv_sched import extra_specs

@@ -48,7 +48,7 @@ _FRAGMENTATION = numa_fragmentation.NUMAFragmentationWeigher
 _NETWORK_WEIGHERS = ('DHCPServerWeigher', 'RouterWeigher',
                      'VSwitchPortWeigher')
 _MULTIPLIER = '_weight_multiplier'
-# Multipliers of Nova that are meant to outweigh everything.
+# Multipliers of Nova that are to outweigh everything.
 _PARAMOUNT = ('build_failure', 'cross_cell_move')
 
 
@@ -78,7 +78,7 @@ def _preferences() -> dict[str, type[weights_base.PreferenceWeigher]]:
 
 
 def needs_figures(conf) -> bool:
-    """Return whether a filter that needs figures from Neutron is enabled."""
+    """Return whether a filter that needs data from Neutron is enabled."""
     return any(name in conf.filter_scheduler.enabled_filters
                for name in LIMITS)
 

@@ -13,10 +13,9 @@ _LOGGERS = ('nova', 'oslo_config', 'oslo_db', 'keystoneauth')
 
 @contextlib.contextmanager
 def warnings_ignored() -> Iterator[None]:
-    """Ignore Python's warnings, unless ``python -W`` says otherwise.
+    """Ignore Python's warnings, unless ``python -W`` is set.
 
-    Nova's libraries warn of future changes, of Eventlet above all: first when
-    they are imported.
+    Nova's libraries warn of future changes when they are imported.
     """
     with warnings.catch_warnings():
         if not sys.warnoptions:

@@ -13,11 +13,9 @@ def show_if_asked(argv: Sequence[str], prog: str, description: str,
                   options: Sequence[cfg.Opt]) -> None:
     """Print the help and exit, if the arguments request it.
 
-    It needs no option of Nova, which takes seconds to import.
+    Nova is not imported for it, as that takes seconds.
 
     :param argv: command-line arguments, without the name of the program
-    :param options: options of the program, besides those of oslo.config and
-        oslo.log
     """
     if any(argument in _ASKED for argument in argv):
         conf = cfg.ConfigOpts()

@@ -5,8 +5,5 @@ from nfv_sched import extensions
 
 
 def all_filters() -> list[type]:
-    """Return the filter classes of the entry points ``nfv_sched.filters``.
-
-    For ``[filter_scheduler] available_filters``.
-    """
+    """Return the classes for ``[filter_scheduler] available_filters``."""
     return extensions.classes('nfv_sched.filters')

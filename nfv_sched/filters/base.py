@@ -75,12 +75,8 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
         return True
 
     def run_filter_for_index(self, index: int) -> bool:
-        """Note the number of the server that is being placed; always true.
-
-        Nova calls this in the same thread just before :meth:`filter_all`.
-
-        :param index: number of the server among those of the request, from 0
-        """
+        """Record the number of the server in its request; always true."""
+        # Nova calls this in the same thread just before filter_all.
         self._pass.index = index
         return True
 
@@ -213,14 +209,12 @@ class RuleFilter(NFVHostFilter):
         return any(isinstance(rule, self.rule) for rule in request.rules)
 
     def prepare(self, request, request_note):
-        """Return the rules and options to decide by.
-
-        The rules of this filter count, even if it is not enabled.
-        """
-        return active_rules.of(
+        """Return the rules and options to decide by."""
+        # The rules of this filter count, even if it is not enabled.
+        return active_rules.for_request(
             request_note, request, self.rule.filters[0], True)
 
     def decide(self, host_state, request, request_note, prepared):
         """Decide about one host by all rules of the request."""
-        return visit.of(host_state, request_note).judge(
+        return visit.for_host(host_state, request_note).judge(
             host_state, request, prepared)

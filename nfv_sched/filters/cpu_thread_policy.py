@@ -9,7 +9,7 @@ from nfv_sched.rules import threads
 
 
 class CPUThreadPolicyFilter(base.RuleFilter):
-    """Refuse hosts that can never keep the CPU thread policy of a guest.
+    """Refuse hosts that can never satisfy the CPU thread policy of a guest.
 
     ``hw:cpu_thread_policy=require`` needs a host with sibling threads.
     ``isolate`` needs one without, or one whose CPUs serve shared and
@@ -21,7 +21,7 @@ class CPUThreadPolicyFilter(base.RuleFilter):
     rule = threads.ThreadsRule
 
     def prepare(self, request, request_note):
-        """Return the rules of the request that are kept here."""
+        """Return the rules of the request that are enforced here."""
         return [rule for rule in request.rules
                 if isinstance(rule, self.rule)]
 

@@ -28,11 +28,9 @@ _ACCEPTED = decide.Decision(True)
 def explain_lost_host(spec_obj) -> None:
     """Report the reason if other requests filled the last host of this one.
 
-    Filters report theirs when they refuse it; this host has passed them all.
-
-    :param spec_obj: ``nova.objects.RequestSpec`` for which Nova has no host
     :raises nova.exception.NoValidHost: see ``refusals.tell``
     """
+    # Filters report theirs when they refuse; this host has passed them all.
     note = note_of(spec_obj)
     network = note.part(NetworkNote)
     if network is not None and network.lost_last_host and (
@@ -82,16 +80,12 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
     def host_refusal(
         self, limits: network_limits.Limits, host_usage: usage.HostUsage,
     ) -> reasons.Reason | None:
-        """Return why a host takes no new guests, however little they need.
-
-        :param host_usage: the usage of the host by Neutron
-        :returns: None if it takes some
-        """
+        """Return why a host takes no guests at all; None if it takes some."""
         return None
 
     def prepare(self, request, request_note):
         """Return the ``FreeQuantity`` of the hosts."""
-        network = figures.of(request_note, request)
+        network = figures.for_request(request_note, request)
         free_quantity = network_limits_allowance.FreeQuantity(
             network, self.counted, scheduler.PerAggregates(
                 functools.partial(self._allowance, network)))
@@ -102,7 +96,7 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
     def decide(self, host_state, request, request_note, prepared):
         """Decide about one host; see the class."""
         free_quantity = prepared
-        allowance = free_quantity.allowances.of(host_state)
+        allowance = free_quantity.allowances.for_host(host_state)
         if allowance.reason is not None:
             return decide.Decision(False, allowance.reason, ())
         if not free_quantity.need:
@@ -132,11 +126,12 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
     def _allowance(self, network: NetworkNote,
                    host_state) -> network_limits_allowance.Allowance:
         """Return what the limits of a host, by its aggregates, allow."""
-        limits = network.limits.of(host_state)
+        limits = network.limits.for_host(host_state)
         reason = None
         if not network.request.is_move:
             reason = self.guest_refusal(network.demand, limits)
-        # Without figures the guest's rules are not known, but its ports are.
+        # Without data from Neutron the guest's rules are not known, but its
+        # ports are.
         need = self.counted.need(network.demand)
         if reason is None and network.deny and (
                 need or network.demand.vswitch_ports):

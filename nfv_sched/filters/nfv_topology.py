@@ -18,8 +18,8 @@ class NFVTopologyFilter(base.NFVHostFilter):
     a fraction of the time, and hands the same limits to the claim on the
     compute node.  It differs in three points.
 
-    * ``nfv:numa_node.{n}`` is kept: guest NUMA node n runs on that host NUMA
-      node, or the host is refused.
+    * ``nfv:numa_node.{n}`` is enforced: guest NUMA node n runs on that host
+      NUMA node, or the host is refused.
     * For every move Nova assumes that the server uses a tunnelled network.  A
       host that only fails this assumption is accepted.
     * A host on which Nova's search would take minutes is refused.
@@ -33,7 +33,7 @@ class NFVTopologyFilter(base.NFVHostFilter):
 
     def prepare(self, request, request_note):
         """Return the rules and options to decide by."""
-        return active_rules.of(request_note, request)
+        return active_rules.for_request(request_note, request)
 
     def decide(self, host_state, request, request_note, prepared):
         """Decide about one host; see the class."""
@@ -45,5 +45,5 @@ class NFVTopologyFilter(base.NFVHostFilter):
         if request.plain and not prepared.keeps_room:
             return visit.judge_once(
                 host_state, request_note, request, prepared)
-        return visit.of(host_state, request_note).judge(
+        return visit.for_host(host_state, request_note).judge(
             host_state, request, prepared)

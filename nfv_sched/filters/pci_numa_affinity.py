@@ -8,7 +8,7 @@ from nfv_sched.rules import pci
 class PCINUMAAffinityFilter(base.RuleFilter):
     """Place guests on the NUMA nodes of their PCI devices.
 
-    ``nfv:pci_numa_affinity=strict``: every device that the guest asks for, by
+    ``nfv:pci_numa_affinity=strict``: every device that the guest requests, by
     alias or by port, is on a host NUMA node that the guest occupies, or the
     host is refused.  ``prefer``, or the policy ``preferred`` of Nova: every
     host passes that Nova accepts; where local devices are free, labels hold
@@ -16,9 +16,10 @@ class PCINUMAAffinityFilter(base.RuleFilter):
     ``PCINUMAAffinityWeigher`` too, so that hosts with such devices are chosen
     first.
 
-    Nova's policies ``required``, ``socket`` and ``legacy`` are kept by Nova
-    and need only ``NFVTopologyFilter``.  With PCI in Placement, allocation
-    candidates that break the policy are dropped, and the best comes first.
+    Nova's policies ``required``, ``socket`` and ``legacy`` are enforced by
+    Nova and need only ``NFVTopologyFilter``.  With PCI in Placement,
+    allocation candidates that break the policy are dropped, and the best comes
+    first.
     """
 
     rule = pci.PCIRule

@@ -12,8 +12,8 @@ class PlaceNUMAAffinityFilter(base.RuleFilter):
     host NUMA node with the place, for example that of an NVMe drive, or the
     host is refused.  ``nfv:numa_anti_affinity.{place}=strict``: no NUMA node
     of the guest is, for example none on a node with the Ceph OSDs.
-    ``prefer``: every host passes; where there is room, labels hold the claim
-    on the compute node to these NUMA nodes.  Enable
+    ``prefer``: every host passes; where there is capacity, labels hold the
+    claim on the compute node to these NUMA nodes.  Enable
     ``PlaceNUMAAffinityWeigher`` too, so that such hosts are chosen first.
 
     A host declares a place by the label ``nfv_{place}``, a physical network in

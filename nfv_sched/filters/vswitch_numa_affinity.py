@@ -11,11 +11,12 @@ class VSwitchNUMAAffinityFilter(base.RuleFilter):
 
     ``nfv:vswitch_numa_affinity=strict``: every NUMA node of the guest is on a
     host NUMA node with the switch, or the host is refused.  ``prefer``: every
-    host passes; where there is room on nodes with the switch, labels hold the
-    claim on the compute node to them.  Enable ``VSwitchNUMAAffinityWeigher``
-    too, so that hosts with such room are chosen first.
+    host passes; where there is capacity on nodes with the switch, labels hold
+    the claim on the compute node to them.  Enable
+    ``VSwitchNUMAAffinityWeigher`` too, so that hosts with such capacity are
+    chosen first.
 
-    A host says where its switch runs by the label ``[nfv_sched]
+    A host declares where its switch runs by the label ``[nfv_sched]
     vswitch_label``, a physical network in ``[neutron] physnets`` of its
     nova.conf; see the documentation on labels.  Without the label it is where
     the networks of the request are near, if the host declares that for each.
@@ -27,9 +28,7 @@ class VSwitchNUMAAffinityFilter(base.RuleFilter):
     rule = vswitch.VSwitchRule
 
     def concerns(self, request):
-        """Return whether the request has such a rule, or a node mapping.
-
-        The latter is for clouds without ``NFVTopologyFilter``.
-        """
+        """Return whether the request has such a rule, or a node mapping."""
+        # The latter is for clouds without NFVTopologyFilter.
         return any(isinstance(rule, (self.rule, node_map.NodeMapRule))
                    for rule in request.rules)

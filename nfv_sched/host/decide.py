@@ -2,10 +2,10 @@
 """Decide whether a host can take the guest of a request.
 
 This is the only place that does so: filters, weighers and the tools that count
-or plan all come here.  A host is refused, in this order, if it can never keep
-a rule, if it does not report its NUMA topology or allocation ratios, if the
-guest does not fit by Nova's own rules, or if the rules of the request leave no
-choice; :mod:`nfv_sched.numa.decide` works out the last.
+or plan all come here.  A host is refused, in this order, if it can never
+satisfy a rule, if it does not report its NUMA topology or allocation ratios,
+if the guest does not fit by Nova's own rules, or if the rules of the request
+leave no choice; :mod:`nfv_sched.numa.decide` works out the last.
 
 No I/O, no Nova objects but the host's NUMA topology, and nothing is changed.
 """
@@ -165,11 +165,7 @@ def capped_ratio(
     host: HostTopology, ratio: float, rules: Iterable[numa_rule.Rule],
     limit: Callable[[str], float],
 ) -> float:
-    """Return the CPU allocation ratio of a host, lowered by rules.
-
-    :param ratio: the ratio by Nova
-    :param limit: see ``numa_rule.Rule.cpu_ratio``
-    """
+    """Return Nova's CPU allocation ratio of a host, lowered by rules."""
     for rule in rules:
         ratio = rule.cpu_ratio(host, ratio, limit)
     return ratio
@@ -184,7 +180,6 @@ def decide(
     :param request: the request, without an error
     :param mapping: request group -> resource provider UUIDs of the allocation
         candidate; empty or None without PCI in Placement
-    :param terms: the rules that count, and the options
     :raises topology.OddTopologyError: if the NUMA cells cannot be read
     :raises pci.OddDevicesError: if the PCI devices cannot be read
     """
@@ -263,9 +258,9 @@ def decide_for_all(host: HostResources, request: Request,
 
 def refuse_always(host: HostTopology,
                   rules: Iterable[numa_rule.Rule]) -> Decision | None:
-    """Refuse a host that can never keep one of some rules.
+    """Refuse a host that can never satisfy one of some rules.
 
-    :returns: None if it may keep them all
+    :returns: None if it may satisfy them all
     """
     for rule in rules:
         reason = rule.never(host)
@@ -368,7 +363,7 @@ def broken_rules(
     :param pinning: host cells of these cells; None as well then
     :param devices: PCI devices of the server, near which it has to be
     :param networks_known: whether the networks of the server are known; they
-        may say what the host does not
+        may declare what the host does not
     """
     if host is None or guest is None or pinning is None:
         for rule in rules:
@@ -376,7 +371,7 @@ def broken_rules(
             if isinstance(reason, reasons.Reason):
                 yield reason
         return
-    guest_on_host = labels.GuestOnHost(
+    guest_on_host = labels.ClaimPredictor(
         numa_evaluation.Evaluation(host, guest, UNLIMITED), names, devices, [])
     for rule in rules:
         reason = rule.never(host)

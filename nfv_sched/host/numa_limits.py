@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write the NUMA limits that the claim on the compute node must keep.
+"""Write the NUMA limits that the claim on the compute node must obey.
 
 Nova sends ``HostState.limits`` to the host with the server: the allocation
 ratios, and the physical networks that the chosen host NUMA nodes must be near.
@@ -40,7 +40,7 @@ def with_labels(limits, labels: frozenset[str], ignore_tunnel: bool):
     :param limits: ``nova.objects.NUMATopologyLimits``; not changed
     :param labels: physical networks that the chosen host NUMA nodes must be
         near, too
-    :param ignore_tunnel: do not ask for a NUMA node near the tunnel endpoint
+    :param ignore_tunnel: do not require a NUMA node near the tunnel endpoint
     :returns: ``nova.objects.NUMATopologyLimits``
     """
     physnets = set(labels)

@@ -28,7 +28,7 @@ class UnrecordedError(Exception):
 class Share(ty.NamedTuple):
     """A server's share of a NUMA cell of its host.
 
-    :ivar position: position of the host cell among those of the host
+    :ivar position: position of the host cell on the host
     :ivar cpus: host CPUs that no other server may be pinned to, idle siblings
         of isolated vCPUs included
     :ivar shared: number of vCPUs on shared host CPUs
@@ -215,10 +215,7 @@ NOTHING = Amounts()
 
 
 def amounts(spec: ty.Any) -> Amounts:
-    """Return the amounts that a server occupies of a host as a whole.
-
-    :param spec: its ``RequestSpec``, or its ``Flavor``
-    """
+    """Return what a server of a ``RequestSpec`` or ``Flavor`` occupies."""
     return Amounts(1, spec.memory_mb, spec.root_gb + spec.ephemeral_gb,
                    spec.vcpus)
 
@@ -233,14 +230,9 @@ def plus(sums: Mapping[str, int], more: Mapping[str, int],
 
 
 def consume(host_state: ty.Any, more: Amounts) -> Callable[[], None]:
-    """Change a ``HostState`` as if more servers were there.
-
-    Like its ``consume_from_request``, but NUMA cells, PCI devices and the
-    number of servers that are being built stay as they are: servers come one
-    by one.
-
-    :returns: undoes the change
-    """
+    """Change a ``HostState`` for more servers; return the undo."""
+    # Like consume_from_request, but NUMA cells, PCI devices and the number of
+    # servers that are being built stay as they are: servers come one by one.
     return _set(
         host_state, free_ram_mb=host_state.free_ram_mb - more.memory,
         free_disk_mb=host_state.free_disk_mb - 1024 * more.disk,

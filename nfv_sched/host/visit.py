@@ -216,7 +216,7 @@ class Visit(scheduler.Watcher):
         evaluation = host.evaluation
         capped = evaluation.ratios.cpu != host.cpu_ratio
         if traces is None and self._held is None:
-            key = shape.of(evaluation, terms, request.demands, mapping)
+            key = shape.host_shape(evaluation, terms, request.demands, mapping)
         if key is not None:
             key = id(terms), capped, key
         decisions = self.note.decisions
@@ -255,7 +255,7 @@ class Visit(scheduler.Watcher):
             self.host, request, first_mapping(host_state), self._decision)
 
 
-def of(host_state, request_note: RequestNote) -> Visit:
+def for_host(host_state, request_note: RequestNote) -> Visit:
     """Return the visit of a host, kept on its HostState; made on first use."""
     visit = host_state.__dict__.get(_VISIT)
     if visit is None or visit.note is not request_note:
@@ -265,7 +265,7 @@ def of(host_state, request_note: RequestNote) -> Visit:
 
 def judge_once(host_state, request_note: RequestNote, request: Request,
                terms: Terms) -> Decision:
-    """Decide as :meth:`Visit.judge`, if no other filter or weigher asks.
+    """Decide as :meth:`Visit.judge`, if no other filter or weigher decides.
 
     Nothing is kept on the host, for speed.
 
@@ -275,7 +275,8 @@ def judge_once(host_state, request_note: RequestNote, request: Request,
     candidates = host_state.allocation_candidates
     if candidates is not None and len(candidates) > 1 and (
             request.demands or not request.one_cell):
-        return of(host_state, request_note).judge(host_state, request, terms)
+        return for_host(host_state, request_note).judge(
+            host_state, request, terms)
     host = decide.HostResources(
         host_state.numa_topology, host_state.cpu_allocation_ratio,
         host_state.ram_allocation_ratio,

@@ -18,7 +18,7 @@ VERSION = 1
 
 
 class LineError(ValueError):
-    """A line is not an entry of a journal; says why."""
+    """A line is not an entry of a journal; the text has the reason."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -169,7 +169,7 @@ class Writer:
         while True:
             files = listed(self.directory)
             room = self.size - needed - sum(file.size for file in files)
-            # One process makes room, in time for the copies; the others
+            # One process frees space, in time for the copies; the others
             # continue to write meanwhile.
             if room >= self._copies + self.longest // 8:
                 return
@@ -196,7 +196,7 @@ class Writer:
                     # For writing, as NFS demands for the lock.
                     opened = stack.enter_context(open(file.path, 'r+b'))
                 except FileNotFoundError:
-                    return True  # another process has made room
+                    return True  # another process has freed space
                 except PermissionError:
                     os.unlink(file.path)
                     return True  # of another user: cannot be copied
@@ -206,7 +206,7 @@ class Writer:
                 elif not full:
                     return False
             copied = self._copied(oldest, self._copies)
-            # Copied first if there is room, so that nothing is lost if this
+            # Copied first if there is space, so that nothing is lost if this
             # process dies.
             if copied and not full:
                 self._append(copied)

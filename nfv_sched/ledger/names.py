@@ -52,9 +52,6 @@ def ask(host_state, resource_class: str, amount: int) -> None:
     Nova then claims it from the host's ledger together with everything else.
     No other request uses these allocation candidates.  Calling this again with
     the same amount changes nothing.
-
-    :param resource_class: ``PORTS`` or ``RULES``
-    :param amount: number of ports or rules, more than 0
     """
     provider = provider_uuid(host_state.uuid)
     for candidate in host_state.allocation_candidates:

@@ -25,14 +25,15 @@ class Reading:
 
     :ivar summaries: UUID of a provider -> its summary in the answer to ``GET
         /allocation_candidates``, since microversion 1.29
-    :ivar asked: when Placement was about to be asked, seconds of
+    :ivar queried_at: when Placement was about to be queried, seconds of
         ``time.monotonic()``
-    :ivar answered: when its answer was there, seconds of ``time.monotonic()``
+    :ivar answered_at: when its answer had arrived, seconds of
+        ``time.monotonic()``
     """
 
     summaries: Mapping[str, Mapping]
-    asked: float
-    answered: float
+    queried_at: float
+    answered_at: float
 
     def left(self, compute_node: str, resource_class: str) -> int | None:
         """Return the free amount in a host's ledger: capacity less used.
@@ -60,15 +61,15 @@ class Reading:
 class Latest:
     """The last answer of Placement to a request of this process.
 
-    :ivar answered: when it came, seconds of ``time.monotonic()``; None if
-        there was none
+    :ivar answered_at: when it arrived, seconds of ``time.monotonic()``; None
+        if there was none
     :ivar providers: number of provider summaries in it
     """
 
-    __slots__ = ('answered', 'providers')
+    __slots__ = ('answered_at', 'providers')
 
     def __init__(self) -> None:
-        self.answered: float | None = None
+        self.answered_at: float | None = None
         self.providers = 0
 
 

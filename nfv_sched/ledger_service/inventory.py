@@ -133,7 +133,6 @@ def by_guest(
 
     :param allocations: allocations from one host's provider in the ledger
     :param migrations: UUID of a migration -> UUID of the server that it moves
-    :param name: resource class
     """
     amounts: dict[str, int] = {}
     for consumer, resources in allocations.items():

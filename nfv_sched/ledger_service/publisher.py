@@ -11,7 +11,7 @@ if its compute node were gone.
 Several processes may do rounds at once.  They come to the same results from
 the same figures, every write is guarded by the generation of the provider, and
 values that are right already are not written again.  A process with older
-figures from Neutron must not undo what another has written.  So more capacity
+data from Neutron must not undo what another has written.  So more capacity
 is published only if nobody else has published anything since before Neutron
 was read: the generation is still the one that was listed first, or, because
 every server that arrives changes that, the inventories are still those of the
@@ -222,7 +222,7 @@ class Publisher:
         self._defined = False
 
     def forget(self) -> None:
-        """Accept the next figures from Neutron, whatever they show."""
+        """Accept the next data from Neutron, whatever they show."""
         self._doubts.forget()
 
     def round(self, dry_run: bool = False) -> RoundReport:
@@ -270,7 +270,7 @@ class Publisher:
         failures = failures + unread
         host_limits = nfv_limits.by_host(nfv_limits.defaults(self._conf))
         # In this thread, so that bad values of an aggregate are logged once.
-        tasks = [(node, published.get(node.uuid), host_limits.of(node))
+        tasks = [(node, published.get(node.uuid), host_limits.for_host(node))
                  for node in readable]
         present = {node.uuid for node in nodes}
         gone = [] if failures else [

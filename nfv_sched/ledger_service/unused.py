@@ -68,12 +68,11 @@ def look(
 def kept(
     resources: Mapping[str, int], guest: usage.GuestUsage, rules_known: bool,
 ) -> dict[str, int]:
-    """Return the part of its allocation that a server uses.
+    """Return the amounts that a server uses of its allocation, without 0.
 
     :param resources: resource class -> allocated amount
     :param rules_known: whether Neutron shows the rules of all its ports; if
         not, all allocated rules count as used
-    :returns: resource class -> amount, without classes that it does not use
     """
     used = dict(resources)
     used[names.PORTS] = len(guest.ports)

@@ -220,7 +220,7 @@ def of_request(
         count = interfaces.rules(nic, assumed_rules)
         rules += count
         port_rules = max(port_rules, count)
-    # The request of a move may not say which ports bypass the switch, but it
+    # The request of a move may not show which ports bypass the switch, but it
     # has their PCI requests.
     missing = min(max(port_devices - beside, 0), ports)
     if missing:

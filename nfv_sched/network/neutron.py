@@ -710,7 +710,7 @@ def read_snapshot(conf=CONF) -> usage.Snapshot:
 
 
 class Lookups:
-    """Lookups in Neutron, for single requests, of what the snapshot lacks.
+    """Lookups in Neutron, for single requests, of items not in the snapshot.
 
     Up to ``THREADS`` requests at a time; others wait within their time.  After
     a failure there is a pause, in which requests do not wait.  Items found are
@@ -990,7 +990,7 @@ class SnapshotSource(periodic.Source[usage.Snapshot]):
 
     def look_up(self, snapshot: usage.Snapshot | None,
                 interfaces: demand.Interfaces) -> None:
-        """Look up in Neutron what a snapshot lacks about network interfaces.
+        """Look up what a snapshot does not include about network interfaces.
 
         Takes ``neutron_lookup_timeout`` at most.  Results are written to
         ``interfaces.more``, which may not be all that is needed.

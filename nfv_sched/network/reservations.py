@@ -8,7 +8,7 @@ known here; the ledger in Placement covers those.
 
 Concurrent requests reserve ports and rules here right before Nova claims a
 host, so that they do not all count on the same capacity.  Reservations also
-tell what Placement's answer to another request cannot include yet.
+show what Placement's answer to another request cannot include yet.
 
 An entry ends when Neutron shows the server's ports on the host; when its ports
 are gone, or bound to a host that is neither source nor destination of the
@@ -16,7 +16,7 @@ server; and after an hour in any case.  The hour is for moves, which may take
 long and bind ports at their end.
 
 If no reading has ever shown a port of the server, it may have been deleted at
-once, or its build may have failed: Nova is asked, in the background
+once, or its build may have failed: Nova is queried, in the background
 (:meth:`Memory.review`).  If fewer ports are shown than were counted, the
 difference counts for ten minutes; a server whose move failed counts for an
 hour.
@@ -45,7 +45,7 @@ TAKE_SECONDS = 60.0
 # Entries older than this are dropped in any case.
 _LOST_SECONDS = 3600.0
 
-# Limits of one review: servers that Nova is asked about, and seconds for
+# Limits of one review: servers to query Nova about, and seconds for
 # queries of single ones, as the database of a cell may not answer.
 _REVIEWED = 500
 _REVIEW_SECONDS = 5.0
@@ -132,16 +132,17 @@ class Entry(ty.NamedTuple):
 class LedgerBalance(ty.NamedTuple):
     """Free amounts in the ledger of a host by Placement's answer.
 
-    :ivar asked: when Placement was about to be asked, seconds of
+    :ivar queried_at: when Placement was about to be queried, seconds of
         ``time.monotonic()``
-    :ivar answered: when its answer was there, seconds of ``time.monotonic()``
+    :ivar answered_at: when its answer had arrived, seconds of
+        ``time.monotonic()``
     :ivar ports: free ports of the virtual switch; None if they do not limit
         the server
     :ivar rules: free security group rules; None as for ports
     """
 
-    asked: float
-    answered: float
+    queried_at: float
+    answered_at: float
     ports: int | None = None
     rules: int | None = None
 
@@ -152,7 +153,7 @@ class Unshown(ty.NamedTuple):
     :ivar ports: ports of servers that the answer cannot include
     :ivar rules: security group rules on these ports
     :ivar more_ports: ports of these servers and of those that were being
-        placed while Placement was asked, which the answer may or may not
+        placed while Placement was queried, which the answer may or may not
         include
     :ivar more_rules: security group rules on these ports
     """
@@ -169,7 +170,7 @@ def left(free_by_ledger: int | None, surely_missing: int, maybe_missing: int,
 
     The amount in Placement's answer, less what the answer cannot include.  It
     may or may not include servers that this process was placing at that time.
-    If the new server fits only if it does, the figures from Neutron count,
+    If the new server fits only if it does, the data from Neutron count,
     too.
 
     :param free_by_ledger: amount free by Placement's answer; None if that
@@ -177,7 +178,7 @@ def left(free_by_ledger: int | None, surely_missing: int, maybe_missing: int,
     :param surely_missing: amount that the answer cannot include
     :param maybe_missing: ``surely_missing``, and what the answer may not
         include
-    :param free_by_neutron: amount free by figures from Neutron; infinity if
+    :param free_by_neutron: amount free by data from Neutron; infinity if
         there are none
     :param need: amount that the server takes
     """
@@ -260,7 +261,7 @@ class Memory:
                 rules -= more_rules
             if answer is not None:
                 unshown = self.unshown(
-                    host, answer.asked, answer.answered, instance)
+                    host, answer.queried_at, answer.answered_at, instance)
                 ports = left(answer.ports, unshown.ports, unshown.more_ports,
                              ports, demand.vswitch_ports)
                 rules = left(answer.rules, unshown.rules, unshown.more_rules,
@@ -282,12 +283,12 @@ class Memory:
         if entry is not None:
             self._change(host, {instance: (entry, entry.before)})
 
-    def unshown(self, host: str, asked_at: float, answered_at: float,
+    def unshown(self, host: str, queried_at: float, answered_at: float,
                 without: str | None = None) -> Unshown:
-        """Return the amounts on a host that Placement's answer lacks.
+        """Return the amounts on a host that are not in Placement's answer.
 
-        :param asked_at: ``asked`` of the :class:`LedgerBalance`
-        :param answered_at: ``answered`` of the :class:`LedgerBalance`
+        :param queried_at: ``queried_at`` of the :class:`LedgerBalance`
+        :param answered_at: ``answered_at`` of the :class:`LedgerBalance`
         :param without: UUID of a server to ignore
         """
         ports = rules = more_ports = more_rules = 0
@@ -296,7 +297,7 @@ class Memory:
             if entry.lost(now):
                 entry = entry.before
             if entry is None or instance == without or (
-                    entry.holder is None and entry.when < asked_at):
+                    entry.holder is None and entry.when < queried_at):
                 continue
             more_ports += entry.ports
             more_rules += entry.rules
@@ -344,7 +345,7 @@ class Memory:
 
     def unseen(self, snapshot: usage.Snapshot, host: str,
                without: str | None = None) -> tuple[int, int]:
-        """Return the ports and rules on a host that a snapshot lacks.
+        """Return the ports and rules on a host that are not in a snapshot.
 
         :param without: UUID of a server to ignore
         """
@@ -384,8 +385,8 @@ class Memory:
     ) -> None:
         """Drop entries that have ended.
 
-        Asks Nova about servers that no snapshot has shown, so filters must not
-        call it.
+        Queries Nova about servers that no snapshot has shown, so filters must
+        not call it.
 
         :param snapshot: the latest usage snapshot
         :param deleted: returns the UUIDs of those servers that Nova has

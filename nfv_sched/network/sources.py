@@ -25,7 +25,7 @@ class UsageSource(ty.Protocol):
 
     def look_up(self, snapshot: usage.Snapshot | None,
                 interfaces: demand.Interfaces) -> None:
-        """Store in ``interfaces.more`` what the snapshot lacks."""
+        """Store in ``interfaces.more`` what the snapshot does not include."""
 
 
 class Sources:

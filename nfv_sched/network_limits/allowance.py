@@ -62,7 +62,7 @@ class Allowance(ty.NamedTuple):
     :ivar limits: all limits
     :ivar limit: the limit of the quantity
     :ivar room: ``limit`` less what Neutron does not know, such as physical
-        ports; infinity also if the figures from Neutron are too old
+        ports; infinity also if the data from Neutron are too old
     :ivar picky: whether a host can be refused for something else, however
         little the server needs
     """
@@ -77,7 +77,7 @@ class Allowance(ty.NamedTuple):
 class Standing(ty.NamedTuple):
     """Free amount of a quantity on a host, for one server.
 
-    :ivar left: amount that is free by the figures from Neutron alone; infinity
+    :ivar left: amount that is free by the data from Neutron alone; infinity
         if these are too old, or there is no limit
     :ivar in_ledger: amount that was free in the host's ledger by Placement's
         answer; None if that does not limit the server
@@ -136,7 +136,7 @@ class FreeQuantity:
         If that is enough, and the host has a ledger, the server's need is
         added to the host's allocation candidates.
 
-        :param host_usage: usage of the host by the figures from Neutron
+        :param host_usage: usage of the host by the data from Neutron
         :param own: amount that the server takes there already; None if it is
             not there
         """
@@ -167,8 +167,8 @@ class FreeQuantity:
         surely = perhaps = 0
         if host_state.host in self._recent:
             unshown = network.recent.unshown(
-                host_state.host, network.ledgers.asked,
-                network.ledgers.answered, network.instance)
+                host_state.host, network.ledgers.queried_at,
+                network.ledgers.answered_at, network.instance)
             surely = self._quantity.pick(unshown.ports, unshown.rules)
             perhaps = self._quantity.pick(
                 unshown.more_ports, unshown.more_rules)
@@ -188,7 +188,7 @@ class FreeQuantity:
     def standing(self, host_state) -> Standing:
         """Return how much is free on a host, right before its claim."""
         network = self.network
-        free = self.allowances.of(host_state).room - self._carried(
+        free = self.allowances.for_host(host_state).room - self._carried(
             self.shown.get(host_state.host, usage.NO_USAGE))
         own = self.own_on(host_state)
         in_ledger = None

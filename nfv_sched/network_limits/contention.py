@@ -81,11 +81,11 @@ def _take(network: NetworkNote, reference: weakref.ref) -> bool:
     answer = None
     if ports.in_ledger is not None or rules.in_ledger is not None:
         answer = reservations.LedgerBalance(
-            network.ledgers.asked, network.ledgers.answered,
+            network.ledgers.queried_at, network.ledgers.answered_at,
             ports.in_ledger, rules.in_ledger)
     elif not network.fresh:
         return True
-    network.asked.add(host_state.host)
+    network.tried_hosts.add(host_state.host)
     available = network.recent.take(
         network.snapshot if network.fresh else None, host_state.host,
         network.instance, network.demand, ports.left, rules.left,
@@ -96,11 +96,11 @@ def _take(network: NetworkNote, reference: weakref.ref) -> bool:
     of_ports, of_rules = rooms
     if available[0] < network.demand.vswitch_ports and of_ports is not None:
         note.rejected.append((host_state.host, of_ports.full(
-            of_ports.allowances.of(host_state), available[0])))
+            of_ports.allowances.for_host(host_state), available[0])))
     elif of_rules is not None:
         note.rejected.append((host_state.host, of_rules.full(
-            of_rules.allowances.of(host_state), available[1])))
-    if network.passed <= network.asked:
+            of_rules.allowances.for_host(host_state), available[1])))
+    if network.passed <= network.tried_hosts:
         give_back(note)
         network.lost_last_host = True
     return False

@@ -32,27 +32,27 @@ def sources_of(request_note: RequestNote) -> sources.Sources:
 
 
 def placement_asked(spec_obj) -> None:
-    """Record when Nova is about to ask Placement for candidates."""
-    note_of(spec_obj).asked = time.monotonic()
+    """Record when Nova is about to query Placement for candidates."""
+    note_of(spec_obj).queried_at = time.monotonic()
 
 
 def placement_answered(spec_obj, summaries: Mapping | None) -> None:
     """Record Placement's answer for the request.
 
-    :param summaries: see ``reader.Reading``; None if Placement was not asked
+    :param summaries: see ``reader.Reading``; None if Placement was not queried
     """
     note = note_of(spec_obj)
     now = time.monotonic()
     note.ledgers = None if summaries is None else reader.Reading(
-        summaries, now if note.asked is None else note.asked, now)
+        summaries, now if note.queried_at is None else note.queried_at, now)
     if summaries is not None:
         latest = process.STATE.ledger
-        latest.answered = now
+        latest.answered_at = now
         latest.providers = len(summaries)
     note.drop(NetworkNote)
 
 
-def of(request_note: RequestNote, request: Request) -> NetworkNote:
+def for_request(request_note: RequestNote, request: Request) -> NetworkNote:
     """Return the network note of a request; a new one for each server.
 
     :param request: the request as read now

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keep the network figures of one request, for all hosts.
+"""Keep the network usage data of one request, for all hosts.
 
 There is one object for each server of a request, kept on the request note, so
-that all filters of limits see the same figures.  Facts about NUMA nodes are
+that all filters of limits see the same data.  Facts about NUMA nodes are
 kept for each host; see :mod:`nfv_sched.host.visit`.
 """
 
@@ -38,10 +38,10 @@ class NetworkNote:
     :ivar ledgers: the ledgers in Placement's answer; None if they are not used
         or not known
     :ivar host: name of the server's host in Nova's database; empty if unknown,
-        None before Nova is asked
+        None before Nova is queried
     :ivar filter: class name of the filter of limits that has run last
     :ivar passed: names of the hosts that it has passed
-    :ivar asked: names of the hosts that Nova has tried to claim
+    :ivar tried_hosts: names of the hosts that Nova has tried to claim
     :ivar lost_last_host: whether other requests have filled the last of these
     :ivar rooms: resource class -> free amounts on the hosts, for each filter
         of limits that has run
@@ -51,7 +51,7 @@ class NetworkNote:
 
     __slots__ = ('note', 'request', 'instance', 'recent', 'snapshot', 'fresh',
                  'deny', 'demand', 'limits', 'ledgers', 'host', 'passed',
-                 'asked', 'lost_last_host', 'filter', 'rooms', 'own')
+                 'tried_hosts', 'lost_last_host', 'filter', 'rooms', 'own')
 
     def __init__(self, request_note: RequestNote, request: Request,
                  load: sources.Sources):
@@ -73,7 +73,7 @@ class NetworkNote:
                 reader.tell_missing()
         self.host: str | None = None
         self.passed: set[str] = set()
-        self.asked: set[str] = set()
+        self.tried_hosts: set[str] = set()
         self.lost_last_host = False
         self.filter = ''
         interfaces = network_demand.Interfaces(

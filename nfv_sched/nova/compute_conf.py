@@ -27,7 +27,7 @@ _NAMING_FILES = (
 
 
 class OptionsError(Exception):
-    """A nova.conf cannot be read, or Nova would refuse it; says why."""
+    """A nova.conf cannot be read, or Nova would refuse it."""
 
 
 def read(paths: Sequence[str]) -> compute_settings.Settings:

@@ -55,10 +55,7 @@ def read_configuration(args: list[str], prog: str, description: str,
                        patient: bool = False) -> None:
     """Read nova.conf and prepare to read Nova's database.
 
-    :param args: command-line arguments, without the name of the program
-    :param description: description of the program for ``--help``
-    :param patient: whether to wait for databases, as Nova does, for minutes;
-        otherwise see :func:`limit_waiting`
+    :param patient: wait minutes for databases, without :func:`limit_waiting`
     """
     parse_configuration(args, prog, description)
     if not patient:
@@ -86,14 +83,13 @@ def parse(conf: cfg.ConfigOpts, args: Sequence[str], prog: str,
           **others) -> None:
     """Make oslo.config read nova.conf and command-line arguments.
 
-    For a file that is not valid text, or a directory, oslo.config raises
-    errors that are not its own; they are converted.
-
     :param args: command-line arguments, without the name of the program
     :param others: further arguments for oslo.config
     :raises oslo_config.cfg.ConfigFileParseError: also if a file cannot be read
     :raises oslo_config.cfg.Error: for anything else that is wrong
     """
+    # oslo.config raises errors that are not its own for a directory, and for a
+    # file that is not valid text.
     try:
         conf(args, project='nova', prog=prog, **others)
     except UnicodeDecodeError as exc:
@@ -130,11 +126,10 @@ def register_profiler() -> None:
 
 
 def limit_waiting() -> None:
-    """Make a database that does not answer an error soon.
+    """Connect to databases once, and fail soon if they do not answer.
 
-    Connecting is tried once.  Time limits in the URL of a database
-    (``connect_timeout``, ``read_timeout``) take precedence.  Call it after the
-    configuration was read and before the database is prepared.
+    Time limits in the URL of a database (``connect_timeout``,
+    ``read_timeout``) take precedence.  Call it before they are prepared.
     """
     for group in ('api_database', 'database'):
         CONF.set_override('max_retries', 1, group)

@@ -222,7 +222,7 @@ def cpu_count(text: str) -> int:
 
 
 class ImageError(ValueError):
-    """Nova refuses the value of an image property; says why."""
+    """Nova refuses the value of an image property."""
 
 
 def image(properties: Mapping[str, str]) -> objects.ImageMeta:

@@ -110,8 +110,7 @@ def when_placed(host_state, watcher: Watcher) -> None:
 
     That is when Nova calls ``HostState.consume_from_request``, right after the
     claim in Placement.  Registering the same watcher again changes nothing.
-
-    :param watcher: called each time, after those registered before
+    Watchers are called in the order in which they were registered.
     """
     # A HostState belongs to one request, so the method is wrapped on this
     # object only. The wrapper is kept under a name of its own, because other
@@ -139,18 +138,15 @@ def watch_requests(
 ) -> None:
     """Register functions to be called in the course of each request.
 
-    Nova asks Placement for allocation candidates after it has run its request
-    filters, and passes the answer to ``SchedulerManager._schedule``, which
-    finds hosts and claims them.  So *before_query* becomes a request filter,
-    and that method is wrapped.  Call this when a filter is made:
+    Nova queries Placement for allocation candidates after it has run its
+    request filters, and passes the answer to ``SchedulerManager._schedule``,
+    which finds hosts and claims them.  So *before_query* becomes a request
+    filter, and that method is wrapped, unless it has other parameters, as it
+    may in another release of Nova.  Call this when a filter is made:
     nova-scheduler has its manager then, and takes no requests yet.  In other
     processes, and if it is called again, nothing happens.
 
-    If the method is missing or has other parameters, as may be in another
-    release of Nova, it is left alone and the latter two are never called.
-
-    :param before_query: called with the ``nova.objects.RequestSpec`` right
-        before Placement is asked
+    :param before_query: called with the ``nova.objects.RequestSpec``
     :param after_query: called with the RequestSpec and the provider summaries
         of the answer, which are None for a rebuild
     :param without_host: called with the RequestSpec when Nova has found no
@@ -318,7 +314,7 @@ class PerAggregates(ty.Generic[T]):
         # Kept, so that Python does not give their IDs to other aggregates.
         self._aggregates: list = []
 
-    def of(self, host_state) -> T:
+    def for_host(self, host_state) -> T:
         """Return the value for a host."""
         value = self._known.get(getattr(host_state, _KIND, None))
         return self._first_of(host_state) if value is None else value
@@ -377,7 +373,7 @@ def claims_sort_by_devices() -> bool:
     The compute nodes are assumed to run the release of this service.
     """
     # NOTE: Before commit 76d06e115b (bug 2144660, Nova 34) a claim sorted host
-    # cells by free PCI devices only for servers that ask for devices, while
+    # cells by free PCI devices only for servers that request devices, while
     # the scheduler's filter has always done so for all. A claim on two equal
     # NUMA nodes, of which the first has a device, shows the difference.
     from nova.compute import claims

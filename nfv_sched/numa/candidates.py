@@ -28,7 +28,8 @@ Masks = Sequence[int]
 class Condition(ty.NamedTuple):
     """A condition on all the chosen host cells together.
 
-    :ivar test: predicate on the bitmask of the chosen host cells
+    :ivar test: predicate on the bitmask of the chosen host cells; the search
+        also calls it with only some of them, or none, so it must not raise
     :ivar relevant: bitmask of the host cells on which its answer depends
     """
 

@@ -2,11 +2,11 @@
 """Decide whether a host can take a guest, and with which labels.
 
 The rules of the request narrow the host cells that Nova would accept.  Sets of
-labels are tried, in the order of ``numa_rule.Ground.label_sets``.  The
-decision has the first set with which the rules are *enforced*: the claim keeps
-them in every state that the host may be in by then.  Preferred rules, and
-strict ones with ``strict_enforcement = predicted``, are content with
-*predicted*: the claim would keep them on the host as it is known now.
+labels are tried, in the order of ``numa_rule.GuestOnHost.label_sets``.  The
+decision has the first set with which the rules are *enforced*: the claim
+satisfies them in every state that the host may be in by then.  Preferred
+rules, and strict ones with ``strict_enforcement = predicted``, are content
+with *predicted*: the claim would satisfy them on the host as it is known now.
 
 No I/O and no Nova objects.  The rules are arguments; this module knows none.
 """
@@ -41,7 +41,7 @@ FIT = ('NFVTopologyFilter',)
 # only all together and each alone.
 _COMBINED = 4
 
-# Maximum number of choices to try for the one that leaves most room.
+# Maximum number of choices to try for the one that leaves most capacity.
 _MAX_ROOMY = 16
 
 _NO_DEGREES: Mapping[str, float] = types.MappingProxyType({})
@@ -56,11 +56,11 @@ class Decision:
     :ivar reason: why not; None if accepted
     :ivar refused_by: class names of the filters of the rule that leaves no
         choice; ``FIT`` if the guest does not fit by Nova's own rules; empty if
-        any filter that asks refuses the host. Meaningless if accepted.
+        any calling filter refuses the host. Meaningless if accepted.
     :ivar labels: labels to add to the physical networks in the limits
     :ivar strict_labels: the labels among them that strict rules need
-    :ivar ignore_tunnel: the limits must not ask for the tunnel endpoint
-    :ivar degrees: text of a rule -> how far it is kept, 0 to 1
+    :ivar ignore_tunnel: the limits must not require the tunnel endpoint
+    :ivar degrees: text of a rule -> how far it is satisfied, 0 to 1
     :ivar displaces: the decision for the server of the same request that was
         placed on this host last, if this one would drop labels of it. The
         servers share the limits of the host.
@@ -88,19 +88,19 @@ PLAIN = Decision(True)
 class Terms(ty.NamedTuple):
     """The rules and options to decide by, the same for all hosts of a request.
 
-    :ivar rules: the rules that count, in the order in which they are asked
+    :ivar rules: the rules that count, in the order in which they are evaluated
     :ivar steered: labels may be added to the limits; otherwise preferred rules
         only give degrees, for the weighers
     :ivar names: names of the labels
     :ivar predicted_is_enough: a host is also accepted for a strict rule if the
-        claim is only predicted to keep it
+        claim is only predicted to satisfy it
     :ivar limits_lost: the claim may be made without the limits
     :ivar capping: the rules among them that lower the CPU allocation ratio
     :ivar refusing: rules of the request with a :meth:`Rule.never`, whether
         they count otherwise or not
     :ivar sorting: how Nova sorts the cells of a host
     :ivar keeps_room: of the choices that satisfy the rules, the claim is held
-        to the one that leaves most room for large guests
+        to the one that leaves most capacity for large guests
     """
 
     rules: tuple[numa_rule.Rule, ...]
@@ -188,7 +188,7 @@ def decide(
     """
     physnets, tunnel = _network_groups(evaluation.host, networks)
     decision = _Decider(
-        numa_labels.GuestOnHost(
+        numa_labels.ClaimPredictor(
             evaluation, terms.names, devices, physnets + tunnel),
         terms, False).decide(traces, held)
     if not tunnel or not networks.tunnel_uncertain:
@@ -200,7 +200,7 @@ def decide(
     # Nova sets "tunneled" for every move. Whether the server uses a tunnel is
     # not known, so its endpoint is only preferred.
     without = _Decider(
-        numa_labels.GuestOnHost(evaluation, terms.names, devices, physnets),
+        numa_labels.ClaimPredictor(evaluation, terms.names, devices, physnets),
         terms, True).decide(traces, held)
     if without.accepted and (
             not decision.accepted or without.value > decision.value):
@@ -213,21 +213,21 @@ def decide(
 class _Decider:
     """Decides about one guest on one host; see :func:`decide`.
 
-    :param ignore_tunnel: whether the limits must not ask for the tunnel
+    :param ignore_tunnel: whether the limits must not require the tunnel
         endpoint
     """
 
-    def __init__(self, guest_on_host: numa_labels.GuestOnHost, terms: Terms,
+    def __init__(self, predictor: numa_labels.ClaimPredictor, terms: Terms,
                  ignore_tunnel: bool):
-        self.ground = guest_on_host
+        self.predictor = predictor
         self.terms = terms
         self.ignore_tunnel = ignore_tunnel
-        host = guest_on_host.host
+        host = predictor.host
         self.rules = [(rule, rule.read(host, terms.names))
                       for rule in terms.rules]
         self.strict = terms.strict
         if self.strict:
-            guest_on_host.strict_text = self._text()
+            predictor.strict_text = self._text()
 
     def decide(self, traces, held: Decision | None) -> Decision:
         """Return the decision; see :func:`decide`."""
@@ -238,14 +238,14 @@ class _Decider:
 
     def _by_rules(self, traces, held: Decision | None) -> Decision:
         """Return the decision by the rules alone."""
-        ground = self.ground
-        evaluation = ground.evaluation
+        predictor = self.predictor
+        evaluation = predictor.evaluation
         if traces is None and not evaluation.uniform:
             traces = evaluation.request_traces()
-        if not evaluation.accepted(ground.groups, ground.stock, traces):
+        if not evaluation.accepted(predictor.groups, predictor.stock, traces):
             return Decision(False, functools.partial(
-                shortage.capacity_reason, evaluation, groups=ground.groups,
-                devices=ground.devices, pci_policy=next(
+                shortage.capacity_reason, evaluation, groups=predictor.groups,
+                devices=predictor.devices, pci_policy=next(
                     (rule.text for rule, _facts in self.rules
                      if rule.strict and rule.devices),
                     shortage.PCI_DEVICES)))
@@ -253,90 +253,88 @@ class _Decider:
             return self._accept(_NOTHING, _NOTHING)
         if not self.terms.steered:
             return self._accept(_NOTHING, _NOTHING, held)
-        must = numa_rule.Goal(evaluation.masks, (), ground.stock)
-        if not self.strict and not ground.possible(must):
+        must = numa_rule.Goal(evaluation.masks, (), predictor.stock)
+        if not self.strict and not predictor.possible(must):
             # Nova accepts the host only because its search takes one guest
             # cell for another. Preferred rules must not refuse it.
             return self._accept(_NOTHING, _NOTHING, held)
         for rule, facts in self.rules:
             if not rule.strict:
                 continue
-            reason = rule.lacks(facts, ground)
+            reason = rule.lacks(facts, predictor)
             if reason is not None:
                 return Decision(False, reason, rule.filters)
             narrowed = self._with(must, rule, facts)
-            if not ground.possible(narrowed):
+            if not predictor.possible(narrowed):
                 return Decision(False, functools.partial(
-                    rule.no_room, facts, ground, must), rule.filters)
+                    rule.no_room, facts, predictor, must), rule.filters)
             must = narrowed
         return self._decide_strict(must, held)
 
     def _with(self, goal: numa_rule.Goal, rule: numa_rule.Rule,
               facts: numa_rule.Facts) -> numa_rule.Goal:
         """Return the goal narrowed by one more rule."""
-        condition = rule.condition(facts, self.ground)
+        condition = rule.condition(facts, self.predictor)
         if condition is None:
             condition = goal.condition
-        elif goal.condition not in (None, self.ground.stock):
-            # A rule before this one has it. Each rule's condition includes
-            # Nova's own.
+        elif goal.condition is not None:
             condition = goal.condition & condition
         return numa_rule.Goal(rule.narrow(facts, goal),
                               (*goal.rules, (rule, facts)), condition)
 
-    # -- which labels make the claim keep the rules
+    # -- which labels make the claim satisfy the rules
 
     def _reached(self, goal: numa_rule.Goal,
                  chosen: Sequence[int] | None) -> bool:
-        """Return whether a choice keeps all rules of a goal."""
+        """Return whether a choice satisfies all rules of a goal."""
         return chosen is not None and all(
-            rule.kept(facts, self.ground, chosen)
+            rule.kept(facts, self.predictor, chosen)
             for rule, facts in goal.rules)
 
     def _enforced(self, labels: frozenset[str], goal: numa_rule.Goal) -> bool:
-        """Return whether these labels make the claim keep all rules of a goal.
+        """Return whether labels make the claim satisfy all rules of a goal.
 
         In every state that the host may be in by then.
         """
-        ground = self.ground
+        predictor = self.predictor
         groups = ([] if self.terms.limits_lost
-                  else ground.label_groups(labels))
-        if not all(rule.always(facts, ground, groups)
+                  else predictor.label_groups(labels))
+        if not all(rule.always(facts, predictor, groups)
                    for rule, facts in goal.rules):
             return False
         # Labels have been checked for this before; without labels, and without
         # strict rules, the claim is what stock Nova would do.
-        return not self.strict or ground.keeps_pins(labels)
+        return not self.strict or predictor.keeps_pins(labels)
 
     def _keeps(self, labels: frozenset[str], must: numa_rule.Goal) -> bool:
         """Return whether these labels are enough for the strict rules."""
-        return self._reached(must, self.ground.predicted(labels)) and (
+        return self._reached(must, self.predictor.predicted(labels)) and (
             self.terms.predicted_is_enough or self._enforced(labels, must))
 
     def _find(
         self, goal: numa_rule.Goal, options: Iterable[frozenset[str]] | None,
     ) -> frozenset[str] | None:
-        """Return the first set of labels that makes the claim keep a goal.
+        """Return the first set of labels that makes the claim satisfy a goal.
 
         Sets that enforce the rules come first; then, if that is enough, sets
-        with which they are predicted to be kept.
+        with which they are predicted to be satisfied.
 
         :param options: sets of labels to choose from, in this order; None for
-            those of ``numa_rule.Ground.label_sets``
+            those of ``numa_rule.GuestOnHost.label_sets``
         :returns: None if there is none
         """
-        ground, enough = self.ground, self.terms.predicted_is_enough
+        predictor, enough = self.predictor, self.terms.predicted_is_enough
         if options is None:
-            options = ground.label_sets(goal)
+            options = predictor.label_sets(goal)
         if enough:
             options = list(options)
         for labels in options:
             if self._enforced(labels, goal) and self._reached(
-                    goal, ground.predicted(labels)):
+                    goal, predictor.predicted(labels)):
                 return labels
         if enough and not self.terms.limits_lost:
             for labels in options:
-                if self._reached(goal, ground.predicted(labels)):
+                if self._reached(goal, predictor.predicted(labels)):
                     return labels
         return None
 
@@ -344,18 +342,19 @@ class _Decider:
         self, goal: numa_rule.Goal, must: numa_rule.Goal,
         options: Iterable[frozenset[str]] | None,
     ) -> frozenset[str] | None:
-        """Return the first set of labels that makes the claim keep all rules.
+        """Return the first labels that make the claim satisfy all rules.
 
         Sets that enforce them come first; then sets with which they are
-        predicted to be kept, if these are enough for the strict rules.
+        predicted to be satisfied, if these are enough for the strict rules.
 
         :param goal: the goal of the strict and these preferred rules
         :param must: the goal of the strict rules
         :param options: see :meth:`_find`
         """
-        ground, fallback = self.ground, None
-        for labels in ground.label_sets(goal) if options is None else options:
-            if not self._reached(goal, ground.predicted(labels)):
+        predictor, fallback = self.predictor, None
+        for labels in (predictor.label_sets(goal)
+                       if options is None else options):
+            if not self._reached(goal, predictor.predicted(labels)):
                 continue
             if self._enforced(labels, goal):
                 return labels
@@ -363,18 +362,18 @@ class _Decider:
                 fallback = labels
         return fallback
 
-    # -- room for large guests
+    # -- capacity for large guests
 
     def _keeping_room(
         self, decision: Decision, held: Decision | None,
     ) -> Decision:
-        """Hold the claim to the choice that leaves most room, if possible.
+        """Hold the claim to the choice that leaves most capacity, if possible.
 
-        The rules come first: none is kept to a lower degree for it.
+        The rules come first: none is satisfied to a lower degree for it.
 
         :param decision: the decision by the rules, which accepts the host
         """
-        ground, evaluation = self.ground, self.ground.evaluation
+        predictor, evaluation = self.predictor, self.predictor.evaluation
         if held is not None:
             # All servers of the request on this host share their limits.
             options = [held.labels]
@@ -382,7 +381,7 @@ class _Decider:
             return decision
         else:
             options = self._roomy_labels(decision.labels)
-        chosen = ground.predicted(decision.labels)
+        chosen = predictor.predicted(decision.labels)
         for labels in options:
             if labels == decision.labels or chosen is None:
                 break
@@ -395,36 +394,36 @@ class _Decider:
     ) -> Iterator[frozenset[str]]:
         """Yield sets of labels that hold the claim to one choice each.
 
-        The choice that leaves most room comes first.  The last set is
+        The choice that leaves most capacity comes first.  The last set is
         ``labels`` alone, if the claim makes the next best choice with these.
 
         :param labels: the labels of the decision, which all sets contain
         """
-        ground, evaluation = self.ground, self.ground.evaluation
-        chosen = ground.predicted(labels)
+        predictor, evaluation = self.predictor, self.predictor.evaluation
+        chosen = predictor.predicted(labels)
         usual = None if chosen is None else candidates.mask_of(chosen)
         for target in itertools.islice(candidates.assignments(
                 evaluation.masks, fragmentation.order(evaluation),
-                ground.label_groups(labels), ground.stock), _MAX_ROOMY):
+                predictor.label_groups(labels), predictor.stock), _MAX_ROOMY):
             cells = candidates.mask_of(target)
             if cells == usual:
                 yield labels
                 return
-            exact = ground.node_labels(cells)
+            exact = predictor.node_labels(cells)
             if exact is not None:
                 yield labels | exact
 
     def _as_good(self, labels: frozenset[str], decision: Decision) -> bool:
-        """Return whether more labels keep each rule at least as well.
+        """Return whether each rule is satisfied as well with more labels.
 
         :param labels: the labels of the decision, and more
         :param decision: a decision by the rules
         """
-        ground = self.ground
-        chosen = ground.predicted(labels)
-        if chosen is None or not ground.keeps_pins(labels):
+        predictor = self.predictor
+        chosen = predictor.predicted(labels)
+        if chosen is None or not predictor.keeps_pins(labels):
             return False
-        if not all(rule.kept(facts, ground, chosen)
+        if not all(rule.kept(facts, predictor, chosen)
                    for rule, facts in self.rules if rule.strict):
             return False
         degrees = self._degrees(self.rules, labels)
@@ -456,10 +455,10 @@ class _Decider:
 
     def _claim_too_long(self, labels: frozenset[str]) -> bool:
         """Return whether the claim would search too long without labels."""
-        evaluation = self.ground.evaluation
+        evaluation = self.predictor.evaluation
         if labels or not evaluation.many_permutations:
             return False
-        chosen = self.ground.predicted(labels)
+        chosen = self.predictor.predicted(labels)
         return chosen is not None and evaluation.claim_tries(
             chosen) > MAX_CLAIM_TRIES
 
@@ -468,10 +467,10 @@ class _Decider:
         labels: frozenset[str],
     ) -> dict[str, float]:
         """Predict the degree of each weighed rule, by the text of the rule."""
-        chosen = self.ground.predicted(labels)
+        chosen = self.predictor.predicted(labels)
         return {
             rule.text: 0.0 if chosen is None else rule.degree(
-                facts, self.ground, chosen)
+                facts, self.predictor, chosen)
             for rule, facts in rules if rule.weighed}
 
     def _decide_strict(
@@ -488,7 +487,7 @@ class _Decider:
             must.rules[blamed][0].filters)
         if held is not None and self.strict:
             return Decision(False, reasons.Reason(
-                reasons.ENFORCEMENT, self.ground.strict_text,
+                reasons.ENFORCEMENT, self.predictor.strict_text,
                 'the NUMA nodes of the other servers of the request on '
                 'this host needed', 'full'), refused_by)
         return Decision(False, functools.partial(
@@ -497,7 +496,7 @@ class _Decider:
     def _first(self, goal: numa_rule.Goal, count: int) -> numa_rule.Goal:
         """Return a goal of only the first ``count`` rules of a goal."""
         narrowed = numa_rule.Goal(
-            self.ground.evaluation.masks, (), self.ground.stock)
+            self.predictor.evaluation.masks, (), self.predictor.stock)
         for rule, facts in goal.rules[:count]:
             narrowed = self._with(narrowed, rule, facts)
         return narrowed
@@ -511,14 +510,14 @@ class _Decider:
 
     def _not_held(self, must: numa_rule.Goal,
                   blamed: int | None) -> reasons.Reason:
-        """Return why no labels make the claim keep the strict rules.
+        """Return why no labels make the claim satisfy the strict rules.
 
         :param must: the goal of the strict rules, for which there are choices
         :param blamed: position of the first rule that no labels enforce; None
             if there are labels for each rule in turn
         """
-        ground = self.ground
-        policy = ground.strict_text
+        predictor = self.predictor
+        policy = predictor.strict_text
         if self.terms.limits_lost:
             return reasons.Reason(
                 reasons.ENFORCEMENT, policy,
@@ -527,16 +526,16 @@ class _Decider:
         if blamed is not None:
             rule, facts = must.rules[blamed]
             reason = rule.not_held(
-                facts, ground, self._first(must, blamed))
+                facts, predictor, self._first(must, blamed))
             if reason is not None:
                 return reason
-        if ground.pins_astray:
+        if predictor.pins_astray:
             return reasons.Reason(
                 reasons.ENFORCEMENT, policy,
                 'a claim that pins no CPUs of other NUMA nodes needed',
                 'hw:cpu_thread_policy=isolate on this host allows it')
-        if ground.node_labels(ground.host.all_cells) is None:
-            prefix = ground.names.node_prefix
+        if predictor.node_labels(predictor.host.all_cells) is None:
+            prefix = predictor.names.node_prefix
             return reasons.Reason(
                 reasons.ENFORCEMENT, policy,
                 f'labels {prefix}0, {prefix}1, ... needed to hold the guest '
@@ -563,7 +562,7 @@ class _Decider:
         # Sorted anew: the order of the filters must not matter.
         preferred = sorted(
             [(rule, facts) for rule, facts in self.rules
-             if not rule.strict and rule.applies(facts, self.ground)],
+             if not rule.strict and rule.applies(facts, self.predictor)],
             key=lambda item: (item[0].order, item[0].text))
         if not preferred:
             return self._accept(strict, strict, held)
@@ -572,7 +571,7 @@ class _Decider:
             goal = must
             for rule, facts in chosen:
                 goal = self._with(goal, rule, facts)
-            if self.ground.possible(goal):
+            if self.predictor.possible(goal):
                 labels = self._find_preferred(goal, must, options)
                 if labels is not None:
                     return self._accept(labels, strict, held)
@@ -585,14 +584,14 @@ class _Decider:
     ) -> Decision:
         """Accept, with the labels of the highest degrees.
 
-        For preferred rules of which none can be kept in full.
+        For preferred rules of which none can be satisfied in full.
         """
         options: list[frozenset[str]] = [strict]
         if held is not None:
             options = [held.labels, held.strict_labels]
         else:
             for rule, facts in preferred:
-                options += rule.partly(facts, self.ground, must)
+                options += rule.partly(facts, self.predictor, must)
         best, most = strict, (-1.0,)
         for labels in options:
             if not self._keeps(labels, must):

@@ -34,7 +34,7 @@ class CellSorting(ty.NamedTuple):
 
     :ivar packing: the most used cells come first, by ``[compute]
         packing_host_numa_cells_allocation_strategy``
-    :ivar devices_in_claims: a claim keeps a guest that asks for no PCI devices
+    :ivar devices_in_claims: a claim keeps a guest that requests no PCI devices
         away from cells with free ones, as the scheduler does
     """
 
@@ -64,7 +64,7 @@ class Evaluation:
     :param ratios: allocation ratios of the host
     :param pools: free PCI devices of the host; only the order in which Nova
         tries the host cells depends on them
-    :param pci_requested: whether the guest asks for PCI devices
+    :param pci_requested: whether the guest requests PCI devices
     :param sorting: how Nova sorts the host cells
     :param pristine: the guest as the claim on the compute node reads it, if
         Nova has changed ``guest`` since
@@ -224,8 +224,7 @@ class Evaluation:
     def order(self) -> list[int]:
         """Positions of the host cells, in the order of a claim's search.
 
-        The host's own order if the guest takes all of its cells; otherwise
-        sorted by free PCI devices, then by CPUs, then by free memory.
+        Sorted by PCI devices, CPUs and memory, unless the guest takes all.
         """
         if self._order is None:
             self._order = self._sorted_cells(

@@ -16,11 +16,11 @@ from nfv_sched.numa.topology import HostCell
 
 # Results of check(): the first rule that fails, in Nova's order.
 FITS = 0
-NO_PAGES = 1        # no page size of the request has room
+NO_PAGES = 1        # no page size of the request has enough free memory
 NO_MEMORY = 2       # not enough memory
 NO_DEDICATED = 3    # not enough free CPUs for pinning
 NO_SHARED = 4       # fewer shared CPUs than the guest cell has shared vCPUs
-NO_THREADS = 5      # the thread policy cannot be kept
+NO_THREADS = 5      # the thread policy cannot be satisfied
 NO_SHARED_ROOM = 6  # shared CPUs overcommitted beyond the ratio
 NO_MEMORY_ROOM = 7  # memory overcommitted beyond the ratio
 
@@ -47,7 +47,7 @@ def page_size(host: HostCell, requested: int, memory: int) -> int:
 
     :param requested: KiB, or one of ``topology.PAGES_*``
     :param memory: memory of the guest cell, MiB
-    :returns: KiB; 0 if no page size of the request has room
+    :returns: KiB; 0 if no page size of the request has enough free memory
     """
     need = memory * 1024
     if requested > 0:

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure how much room for large guests a guest takes from a host.
+"""Measure how much capacity for large guests a guest takes from a host.
 
 The free amount of a host NUMA node, in CPUs, is the lesser of its free CPUs
-for pinned vCPUs and its free memory.  Its room is the square of that: a node
-that is half free has a quarter of the room of an empty one.  So guests that
-are placed by the least loss fill one NUMA node after the other and leave the
-others whole, and a guest without huge pages goes where these have run out.
+for pinned vCPUs and its free memory.  Its capacity for large guests is the
+square of that: a node that is half free has a quarter of the capacity of an
+empty one.  So guests that are placed by the least loss fill one NUMA node
+after the other and leave the others whole, and a guest without huge pages goes
+where these have run out.
 
-Room is only measured here; :mod:`nfv_sched.numa.fit` checks whether a guest
-fits.
+Whether a guest fits is checked in :mod:`nfv_sched.numa.fit`.
 """
 
 from collections.abc import Collection
@@ -20,11 +20,11 @@ from nfv_sched.numa import topology
 
 # Weight of the free CPUs alone, and of the free memory alone.
 _ALONE = 0.1
-# Extra weight of room near free PCI devices, so that guests without devices
-# keep away from it.
+# Extra weight of capacity near free PCI devices, so that guests without
+# devices keep away from it.
 _NEAR_DEVICES = 0.5
-# Weight of the room of the host as a whole, beside that of its NUMA nodes: for
-# guests with several NUMA nodes.
+# Weight of the capacity of the host as a whole, beside that of its NUMA nodes:
+# for guests with several NUMA nodes.
 _WHOLE_HOST = 0.6
 
 
@@ -32,7 +32,7 @@ def lost(
     host: topology.HostTopology, guest: topology.GuestTopology,
     chosen: Sequence[int], near: Collection[int | None] = (),
 ) -> float:
-    """Return the room for large guests that a guest takes from a host.
+    """Return the capacity for large guests that a guest takes from a host.
 
     :param chosen: position of the host cell of each guest cell
     :param near: numbers of the host NUMA nodes with free PCI devices
@@ -53,7 +53,7 @@ def lost(
 
 
 def order(evaluation: numa_evaluation.Evaluation) -> tuple[int, ...]:
-    """Return the positions of the host cells, least room lost first.
+    """Return the positions of the host cells, least capacity lost first.
 
     Host cells with equal losses are in the order in which Nova tries them.
     Losses are those by the largest guest cell, whether it fits or not.
@@ -76,7 +76,7 @@ def nodes_with_devices(
 
 
 class _Cell:
-    """The free CPUs and memory of a host cell, and its room.
+    """The free CPUs and memory of a host cell, and its capacity.
 
     :ivar free: the lesser of free CPUs and free memory, in CPUs
     """
@@ -125,7 +125,7 @@ class _Cell:
 
     def _measure(self, free: int, whole: int,
                  free_kb: int) -> tuple[float, float]:
-        """Return the room and the free amount: the lesser of CPUs and memory.
+        """Return the capacity and the free amount; see the module.
 
         :param free: free CPUs
         :param whole: free CPUs of wholly free cores; the others count half
@@ -143,7 +143,7 @@ class _Cell:
 
     def taken(self, guest: topology.GuestCell,
               reserved: int) -> tuple[float, float]:
-        """Return the room that a guest cell takes, and the free amount then.
+        """Return the capacity that a guest cell takes, and what is free then.
 
         :param reserved: further CPUs for the guest's emulator threads
         """

@@ -5,7 +5,7 @@ The scheduler chooses the host, nova-compute the host NUMA nodes.  The
 scheduler can only influence that by labels: physical networks in the limits
 that at least one chosen NUMA node must be near.
 
-:class:`GuestOnHost` predicts, for a guest on a host, what the claim would
+:class:`ClaimPredictor` predicts, for a guest on a host, what the claim would
 choose now and what it could choose in any state of the host.  No I/O, no Nova
 objects.
 """
@@ -25,8 +25,10 @@ from nfv_sched.numa import walk
 _MAX_TARGETS = 16
 
 
-class GuestOnHost:
-    """A guest on a host; see :class:`nfv_sched.numa.rule.Ground`.
+class ClaimPredictor:
+    """Predicts the choice of the claim for a guest on a host.
+
+    Rules see it as :class:`nfv_sched.numa.rule.GuestOnHost`.
 
     :param devices: the PCI devices of the host; None if none are requested
     :param groups: host cells near each network of the request, as bitmasks
@@ -83,19 +85,27 @@ class GuestOnHost:
             goal.masks, self.groups, goal.condition)
 
     def always_within(self, groups: Sequence[int], cells: int) -> bool:
-        """See :meth:`nfv_sched.numa.rule.Ground.always_within`."""
+        """See :meth:`nfv_sched.numa.rule.GuestOnHost.always_within`."""
         static = self.evaluation.static_masks
         return not any(
             candidates.feasible(static, [*groups, 1 << index])
             for index in candidates.bits(self.host.all_cells & ~cells))
 
     def always_on(self, groups: Sequence[int], cells: int) -> bool:
-        """See :meth:`nfv_sched.numa.rule.Ground.always_on`."""
+        """See :meth:`nfv_sched.numa.rule.GuestOnHost.always_on`."""
         static = self.evaluation.static_masks
         return not any(
             candidates.feasible([mask & ~(1 << index) for mask in static],
                                 groups)
             for index in candidates.bits(cells))
+
+    def always_meets(self, groups: Sequence[int],
+                     condition: candidates.Condition) -> bool:
+        """See :meth:`nfv_sched.numa.rule.GuestOnHost.always_meets`."""
+        return not candidates.satisfiable(
+            self.evaluation.static_masks, groups, candidates.Condition(
+                lambda chosen: not condition.test(chosen),
+                condition.relevant))
 
     def keeps_pins(self, labels: frozenset[str]) -> bool:
         """Return whether every claim pins CPUs of the chosen host cells only.
@@ -123,8 +133,6 @@ class GuestOnHost:
         smallest of them.  With two unlike ones: if no PCI devices are
         requested and no choice can miss a group.  And on hosts of so few NUMA
         nodes that the tests try all courses of the search.
-
-        :param groups: bitmasks of host cells; the claim takes one of each
         """
         guest = self.evaluation.guest
         count, hosts = len(guest.cells), len(self.host.cells)
@@ -145,7 +153,7 @@ class GuestOnHost:
             missed[0] & ~group for group in missed)
 
     def node_labels(self, cells: int) -> frozenset[str] | None:
-        """See :meth:`nfv_sched.numa.rule.Ground.node_labels`."""
+        """See :meth:`nfv_sched.numa.rule.GuestOnHost.node_labels`."""
         labels = set()
         for index in candidates.bits(cells):
             label = f'{self.names.node_prefix}{self.host.cells[index].id}'
@@ -157,8 +165,8 @@ class GuestOnHost:
     def label_sets(self, goal: numa_rule.Goal) -> Iterator[frozenset[str]]:
         """Yield sets of labels to try for a goal.
 
-        First each set with the labels that the rules want held in any case,
-        then each without them.  For the order within both see
+        First each set with the labels that the rules request to be held in any
+        case, then each without them.  For the order within both see
         :meth:`_least_labels`.  Sets with which the claim might pin CPUs of
         other cells are left out.
         """
@@ -198,5 +206,5 @@ class GuestOnHost:
             if exact:
                 yield exact
         if self.names.vswitch in self.host.labels:
-            # No rule asks for it, but it may be on the right host cells.
+            # No rule requests it, but it may be on the right host cells.
             yield frozenset([self.names.vswitch])

@@ -40,12 +40,9 @@ def pins(host: HostCell, cell: GuestCell, reserved: int) -> set[int]:
 
 
 def _evenly(cores: list[list[int]], need: int) -> list[list[int]]:
-    """Return the CPUs to use of each core: the same number of threads of each.
+    """Return the CPUs to use of each core: the same number of each.
 
-    That is the largest number with which there are enough CPUs.
-
-    :param cores: the free CPUs of each core
-    :param need: number of CPUs
+    The largest number of threads with which there are enough CPUs.
     """
     for threads in range(max(map(len, cores), default=0), 0, -1):
         usable = [core[:threads] for core in cores if len(core) >= threads]

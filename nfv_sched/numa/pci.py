@@ -283,12 +283,8 @@ class HostDevices:
         return mask
 
     def provider_is_split(self, counts: Sequence[int]) -> bool:
-        """Return whether two pools have devices of the same resource provider.
-
-        Nova then refuses requests with an allocation in Placement.
-
-        :param counts: number of devices left in each pool
-        """
+        """Return whether two pools have devices of one resource provider."""
+        # Nova then refuses requests with an allocation in Placement.
         providers = [provider for provider, count, at_first in
                      zip(self._providers, counts, self.counts)
                      if provider is not None and (count or not at_first)]
@@ -319,14 +315,14 @@ class CandidateDevices:
     :param mapping: mappings of the allocation candidate; None or empty without
         PCI in Placement
 
-    :ivar asked: number of devices that the guest requests
+    :ivar requested: number of devices that the guest requests
     """
 
-    __slots__ = ('devices', 'asked', '_providers', '_known')
+    __slots__ = ('devices', 'requested', '_providers', '_known')
 
     def __init__(self, devices: HostDevices, mapping: Mapping | None):
         self.devices = devices
-        self.asked = sum([demand.count for demand in devices.wanted])
+        self.requested = sum([demand.count for demand in devices.wanted])
         self._providers = [providers(demand, mapping)
                            for demand in devices.wanted]
         self._known: dict[int, Served | None] = {}
@@ -357,7 +353,7 @@ class CandidateDevices:
         """Return whether Nova would take all devices from these cells."""
         served = self.serve(cells)
         return served is not None and \
-            served.local == served.total == self.asked
+            served.local == served.total == self.requested
 
     @property
     def stock(self) -> candidates.Condition:

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Define the interface of a rule: one placement policy of one request.
 
-The solver (:mod:`nfv_sched.numa.decide`) knows no rule.  It asks each of them:
-which host cells are left for each guest cell (:meth:`Rule.narrow`)?  Is the
-rule kept if the claim chooses these (:meth:`Rule.kept`)?  Does the claim keep
-it in every state of the host (:meth:`Rule.always`)?  How far is it kept
-(:meth:`Rule.degree`)?  And why is the host refused (:meth:`Rule.lacks`,
-:meth:`Rule.no_room`, :meth:`Rule.not_held`)?
+The solver (:mod:`nfv_sched.numa.decide`) knows no rule.  It calls each of
+them: which host cells are left for each guest cell (:meth:`Rule.narrow`)?  Is
+the rule satisfied if the claim chooses these (:meth:`Rule.kept`)?  Does the
+claim satisfy it in every state of the host (:meth:`Rule.always`)?  How far is
+it satisfied (:meth:`Rule.degree`)?  And why is the host refused
+(:meth:`Rule.lacks`, :meth:`Rule.no_room`, :meth:`Rule.not_held`)?
 
 Rules are made once for a request and shared by all hosts.  A rule reads what
 it needs of a host once (:meth:`Rule.read`); the result, its *facts*, is passed
@@ -53,8 +53,8 @@ class RequestError(Exception):
         self.reason = reasons.Reason(reasons.REQUEST, policy, need)
 
 
-class Asked(ty.NamedTuple):
-    """The parts of a request from which :meth:`Rule.of` makes rules.
+class RequestParts(ty.NamedTuple):
+    """The parts of a request from which rules are made.
 
     :ivar policy: the policies of nfv-sched's own keys
     :ivar extra_specs: all extra specs of the flavor
@@ -66,7 +66,7 @@ class Asked(ty.NamedTuple):
         switch
     :ivar tunneled: whether a tunnelled network is known to be among the
         networks
-    :ivar needs_threads: Nova wants a host with sibling threads
+    :ivar needs_threads: Nova requires a host with sibling threads
     """
 
     policy: nfv_extra_specs.NFVPolicy
@@ -96,11 +96,7 @@ class Names(ty.NamedTuple):
         return f'{self.node_prefix}{number}'
 
     def node(self, label: str) -> int | None:
-        """Return the number of the NUMA node that a label names.
-
-        :param label: a label or the name of a physical network
-        :returns: None if it is not the label of a single host cell
-        """
+        """Return the NUMA node number in a node label; None for others."""
         number = label[len(self.node_prefix):]
         if label.startswith(self.node_prefix) and _NUMBER.fullmatch(number):
             return int(number)
@@ -108,11 +104,11 @@ class Names(ty.NamedTuple):
 
 
 class Labels(ty.NamedTuple):
-    """Labels of a host with which the claim may keep a rule.
+    """Labels of a host with which the claim may satisfy a rule.
 
-    :ivar held: added to the limits if possible even where the claim keeps the
-        rule without them, in case the host was misread or changes
-    :ivar tried: labels that together may make the claim keep the rule
+    :ivar held: added to the limits if possible even where the claim satisfies
+        the rule without them, in case the host was misread or changes
+    :ivar tried: labels that together may make the claim satisfy the rule
     """
 
     held: frozenset[str] = _NOWHERE
@@ -136,7 +132,7 @@ class Goal(ty.NamedTuple):
     """The requirements on a choice of host cells.
 
     :ivar masks: for each guest cell the host cells left to it, as a bitmask
-    :ivar rules: the rules that are to be kept, with their facts
+    :ivar rules: the rules to satisfy, with their facts
     :ivar condition: the condition on all chosen host cells together
     """
 
@@ -150,7 +146,7 @@ class Goal(ty.NamedTuple):
         return ''.join(rule.where for rule, _facts in self.rules)
 
 
-class Ground(ty.Protocol):
+class GuestOnHost(ty.Protocol):
     """A guest on a host, as the methods of a rule see it beside their facts.
 
     :ivar evaluation: where the guest fits, by Nova's own rules
@@ -185,6 +181,13 @@ class Ground(ty.Protocol):
         :param cells: bitmask of the host cells that must all be chosen
         """
 
+    def always_meets(self, groups: Sequence[int],
+                     condition: candidates.Condition) -> bool:
+        """Return whether every claim, in any host state, meets a condition.
+
+        :param groups: bitmasks of host cells; the claim takes one of each
+        """
+
     def node_labels(self, cells: int) -> frozenset[str] | None:
         """Return the node labels of some host cells.
 
@@ -198,9 +201,9 @@ class Ground(ty.Protocol):
     def label_sets(self, goal: Goal) -> Iterator[frozenset[str]]:
         """Yield sets of labels to try, with which the claim may reach a goal.
 
-        First each set with the labels that the rules want held, then each
-        without them.  Both times in this order: no labels, those of one rule,
-        those of all rules, those of single host cells, that of the switch.
+        First each set with the labels that the rules request to be held, then
+        each without them.  Both times in this order: no labels, the labels of
+        one rule, of all rules, of single host cells, and of the switch.
         """
 
 
@@ -208,21 +211,21 @@ class Ground(ty.Protocol):
 class Rule(abc.ABC):
     """One placement policy of one request; see the module.
 
-    A rule overrides the methods that concern it.  No method but :meth:`of`
-    raises.  Where methods do not say otherwise, ``facts`` is what :meth:`read`
-    returned for the host, ``ground`` is the guest on the host, and ``chosen``
-    is a choice: the position of the host cell of each guest cell.
+    A rule overrides the methods that concern it.  No method but
+    :meth:`from_request` raises.  Unless a method documents them otherwise,
+    ``facts`` is what :meth:`read` returned for the host, and ``chosen`` is a
+    choice: the position of the host cell of each guest cell.
 
     :ivar text: the policy for reasons: the key with its value
-    :ivar strict: the host is refused if it cannot keep the rule; else the rule
-        is only preferred
+    :ivar strict: the host is refused if it cannot satisfy the rule; else the
+        rule is only preferred
     :ivar ours: the request has it by a key of nfv-sched, not by one of Nova.
         If no rule of a request is ours, no labels are added to its limits.
     """
 
     #: Name of the rule, and of its entry point in ``nfv_sched.rules``.
     name: ty.ClassVar[str]
-    #: Class names of the filters that keep it; the first that is enabled
+    #: Class names of the filters that enforce it; the first that is enabled
     #: refuses hosts by it.
     filters: ty.ClassVar[tuple[str, ...]]
     #: Position among the reasons of a request, and among its rules: between
@@ -232,7 +235,7 @@ class Rule(abc.ABC):
     #: Extra specs that it reads, to find misspelt ones.  What follows the
     #: first dot stands for any text, as in ``nfv:numa_node.N``.
     keys: ty.ClassVar[tuple[str, ...]] = ()
-    #: It is kept whichever filters are enabled.
+    #: It counts whichever filters are enabled.
     general: ty.ClassVar[bool] = False
     #: It may exclude host cells; otherwise only whole hosts.
     steers: ty.ClassVar[bool] = True
@@ -249,9 +252,21 @@ class Rule(abc.ABC):
     strict: bool = True
     ours: bool = True
 
+    def __init_subclass__(cls, **kwargs: ty.Any) -> None:
+        """Refuse a class that excludes host cells without holding the claim.
+
+        The defaults of kept and always know nothing of what narrow excludes:
+        the rule would count as satisfied wherever the claim puts the guest.
+        """
+        super().__init_subclass__(**kwargs)
+        if cls.narrow is not Rule.narrow and (
+                cls.kept is Rule.kept or cls.always is Rule.always):
+            raise TypeError(f'{cls.__name__}: a rule with narrow() needs '
+                            'kept() and always() of its own')
+
     @classmethod
     @abc.abstractmethod
-    def of(cls, asked: Asked) -> Iterable['Rule']:
+    def from_request(cls, request_parts: RequestParts) -> Iterable['Rule']:
         """Return the rules of this class for a request; mostly none or one.
 
         :raises RequestError: if no host can take the request
@@ -261,22 +276,13 @@ class Rule(abc.ABC):
     def faults(
         cls, extra_specs: Mapping[str, ty.Any],
     ) -> Iterable[nfv_extra_specs.Fault]:
-        """Return the mistakes in the keys of this rule in a flavor.
-
-        For commands that check flavors; for a request :meth:`of` raises them.
-        The keys that :func:`nfv_sched.extra_specs.parse` reads are checked
-        there.
-
-        :param extra_specs: all extra specs of a flavor
-        """
+        """Return the faults in a flavor that :meth:`from_request` raises."""
+        # extra_specs.parse checks the keys that it reads.
         return ()
 
     @property
     def where(self) -> str:
-        """Description of the host cells that the rule leaves, for reasons.
-
-        Begins with a space, as in " with the virtual switch"; may be empty.
-        """
+        """Remaining cells for reasons: " with the virtual switch", or ""."""
         return ''
 
     def cpu_ratio(self, host: topology.HostTopology, ratio: float,
@@ -304,10 +310,7 @@ class Rule(abc.ABC):
         return None
 
     def never(self, host: topology.HostTopology) -> reasons.Reason | None:
-        """Return why a host can never keep the rule, even if it were empty.
-
-        Called before all other methods; None if the host can.
-        """
+        """Return why not even an empty host can satisfy the rule, or None."""
         return None
 
     def read(self, host: topology.HostTopology, names: Names) -> Facts:
@@ -320,16 +323,18 @@ class Rule(abc.ABC):
         """
         return None
 
-    def lacks(self, facts: Facts, ground: Ground) -> reasons.Reason | None:
-        """Return what the host lacks for the rule, however empty it is.
+    def lacks(
+        self, facts: Facts, guest_on_host: GuestOnHost,
+    ) -> reasons.Reason | None:
+        """Return what the host is missing for the rule, however empty it is.
 
         Such as a label or PCI devices.  Called for strict rules if the guest
-        fits; None if the host lacks nothing.
+        fits; None if nothing is missing.
         """
         return None
 
-    def applies(self, facts: Facts, ground: Ground) -> bool:
-        """Return whether a preferred rule can be kept, at least in part."""
+    def applies(self, facts: Facts, guest_on_host: GuestOnHost) -> bool:
+        """Return whether a preferred rule can be satisfied, even in part."""
         return True
 
     def narrow(self, facts: Facts, goal: Goal) -> Sequence[int]:
@@ -337,67 +342,72 @@ class Rule(abc.ABC):
         return goal.masks
 
     def condition(
-        self, facts: Facts, ground: Ground,
+        self, facts: Facts, guest_on_host: GuestOnHost,
     ) -> candidates.Condition | None:
-        """Return the condition on the chosen host cells, if any.
-
-        It must include Nova's own, ``ground.stock``.
-        """
+        """Return the condition on the chosen host cells, if any."""
         return None
 
-    def kept(self, facts: Facts, ground: Ground,
+    def kept(self, facts: Facts, guest_on_host: GuestOnHost,
              chosen: Sequence[int]) -> bool:
-        """Return whether a choice keeps the rule."""
-        return True
+        """Return whether a choice satisfies the rule: its condition, if any.
 
-    def broken(self, facts: Facts, ground: Ground,
+        A rule that overrides :meth:`narrow` must override this.
+        """
+        condition = self.condition(facts, guest_on_host)
+        return condition is None or condition.test(candidates.mask_of(chosen))
+
+    def broken(self, facts: Facts, guest_on_host: GuestOnHost,
                pinning: Pinning) -> reasons.Reason | None:
-        """Return why a guest that runs already does not keep the rule.
+        """Return why a guest that runs already does not satisfy the rule.
 
         :param pinning: where it runs
-        :returns: None if it keeps the rule
+        :returns: None if it satisfies the rule
         """
-        if self.kept(facts, ground, pinning.chosen):
+        if self.kept(facts, guest_on_host, pinning.chosen):
             return None
-        host = ground.evaluation.host
+        host = guest_on_host.evaluation.host
         nodes = sorted({host.cells[index].id for index in pinning.chosen})
         return reasons.Reason(
             self.order, self.text, f'NUMA nodes{self.where} needed',
             f'it is on {", ".join(map(str, nodes))}')
 
-    def always(self, facts: Facts, ground: Ground,
+    def always(self, facts: Facts, guest_on_host: GuestOnHost,
                groups: Sequence[int]) -> bool:
-        """Return whether the claim keeps the rule in every state of the host.
+        """Return whether the claim satisfies the rule in every host state.
 
-        That is, whichever guests come or go before the claim is made.
+        That is, whichever guests come or go before the claim is made.  By
+        default by its condition, which must not depend on the state of the
+        host then.  A rule that overrides :meth:`narrow` must override this.
 
         :param groups: bitmasks of host cells; the claim takes one of each
         """
-        return True
+        condition = self.condition(facts, guest_on_host)
+        return condition is None or guest_on_host.always_meets(
+            groups, condition)
 
-    def labels(self, facts: Facts, ground: Ground) -> Labels:
-        """Return labels with which the claim may keep the rule.
+    def labels(self, facts: Facts, guest_on_host: GuestOnHost) -> Labels:
+        """Return labels with which the claim may satisfy the rule.
 
         Node labels are tried in any case and need not be among them.
         """
         return Labels()
 
-    def degree(self, facts: Facts, ground: Ground,
+    def degree(self, facts: Facts, guest_on_host: GuestOnHost,
                chosen: Sequence[int]) -> float:
-        """Return how far a choice keeps the rule, from 0 to 1."""
+        """Return how far a choice satisfies the rule, from 0 to 1."""
         return 0.0
 
-    def partly(self, facts: Facts, ground: Ground,
+    def partly(self, facts: Facts, guest_on_host: GuestOnHost,
                must: Goal) -> Iterable[frozenset[str]]:
-        """Return sets of labels with which the rule may be kept in part.
+        """Return sets of labels with which the rule may be satisfied in part.
 
-        Called for preferred rules that cannot be kept in full.
+        Called for preferred rules that cannot be satisfied in full.
 
         :param must: the goal of the strict rules
         """
         return ()
 
-    def no_room(self, facts: Facts, ground: Ground,
+    def no_room(self, facts: Facts, guest_on_host: GuestOnHost,
                 before: Goal) -> reasons.Reason:
         """Return why no choice is left once this strict rule is applied.
 
@@ -405,9 +415,9 @@ class Rule(abc.ABC):
         """
         return reasons.Reason(self.order, self.text, 'room needed', 'none')
 
-    def not_held(self, facts: Facts, ground: Ground,
+    def not_held(self, facts: Facts, guest_on_host: GuestOnHost,
                  before: Goal) -> reasons.Reason | None:
-        """Return why no labels make the claim keep this strict rule.
+        """Return why no labels make the claim satisfy this strict rule.
 
         :param before: the goal without this rule, which labels can enforce
         :returns: None to leave it to a general reason
@@ -415,24 +425,18 @@ class Rule(abc.ABC):
         return None
 
     def assigned(self, facts: Facts) -> Iterable[tuple[int, int, str]]:
-        """Return guest cells that the rule puts on certain host cells.
-
-        :returns: guest cell, bitmask of host cells, the key that says so
-        """
+        """Return the mapped cells: guest cell, bitmask of host cells, key."""
         return ()
 
     def needs_topology(self, text: str = '') -> reasons.Reason:
-        """Return the reason that refuses a guest without NUMA topology.
-
-        :param text: the policy, if it is not :attr:`text`
-        """
+        """Return the reason that refuses a guest without NUMA topology."""
         return reasons.Reason(
             self.order, text or self.text,
             'a guest NUMA topology needed, set hw:numa_nodes', own=True)
 
     def floating(self, host: topology.HostTopology | None,
                  names: Names) -> float | reasons.Reason:
-        """Return how far a guest without NUMA topology keeps the rule.
+        """Return how far a guest without NUMA topology satisfies the rule.
 
         The CPUs of such a guest float over the whole host.
 
@@ -468,11 +472,11 @@ class CellsRule(Rule):
         """:attr:`noun` with a space before it; see :meth:`Rule.where`."""
         return f' {self.noun}'
 
-    def lacks(self, facts, ground):
+    def lacks(self, facts, guest_on_host):
         """Return the reason if the host does not declare these host cells."""
         return self.undeclared() if facts is None else None
 
-    def applies(self, facts, ground):
+    def applies(self, facts, guest_on_host):
         """Return whether the host has such host cells."""
         return bool(facts)
 
@@ -480,49 +484,49 @@ class CellsRule(Rule):
         """Return the masks without all other host cells."""
         return [mask & facts for mask in goal.masks]
 
-    def kept(self, facts, ground, chosen):
+    def kept(self, facts, guest_on_host, chosen):
         """Return whether only such host cells are chosen."""
         return not candidates.mask_of(chosen) & ~facts
 
-    def always(self, facts, ground, groups):
+    def always(self, facts, guest_on_host, groups):
         """Return whether the claim can choose no other host cell."""
-        return ground.always_within(groups, facts)
+        return guest_on_host.always_within(groups, facts)
 
-    def labels(self, facts, ground):
+    def labels(self, facts, guest_on_host):
         """Return the label of these host cells, if the host declares it."""
-        label = self.label(ground.names)
-        if label is None or label not in ground.evaluation.host.labels:
+        label = self.label(guest_on_host.names)
+        if label is None or label not in guest_on_host.evaluation.host.labels:
             return Labels()
         own = frozenset([label])
         return Labels(own if self.strict else _NOWHERE, own)
 
-    def degree(self, facts, ground, chosen):
+    def degree(self, facts, guest_on_host, chosen):
         """Return the part of the guest cells that are on such host cells."""
         if not facts:
             return 0.0
         return (candidates.mask_of(chosen) & facts).bit_count() / len(chosen)
 
-    def partly(self, facts, ground, must):
+    def partly(self, facts, guest_on_host, must):
         """Yield labels that may put the most guest cells there at once."""
         cells = len(must.masks)
         if cells == 1:
             return
         target = candidates.most_local(
-            must.masks, facts, ground.groups, ground.stock)
+            must.masks, facts, guest_on_host.groups, guest_on_host.stock)
         for rows in itertools.combinations(range(cells), target):
             goal = Goal(
                 [mask & facts if row in rows else mask
                  for row, mask in enumerate(must.masks)],
                 (*must.rules, (self, facts)), must.condition)
-            if ground.possible(goal):
-                yield from ground.label_sets(goal)
+            if guest_on_host.possible(goal):
+                yield from guest_on_host.label_sets(goal)
                 break
 
-    def no_room(self, facts, ground, before):
+    def no_room(self, facts, guest_on_host, before):
         """Return why the guest cells do not all fit on such host cells."""
-        host = ground.evaluation.host
+        host = guest_on_host.evaluation.host
         nodes = host.nodes(facts)
-        cells = len(ground.evaluation.guest.cells)
+        cells = len(guest_on_host.evaluation.guest.cells)
         for rule, rule_facts in before.rules:
             for _guest, mask, key in rule.assigned(rule_facts):
                 if not mask & facts:
@@ -532,20 +536,22 @@ class CellsRule(Rule):
                 self.order, self.text,
                 f'{strings.count(cells, "host NUMA node")} {self.noun} '
                 f'needed', f'has {len(nodes)}', len(nodes))
-        if any(mask & facts for mask in ground.evaluation.masks) and not any(
-                mask & facts for mask in before.masks):
+        if (any(mask & facts for mask in guest_on_host.evaluation.masks)
+                and not any(mask & facts for mask in before.masks)):
             return reasons.Reason(
                 self.order, self.text,
                 f'NUMA nodes{before.where}{self.where} with room needed',
                 'none')
         return shortage.capacity_reason(
-            ground.evaluation, self.text, facts, self.order,
-            f'{before.where}{self.where}', ground.groups, ground.devices)
+            guest_on_host.evaluation, self.text, facts, self.order,
+            f'{before.where}{self.where}', guest_on_host.groups,
+            guest_on_host.devices)
 
     def floating(self, host, names):
         """Return degree 1 if the host's only NUMA node is such a node.
 
-        Elsewhere the rule is not kept: degree 0, or a reason if it is strict.
+        Elsewhere the rule is not satisfied: degree 0, or a reason if it is
+        strict.
         """
         one_node = host is not None and len(host.cells) == 1
         facts = self.read(host, names) if one_node else None
@@ -567,5 +573,5 @@ class CellsRule(Rule):
 
         :param node: number of the host NUMA node of the mapping
         :param key: extra spec of the mapping
-        :param nodes: numbers of the host NUMA nodes that keep this rule
+        :param nodes: numbers of the host NUMA nodes that satisfy this rule
         """

@@ -21,7 +21,7 @@ from nfv_sched.numa import pci
 from nfv_sched.numa import topology
 
 
-def of(
+def host_shape(
     evaluation: numa_evaluation.Evaluation, terms: decide.Terms,
     demands: tuple[pci.Demand, ...], mapping: Mapping | None,
 ) -> Hashable | None:

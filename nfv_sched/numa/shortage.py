@@ -104,7 +104,7 @@ def devices_reason(
 ) -> reasons.Reason | None:
     """Return the reason for the first PCI request with too few devices.
 
-    :param masks: host cells with room for each guest cell, as bitmasks
+    :param masks: host cells that each guest cell fits, as bitmasks
     :param policy: the policy that refuses the host, for the reason
     :param order: ``order`` of the reason
     :param where: description of these host cells; begins with a space

@@ -286,7 +286,7 @@ class GuestTopology(ty.NamedTuple):
     :ivar ids: the current ``id`` of each cell; Nova's search changes it
     :ivar reserved: extra dedicated CPUs that the first guest cell needs for
         isolated emulator threads
-    :ivar any_pages: whether a cell asks for "small", "large" or "any" pages,
+    :ivar any_pages: whether a cell requests "small", "large" or "any" pages,
         which may be of different sizes on different host cells
     """
 

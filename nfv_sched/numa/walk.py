@@ -84,9 +84,9 @@ def search(
     :param host_ids: ``id`` of each host cell
     :param order: positions of the host cells in Nova's order
     :param traces: state of the guest cells, changed as Nova changes it
-    :param fits: tells whether a guest cell fits a host cell; see ``Fits``
-    :param accepts: tells whether the chosen host cells, as a bitmask, satisfy
-        the networks and PCI requests
+    :param fits: returns whether a guest cell fits a host cell; see ``Fits``
+    :param accepts: returns whether the chosen host cells, as a bitmask,
+        satisfy the networks and PCI requests
     :param max_steps: number of permutations to try at most
     :returns: position of the host cell of each guest cell; None if Nova finds
         none

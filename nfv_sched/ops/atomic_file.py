@@ -29,7 +29,6 @@ def write(path: str, fill: Callable[[ty.BinaryIO], ty.Any]) -> int:
     stays and the temporary file is removed.
 
     :param path: may be a link; see :func:`target`
-    :param fill: writes the content
     :returns: the size in bytes
     :raises WriteError: if the file cannot be written
     """

@@ -34,9 +34,12 @@ def classes() -> tuple[type[numa_rule.Rule], ...]:
     return tuple(sorted(rule_classes, key=lambda cls: (cls.order, cls.name)))
 
 
-def of(asked: numa_rule.Asked) -> tuple[numa_rule.Rule, ...]:
+def from_request(
+    request_parts: numa_rule.RequestParts,
+) -> tuple[numa_rule.Rule, ...]:
     """Return the rules of a request; raise ``RequestError`` if it is wrong."""
-    return tuple(rule for cls in classes() for rule in cls.of(asked))
+    return tuple(rule for cls in classes()
+                 for rule in cls.from_request(request_parts))
 
 
 def faults(extra_specs: Mapping[str, ty.Any]) -> list[nfv_extra_specs.Fault]:

@@ -33,14 +33,14 @@ class NodeMapRule(rule.Rule):
     keys_used: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, asked):
+    def from_request(cls, request_parts):
         """Return one rule for the node mapping of the flavor, if any."""
-        policy = asked.policy
+        policy = request_parts.policy
         if not policy.node_map:
             return ()
         texts = tuple(f'{key}={node}' for (_guest, node), key in zip(
             policy.node_map, policy.node_keys))
-        cells = len(asked.guest.cells) if asked.guest else 0
+        cells = len(request_parts.guest.cells) if request_parts.guest else 0
         for (guest, _node), text in zip(policy.node_map, texts):
             if cells and guest >= cells:
                 raise rule.RequestError(
@@ -53,12 +53,12 @@ class NodeMapRule(rule.Rule):
         """Return the bit of the host cell of each pair; see the class."""
         return tuple([host.bit_of(node) for _guest, node in self.pairs])
 
-    def lacks(self, facts, ground):
-        """Return the reason for a host that lacks one of the host nodes."""
+    def lacks(self, facts, guest_on_host):
+        """Return the reason for a host without one of the host nodes."""
         for (_guest, node), key, bit in zip(
                 self.pairs, self.keys_used, facts):
             if not bit:
-                cells = len(ground.evaluation.host.cells)
+                cells = len(guest_on_host.evaluation.host.cells)
                 return reasons.Reason(
                     self.order, key, f'host NUMA node {node} needed',
                     f'has {strings.count(cells, "NUMA node")}', cells)
@@ -71,14 +71,14 @@ class NodeMapRule(rule.Rule):
             masks[guest] &= bit
         return masks
 
-    def kept(self, facts, ground, chosen):
+    def kept(self, facts, guest_on_host, chosen):
         """Return whether each mapped guest cell is on its host cell."""
         return all(1 << chosen[guest] == bit
                    for (guest, _node), bit in zip(self.pairs, facts))
 
-    def broken(self, facts, ground, pinning):
+    def broken(self, facts, guest_on_host, pinning):
         """Return the reason for the first guest cell on another host cell."""
-        cells = ground.evaluation.host.cells
+        cells = guest_on_host.evaluation.host.cells
         for (guest, node), key, bit in zip(
                 self.pairs, self.keys_used, facts):
             index = pinning.chosen[guest]
@@ -88,13 +88,13 @@ class NodeMapRule(rule.Rule):
                     f'it is on {cells[index].id}')
         return None
 
-    def always(self, facts, ground, groups):
+    def always(self, facts, guest_on_host, groups):
         """Return whether every claim keeps mapped guest cells in their place.
 
         Nova may take one guest cell for another (see
         :mod:`nfv_sched.numa.walk`), so this is known in few cases only.
         """
-        evaluation = ground.evaluation
+        evaluation = guest_on_host.evaluation
         guest, cells = evaluation.pristine, len(evaluation.guest.cells)
         if (len(evaluation.host.cells) == cells and
                 evaluation.interchangeable and not guest.any_pages):
@@ -116,7 +116,7 @@ class NodeMapRule(rule.Rule):
                 return False
         return True
 
-    def labels(self, facts, ground):
+    def labels(self, facts, guest_on_host):
         """Return the labels of these nodes.
 
         For a guest with one NUMA node they are to be held in any case.
@@ -124,27 +124,28 @@ class NodeMapRule(rule.Rule):
         bits = 0
         for bit in facts:
             bits |= bit
-        own = ground.node_labels(bits) or frozenset()
-        single = len(ground.evaluation.guest.cells) == 1
+        own = guest_on_host.node_labels(bits) or frozenset()
+        single = len(guest_on_host.evaluation.guest.cells) == 1
         return rule.Labels(own if single else frozenset(), own)
 
-    def no_room(self, facts, ground, before):
+    def no_room(self, facts, guest_on_host, before):
         """Return the reason for the mapped host NUMA node that is too full."""
         masks = self.narrow(facts, before)
         for (guest, _node), key, bit in zip(
                 self.pairs, self.keys_used, facts):
             if not masks[guest]:
                 capacity = shortage.capacity_reason(
-                    ground.evaluation, within=bit)
+                    guest_on_host.evaluation, within=bit)
                 return capacity._replace(order=self.order, policy=key)
-        if ground.devices is not None and candidates.feasible(
-                masks, ground.groups):
+        if guest_on_host.devices is not None and candidates.feasible(
+                masks, guest_on_host.groups):
             reason = shortage.devices_reason(
-                ground.devices, masks, ground.strict_text, self.order)
+                guest_on_host.devices, masks, guest_on_host.strict_text,
+                self.order)
             if reason is not None:
                 return reason
         return reasons.Reason(
-            self.order, ground.strict_text,
+            self.order, guest_on_host.strict_text,
             'room that suits the node mapping, networks and PCI devices '
             'needed', 'none')
 
@@ -157,8 +158,8 @@ class NodeMapRule(rule.Rule):
     def floating(self, host, names):
         """Return the reason, unless the host has one NUMA node, the right one.
 
-        The rule is kept there if it only says that guest NUMA node 0 runs on
-        this node.
+        The rule is satisfied there if it only requires that guest NUMA node 0
+        runs on this node.
         """
         one_node = host is not None and len(host.cells) == 1
         for (guest, node), key in zip(self.pairs, self.keys_used):

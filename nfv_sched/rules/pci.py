@@ -27,88 +27,91 @@ class PCIRule(rule.Rule):
     devices = True
 
     @classmethod
-    def of(cls, asked):
+    def from_request(cls, request_parts):
         """Return one rule for all PCI requests, if flavor or image need it."""
-        policy, degree, ours = asked.policy, None, False
+        policy, degree, ours = request_parts.policy, None, False
         if policy.pci_key in extra_specs.PCI_KEYS and policy.pci is not None:
             degree, ours = policy.pci, True
-        elif any(demand.policy == pci.PREFERRED for demand in asked.demands):
+        elif any(demand.policy == pci.PREFERRED
+                 for demand in request_parts.demands):
             degree = extra_specs.PREFER
-        if degree is None or not asked.demands:
+        if degree is None or not request_parts.demands:
             return ()
         text = (f'{policy.pci_key}={policy.pci}' if policy.pci
                 else f'{extra_specs.NATIVE_PCI_KEY}={pci.PREFERRED}')
         return (cls(text, degree == extra_specs.STRICT, ours),)
 
-    def lacks(self, facts, ground):
+    def lacks(self, facts, guest_on_host):
         """Return the reason for a host that reports no PCI devices."""
-        if ground.devices is None:
+        if guest_on_host.devices is None:
             return reasons.Reason(
                 self.order, self.text, 'PCI devices needed',
                 'the host has none')
         return None
 
-    def applies(self, facts, ground):
+    def applies(self, facts, guest_on_host):
         """Return whether the host reports PCI devices."""
-        return ground.devices is not None
+        return guest_on_host.devices is not None
 
-    def condition(self, facts, ground):
+    def condition(self, facts, guest_on_host):
         """Return the condition that all devices are on the chosen cells."""
-        return ground.devices.local
+        return guest_on_host.devices.local
 
-    def kept(self, facts, ground, chosen):
+    def kept(self, facts, guest_on_host, chosen):
         """Return whether Nova would take all devices from chosen cells."""
-        return ground.devices.local.test(candidates.mask_of(chosen))
+        return guest_on_host.devices.local.test(candidates.mask_of(chosen))
 
-    def broken(self, facts, ground, pinning):
+    def broken(self, facts, guest_on_host, pinning):
         """Return the reason if a device is not near a cell of the guest."""
-        if self.kept(facts, ground, pinning.chosen):
+        if self.kept(facts, guest_on_host, pinning.chosen):
             return None
-        served = ground.devices.serve(candidates.mask_of(pinning.chosen))
+        served = guest_on_host.devices.serve(
+            candidates.mask_of(pinning.chosen))
         local = 0 if served is None else served.local
         return reasons.Reason(
             self.order, self.text, 'all PCI devices on its NUMA nodes needed',
-            f'{local} of {ground.devices.asked} are')
+            f'{local} of {guest_on_host.devices.requested} are')
 
-    def always(self, facts, ground, groups):
-        """Return whether no claim takes a device from another host cell.
-
-        The claim keeps the NUMA policy of each PCI request, and takes devices
-        of the resource providers that Placement has allocated.  For moves it
-        has the policy of the alias, except for unshelving, which the scheduler
-        cannot tell from a cold migration: both policies must be enough.
-        """
-        if ground.devices is None or len(ground.evaluation.host.cells) == 1:
+    def always(self, facts, guest_on_host, groups):
+        """Return whether no claim takes a device from another host cell."""
+        # The claim follows the NUMA policy of each PCI request, and takes
+        # devices of the resource providers that Placement has allocated. For
+        # moves it has the policy of the alias, except for unshelving, which
+        # the scheduler cannot distinguish from a cold migration: both policies
+        # must be enough.
+        if (guest_on_host.devices is None
+                or len(guest_on_host.evaluation.host.cells) == 1):
             return True
         return all(
-            _stays_local(ground, number, policy, groups)
-            for number, demand in enumerate(ground.devices.devices.wanted)
+            _stays_local(guest_on_host, number, policy, groups)
+            for number, demand in enumerate(
+                guest_on_host.devices.devices.wanted)
             for policy in {demand.claimed, demand.policy})
 
-    def degree(self, facts, ground, chosen):
+    def degree(self, facts, guest_on_host, chosen):
         """Return the part of the devices that is on the chosen host cells."""
-        if ground.devices is None:
+        if guest_on_host.devices is None:
             return 0.0
-        served = ground.devices.serve(candidates.mask_of(chosen))
+        served = guest_on_host.devices.serve(candidates.mask_of(chosen))
         return served.local / served.total if served and served.total else 0.0
 
-    def partly(self, facts, ground, must):
+    def partly(self, facts, guest_on_host, must):
         """Return labels for any choice that the strict rules allow."""
-        return ground.label_sets(must)
+        return guest_on_host.label_sets(must)
 
-    def no_room(self, facts, ground, before):
+    def no_room(self, facts, guest_on_host, before):
         """Return the reason for the first PCI request with too few devices."""
         reason = shortage.devices_reason(
-            ground.devices, before.masks, self.text, self.order,
+            guest_on_host.devices, before.masks, self.text, self.order,
             before.where, local=True)
         return reason or reasons.Reason(
             self.order, self.text,
             f'NUMA nodes{before.where} with room and all the PCI devices '
             f'needed', 'none')
 
-    def not_held(self, facts, ground, before):
+    def not_held(self, facts, guest_on_host, before):
         """Return the requirement for a claim to take only local devices."""
-        devices = ground.devices.devices
+        devices = guest_on_host.devices.devices
         if any(map(devices.has_unknown, range(len(devices.wanted)))):
             return reasons.Reason(
                 reasons.ENFORCEMENT, self.text,
@@ -133,7 +136,8 @@ class PCIRule(rule.Rule):
     def floating(self, host, names):
         """Return degree 1 if the host has one NUMA node.
 
-        Elsewhere the rule is not kept: degree 0, or a reason if it is strict.
+        Elsewhere the rule is not satisfied: degree 0, or a reason if it is
+        strict.
         """
         if host is not None and len(host.cells) == 1:
             return 1.0
@@ -143,7 +147,7 @@ class PCIRule(rule.Rule):
 
 
 def _stays_local(
-    ground: rule.Ground, number: int, policy: str | None, groups,
+    guest_on_host: rule.GuestOnHost, number: int, policy: str | None, groups,
 ) -> bool:
     """Return whether a claim takes all devices from its host cells.
 
@@ -151,17 +155,17 @@ def _stays_local(
     :param policy: NUMA policy that the claim follows; None if not known
     :param groups: bitmasks of host cells of which the claim takes one each
     """
-    devices = ground.devices.devices
-    fixed = ground.devices.fixed(number)
+    devices = guest_on_host.devices.devices
+    fixed = guest_on_host.devices.fixed(number)
     if fixed is not None:
         if policy in (pci.REQUIRED, pci.LEGACY) and fixed.bit_count() == 1:
             return True
         # Of several providers Nova may leave some out.
-        return ground.always_on(groups, fixed)
+        return guest_on_host.always_on(groups, fixed)
     if policy == pci.REQUIRED:
         return True
     if policy == pci.SOCKET and all(
             devices.same_socket(1 << index) == 1 << index
-            for index in range(len(ground.evaluation.host.cells))):
+            for index in range(len(guest_on_host.evaluation.host.cells))):
         return True
     return policy == pci.LEGACY and not devices.has_unknown(number)

@@ -44,7 +44,7 @@ def place_of(label: str, names: rule.Names) -> str | None:
     return place
 
 
-def _asked(extra_specs) -> Iterator[tuple[str, str, bool, ty.Any]]:
+def _places(extra_specs) -> Iterator[tuple[str, str, bool, ty.Any]]:
     """Yield the keys of this rule in a flavor, sorted.
 
     :returns: (key, name of the place, whether away from it, value)
@@ -62,9 +62,9 @@ class PlaceRule(rule.CellsRule):
     A place is something that runs on certain NUMA nodes of a host, such as the
     Ceph OSDs or an NVMe drive.  The host declares it by the label
     ``nfv_{place}``.  A host without the label has no such place: it cannot
-    keep an affinity, and keeps every anti-affinity.
+    satisfy an affinity, but satisfies every anti-affinity.
 
-    No label says "not here", so the claim is kept away from a place by the
+    No label excludes host cells, so the claim is kept away from a place by the
     node labels of the other host cells.
 
     :ivar place: name of the place
@@ -80,22 +80,22 @@ class PlaceRule(rule.CellsRule):
     away: bool = False
 
     @classmethod
-    def of(cls, asked):
+    def from_request(cls, request_parts):
         """Return one rule for each key of the flavor."""
-        faults = cls.faults(asked.extra_specs)
+        faults = cls.faults(request_parts.extra_specs)
         if faults:
             raise rule.RequestError('flavor', '; '.join(map(str, faults)))
         return [
             cls(f'{key}={value}', value == nfv_extra_specs.STRICT, place=place,
                 away=away)
-            for key, place, away, value in _asked(asked.extra_specs)]
+            for key, place, away, value in _places(request_parts.extra_specs)]
 
     @classmethod
     def faults(cls, extra_specs):
         """Return malformed names, unknown values, and contradictions."""
         errors: list[nfv_extra_specs.Fault] = []
         seen: dict[str, str] = {}
-        for key, place, _away, value in _asked(extra_specs):
+        for key, place, _away, value in _places(extra_specs):
             if not NAME.fullmatch(place):
                 errors.append(nfv_extra_specs.Fault(
                     key,
@@ -147,10 +147,8 @@ class PlaceRule(rule.CellsRule):
             f'those are {", ".join(map(str, nodes))}' if nodes else 'none is')
 
     def floating(self, host, names):
-        """Return a degree or reason, as for other rules about host cells.
-
-        But anti-affinity is kept on hosts that do not declare the place.
-        """
+        """Return a degree or reason, as for other rules about host cells."""
+        # But hosts that do not declare the place satisfy anti-affinity.
         if self.away and (host is None or not self._declared(host, names)):
             return 1.0
         return super().floating(host, names)

@@ -41,24 +41,25 @@ class SharedVCPURule(rule.Rule):
     shared: int = 0
 
     @classmethod
-    def of(cls, asked):
+    def from_request(cls, request_parts):
         """Return one rule, if the flavor has the policy."""
-        policy = asked.policy
+        policy = request_parts.policy
         vcpu = policy.shared_vcpu
         if vcpu is None:
             return ()
         text = f'{policy.shared_vcpu_key}={vcpu}'
-        if (asked.extra_specs.get('hw:cpu_policy') or
-                asked.properties.get('hw_cpu_policy')) != 'mixed':
+        if (request_parts.extra_specs.get('hw:cpu_policy') or
+                request_parts.properties.get('hw_cpu_policy')) != 'mixed':
             raise rule.RequestError(
                 text,
                 'needs a guest with both kinds of CPUs; set '
                 f'hw:cpu_policy=mixed and hw:cpu_dedicated_mask=^{vcpu}')
-        cell = _cell(asked, vcpu, text)
-        return (cls(text, cell=cell, shared=asked.guest.cells[cell].shared),)
+        cell = _cell(request_parts, vcpu, text)
+        return (cls(text, cell=cell,
+                    shared=request_parts.guest.cells[cell].shared),)
 
     def cpu_ratio(self, host, ratio, limit):
-        """Return the highest ratio that keeps shared cores in their limit."""
+        """Return the highest ratio that respects the limit of shared cores."""
         most = limit(_LIMIT)
         return min([ratio, *(most * cell.shared_cores / cell.shared
                              for cell in host.cells if cell.shared)])
@@ -67,14 +68,14 @@ class SharedVCPURule(rule.Rule):
         """Return whether all host cells have enough shared CPUs."""
         return all(cell.shared >= self.shared for cell in host.cells)
 
-    def kept(self, facts, ground, chosen):
+    def kept(self, facts, guest_on_host, chosen):
         """Return whether the guest cell of the vCPU fits the chosen cell."""
         return bool(
-            ground.evaluation.masks[self.cell] >> chosen[self.cell] & 1)
+            guest_on_host.evaluation.masks[self.cell] >> chosen[self.cell] & 1)
 
-    def broken(self, facts, ground, pinning):
+    def broken(self, facts, guest_on_host, pinning):
         """Return the reason if its host cell has too few shared CPUs."""
-        cell = ground.evaluation.host.cells[pinning.chosen[self.cell]]
+        cell = guest_on_host.evaluation.host.cells[pinning.chosen[self.cell]]
         if cell.shared >= self.shared:
             return None
         return reasons.Reason(
@@ -82,16 +83,13 @@ class SharedVCPURule(rule.Rule):
             f'{self.shared} shared CPUs on its NUMA node needed',
             f'node {cell.id} has {cell.shared}')
 
-    def always(self, facts, ground, groups):
-        """Return whether every claim ends on a cell with enough shared CPUs.
-
-        Nova may take one guest cell for another (see
-        :mod:`nfv_sched.numa.walk`).  But a claim succeeds only if the pins of
-        each guest cell are on its host cell, and Nova pins the dedicated vCPUs
-        of a guest cell only where it has found enough shared CPUs for the
-        others.
-        """
-        evaluation = ground.evaluation
+    def always(self, facts, guest_on_host, groups):
+        """Return whether each claim ends on a cell with enough shared CPUs."""
+        # Nova may take one guest cell for another (see nfv_sched.numa.walk).
+        # But a claim succeeds only if the pins of each guest cell are on its
+        # host cell, and Nova pins the dedicated vCPUs of a guest cell only
+        # where it has found enough shared CPUs for the others.
+        evaluation = guest_on_host.evaluation
         guest = evaluation.guest
         shared = guest.cells[self.cell]
         return (len(guest.cells) == 1 or evaluation.interchangeable or
@@ -126,8 +124,7 @@ class SharedVCPURule(rule.Rule):
 
         The guest is counted as placed.
 
-        :param chosen: position of the host cell of each guest cell; None if
-            not known, for which 0 is returned
+        :param chosen: its host cells; if None, which is not known, return 0
         """
         if chosen is None:
             return 0.0
@@ -137,17 +134,17 @@ class SharedVCPURule(rule.Rule):
         return min(max(1 - used / limit, 0.0), 1.0) if limit > 0 else 0.0
 
 
-def _cell(asked: rule.Asked, vcpu: int, name: str) -> int:
+def _cell(request_parts: rule.RequestParts, vcpu: int, name: str) -> int:
     """Return the guest NUMA node of the shared vCPU.
 
     :param vcpu: index of the vCPU
     :param name: the extra spec with its value, for the error
     :raises nfv_sched.numa.rule.RequestError: if the guest does not allow it
     """
-    if asked.guest is None:
+    if request_parts.guest is None:
         raise rule.RequestError(name, 'needs a guest NUMA topology')
     for number, cell in enumerate(
-            getattr(asked.numa_topology, 'cells', None) or ()):
+            getattr(request_parts.numa_topology, 'cells', None) or ()):
         dedicated = _cpus(cell, 'pcpuset')
         if vcpu in dedicated:
             raise rule.RequestError(
@@ -159,7 +156,8 @@ def _cell(asked: rule.Asked, vcpu: int, name: str) -> int:
             raise rule.RequestError(
                 name, f'guest NUMA node {number} needs a dedicated vCPU '
                       f'beside the shared one')
-        if asked.guest.cells[number].threads != topology.THREADS_PREFER:
+        if (request_parts.guest.cells[number].threads
+                != topology.THREADS_PREFER):
             raise rule.RequestError(
                 name, 'not possible with hw:cpu_thread_policy=isolate or '
                       'require')

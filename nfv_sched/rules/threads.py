@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Refuse hosts that can never keep the CPU thread policy of a guest."""
+"""Refuse hosts that can never satisfy the CPU thread policy of a guest."""
 
 import dataclasses
 
@@ -9,11 +9,11 @@ from nfv_sched import reasons
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ThreadsRule(rule.Rule):
-    """``hw:cpu_thread_policy``: refuse hosts that can never keep it.
+    """``hw:cpu_thread_policy``: refuse hosts that can never satisfy it.
 
-    ``require`` needs sibling threads.  Nova keeps ``isolate`` on a host with
-    sibling threads only if the same CPUs serve shared and dedicated guests
-    (``vcpu_pin_set``; bug 1889633).
+    ``require`` needs sibling threads.  Nova can satisfy ``isolate`` on a host
+    with sibling threads only if the same CPUs serve shared and dedicated
+    guests (``vcpu_pin_set``; bug 1889633).
 
     :ivar siblings: pinned vCPUs must be on sibling threads (``require``)
     :ivar isolates: each pinned vCPU takes a physical core (``isolate``)
@@ -29,10 +29,10 @@ class ThreadsRule(rule.Rule):
     isolates: bool = False
 
     @classmethod
-    def of(cls, asked):
+    def from_request(cls, request_parts):
         """Return one rule, if the guest's policy is require or isolate."""
-        guest = asked.guest
-        siblings = asked.needs_threads or (
+        guest = request_parts.guest
+        siblings = request_parts.needs_threads or (
             guest is not None and guest.requires_siblings)
         isolates = guest is not None and guest.isolates
         if not siblings and not isolates:
@@ -41,7 +41,7 @@ class ThreadsRule(rule.Rule):
                     isolates=isolates),)
 
     def never(self, host):
-        """Return the reason if no NUMA node can keep the policy."""
+        """Return the reason if no NUMA node can satisfy the policy."""
         if self.siblings and not any(
                 cell.threads > 1 for cell in host.cells):
             return reasons.Reason(
@@ -55,12 +55,12 @@ class ThreadsRule(rule.Rule):
                 'Nova cannot keep the siblings of dedicated CPUs idle')
         return None
 
-    def broken(self, facts, ground, pinning):
+    def broken(self, facts, guest_on_host, pinning):
         """Return the reason if the pinned vCPUs do not follow the policy.
 
         With ``require`` one vCPU of a guest cell may be left over.
         """
-        cells = ground.evaluation.host.cells
+        cells = guest_on_host.evaluation.host.cells
         for index, pins in zip(pinning.chosen, pinning.pins):
             cores = [set(pins) & core for core in cells[index].siblings]
             if self.siblings and len(pins) > 1:

@@ -27,14 +27,15 @@ class VSwitchRule(rule.CellsRule):
     tunneled: bool = False
 
     @classmethod
-    def of(cls, asked):
+    def from_request(cls, request_parts):
         """Return one rule, if the flavor has the policy."""
-        policy = asked.policy
+        policy = request_parts.policy
         if policy.vswitch is None:
             return ()
         return (cls(f'{policy.vswitch_key}={policy.vswitch}',
                     policy.vswitch == extra_specs.STRICT,
-                    physnets=asked.physnets, tunneled=asked.tunneled),)
+                    physnets=request_parts.physnets,
+                    tunneled=request_parts.tunneled),)
 
     def label(self, names):
         """Return the label of the switch."""

@@ -5,8 +5,5 @@ from nfv_sched import extensions
 
 
 def all_weighers() -> list[type]:
-    """Return the weigher classes of the entry points ``nfv_sched.weighers``.
-
-    For ``[filter_scheduler] weight_classes``.
-    """
+    """Return the classes for ``[filter_scheduler] weight_classes``."""
     return extensions.classes('nfv_sched.weighers')

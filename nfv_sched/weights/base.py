@@ -19,7 +19,7 @@ LOG = logging.getLogger(__name__)
 class NFVHostWeigher(multiplier.MultipliedWeigher):
     """A weigher by the decision about a host, from 0 to 1.
 
-    Hosts are not normalised against each other: a host that keeps the
+    Hosts are not normalised against each other: a host that satisfies the
     preferred rules weighs 1 even if all others do, too.  Every host weighs 0
     for requests without such rules, and so does one that cannot be read.
     """
@@ -68,8 +68,8 @@ class NFVHostWeigher(multiplier.MultipliedWeigher):
             rules = self.weighed(request)
             if request.error is not None or not rules:
                 return [0.0] * len(weighed_obj_list)
-            terms = active_rules.of(request_note, request,
-                                    self.rule.filters[0])
+            terms = active_rules.for_request(
+                request_note, request, self.rule.filters[0])
         except Exception:
             LOG.exception('The request for server %s cannot be read',
                           getattr(request_spec, 'instance_uuid', None))
@@ -83,7 +83,7 @@ class NFVHostWeigher(multiplier.MultipliedWeigher):
         terms: decide.Terms,
     ) -> float:
         try:
-            host_visit = visit.of(host_state, request_note)
+            host_visit = visit.for_host(host_state, request_note)
             decision = host_visit.decision(host_state, request, terms)
             if not decision.accepted:
                 return 0.0

@@ -43,12 +43,8 @@ class MultipliedWeigher(weights.BaseHostWeigher, metaclass=abc.ABCMeta):
             default=CONF[self.group][self.multiplier]))
 
     def read_multipliers(self) -> scheduler.PerAggregates[float]:
-        """Forget the multipliers of the last request in this thread.
-
-        New ones are read on demand, once for hosts with the same aggregates.
-
-        :returns: the multipliers of the hosts of this request
-        """
+        """Return new multipliers for this request, by host."""
+        # They are read on demand, once for hosts with the same aggregates.
         multipliers = self._thread.multipliers = self._read()
         return multipliers
 
@@ -68,4 +64,4 @@ class MultipliedWeigher(weights.BaseHostWeigher, metaclass=abc.ABCMeta):
     def weight_multiplier(self, host_state):
         """Return the multiplier by aggregate metadata, or the option."""
         multipliers = getattr(self._thread, 'multipliers', None)
-        return (multipliers or self._read()).of(host_state)
+        return (multipliers or self._read()).for_host(host_state)

@@ -25,7 +25,7 @@ class NetworkLoadWeigher(multiplier.MultipliedWeigher):
 
     Nova normalises the weights, as those of its own resource weighers: the
     least loaded host weighs 1 and the most loaded 0, times the multiplier.
-    All weigh the same without figures from Neutron, or if these are older than
+    All weigh the same without data from Neutron, or if these are older than
     ``max_snapshot_age``.
     """
 
@@ -38,7 +38,7 @@ class NetworkLoadWeigher(multiplier.MultipliedWeigher):
               host_states: list) -> list[int] | None:
         """Return the load of each host, in the unit of the weigher.
 
-        :param snapshot: the figures from Neutron
+        :param snapshot: the data from Neutron
         :param placed: the servers that this process has placed since
         :returns: in the order of the hosts; None if the load is not known
         """
@@ -73,7 +73,7 @@ def ports_of(snapshot: usage.Snapshot, placed: reservations.Memory,
     for host_state in host_states:
         name = host_state.host
         used = (shown.get(name, usage.NO_USAGE).vswitch_ports
-                + limits.of(host_state).vswitch_physical_ports)
+                + limits.for_host(host_state).vswitch_physical_ports)
         if name in recently:
             used += placed.unseen(snapshot, name)[0]
         ports.append(used)

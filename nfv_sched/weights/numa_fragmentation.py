@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Weigh hosts by the room for large guests that a guest takes."""
+"""Weigh hosts by the capacity for large guests that a guest takes."""
 
 from collections.abc import Sequence
 
@@ -17,13 +17,13 @@ LOG = logging.getLogger(__name__)
 
 
 class NUMAFragmentationWeigher(multiplier.MultipliedWeigher):
-    """Prefer hosts where the guest leaves most room for large guests whole.
+    """Prefer hosts where the guest leaves most capacity for large guests.
 
-    A host weighs the less, the more room it loses to the guest, on the NUMA
-    nodes that the claim is expected to choose and as a whole.  Room is the
-    square of the lesser of free CPUs for pinned vCPUs and free memory pages,
-    and counts more near free PCI devices.  So NUMA nodes fill up one after the
-    other.
+    A host weighs the less, the more capacity it loses to the guest, on the
+    NUMA nodes that the claim is expected to choose and as a whole.  Capacity
+    is the square of the lesser of free CPUs for pinned vCPUs and free memory
+    pages, and counts more near free PCI devices.  So NUMA nodes fill up one
+    after the other.
 
     Nova normalises the weights, as those of its own resource weighers.  All
     hosts weigh the same for guests without NUMA topology, which float over the
@@ -33,11 +33,11 @@ class NUMAFragmentationWeigher(multiplier.MultipliedWeigher):
     multiplier = 'numa_fragmentation_weight_multiplier'
 
     def weigh_objects(self, weighed_obj_list, weight_properties):
-        """Return the negative room lost on each host, which Nova normalises.
+        """Return the negative capacity lost on each host; Nova normalises it.
 
         Hosts that cannot be weighed are as bad as the worst.
         """
-        multiplier_of = self.read_multipliers().of
+        multiplier_of = self.read_multipliers().for_host
         hosts = [weighed.obj for weighed in weighed_obj_list]
         counted = list(map(multiplier_of, hosts))
         if not any(counted):
@@ -49,7 +49,7 @@ class NUMAFragmentationWeigher(multiplier.MultipliedWeigher):
 
     def _losses(self, hosts: Sequence, counted: Sequence[float],
                 spec_obj) -> list[float | None]:
-        """Return the room that each host loses; None if it does not matter.
+        """Return the capacity that each host loses; None if irrelevant.
 
         :param counted: the multiplier of each host
         """
@@ -90,12 +90,12 @@ class _WeighedRequest:
         self.terms = active_rules.deciding(request_note, request)
         self.limited = active_rules.limits_claim(request_note, request)
         self.sorting = active_rules.settings(request_note).sorting
-        #: Whether Nova's own rules and order say where the guest goes.
+        #: Whether Nova's own rules and order determine where the guest goes.
         self.is_plain = self.terms is None or (
             request.plain and not self.terms.keeps_room)
 
     def lost(self, host_state) -> float | None:
-        """Return the room that a host loses, by ``fragmentation.lost``.
+        """Return the capacity that a host loses, by ``fragmentation.lost``.
 
         :returns: None if the host cannot take the guest
         """
@@ -110,7 +110,7 @@ class _WeighedRequest:
             host.evaluate(request, self.sorting)
             decision = numa_decide.PLAIN if self.limited else None
         else:
-            host_visit = visit.of(host_state, self.note)
+            host_visit = visit.for_host(host_state, self.note)
             decision = host_visit.decision(host_state, request, self.terms)
             if not decision.accepted:
                 return None

@@ -6,7 +6,7 @@ from nfv_sched.weights import base
 
 
 class PCINUMAAffinityWeigher(base.PreferenceWeigher):
-    """Prefer hosts with free PCI devices where there is room for the guest.
+    """Prefer hosts with free PCI devices where the guest fits.
 
     For guests with ``nfv:pci_numa_affinity=prefer``, or Nova's policy
     ``preferred``, a host weighs as much as the part of the guest's PCI

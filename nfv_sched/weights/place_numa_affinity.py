@@ -6,7 +6,7 @@ from nfv_sched.weights import base
 
 
 class PlaceNUMAAffinityWeigher(base.PreferenceWeigher):
-    """Prefer hosts with room on, or away from, the NUMA nodes of a place.
+    """Prefer hosts with capacity on, or away from, the NUMA nodes of a place.
 
     For guests with ``nfv:numa_affinity.{place}=prefer`` or
     ``nfv:numa_anti_affinity.{place}=prefer`` a host weighs as much as the part

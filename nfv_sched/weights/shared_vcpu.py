@@ -6,7 +6,7 @@ from nfv_sched.weights import base
 
 
 class SharedVCPUWeigher(base.NFVHostWeigher):
-    """Prefer hosts whose shared CPUs have more room.
+    """Prefer hosts whose shared CPUs have more capacity left.
 
     For guests with ``nfv:shared_vcpu`` a host weighs as much as the part of
     the shared vCPUs still free, with this guest placed, on the host NUMA node

@@ -6,7 +6,7 @@ from nfv_sched.weights import base
 
 
 class VSwitchNUMAAffinityWeigher(base.PreferenceWeigher):
-    """Prefer hosts with room on the NUMA nodes of their virtual switch.
+    """Prefer hosts with capacity on the NUMA nodes of their virtual switch.
 
     For guests with ``nfv:vswitch_numa_affinity=prefer`` a host weighs as much
     as the part of the guest's NUMA nodes that would be on nodes with the

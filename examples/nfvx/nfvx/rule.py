@@ -3,7 +3,7 @@
 
 import dataclasses
 
-from nfv_sched import extra_specs
+from nfv_sched import extra_specs as nfv_extra_specs
 from nfv_sched.numa import rule
 from nfv_sched import reasons
 
@@ -22,14 +22,24 @@ class EvenNodesRule(rule.CellsRule):
     where = ' with an even number'
 
     @classmethod
-    def of(cls, asked):
+    def from_request(cls, request_parts):
         """The policy of the flavor, if it has one."""
-        value = asked.extra_specs.get(KEY)
+        faults = cls.faults(request_parts.extra_specs)
+        if faults:
+            raise rule.RequestError(KEY, str(faults[0]))
+        value = request_parts.extra_specs.get(KEY)
         if value is None:
             return ()
-        if value not in extra_specs.AFFINITIES:
-            raise rule.RequestError(KEY, 'not one of strict, prefer')
-        return (cls(f'{KEY}={value}', strict=value == extra_specs.STRICT),)
+        return (cls(f'{KEY}={value}', strict=value == nfv_extra_specs.STRICT),)
+
+    @classmethod
+    def faults(cls, extra_specs):
+        """The value of a flavor if it is wrong, for "flavor lint", too."""
+        value = extra_specs.get(KEY)
+        if value is None or value in nfv_extra_specs.AFFINITIES:
+            return []
+        return [nfv_extra_specs.Fault(
+            KEY, f'{nfv_extra_specs.shown(value)} is not one of strict, prefer')]
 
     def label(self, names):
         """Hosts have no label for this; those of single nodes will do."""
@@ -41,7 +51,7 @@ class EvenNodesRule(rule.CellsRule):
                    if cell.id % 2 == 0)
 
     def undeclared(self):
-        """Never asked for: every host says which numbers its nodes have."""
+        """Not reached: every host reports the numbers of its NUMA nodes."""
         return self.needs_topology()
 
     def apart(self, node, key, nodes):

@@ -49,7 +49,6 @@ named; 2 if the command line is wrong; 3 if there are findings.
 
 _COLUMNS = ('Host', 'Server', 'Server ID', 'Kind', 'Finding', 'Since',
             'What to do')
-_TABLE = 'table'
 #: Nova updates the records of hosts every 60 seconds.
 _CONFIRM = 90.0
 _MOST = 3600.0
@@ -60,6 +59,7 @@ class AuditCloud(source.Looking, base.Lister):
 
     epilog = _EPILOG
     schemas = {'cloud-audit': audit_document.Audit}
+    least_important = ('Server ID', 'Since', 'Kind', 'What to do')
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
@@ -89,7 +89,7 @@ class AuditCloud(source.Looking, base.Lister):
             again = set(self._findings(parsed_args, read(), kinds))
             findings = [each for each in findings if each in again]
         self.found = bool(findings)
-        self._document = audit_document.of(
+        self._document = audit_document.audited(
             findings, self._hosts, self._host_ids)
         return _COLUMNS, _rows(findings)
 
@@ -113,20 +113,11 @@ class AuditCloud(source.Looking, base.Lister):
     def produce_output(self, parsed_args: argparse.Namespace,
                        column_names: Sequence[str],
                        data: Iterable) -> int:
-        """Print the findings, or a line on stderr that there are none.
-
-        :raises UsageError: if none of the requested columns exists
-        """
-        if self.found:
-            return super().produce_output(parsed_args, column_names, data)
-        code = 0
-        if parsed_args.formatter == _TABLE:
-            self.check_columns(parsed_args, column_names)
-        # cliff's table without rows is an empty line.
-        if parsed_args.formatter != _TABLE or parsed_args.print_empty:
-            code = super().produce_output(parsed_args, column_names, data)
-        self.app.stderr.write(
-            f'{strings.count(self._hosts, "host")}: nothing found.\n')
+        """Print the findings, or a line on stderr that there are none."""
+        code = super().produce_output(parsed_args, column_names, data)
+        if not self.found:
+            self.app.stderr.write(
+                f'{strings.count(self._hosts, "host")}: nothing found.\n')
         return code
 
     def _findings(

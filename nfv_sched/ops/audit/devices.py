@@ -21,12 +21,12 @@ def check(site: hosts.Site) -> Iterator[values.AuditFinding]:
     for uuid, addresses in gone.items():
         server = site.known.get(uuid)
         if not site.host.up:
-            yield values.of(
+            yield values.finding(
                 values.LEFT_BEHIND, site.title,
                 f'device {", ".join(addresses)} of {_who(server, uuid)}',
                 server)
         elif server is None or server.task is None:
-            yield values.of(
+            yield values.finding(
                 values.DEVICE_GONE, site.title,
                 f'device {", ".join(addresses)} of {_who(server, uuid)}',
                 server)
@@ -39,7 +39,7 @@ def check(site: hosts.Site) -> Iterator[values.AuditFinding]:
                          if device.server else 'free')
                 if device.server in site.known:
                     owner = f'that of {site.known[device.server].name}'
-                yield values.of(
+                yield values.finding(
                     values.DEVICE_OTHER, site.title,
                     f'device {port.device} of its port {port.id} is {owner} '
                     'by the record of the host', server)

@@ -45,7 +45,7 @@ class Audit:
     findings: tuple[Finding, ...]
 
 
-def of(findings: Iterable[values.AuditFinding], hosts: int,
+def audited(findings: Iterable[values.AuditFinding], hosts: int,
        host_ids: Mapping[str, str]) -> Audit:
     """Return the document of some findings.
 

@@ -37,7 +37,7 @@ def floating(site: hosts.Site) -> Iterator[values.AuditFinding]:
         shown = sorted(number for number in where
                        if pinned[number] != {server.uuid})
         if shown:
-            yield values.of(
+            yield values.finding(
                 values.FLOATING, site.title,
                 'floats over the CPUs that guests are pinned to, on node '
                 + ', '.join(map(str, shown)), server)
@@ -54,7 +54,7 @@ def reserve(site: hosts.Site) -> Iterator[values.AuditFinding]:
         return  # the reserved memory is not known
     most = small.available * max(site.host.memory_ratio or 1.0, 1.0)
     if small.floating > most:
-        yield values.of(
+        yield values.finding(
             values.RESERVE, site.title,
             f'servers without NUMA topology use {small.floating} MiB of '
             f'small pages, {int(most)} MiB are there beyond the reserve of '
@@ -69,7 +69,7 @@ def pages(site: hosts.Site) -> Iterator[values.AuditFinding]:
     for server in site.steady:
         page_size = server.flavor.extra_specs.get(_PAGE_SIZE)
         if page_size is not None and not _has_pages(server):
-            yield values.of(
+            yield values.finding(
                 values.PAGES, site.title,
                 f'{_PAGE_SIZE}={page_size}, but its {server.flavor.memory} '
                 'MiB are claimed in no page size', server)

@@ -110,11 +110,9 @@ class Site:
             for move in self.moves)
 
     def devices_of(self, server: snapshot.Server) -> list[snapshot.Device]:
-        """Return the PCI devices of a server on this host.
-
-        Devices that it may still hold from before an unconfirmed resize on
-        this same host are left out.
-        """
+        """Return the PCI devices of a server on this host."""
+        # Devices that it may still hold from before an unconfirmed resize on
+        # this same host are left out.
         return self._devices.get(server.uuid, [])
 
     @functools.cached_property
@@ -153,7 +151,7 @@ class Whole:
     unread: frozenset[str]
 
     @classmethod
-    def of(cls, cloud: snapshot.Cloud) -> 'Whole':
+    def from_cloud(cls, cloud: snapshot.Cloud) -> 'Whole':
         """Build the indexes of a cloud."""
         holders: dict[str, list[tuple[str, Allocations]]] = {}
         for consumer, allocations in (
@@ -173,7 +171,7 @@ class Whole:
 
 def sites(cloud: snapshot.Cloud) -> Iterator[Site]:
     """Yield a site for each host that can be checked."""
-    whole = Whole.of(cloud)
+    whole = Whole.from_cloud(cloud)
     servers = view.by_host(cloud)
     titles = view.titles(cloud.hosts)
     metadata = view.metadata_by_host(cloud)

@@ -32,15 +32,15 @@ def check(site: hosts.Site) -> Iterator[values.AuditFinding]:
     ledger = next((provider for provider in site.host.providers
                    if provider.uuid == uuid), None)
     if ledger is None:
-        yield values.of(values.LEDGER, site.title,
-                        'has no ledger in Placement')
+        yield values.finding(
+            values.LEDGER, site.title, 'has no ledger in Placement')
         return
     for name, account in _accounts(site, network, uuid).items():
         have = ledger.inventories.get(name)
         capacity = 0 if have is None else have.capacity
         expected = account.inventory().capacity
         if capacity != expected:
-            yield values.of(
+            yield values.finding(
                 values.LEDGER, site.title,
                 f'{name}: {capacity} for guests by the ledger, {expected} by '
                 'Neutron')

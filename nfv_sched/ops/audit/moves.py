@@ -20,7 +20,7 @@ def check(site: hosts.Site) -> Iterator[values.AuditFinding]:
             who = 'of a server that is not being moved'
         else:
             continue
-        yield values.of(
+        yield values.finding(
             values.STALE_MOVE, site.title,
             f'{move.kind} to {move.target or "an unknown host"} is '
             f'{move.status} since {move.updated or "an unknown time"}, {who}',

@@ -24,7 +24,7 @@ def check(site: hosts.Site) -> Iterator[values.AuditFinding]:
     if site.host.providers:
         yield from _inventories(site)
     elif _is_read(site):
-        yield values.of(
+        yield values.finding(
             values.INVENTORY, site.title, 'no resource provider in '
             'Placement: it gets no servers')
     else:
@@ -54,7 +54,7 @@ def _inventories(site: hosts.Site) -> Iterator[values.AuditFinding]:
         inventory = root.inventories.get(name)
         total = 0 if inventory is None else inventory.total
         if total != count:
-            yield values.of(
+            yield values.finding(
                 values.INVENTORY, site.title,
                 f'{name}: {total} in Placement, {count} on the host')
 
@@ -76,7 +76,7 @@ def _allocations(site: hosts.Site,
         return
     amounts = _here(site, server.allocations)
     if not amounts:
-        yield values.of(
+        yield values.finding(
             values.ALLOCATION_MISSING, site.title,
             'has nothing of its host in Placement', server)
         return
@@ -84,7 +84,7 @@ def _allocations(site: hosts.Site,
              for name, amount in _wanted(site, server).items()
              if amounts.get(name, 0) != amount]
     if wrong:
-        yield values.of(
+        yield values.finding(
             values.ALLOCATION_DIFFERS, site.title,
             'has in Placement ' + ', '.join(wrong), server)
 
@@ -119,16 +119,16 @@ def _strangers(site: hosts.Site) -> Iterator[values.AuditFinding]:
         server = site.known.get(consumer)
         text = f'{_told(_here(site, allocations))} of '
         if server is None:
-            yield values.of(
+            yield values.finding(
                 values.ALLOCATION_ORPHAN, site.title,
                 f'{text}{consumer}, which is neither a server nor a move '
                 'under way')
         elif not site.host.up:
-            yield values.of(
+            yield values.finding(
                 values.LEFT_BEHIND, site.title, f'{text}a server that is on '
                 f'{server.host or "no host"}', server)
         elif server.task is None:
-            yield values.of(
+            yield values.finding(
                 values.ALLOCATION_ELSEWHERE, site.title,
                 f'{text}a server that is on {server.host or "no host"}',
                 server)

@@ -39,7 +39,8 @@ def check(site: hosts.Site) -> Iterator[values.AuditFinding]:
     for server in site.steady:
         violations = list(_broken(site, server, uuids_by_cpu))
         for reason in violations:
-            yield values.of(values.POLICY, site.title, str(reason), server)
+            yield values.finding(
+                values.POLICY, site.title, str(reason), server)
         yield from _remote(site, server, {
             reason.order for reason in violations})
 
@@ -56,7 +57,7 @@ def _remote(site: hosts.Site, server: snapshot.Server,
     if pci_rule.PCIRule.order not in broken and not _near_enough(site, server):
         for device in site.devices_of(server):
             if device.node is not None and device.node not in own:
-                yield values.of(
+                yield values.finding(
                     values.REMOTE_DEVICE, site.title,
                     f'device {device.address} is near node {device.node}, '
                     f'the server on {_listed(own)}', server)
@@ -67,7 +68,7 @@ def _remote(site: hosts.Site, server: snapshot.Server,
             and not usage.bypasses_vswitch(port.vnic_type)}):
         nodes = near.get(network)
         if nodes and own.isdisjoint(nodes):
-            yield values.of(
+            yield values.finding(
                 values.REMOTE_NETWORK, site.title,
                 f'network {network} is near node '
                 f'{_listed(nodes)}, the server on {_listed(own)}', server)
@@ -108,9 +109,10 @@ def _broken(site: hosts.Site, server: snapshot.Server,
     if policy.pci_key not in extra_specs.PCI_KEYS:
         native = _NATIVE.get(policy.pci, native)
     try:
-        request = _asked(policy, server, site.devices_of(server), native,
-                         host is not None and bool(host.tunnel))
-        strict = [rule for rule in rules.of(request) if rule.strict]
+        request = _request_parts(
+            policy, server, site.devices_of(server), native,
+            host is not None and bool(host.tunnel))
+        strict = [rule for rule in rules.from_request(request) if rule.strict]
     except numa_rule.RequestError as exc:
         yield exc.reason
         return
@@ -154,9 +156,10 @@ def _chosen(site: hosts.Site,
         return None
 
 
-def _asked(policy: extra_specs.NFVPolicy, server: snapshot.Server,
-           devices: list[snapshot.Device], native: str,
-           tunnel: bool) -> numa_rule.Asked:
+def _request_parts(
+    policy: extra_specs.NFVPolicy, server: snapshot.Server,
+    devices: list[snapshot.Device], native: str, tunnel: bool,
+) -> numa_rule.RequestParts:
     """Return the request of a server, for the PCI devices that it has.
 
     :param native: Nova's policy for its PCI devices
@@ -167,7 +170,7 @@ def _asked(policy: extra_specs.NFVPolicy, server: snapshot.Server,
     ports = [port for port in server.ports or ()
              if not usage.bypasses_vswitch(port.vnic_type)]
     specs = server.flavor.extra_specs
-    return numa_rule.Asked(
+    return numa_rule.RequestParts(
         policy=policy, extra_specs=specs, properties=server.image,
         guest=topology.guest(numa_topology), numa_topology=numa_topology,
         demands=tuple(_demand(device, native) for device in devices),

@@ -18,7 +18,7 @@ from nfv_sched.ops.snapshot import snapshot
 def mapping(site: hosts.Site) -> Iterator[values.AuditFinding]:
     """Yield a finding if the API database has no mapping of the host."""
     if not site.host.mapped:
-        yield values.of(
+        yield values.finding(
             values.UNMAPPED, site.title, 'no host mapping in the API '
             'database: servers that the scheduler puts there end in ERROR')
 
@@ -42,7 +42,7 @@ def check(site: hosts.Site) -> Iterator[values.AuditFinding]:
                 *more.get(node.number, ())])
     for number, here in by_node.items():
         for server in {server.uuid: server for server, _part in here}.values():
-            yield values.of(
+            yield values.finding(
                 values.NOT_IN_RECORD, site.title,
                 f'on node {number}, which the host does not report', server)
 
@@ -58,7 +58,7 @@ def _misplaced(
             owners.setdefault(cpu, []).append(server)
         beyond = occupied.exclusive_cpus(part) - node.dedicated
         if beyond:
-            yield values.of(
+            yield values.finding(
                 values.NOT_DEDICATED, site.title,
                 f'node {node.number}: CPU {cpu_spec.to_text(beyond)} is not '
                 f'for pinned guests there', server)
@@ -71,7 +71,7 @@ def _misplaced(
         first = site.known[uuids[0]]
         other_names = dict.fromkeys(
             site.known[uuid].name or uuid for uuid in uuids[1:])
-        yield values.of(
+        yield values.finding(
             values.PINNED_TWICE, site.title,
             f'node {node.number}: CPU {cpu_spec.to_text(cpus)} is also that '
             'of ' + ', '.join(other_names), first,
@@ -95,14 +95,14 @@ def _missing(
         {pages.size: usage.pages.get(pages.size, 0) - pages.used
          for pages in node.pages})
     for number, (uuid, cpus) in enumerate(lacking.items()):
-        yield values.of(
+        yield values.finding(
             values.NOT_IN_RECORD, site.title, _told(
                 node, 'of the server free in the record of the host', [
                     f'CPU {cpu_spec.to_text(cpus)}',
                     *([] if number else rest)]),
             site.known[uuid])
     if rest and not lacking:
-        yield values.of(
+        yield values.finding(
             values.NOT_IN_RECORD, site.title, _told(
                 node, 'of its servers free in its record', rest))
 
@@ -122,7 +122,7 @@ def _unknown(site: hosts.Site, node: snapshot.Node,
         if not site.host.up:
             kind, who = values.LEFT_BEHIND, (
                 'by servers that were evacuated or deleted while it was down')
-        yield values.of(kind, site.title, _told(
+        yield values.finding(kind, site.title, _told(
             node, f'taken in its record, {who}', phrases))
 
 

@@ -97,8 +97,10 @@ class AuditFinding(ty.NamedTuple):
         return KINDS[self.kind]
 
 
-def of(kind: str, host: str, text: str,
-       server: snapshot.Server | None = None, since: str = '') -> AuditFinding:
+def finding(
+    kind: str, host: str, text: str, server: snapshot.Server | None = None,
+    since: str = '',
+) -> AuditFinding:
     """Create a finding.
 
     :param server: the server concerned, whose age limits ``since``
@@ -112,11 +114,7 @@ def of(kind: str, host: str, text: str,
 
 
 def settled(server: snapshot.Server) -> str:
-    """Return the earliest time at which a server can have been on its host.
-
-    Nova's ``launched_at`` does not say it: a rescue and a rebuild change it,
-    and a live migration does not.
-
-    :returns: ISO 8601, UTC; empty if it is not known
-    """
+    """Return when a server can have come to its host: ISO 8601, UTC, or ''."""
+    # Nova's launched_at does not tell: a rescue and a rebuild change it, and a
+    # live migration does not.
     return max(server.created, server.moved)

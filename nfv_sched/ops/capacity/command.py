@@ -101,7 +101,8 @@ _UPPER = (
     "networks and filters are not looked at, and Nova's options are not "
     'known\n')
 
-_TABLE = 'table'
+#: Columns for assumptions about ports.
+_ASSUMED_COLUMNS = ('Ports', 'Ports from', 'Not known')
 _CLOUD, _AGGREGATE, _HOST = 'cloud', 'aggregate', 'host'
 
 
@@ -161,7 +162,7 @@ class _Capacity(source.Looking, base.Lister):
         for note in dict.fromkeys(
                 note for each in ports.values() for note in each.notes):
             self.app.stderr.write(f'note: {note}\n')
-        if parsed_args.formatter != _TABLE:
+        if parsed_args.formatter != base.TABLE:
             return  # there are columns for it
         for basis, why in (
                 (assumed_ports.Basis.UNREAD,
@@ -181,7 +182,7 @@ class _Capacity(source.Looking, base.Lister):
     def _tell_not_known(self, parsed_args: argparse.Namespace,
                         counted: Sequence[ty.Any]) -> None:
         """Print for which flavors fewer servers may fit, and why."""
-        if parsed_args.formatter != _TABLE:
+        if parsed_args.formatter != base.TABLE:
             return  # there is a column for it
         for each in counted:
             for key in each.uncounted:
@@ -201,6 +202,9 @@ class ListCapacity(_Capacity):
     schemas = {'capacity-list': capacity_document.FlavorFits,
                'capacity-list-api': capacity_document.FlavorBounds,
                'capacity-list-mix': capacity_document.MixFit}
+    details = _ASSUMED_COLUMNS[1:]
+    least_important = ('Ports', 'Hosts with room', 'Placement says',
+                       'Lost to')
 
     takes_api = True
 
@@ -277,9 +281,9 @@ class ListCapacity(_Capacity):
                     for each, if_empty in zip(counted, empty)
                     for part in _parts(parsed_args.by, cloud, hosts)])),
                 ('capacities',))
-        columns += _assumed_columns(parsed_args)
+        columns += _ASSUMED_COLUMNS
         return columns, [
-            [*row, *_assumed_values(parsed_args, flavor_capacity)]
+            [*row, *_assumed_values(flavor_capacity)]
             for flavor_capacity, if_empty in zip(counted, empty)
             for row in _rows(
                 parsed_args, cloud, hosts, flavor_capacity, if_empty)]
@@ -344,7 +348,7 @@ class ListCapacity(_Capacity):
         self._document = documents.Document(capacity_document.MixFit(
             mix=tuple([capacity_document.MixPart(
                 flavor=flavor.name, flavor_id=flavor.id or None, count=count,
-                ports=ports_document.of(of_name[flavor.name]))
+                ports=ports_document.new_ports(of_name[flavor.name]))
                 for flavor, count in flavor_counts]),
             fits=row[1], fits_if_empty=row[2] if parsed_args.empty else None))
         columns.append('Ports')
@@ -356,11 +360,13 @@ class ListCapacity(_Capacity):
 class ShowCapacity(_Capacity):
     """Show how many more servers of a flavor fit on each host, and why.
 
-    "Free pCPUs" are the free and all CPUs for pinned guests of each NUMA node.
+    "pCPUs used" are the used and all CPUs for pinned guests of each NUMA node.
     """
 
     epilog = _SHOW_EPILOG
     schemas = {'capacity-show': capacity_document.HostFits}
+    details = _ASSUMED_COLUMNS
+    least_important = ('Placement says', 'Binding', 'pCPUs used', 'Next')
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
@@ -377,10 +383,10 @@ class ShowCapacity(_Capacity):
         hosts = _chosen(cloud, parsed_args)
         flavor_capacity, = self._count(parsed_args, cloud, [flavor], hosts)
         of_name = {host.name: host for host in cloud.hosts}
-        columns = ['Host', 'Fits', 'Placement says', 'Free pCPUs', 'Binding',
+        columns = ['Host', 'Fits', 'Placement says', 'pCPUs used', 'Binding',
                    'Why']
         rows = [
-            [name, each.fits, each.placement, _free(of_name[name]),
+            [name, each.fits, each.placement, _used(of_name[name]),
              _bound(each), '; '.join(
                  binding.text for binding in each.binding)]
             for name, each in flavor_capacity.hosts.items()]
@@ -396,18 +402,25 @@ class ShowCapacity(_Capacity):
             cloud, flavor_capacity, leaving), ('hosts',))
         self._tell_assumed(parsed_args, {flavor.name: flavor_capacity.ports})
         self._tell_not_known(parsed_args, [flavor_capacity])
-        if parsed_args.formatter == _TABLE:
-            self.app.stdout.write(
-                f'Ports of each guest: {flavor_capacity.ports.label}, '
-                f'{flavor_capacity.ports.reason}.\n')
-        else:
-            columns += _assumed_columns(parsed_args)
-            for row in rows:
-                row += _assumed_values(parsed_args, flavor_capacity)
+        self._ports = flavor_capacity.ports
+        columns += _ASSUMED_COLUMNS
+        for row in rows:
+            row += _assumed_values(flavor_capacity)
         return columns, rows
 
     def document(self, column_names, data):
         return self._document
+
+    def produce_output(self, parsed_args: argparse.Namespace,
+                       column_names: Sequence[str],
+                       data: Iterable[Sequence[ty.Any]]) -> int:
+        """Print the ports assumed before a table; called by cliff."""
+        if parsed_args.formatter == base.TABLE and not parsed_args.columns:
+            self.check_columns(parsed_args, column_names)
+            self.print_text(parsed_args, [
+                f'Ports of each guest: {self._ports.label}, '
+                f'{self._ports.reason}.', ''])
+        return super().produce_output(parsed_args, column_names, data)
 
     def _leaving(self, parsed_args: argparse.Namespace, cloud: snapshot.Cloud,
                  flavor: snapshot.Flavor,
@@ -424,18 +437,10 @@ class ShowCapacity(_Capacity):
                 update=lambda done, total: update(done, total, 'hosts'))
 
 
-def _assumed_columns(parsed_args: argparse.Namespace) -> list[str]:
-    """Return the columns for assumptions about ports."""
-    return ['Ports'] if parsed_args.formatter == _TABLE else [
-        'Ports', 'Ports from', 'Not known']
-
-
-def _assumed_values(parsed_args: argparse.Namespace,
-                    flavor_capacity: ty.Any) -> list[str]:
-    """Return the values of :func:`_assumed_columns` for a flavor."""
+def _assumed_values(flavor_capacity: ty.Any) -> list[str]:
+    """Return the values of ``_ASSUMED_COLUMNS`` for a flavor."""
     return [flavor_capacity.ports.label, flavor_capacity.ports.basis.value,
-            ', '.join(_not_known(flavor_capacity))][
-                :len(_assumed_columns(parsed_args))]
+            ', '.join(_not_known(flavor_capacity))]
 
 
 def _not_known(flavor_capacity: ty.Any) -> list[str]:
@@ -521,12 +526,11 @@ def _bound(host: ty.Any) -> str:
     return ', '.join(labels)
 
 
-def _free(host: snapshot.Host) -> str:
-    nodes = [node for node in host.nodes or () if node.dedicated]
-    if not nodes:
-        return ''
-    return (' + '.join(str(len(node.free)) for node in nodes) + ' of ' +
-            ' + '.join(str(len(node.dedicated)) for node in nodes))
+def _used(host: snapshot.Host) -> str:
+    """Return used and all CPUs for pinned servers of each NUMA node."""
+    return ', '.join(
+        f'{len(node.dedicated) - len(node.free)}/{len(node.dedicated)}'
+        for node in host.nodes or () if node.dedicated)
 
 
 def _held(server: snapshot.Server) -> str:

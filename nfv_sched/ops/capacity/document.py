@@ -333,7 +333,7 @@ def fit(cloud: snapshot.Cloud, counted: 'capacity.FlavorCapacity',
         fits_after_loss=None if survive is None else sum(most[survive:]),
         fits_if_empty=None if if_empty is None else if_empty.within(
             part.hosts).fits,
-        error=counted.error, ports=ports_document.of(counted.ports),
+        error=counted.error, ports=ports_document.new_ports(counted.ports),
         uncounted=counted.uncounted, unverified=_unverified(counted))
 
 
@@ -381,7 +381,7 @@ def host_fits(cloud: snapshot.Cloud, counted: 'capacity.FlavorCapacity',
     hosts = {host.name: host for host in cloud.hosts}
     return HostFits(
         flavor=counted.flavor.name, flavor_id=counted.flavor.id or None,
-        error=counted.error, ports=ports_document.of(counted.ports),
+        error=counted.error, ports=ports_document.new_ports(counted.ports),
         uncounted=counted.uncounted, unverified=_unverified(counted),
         hosts=tuple([HostFit(
             host=name, host_id=hosts[name].uuid, fits=each.fits,

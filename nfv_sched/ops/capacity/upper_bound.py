@@ -78,4 +78,4 @@ def _bound(counting: capacity.Counting, flavor: snapshot.Flavor,
     except servers.Refused as exc:
         return Bound(flavor, {host.name: 0 for host in hosts}, str(exc))
     return Bound(flavor, {
-        host.name: grants.of(host.root).believed for host in hosts})
+        host.name: grants.for_host(host.root).believed for host in hosts})

@@ -11,7 +11,9 @@ from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
 import contextlib
+import dataclasses
 import importlib.metadata
+import itertools
 import logging
 import os
 import sys
@@ -32,7 +34,12 @@ from nfv_sched.ops.cli import formats
 from nfv_sched.ops.cli import printable
 from nfv_sched import strings
 
+if ty.TYPE_CHECKING:
+    from nfv_sched.ops.cli import tables
+
 NAMESPACE = 'nfv_sched.cli'
+
+TABLE = 'table'
 
 _DESCRIPTION = """\
 Answer an operator's questions about an OpenStack cloud: why a server finds no
@@ -297,19 +304,55 @@ class Lister(_Displaying, lister.Lister):
     # It would compare cells as text; produce_output sorts numbers, too.
     need_sort_by_cliff = False
 
+    #: Columns that a table has only if --column names them.
+    details: Sequence[str] = ()
+
+    #: Columns that a table loses first where there is no space for all.
+    least_important: Sequence[str] = ()
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser; subclasses add their options."""
+        parser = super().get_parser(prog_name)
+        parser.set_defaults(least_important=self.least_important)
+        return parser
+
     def produce_output(self, parsed_args: argparse.Namespace,
                        column_names: Sequence[str],
                        data: Iterable[Sequence[ty.Any]]) -> int:
         """Sort the rows and print them; called by cliff."""
-        keys = [documents.key_of(name) for name in column_names]
-        # A document has rows of its own.
-        for name in reversed(parsed_args.sort_columns) if (
-                parsed_args.formatter not in documents.FORMATS) else ():
-            if documents.key_of(name) in keys:
-                data = formats.sorted_rows(
-                    data, keys.index(documents.key_of(name)),
-                    parsed_args.sort_direction == 'desc')
+        if parsed_args.formatter in documents.FORMATS:
+            # A document has rows of its own.
+            return super().produce_output(parsed_args, column_names, data)
+        data = sorted_by(parsed_args, column_names, data)
+        if parsed_args.formatter == TABLE and not parsed_args.columns:
+            shown = [name not in self.details for name in column_names]
+            column_names = list(itertools.compress(column_names, shown))
+            data = [list(itertools.compress(row, shown)) for row in data]
         return super().produce_output(parsed_args, column_names, data)
+
+    def print_text(self, parsed_args: argparse.Namespace,
+                   parts: 'Iterable[tables.Part]') -> None:
+        """Print text and tables, these sorted by ``--sort-column``."""
+        from nfv_sched.ops.cli import tables
+        formats.print_parts([dataclasses.replace(part, rows=list(sorted_by(
+            parsed_args, part.columns, part.rows))) if isinstance(
+                part, tables.Table) and part.is_main else part
+            for part in parts], self.app.stdout, parsed_args)
+
+
+def sorted_by(parsed_args: argparse.Namespace, columns: Sequence[str],
+              rows: Iterable[Sequence[ty.Any]]) -> Iterable[Sequence[ty.Any]]:
+    """Return the rows of a table as ``--sort-column`` orders them.
+
+    :param columns: of the table; others count for nothing
+    """
+    keys = list(map(documents.key_of, columns))
+    for name in reversed(parsed_args.sort_columns):
+        if documents.key_of(name) in keys:
+            rows = formats.sorted_rows(
+                rows, keys.index(documents.key_of(name)),
+                parsed_args.sort_direction == 'desc')
+    return rows
 
 
 class ShowOne(_Displaying, show.ShowOne):

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
+import enum
 import re
 import typing as ty
 
 from nfv_sched.ops.cli import formats
-from nfv_sched.ops.cli import tables
 
 #: The number ``schema``: changes when a key is removed or means another thing.
 VERSION = 1
@@ -22,18 +22,22 @@ VERSION = 1
 FORMATS = ('json', 'yaml')
 
 _DRAFT = 'https://json-schema.org/draft/2020-12/schema'
+_NOT_IN_KEY = re.compile('[^a-z0-9]+')
 _FIELD = re.compile(r':ivar (\w+): (.*?)(?=:ivar |\Z)', re.DOTALL)
 _VERSION_TEXT = ('Version of the document. It changes when a key is removed, '
                  'or means something else.')
 
 
 class UnknownKeyError(Exception):
-    """No row has any of the keys of the command line; says which there are."""
+    """A key of the command line that no row has; says which there are."""
 
 
 def key_of(title: str) -> str:
-    """Return the key of a column, as options may name it too."""
-    return title.lower().replace(' ', '_')
+    """Return the key of a column, as options may name it too.
+
+    ``pCPUs used`` can also be given as ``pcpus_used``.
+    """
+    return _NOT_IN_KEY.sub('_', title.lower()).strip('_')
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -57,12 +61,12 @@ class Document:
         :param columns: keys, or titles, of the only values of each row; empty
             for all
         :param sort_columns: keys, or titles, that rows are sorted by
-        :raises UnknownKeyError: if no row has any of the columns
+        :raises UnknownKeyError: if no row has one of the columns
         """
-        content = tables.plain(self.content)
+        content = plain(self.content)
         keys = {name: self._keys(name) for name in self.rows}
         for name in self.rows:
-            for key in reversed([key_of(each) for each in sort_columns]):
+            for key in map(key_of, reversed(sort_columns)):
                 if key in keys[name]:
                     content[name] = [row for _key, row in formats.sorted_rows(
                         [(row[key], row) for row in content[name]], 0,
@@ -84,12 +88,13 @@ class Document:
 def _chosen(content: Mapping[str, ty.Any], keys: Mapping[str, Iterable[str]],
             columns: Sequence[str]) -> dict[str, ty.Any]:
     """Return a document of which rows have only the chosen keys."""
-    wanted = {key_of(column) for column in columns}
+    wanted = {key_of(column): column for column in columns}
     known = dict.fromkeys(
         key for of_rows in keys.values() for key in of_rows) if keys else (
             dict.fromkeys(content))
-    if not wanted & known.keys():
-        raise UnknownKeyError(f'no key {", ".join(columns)}; there are: '
+    unknown = [name for key, name in wanted.items() if key not in known]
+    if unknown:
+        raise UnknownKeyError(f'no key {", ".join(unknown)}; there are: '
                               f'{", ".join(known)}')
     if not keys:
         return {key: value for key, value in content.items() if key in wanted}
@@ -98,7 +103,7 @@ def _chosen(content: Mapping[str, ty.Any], keys: Mapping[str, Iterable[str]],
         # Of several lists, those that have nothing of it are left out.
         chosen[name] = [
             {key: value for key, value in row.items() if key in wanted}
-            for row in content[name]] if wanted.intersection(of_rows) else None
+            for row in content[name]] if wanted.keys() & set(of_rows) else None
     return chosen
 
 
@@ -115,6 +120,23 @@ def dumps(value: ty.Any, formatter: str, indent: bool = True) -> str:
             value, indent=2 if indent else None)) + '\n'
     import yaml
     return yaml.safe_dump(value, sort_keys=False)
+
+
+def plain(value: ty.Any) -> ty.Any:
+    """Return a value made of types that JSON and YAML have.
+
+    :param value: of dataclasses, enums, sequences, mappings and JSON types
+    """
+    if dataclasses.is_dataclass(value):
+        return {field.name: plain(getattr(value, field.name))
+                for field in dataclasses.fields(value)}
+    if isinstance(value, enum.Enum):
+        return value.value
+    if isinstance(value, (tuple, list)):
+        return [plain(each) for each in value]
+    if isinstance(value, Mapping):
+        return {str(key): plain(each) for key, each in value.items()}
+    return value
 
 
 def of_rows(titles: Iterable[str],

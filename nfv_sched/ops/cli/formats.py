@@ -5,10 +5,13 @@ Values include names that tenants chose and the content of edited files: none
 may become a command of a shell, a formula or another row.
 """
 
+import argparse
 from collections.abc import Iterable
 from collections.abc import Sequence
+import os
 import re
 import shlex
+import shutil
 import typing as ty
 
 from cliff import columns
@@ -16,12 +19,14 @@ from cliff.formatters import base
 from cliff.formatters import commaseparated
 from cliff.formatters import json_format
 from cliff.formatters import shell
-from cliff.formatters import table
 from cliff.formatters import value
 from cliff.formatters import yaml_format
 from stevedore import extension
 
 from nfv_sched import strings
+
+if ty.TYPE_CHECKING:
+    from nfv_sched.ops.cli import tables
 
 # OWASP, "CSV Injection"; the last four are the full-width forms.
 _FORMULA = re.compile('[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]')
@@ -72,17 +77,75 @@ class Shell(shell.ShellFormatter):
             stdout.write(f'{name}={shlex.quote(str(machine(cell)))}\n')
 
 
-class Table(table.TableFormatter):
-    """A table format in which no value contains line breaks of its own."""
+class Table(base.ListFormatter, base.SingleFormatter):
+    """A table that fits the terminal; see :mod:`nfv_sched.ops.cli.tables`."""
+
+    def add_argument_group(self, parser):
+        """Add the options; called by cliff."""
+        group = parser.add_argument_group('table formatter')
+        group.add_argument(
+            '--max-width', metavar='<integer>', type=int,
+            default=_variable('CLIFF_MAX_TERM_WIDTH'),
+            help='maximum width of lines, 0 for no limit (default: that of '
+                 'the terminal; COLUMNS if it is set; no limit in a pipe or '
+                 'a file). Columns that do not fit are left out and named')
+        group.add_argument(
+            '--fit-width', action='store_true',
+            default=bool(_variable('CLIFF_FIT_WIDTH')),
+            help='limit the width in a pipe or a file, too: to COLUMNS, or '
+                 '80')
+        group.add_argument(
+            '--print-empty', action='store_true',
+            help='print the titles if there are no rows')
 
     def emit_list(self, column_names, data, stdout, parsed_args):
         """Print the rows; called by cliff."""
-        super().emit_list(column_names, list(map(_lines, data)), stdout,
-                          parsed_args)
+        from nfv_sched.ops.cli import tables
+        rows = list(data)
+        if rows or parsed_args.print_empty:
+            print_parts([tables.Table(
+                column_names, rows, is_whole=bool(parsed_args.columns),
+                least_important=getattr(parsed_args, 'least_important', ()))],
+                stdout, parsed_args)
 
     def emit_one(self, column_names, data, stdout, parsed_args):
         """Print names and values; called by cliff."""
-        super().emit_one(column_names, _lines(data), stdout, parsed_args)
+        from nfv_sched.ops.cli import tables
+        print_parts([tables.Table(
+            ('Field', 'Value'), list(zip(column_names, data)),
+            is_whole=True)], stdout, parsed_args)
+
+
+def print_parts(parts: 'Iterable[tables.Part]', stdout: ty.Any,
+                parsed_args: argparse.Namespace) -> None:
+    """Print text and tables as wide and as colorful as the output is.
+
+    :param parsed_args: with the options of :class:`Table`
+    """
+    from nfv_sched.ops.cli import tables
+    color = stdout.isatty() and not os.environ.get('NO_COLOR') and (
+        os.environ.get('TERM') != 'dumb')
+    text = tables.render(parts, _width(stdout, parsed_args), color)
+    # Everything but the colors is escaped already.
+    (stdout.write_escaped if color else stdout.write)(text)
+
+
+def _width(stdout: ty.Any, parsed_args: argparse.Namespace) -> int | None:
+    """Return the maximum width of lines; None for no limit."""
+    if parsed_args.max_width is not None:
+        return max(parsed_args.max_width, 0) or None
+    columns = _variable('COLUMNS')
+    if columns:
+        return columns
+    if stdout.isatty():
+        return shutil.get_terminal_size().columns
+    return 80 if parsed_args.fit_width else None
+
+
+def _variable(name: str) -> int | None:
+    """Return a number of the environment; None if it is not set to one."""
+    text = os.environ.get(name, '')
+    return int(text) if text.isascii() and text.isdigit() else None
 
 
 class Value(value.ValueFormatter):

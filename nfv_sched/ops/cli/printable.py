@@ -25,6 +25,10 @@ class _Printable:
         """Write text."""
         return self._stream.write(strings.visible(text))
 
+    def write_escaped(self, text: str) -> int:
+        """Write text that was escaped before its colors were added."""
+        return self._stream.write(text)
+
     def writelines(self, lines: Iterable[str]) -> None:
         """Write pieces of text."""
         self._stream.writelines(map(strings.visible, lines))

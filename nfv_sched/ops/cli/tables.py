@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Format tables and lines of text for people, and values for programs."""
+"""Render tables and lines of text for people, and values for programs.
+
+Lines are broken at spaces, and at commas where that is not enough, but never
+inside a word, so that numbers, keys and names can be found and copied.
+Columns for which there is no space are left out and named.
+"""
 
 from collections.abc import Iterable
 from collections.abc import Mapping
@@ -7,19 +12,38 @@ from collections.abc import Sequence
 import dataclasses
 import enum
 import io
+import re
 import typing as ty
 
 from cliff import columns as cliff_columns
-from rich import box
-from rich import console as rich_console
-from rich import table as rich_table
-from rich import text as rich_text
 
 from nfv_sched import strings
 
-#: Most characters of a line.
-WIDTH = 120
 count = strings.count
+
+#: Spaces between columns.
+_GAP = 2
+#: Columns of sentences and lists are left out if they would be narrower.
+_READABLE = 16
+_WORD = re.compile(r'\s*\S+')
+_PIECE = re.compile(r'[^,]*,+|[^,]+')
+_NUMERIC = re.compile(r'-|-?\d+(\.\d+)?|(\?|\d+)/(\d+|unlimited)', re.ASCII)
+_FIRST_WORD = re.compile(r'\w*')
+
+GOOD, MEDIUM, BAD = 'green', 'yellow', 'red'
+_OTHER = ''
+#: Column -> first word of a cell -> its style on a terminal.
+_STYLES: Mapping[str, Mapping[str, str]] = {
+    'Class': {'error': BAD},
+    'How': {'live': GOOD, 'cold': MEDIUM, 'not': BAD},
+    'Result': {'done': GOOD, 'refused': BAD},
+    'Severity': {'error': BAD, 'warning': MEDIUM},
+    'State': {'up': GOOD, 'disabled': MEDIUM, 'down': BAD},
+    'Status': {'active': GOOD, 'ACTIVE': GOOD, 'error': BAD, 'ERROR': BAD,
+               'refused': BAD},
+    'Verdict': {'passes': GOOD, 'found': GOOD, 'not': '', 'removed': MEDIUM,
+                _OTHER: BAD},
+}
 
 
 class Lines(cliff_columns.FormattableColumn):
@@ -32,57 +56,234 @@ class Lines(cliff_columns.FormattableColumn):
         return '; '.join(self._value)
 
 
-def wrapped(lines: Sequence[str]) -> str:
-    """Return lines as text, each broken where it is too long."""
-    return ''.join(_printed(rich_text.Text(strings.line(line)))
-                   for line in lines)
+@dataclasses.dataclass(frozen=True, slots=True)
+class Line:
+    """A line of text; line breaks in it are escaped.
 
-
-def table(columns: Sequence[str], rows: Iterable[Sequence[ty.Any]]) -> str:
-    """Return a table as text, with columns of numbers aligned to the right.
-
-    :param columns: titles of the columns
-    :param rows: rows with a value for each column
+    :ivar style: how it is shown on a terminal, such as :data:`BAD`
+    :ivar indent: number of spaces before the text where the line is broken
     """
-    table = rich_table.Table(box=box.SIMPLE_HEAD, pad_edge=False,
-                             show_edge=False)
-    rows = [tuple(map(_shown, row)) for row in rows]
-    for number, column in enumerate(columns):
-        numeric = bool(rows) and all(
-            row[number] == '-' or row[number].isdigit() for row in rows)
-        table.add_column(rich_text.Text(column), overflow='fold',
-                         justify='right' if numeric else 'left')
-    for row in rows:
-        table.add_row(*map(rich_text.Text, row))
-    return _printed(table)
+
+    text: str
+    style: str = ''
+    indent: int = 0
 
 
-def _shown(cell: ty.Any) -> str:
-    return (cell.human_readable() if isinstance(cell, Lines)
-            else strings.line(str(cell)))
+@dataclasses.dataclass(frozen=True, slots=True)
+class Table:
+    """A table, with columns of numbers aligned to the right.
+
+    :ivar rows: rows with a value for each column
+    :ivar least_important: columns that are left out first if there is no
+        space for all, in this order; then those at the right end
+    :ivar is_whole: whether no column may be left out
+    :ivar is_main: whether ``--column`` chooses the columns of this table
+    """
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[ty.Any]]
+    least_important: Sequence[str] = ()
+    is_whole: bool = False
+    is_main: bool = True
 
 
-def _printed(renderable: ty.Any) -> str:
+#: A text is a line without a style.
+Part = str | Line | Table
+
+
+def render(parts: Iterable[Part], width: int | None = None,
+           color: bool = False) -> str:
+    """Return text and tables as one text, which is safe to print.
+
+    :param width: of the lines; a longer word is not broken; None for lines
+        as long as they need
+    :param color: whether to add escape sequences for the styles
+    """
+    return ''.join(_rendered(part, width, color) for part in parts)
+
+
+def _rendered(part: Part, width: int | None, color: bool) -> str:
+    match part:
+        case Table():
+            return _table(part, width, color)
+        case Line():
+            return _line(part, width, color)
+    return _line(Line(part), width, color)
+
+
+def _line(line: Line, width: int | None, color: bool) -> str:
+    first, *others = _wrapped(strings.line(line.text), width, line.indent)
+    text = '\n'.join([first, *(' ' * line.indent + each for each in others)])
+    if not (color and line.style):
+        return f'{text}\n'
+    from rich import text as rich_text
+    return _printed(rich_text.Text(text, line.style), None, color)
+
+
+def _wrapped(text: str, width: int | None, indent: int = 0) -> list[str]:
+    """Return the lines of a line of text that is broken.
+
+    :param indent: by how much all but the first are shorter
+    """
+    text = text.rstrip()
+    if width is None or _length(text) <= width:
+        return [text]
+    lines = ['']
+    for word in _WORD.findall(text):
+        room = width - indent if len(lines) > 1 else width
+        if _length(lines[-1] + word) <= room:
+            lines[-1] += word
+            continue
+        if lines[-1]:
+            lines.append('')
+            word, room = word.lstrip(), width - indent
+        if _length(word) <= room:
+            lines[-1] = word
+            continue
+        for piece in _PIECE.findall(word):
+            if lines[-1] and _length(lines[-1] + piece) > room:
+                lines.append('')
+            lines[-1] += piece
+    return lines
+
+
+def _length(text: str) -> int:
+    """Return the number of columns of a terminal that a text takes."""
+    if text.isascii():
+        return len(text)
+    from rich import cells
+    return cells.cell_len(text)
+
+
+def _table(table: Table, width: int | None, color: bool) -> str:
+    rows = [tuple(map(_cell_lines, row)) for row in table.rows]
+    columns = [_Column(title, [row[number] for row in rows])
+               for number, title in enumerate(table.columns)]
+    kept = columns if table.is_whole else _fitting(
+        columns, width, table.least_important)
+    widths = _widths(kept, width)
+    text = _printed(_of_rich(kept, widths), sum(widths) + _GAP * len(kept),
+                    color)
+    left_out = [each.title for each in columns if each not in kept]
+    if left_out:
+        text += _line(Line(
+            f'Left out for lack of space: {", ".join(left_out)}; see ' + (
+                '-c, --max-width 0 or -f csv' if table.is_main
+                else '--max-width 0')), width, False)
+    return text
+
+
+def _cell_lines(cell: ty.Any) -> list[str]:
+    """Return the lines of a cell, safe to print."""
+    if isinstance(cell, cliff_columns.FormattableColumn):
+        return list(map(strings.line, cell.human_readable().split('\n')))
+    if cell is None or cell == '':
+        return ['-']
+    if isinstance(cell, (list, tuple)):
+        cell = ', '.join(map(str, cell))
+    return [strings.line(str(cell))]
+
+
+class _Column:
+    """A column of a table.
+
+    :ivar lines: lines of each cell
+    :ivar natural: width in which no line is broken
+    :ivar minimum: width in which no word is broken
+    """
+
+    def __init__(self, title: str, lines: Sequence[Sequence[str]]):
+        self.title = title
+        self.lines = lines
+        all_lines = [line for cell in lines for line in cell]
+        self.natural = max(map(_length, [title, *all_lines]))
+        self.minimum = max(
+            max((_length(piece) for line in [title, *all_lines]
+                 for word in line.split() for piece in _PIECE.findall(word)),
+                default=0),
+            min(max(map(_length, all_lines), default=0), _READABLE))
+
+    @property
+    def is_numeric(self) -> bool:
+        """True if all cells that are not blank are numbers."""
+        texts = {line for cell in self.lines for line in cell} - {'', '-'}
+        return bool(texts) and all(map(_NUMERIC.fullmatch, texts))
+
+
+def _fitting(columns: Sequence[_Column], width: int | None,
+             least: Sequence[str]) -> list[_Column]:
+    """Return the columns for which there is space; the first is always kept.
+
+    :param least: the least important columns, the first is left out first
+    """
+    if width is None:
+        return list(columns)
+    order = [each for each in columns if each.title not in least]
+    order += [each for title in reversed(least)
+              for each in columns if each.title == title]
+    kept: set[_Column] = set(order[:1])
+    for column in order[1:]:
+        if sum(each.minimum for each in {*kept, column}) + (
+                _GAP * len(kept)) <= width:
+            kept.add(column)
+    return [each for each in columns if each in kept]
+
+
+def _widths(columns: Sequence[_Column], width: int | None) -> list[int]:
+    """Return the width of each column: wide ones are made equally wide."""
+    def at(level: int) -> list[int]:
+        return [min(each.natural, max(each.minimum, level))
+                for each in columns]
+
+    level = max((each.natural for each in columns), default=0)
+    if width is None:
+        return at(level)
+    space = max(width - _GAP * (len(columns) - 1),
+                sum(each.minimum for each in columns))
+    # sum(at(level)) does not fall as the level rises.
+    low = 0
+    while low < level:
+        middle = (low + level + 1) // 2
+        if sum(at(middle)) <= space:
+            low = middle
+        else:
+            level = middle - 1
+    return at(low)
+
+
+def _of_rich(columns: Sequence[_Column], widths: Sequence[int]) -> ty.Any:
+    from rich import box
+    from rich import table as rich_table
+    from rich import text as rich_text
+    table = rich_table.Table(
+        box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False,
+        padding=(0, _GAP - 1, 0, 0), header_style='')
+    cells = []
+    for column, width in zip(columns, widths):
+        table.add_column(
+            rich_text.Text('\n'.join(_wrapped(column.title, width))),
+            width=width, no_wrap=True,
+            justify='right' if column.is_numeric else 'left')
+        styles = _STYLES.get(column.title, {})
+        cells.append([rich_text.Text('\n'.join(
+            part for line in lines for part in _wrapped(line, width)),
+            styles.get(_first_word(lines), styles.get(_OTHER, '')))
+            for lines in column.lines])
+    for row in zip(*cells):
+        table.add_row(*row)
+    return table
+
+
+def _first_word(lines: Sequence[str]) -> str:
+    return ty.cast(re.Match, _FIRST_WORD.match(lines[0] if lines else ''))[0]
+
+
+def _printed(renderable: ty.Any, width: int | None, color: bool) -> str:
+    from rich import console as rich_console
     console = rich_console.Console(
-        file=io.StringIO(), width=WIDTH, color_system=None, markup=False,
-        emoji=False, highlight=False, force_terminal=False)
-    console.print(renderable)
+        file=io.StringIO(), width=width or 1 << 16, markup=False,
+        color_system='standard' if color else None, emoji=False,
+        highlight=False, force_terminal=color, no_color=not color)
+    console.print(renderable, soft_wrap=width is None)
     lines = ty.cast(io.StringIO, console.file).getvalue().splitlines()
     return ''.join(f'{line.rstrip()}\n' for line in lines)
-
-
-def plain(value: ty.Any) -> ty.Any:
-    """Return a value made of types that JSON and YAML have.
-
-    :param value: of dataclasses, enums, sequences, mappings and JSON types
-    """
-    if dataclasses.is_dataclass(value):
-        return {field.name: plain(getattr(value, field.name))
-                for field in dataclasses.fields(value)}
-    if isinstance(value, enum.Enum):
-        return value.value
-    if isinstance(value, (tuple, list)):
-        return [plain(each) for each in value]
-    if isinstance(value, Mapping):
-        return {str(key): plain(each) for key, each in value.items()}
-    return value

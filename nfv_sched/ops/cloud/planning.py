@@ -18,7 +18,8 @@ from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cli import formats
 from nfv_sched.ops.cloud import source
 
-_TABLE = 'table'
+if ty.TYPE_CHECKING:
+    from nfv_sched.ops.cli import tables
 
 COMMANDS_HELP = """\
 With -f commands: what to run, one command a line; lines with # say what they
@@ -36,14 +37,14 @@ its move should have brought it.
 class Output:
     """The result of a command, prepared for all formats.
 
-    :ivar text: for people
+    :ivar text: for people, with a table of some of the columns
     :ivar columns: titles of the columns
     :ivar rows: rows with a value for each column
     :ivar document: for JSON and YAML
     :ivar commands: lines for a shell; comments begin with ``#``
     """
 
-    text: str
+    text: 'Sequence[tables.Part]'
     columns: Sequence[str]
     rows: Sequence[Sequence[ty.Any]]
     document: documents.Document
@@ -58,10 +59,7 @@ class Report(source.Looking, base.Lister, metaclass=abc.ABCMeta):
         """Compute the result; set ``found`` if it calls for action."""
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple:
-        """Compute the result; called by cliff.
-
-        :returns: columns and rows
-        """
+        """Return columns and rows; called by cliff."""
         self._output = self.report(parsed_args)
         return self._output.columns, self._output.rows
 
@@ -78,8 +76,9 @@ class Report(source.Looking, base.Lister, metaclass=abc.ABCMeta):
         if formatter == formats.COMMANDS:
             self.app.stdout.write(
                 ''.join(f'{line}\n' for line in output.commands))
-        elif formatter == _TABLE and not parsed_args.columns:
-            self.app.stdout.write(output.text)
+        elif formatter == base.TABLE and not parsed_args.columns:
+            self.check_columns(parsed_args, column_names)
+            self.print_text(parsed_args, output.text)
         else:
             return super().produce_output(parsed_args, column_names, data)
         return 0

@@ -77,7 +77,6 @@ class RunSimulation(source.Telling, base.Lister):
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
-        parser.set_defaults(fit_width=True)
         what = parser.add_mutually_exclusive_group(required=True)
         what.add_argument(
             'clouds', nargs='*', default=[], metavar='CLOUD',
@@ -280,25 +279,16 @@ class RunSimulation(source.Telling, base.Lister):
         if self._result is None or (
                 parsed_args.formatter in documents.FORMATS):
             return super().produce_output(parsed_args, column_names, data)
-        tables = self._tables
+        self.check_columns(parsed_args, list(dict.fromkeys(
+            column for table in self._tables for column in table.columns)))
         chosen = parsed_args.columns
-        if chosen:
-            tables = [table for table in tables
-                      if set(chosen) & set(table.columns)]
-            if not tables:
-                raise source.UsageError(
-                    f'no column {", ".join(chosen)}; there are: ' +
-                    ', '.join(dict.fromkeys(
-                        column for table in self._tables
-                        for column in table.columns)))
-        out = self.app.stdout
-        plain = parsed_args.formatter == 'table'
-        for table in tables:
-            if plain:
-                out.write(f'{table.title}\n')
-            super().produce_output(parsed_args, table.columns, table.rows)
-            if plain:
-                out.write('\n')
-        if plain:
-            out.write(f'{self._report.summary(self._result)}\n')
-        return 0
+        tables = [table for table in self._tables
+                  if not chosen or set(chosen) & set(table.columns)]
+        if parsed_args.formatter == base.TABLE:
+            self.print_text(parsed_args, self._report.text(tables, chosen))
+            if not chosen:
+                self.print_text(parsed_args, [
+                    self._report.summary(self._result)])
+            return 0
+        table, = tables
+        return super().produce_output(parsed_args, table.columns, table.rows)

@@ -122,7 +122,7 @@ class Telling:
                        data: Iterable) -> int:
         """Print the result in the chosen format; called by cliff.
 
-        :raises UsageError: if none of the requested columns exists
+        :raises UsageError: if one of the requested columns does not exist
         """
         if parsed_args.formatter not in documents.FORMATS:
             self.check_columns(parsed_args, column_names)
@@ -134,19 +134,22 @@ class Telling:
     @staticmethod
     def check_columns(parsed_args: argparse.Namespace,
                       column_names: Sequence[str]) -> None:
-        """Check that at least one of the requested columns exists.
+        """Check that the requested columns exist, and use their titles.
 
         :param column_names: all columns of the result
-        :raises UsageError: if none does
+        :raises UsageError: if one does not exist
         """
         # As in a document, server_id stands for "Server ID".
         titles = {documents.key_of(name): name for name in column_names}
-        columns = parsed_args.columns
-        parsed_args.columns = [
-            titles.get(documents.key_of(name), name) for name in columns]
-        if columns and not set(parsed_args.columns) & set(column_names):
-            raise UsageError(f'no column {", ".join(columns)}; there are: '
+        unknown = [
+            name for name in (*parsed_args.columns,
+                              *getattr(parsed_args, 'sort_columns', ()))
+            if documents.key_of(name) not in titles]
+        if unknown:
+            raise UsageError(f'no column {", ".join(unknown)}; there are: '
                              f'{", ".join(column_names)}')
+        parsed_args.columns = [titles[documents.key_of(name)]
+                               for name in parsed_args.columns]
 
 
 class Looking(Telling):

@@ -99,11 +99,7 @@ class Problems:
 
     def known(self, path: Path, kind: str, name: str,
               names: Iterable[str]) -> bool:
-        """Return whether a name exists; add a problem if not.
-
-        :param kind: kind of the named object, for the message
-        :param names: the names that exist
-        """
+        """Return whether a name exists; add a problem if not."""
         if name in names:
             return True
         self.add(path, f'there is no {kind} {name!r}{near(name, names)}')

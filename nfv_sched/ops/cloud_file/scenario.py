@@ -52,11 +52,9 @@ class SecurityGroup:
 
 @functools.lru_cache(maxsize=1024)
 def security_groups_of(rules: int | None) -> tuple[SecurityGroup, ...]:
-    """Return security groups for a number of rules.
+    """Return security groups for a number of rules, or for None.
 
     A snapshot has the number of rules of a port, not its security groups.
-
-    :param rules: None if unknown, which counts as none
     """
     if not rules:
         return ()

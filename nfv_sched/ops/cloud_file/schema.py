@@ -160,7 +160,7 @@ def _is_union(hint: ty.Any) -> bool:
     return ty.get_origin(hint) in (ty.Union, types.UnionType)
 
 
-def of(hint: ty.Any) -> dict[str, ty.Any]:
+def for_type(hint: ty.Any) -> dict[str, ty.Any]:
     """Return the JSON schema of a type.
 
     :param hint: a dataclass or any other hint; see the module
@@ -182,21 +182,21 @@ def _plain(hint: ty.Any) -> dict[str, ty.Any]:
     """Return the JSON schema of a hint without annotations."""
     origin, args = ty.get_origin(hint), ty.get_args(hint)
     if _is_union(hint):
-        return _either(*map(of, args))
+        return _either(*map(for_type, args))
     if dataclasses.is_dataclass(hint):
         required = [field.name for field in dataclasses.fields(hint)
                     if field.default is dataclasses.MISSING and
                     field.default_factory is dataclasses.MISSING]
         return {'type': 'object', 'additionalProperties': False,
-                'properties': {key: of(value) for key, value
+                'properties': {key: for_type(value) for key, value
                                in keys_of(hint).items()},
                 **({'required': required} if required else {})}
     if origin is ty.Literal:
         return {'enum': list(args)}
     if origin in (tuple, frozenset):
-        return {'type': 'array', 'items': of(args[0])}
+        return {'type': 'array', 'items': for_type(args[0])}
     if origin is Mapping:
-        return {'type': 'object', 'additionalProperties': of(args[1])}
+        return {'type': 'object', 'additionalProperties': for_type(args[1])}
     return {} if hint is ty.Any else {'type': _JSON_TYPES[hint]}
 
 
@@ -215,11 +215,7 @@ def _either(*schemas: Mapping[str, ty.Any]) -> dict[str, ty.Any]:
 
 def check(errors: problems.Problems, hint: ty.Any, data: ty.Any,
           prefix: problems.Path = ()) -> None:
-    """Check parsed data against a type.
-
-    :param errors: collects the problems
-    :param prefix: path of the data in the file
-    """
+    """Check parsed data, at ``prefix`` in the file, against a type."""
     for error in _validator(hint).iter_errors(data):
         for path, message in _explain(error):
             errors.add((*prefix, *path), message)
@@ -227,7 +223,7 @@ def check(errors: problems.Problems, hint: ty.Any, data: ty.Any,
 
 @functools.cache
 def _validator(hint: ty.Any) -> jsonschema.protocols.Validator:
-    return _Validator(of(hint))
+    return _Validator(for_type(hint))
 
 
 def _type_text(kinds: str | list[str]) -> str:

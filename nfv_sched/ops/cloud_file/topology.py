@@ -32,12 +32,7 @@ class LayoutError(ValueError):
 
 def core_cpus(core: int, cores: int, threads: int,
               adjacent: bool) -> tuple[int, ...]:
-    """Return the logical CPUs of a physical core.
-
-    :param core: number of the core on the host
-    :param cores: number of physical cores of the host
-    :param threads: hardware threads per core
-    """
+    """Return the logical CPUs of a physical core, by its number."""
     if adjacent:
         return tuple(range(core * threads, (core + 1) * threads))
     return tuple(core + thread * cores for thread in range(threads))

@@ -121,8 +121,10 @@ class _BindingTrial(ty.NamedTuple):
     narrows: bool = False
 
 
-def of(guest_request: host_count.GuestRequest, room: host_count.FreeResources,
-       ratios: fit.Ratios) -> tuple[Binding, ...]:
+def find(
+    guest_request: host_count.GuestRequest, room: host_count.FreeResources,
+    ratios: fit.Ratios,
+) -> tuple[Binding, ...]:
     """Return the NUMA resources, devices and policies that limit a host.
 
     :param room: free capacity of the host

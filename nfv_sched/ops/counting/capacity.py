@@ -179,7 +179,7 @@ def capacities(
         flavor_capacities = []
         for index, flavor in enumerate(flavors):
             update(index, len(flavors))
-            flavor_capacities.append(counting.of(flavor, hosts, image))
+            flavor_capacities.append(counting.capacity(flavor, hosts, image))
         update(len(flavors), len(flavors))
         return flavor_capacities
 
@@ -294,9 +294,10 @@ class Counting:
             room = host_count.FreeResources(None, devices)
         return CountedHost(host.name, host_state, room, host_state.uuid)
 
-    def of(self, flavor: snapshot.Flavor,
-           hosts: Collection[str] | None = None,
-           image: Mapping[str, str] = NO_IMAGE) -> FlavorCapacity:
+    def capacity(
+        self, flavor: snapshot.Flavor, hosts: Collection[str] | None = None,
+        image: Mapping[str, str] = NO_IMAGE,
+    ) -> FlavorCapacity:
         """Count the servers of a flavor.
 
         :param hosts: names of the hosts that count; None for all
@@ -473,7 +474,7 @@ class CountedGuest:
 
         :param refusals: the filters that refuse it as it is
         """
-        allowed = self.grants.of(host.root)
+        allowed = self.grants.for_host(host.root)
         limits = self.limits_of(host)
         ratios = self.ratios(host)
         limit = min([count for count, _binding in limits], default=math.inf)
@@ -526,7 +527,7 @@ class CountedGuest:
         key = (room.key, ratios)
         binding = self._known.get(key)
         if binding is None:
-            binding = self._known[key] = bindings.of(
+            binding = self._known[key] = bindings.find(
                 self.wanted, room, ratios)
         return binding
 
@@ -612,7 +613,7 @@ class CountedGuest:
     @property
     def needs(self) -> dict[str, int]:
         """Ports and rules that limits count: resource class -> amount."""
-        note = network_limits_figures.of(self._note, self._request)
+        note = network_limits_figures.for_request(self._note, self._request)
         return {each.counted.resource_class: each.counted.need(note.demand)
                 for each in self._limits if each.concerns(self._request)}
 
@@ -633,7 +634,8 @@ class CountedGuest:
         for each in self._limits:
             if not each.concerns(self._request):
                 continue
-            note = network_limits_figures.of(self._note, self._request)
+            note = network_limits_figures.for_request(
+                self._note, self._request)
             limits = network_limits.of_host(
                 host.state, network_limits.defaults(nova_scheduler.CONF))
             name = type(each).__name__
@@ -672,10 +674,8 @@ class CountedGuest:
 def ledger_of(host: CountedHost, resource_class: str,
               used: placement.Placement,
               ) -> placement.Provider | None:
-    """Return the resource provider of a host that keeps its ledger.
+    """Return the resource provider with the ledger of a host.
 
-    :param resource_class: a resource class of the ledger
-    :param used: resource providers, among them those of the host
     :returns: None if ledgers are not kept in Placement, or the host has none
     """
     if nova_scheduler.CONF.nfv_sched.ledger != 'placement':

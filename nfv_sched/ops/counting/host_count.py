@@ -241,8 +241,7 @@ def devices_of(guest_request: GuestRequest, room: FreeResources,
                mapping: Mapping | None) -> pci.CandidateDevices | None:
     """Return the free PCI devices of a host that a server may use.
 
-    :param mapping: mappings of the allocation candidate; None or empty without
-        PCI in Placement
+    :param mapping: of the allocation candidate, if PCI is in Placement
     :returns: None if the server needs none, or the host reports none
     """
     if not guest_request.request.demands or room.devices is None:

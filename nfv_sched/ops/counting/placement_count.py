@@ -112,13 +112,10 @@ class Grants:
 
     @property
     def simple(self) -> bool:
-        """Whether only the number of servers matters.
-
-        Not if Placement chooses the devices of a server.
-        """
+        """Whether only the number matters: Placement chooses no devices."""
         return not any(query.groups for query in self.queries)
 
-    def of(self, root: str) -> Granted:
+    def for_host(self, root: str) -> Granted:
         """Return how many servers are granted one after the other on a host.
 
         :param root: UUID of the compute node
@@ -175,19 +172,12 @@ class Grants:
                                  for name, amount in amounts.items()}}
 
     def start(self, root: str) -> placement.Placement:
-        """Return a copy of a host's resource providers, to allocate from.
-
-        :param root: UUID of the compute node
-        """
+        """Return a copy of a host's resource providers, to allocate from."""
         return self._model.copy(root)
 
     def offers(self, scratch: placement.Placement,
                root: str) -> Iterator[dict]:
-        """Yield the allocation candidates of a host.
-
-        :param scratch: resource providers, from :meth:`start`
-        :param root: UUID of the compute node
-        """
+        """Yield the allocation candidates of a host, of its :meth:`start`."""
         for query in self.queries:
             if not query.unsupported and root in scratch.providers:
                 yield from scratch.candidates(root, query)

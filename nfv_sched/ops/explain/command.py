@@ -153,7 +153,7 @@ class _Explain(source.Looking, base.Lister, metaclass=abc.ABCMeta):
                 relax_seconds=_TRY_SECONDS if seconds is None else seconds)
 
     def document(self, column_names, data):
-        return documents.Document(explain_document.of(
+        return documents.Document(explain_document.explained(
             self._found, self._subject, frozenset(self._hosts),
             self._host_ids), ('hosts',))
 
@@ -161,11 +161,16 @@ class _Explain(source.Looking, base.Lister, metaclass=abc.ABCMeta):
                        column_names: Sequence[str],
                        data: ty.Iterable) -> int:
         """Print text, a document, or the rows of the hosts."""
-        if parsed_args.formatter == 'table':
-            self.app.stdout.write(self._render.text(
-                self._found, self._hosts,
+        if parsed_args.formatter == base.TABLE and not parsed_args.columns:
+            self.check_columns(parsed_args, column_names)
+            in_order = bool(parsed_args.sort_columns)
+            hosts = self._hosts if not in_order else [
+                row[0] for row in base.sorted_by(
+                    parsed_args, column_names, data)]
+            self.print_text(parsed_args, self._render.text(
+                self._found, hosts,
                 parsed_args.all or bool(parsed_args.patterns),
-                parsed_args.all_filters))
+                parsed_args.all_filters, in_order))
             return 0
         return super().produce_output(parsed_args, column_names, data)
 
@@ -235,10 +240,12 @@ examples:
     def produce_output(self, parsed_args, column_names, data) -> int:
         if self._refusals is None:
             return super().produce_output(parsed_args, column_names, data)
-        if parsed_args.formatter == 'table':
-            self.app.stdout.write('\n'.join(
-                map(rendering.text, self._refusals))
-                or 'The journal has no refusal of this server.\n')
+        if parsed_args.formatter == base.TABLE and not parsed_args.columns:
+            self.check_columns(parsed_args, column_names)
+            parts = [part for refusal in self._refusals
+                     for part in ('', *rendering.text(refusal))][1:]
+            self.print_text(parsed_args, parts or [
+                'The journal has no refusal of this server.'])
             return 0
         return source.Looking.produce_output(
             self, parsed_args, column_names, data)
@@ -247,7 +254,7 @@ examples:
         if self._refusals is None:
             return super().document(column_names, data)
         return documents.Document(
-            journal_document.of(self._journal), ('refusals',))
+            journal_document.refusals(self._journal), ('refusals',))
 
     def parts(self, parsed_args):
         return 'hosts', 'servers'

@@ -404,7 +404,7 @@ class Explained:
     seconds: Mapping[str, float]
 
 
-def of(explanation: 'values.Explanation', subject: 'subjects.ExplainSubject',
+def explained(explanation: 'values.Explanation', subject: 'subjects.ExplainSubject',
        names: Collection[str], host_ids: Mapping[str, str]) -> Explained:
     """Return the document of an explanation.
 

@@ -3,6 +3,7 @@
 """Render an explanation as text and as rows."""
 
 from collections.abc import Sequence
+import typing as ty
 
 from nfv_sched import cpu_spec
 from nfv_sched.ops.cli import tables
@@ -15,33 +16,41 @@ _WEIGHED = 3
 _OLD = 60
 _CHANGES = 10
 _UNKNOWN = ('Not known by the API: filters, weights, the nearest hosts, and '
-            'what would make filters take it.\n')
+            'what would make filters take it.')
 COLUMNS = ('Host', 'Placement', 'Refused by', 'Passed', 'Rank', 'Lacks')
 #: Columns if filters are not known.
 PLACEMENT_COLUMNS = ('Host', 'Placement', 'Lacks')
 
 
 def text(explanation: values.Explanation, hosts: Sequence[str],
-         everything: bool = False, all_filters: bool = False) -> str:
+         everything: bool = False, all_filters: bool = False,
+         in_order: bool = False) -> list[tables.Part]:
     """Return the explanation for people.
 
     :param hosts: names of the hosts to show
     :param everything: whether to show all of these, not :data:`SHOWN` at most
     :param all_filters: whether to show filters that refuse no host
+    :param in_order: whether to keep the order of ``hosts``, not to begin with
+        the best and the nearest
     """
-    parts = [_head(explanation)]
+    sections = [_head(explanation)]
     # If the API refuses the request, no host was looked at.
     if explanation.placement.queries:
-        parts += [
+        sections += [
             _stages(explanation), _requirements(explanation.placement),
             _filters(explanation, all_filters),
-            _hosts(explanation, hosts, everything), _weighing(explanation)]
-    parts.append(_changes(explanation))
-    return '\n'.join(part for part in parts if part)
+            _hosts(explanation, hosts, everything, in_order),
+            _weighing(explanation)]
+    sections.append(_changes(explanation))
+    parts: list[tables.Part] = []
+    for section in filter(None, sections):
+        parts += [*([''] if parts else []), *section]
+    return parts
 
 
-def _head(explanation: values.Explanation) -> str:
-    lines = [explanation.subject, f'Asks for: {explanation.request}']
+def _head(explanation: values.Explanation) -> list[tables.Part]:
+    lines: list[tables.Part] = [
+        explanation.subject, f'Asks for: {explanation.request}']
     lines += [f'Assumed: {text}' for text in explanation.assumed]
     if explanation.fits is None:
         count = explanation.placement.left
@@ -49,16 +58,17 @@ def _head(explanation: values.Explanation) -> str:
             f'Placement returns {_of_hosts(count)}; whether filters take '
             f'{"it" if count == 1 else "them"} is not known by the API.')
     elif explanation.fits:
-        lines.append('It fits.')
+        lines.append(tables.Line('It fits.', tables.GOOD))
     else:
         # If all were refused at once, the reason says which was the first.
         placed = len(explanation.places)
         which = (f' (server {placed + 1} of {explanation.wanted})'
                  if placed else '')
-        lines.append(f'It does not fit{which}: {explanation.reason}')
+        lines.append(tables.Line(
+            f'It does not fit{which}: {explanation.reason}', tables.BAD))
     for place in explanation.places:
         lines.append(f'It would go to {_place(place)}.')
-    return tables.wrapped(lines)
+    return lines
 
 
 def _place(place: values.ChosenHost) -> str:
@@ -74,7 +84,7 @@ def _place(place: values.ChosenHost) -> str:
     return ', '.join(parts)
 
 
-def _stages(explanation: values.Explanation) -> str:
+def _stages(explanation: values.Explanation) -> list[tables.Part]:
     stage = explanation.placement
     rows = [('Placement', stage.hosts, stage.left, '; '.join(
         f'{text}: {_of_hosts(hosts)}'
@@ -85,51 +95,60 @@ def _stages(explanation: values.Explanation) -> str:
         rows.append(('Filters', ran[0].before, ran[-1].after, ', '.join(
             f'{each.name} {each.before - each.after}' for each in ran
             if each.before != each.after)))
-    lines = [tables.table(
+    lines: list[tables.Part] = [_side_table(
         ('Stage', 'Hosts', 'Left', 'What removed them'), rows)]
     if stage.cut:
         lines.append(
             f'[scheduler] max_placement_results = {stage.limit} has cut off '
-            f'{_of_hosts(stage.cut)} that Placement would find.\n')
+            f'{_of_hosts(stage.cut)} that Placement would find.')
     if stage.unsupported:
         lines.append('Not known how Placement answers: ' +
-                     ', '.join(stage.unsupported) + '\n')
-    return ''.join(lines)
+                     ', '.join(stage.unsupported))
+    return lines
 
 
-def _requirements(stage: values.PlacementStage) -> str:
+def _side_table(columns: Sequence[str],
+                rows: Sequence[Sequence[ty.Any]]) -> tables.Table:
+    """Return a table of which ``--column`` does not choose columns."""
+    return tables.Table(columns, rows, is_main=False)
+
+
+def _requirements(stage: values.PlacementStage) -> list[tables.Part]:
     if stage.left == stage.hosts:
-        return ''
-    return tables.table(
+        return []
+    return [_side_table(
         ('Asked of Placement first' if stage.fallback
          else 'Asked of Placement', 'Hosts that miss it',
          'Hosts left if it is dropped'),
         [(each.text, each.missing, each.without)
-         for each in stage.requirements])
+         for each in stage.requirements])]
 
 
-def _filters(explanation: values.Explanation, all_filters: bool) -> str:
+def _filters(explanation: values.Explanation,
+             all_filters: bool) -> list[tables.Part]:
+    errors = any(each.error for each in explanation.filters or ())
     rows = [
         (each.name, '-' if each.before is None else each.before,
          '-' if each.after is None else each.after, each.alone,
-         each.error or '')
+         *([each.error] if errors else []))
         for each in explanation.filters or ()
         if all_filters or each.alone or each.error]
     if not rows:
-        return ''
-    return tables.table(
+        return []
+    return [_side_table(
         ('Filter', 'Hosts in', 'Out',
-         f'Refuses alone, of {len(explanation.hosts)}', ''), rows)
+         f'Refuses alone, of {len(explanation.hosts)}',
+         *(['Error'] if errors else [])), rows)]
 
 
 def _hosts(explanation: values.Explanation, names: Sequence[str],
-           everything: bool) -> str:
-    chosen = frozenset(names)
+           everything: bool, in_order: bool) -> list[tables.Part]:
+    chosen = {name: number for number, name in enumerate(names)}
     nearest = {name: number for number, name
                in enumerate(explanation.nearest)}
     order = sorted(
         (host for host in explanation.hosts if host.name in chosen),
-        key=lambda host: (
+        key=lambda host: chosen[host.name] if in_order else (
             host.rank is None, host.rank or 0,
             nearest.get(host.name, len(nearest)), host.failures))
     shown = order if everything else order[:SHOWN]
@@ -138,13 +157,14 @@ def _hosts(explanation: values.Explanation, names: Sequence[str],
         name = f'{host.name} *' if host.present else host.name
         rows.append((name, _verdict(host),
                      tables.Lines(_lacks(host) or ['-'])))
-    text = tables.table(('Host', 'Verdict', 'What it lacks'), rows)
+    parts: list[tables.Part] = [
+        _side_table(('Host', 'Verdict', 'Lacks'), rows)]
     if any(host.present for host in shown):
-        text += '* It runs there; what it has was given back for this.\n'
+        parts.append('* It runs there; what it has was given back for this.')
     if len(order) > len(shown):
-        text += (f'{_of_hosts(len(order) - len(shown))} more, see --all or '
-                 '--host\n')
-    return text
+        parts.append(f'{_of_hosts(len(order) - len(shown))} more, see --all '
+                     'or --host')
+    return parts
 
 
 def _verdict(host: values.ExplainedHost) -> str:
@@ -177,12 +197,12 @@ def _lacks(host: values.ExplainedHost) -> list[str]:
         for text, filters in same.items()]
 
 
-def _weighing(explanation: values.Explanation) -> str:
+def _weighing(explanation: values.Explanation) -> list[tables.Part]:
     weighing = explanation.weighing
     if weighing is None:
-        return ''
+        return []
     if not weighing.weighers:
-        return 'One host passed; Nova weighs nothing then.\n'
+        return ['One host passed; Nova weighs nothing then.']
     present = {host.name for host in explanation.hosts if host.present}
     columns = [number for number, host in enumerate(weighing.hosts)
                if number < _WEIGHED or host in present]
@@ -193,20 +213,22 @@ def _weighing(explanation: values.Explanation) -> str:
          f'without it {weigher.without} first' if weigher.without else '')
         for weigher in weighing.weighers
         if any(weight.value for weight in weigher.weights)]
-    text = tables.table(
-        ('Weigher', *(weighing.hosts[i] for i in columns), 'Decides'), rows)
-    text += 'Each: weight, normalised x multiplier = what counts.\n'
+    parts: list[tables.Part] = [_side_table(
+        ('Weigher', *(weighing.hosts[i] for i in columns), 'Decides'), rows)]
+    parts.append('Each: weight, normalised x multiplier = what counts.')
     if (weighing.age or 0) >= _OLD:
-        text += ('The hosts are weighed as they were '
-                 f'{_duration(weighing.age)} ago, at {weighing.taken}: '
-                 'figures such as io_workload change meanwhile.\n')
+        parts.append(
+            'The hosts are weighed as they were '
+            f'{_duration(weighing.age)} ago, at {weighing.taken}: '
+            'figures such as io_workload change meanwhile.')
     if weighing.equal > 1:
-        text += (f'{weighing.equal} hosts are equal; which of them Nova '
-                 'takes is not determined.\n')
+        parts.append(f'{weighing.equal} hosts are equal; which of them Nova '
+                     'takes is not determined.')
     if weighing.subset > 1:
-        text += (f'Nova takes one of the first {weighing.subset} at random '
-                 '([filter_scheduler] host_subset_size).\n')
-    return text
+        parts.append(
+            f'Nova takes one of the first {weighing.subset} at random '
+            '([filter_scheduler] host_subset_size).')
+    return parts
 
 
 def _duration(seconds: int) -> str:
@@ -222,30 +244,29 @@ def _weight(weight: values.Weight) -> str:
             f'{weight.multiplier:.4g} = {weight.value:.4g}')
 
 
-def _changes(explanation: values.Explanation) -> str:
+def _changes(explanation: values.Explanation) -> list[tables.Part]:
     if explanation.filters is None:
-        return _UNKNOWN
+        return [_UNKNOWN]
     if explanation.fits:
-        return ''
-    lines = []
+        return []
+    lines: list[tables.Part] = []
     if explanation.nearest:
         lines.append(f'Nearest: {", ".join(explanation.nearest)}')
     shown = explanation.relaxations[:_CHANGES]
-    text = ''
     if shown:
-        text = tables.table(
+        lines.append(_side_table(
             ('It would fit if', 'Hosts', 'First'),
-            [(each.text, each.hosts, each.host) for each in shown])
+            [(each.text, each.hosts, each.host) for each in shown]))
     elif explanation.tried:
         lines.append('No single change of the request makes it fit '
                      f'({explanation.tried} were tried).')
     more = len(explanation.relaxations) - len(shown)
     if more:
-        text += f'{tables.count(more, "more change")}, see -f json\n'
+        lines.append(f'{tables.count(more, "more change")}, see -f json')
     if explanation.untried:
-        text += (f'{tables.count(explanation.untried, "change")} not tried '
-                 'to the end, see --try-seconds\n')
-    return tables.wrapped(lines) + text if lines else text
+        lines.append(f'{tables.count(explanation.untried, "change")} not '
+                     'tried to the end, see --try-seconds')
+    return lines
 
 
 def _of_hosts(number: int) -> str:

@@ -11,7 +11,8 @@ from nfv_sched.ops.flavors.lint import values
 COLUMNS = ('Flavor', 'Severity', 'Key', 'Finding', 'Do')
 
 
-def text(results: Sequence[lint.LintResult], flavors: int) -> str:
+def text(results: Sequence[lint.LintResult],
+         flavors: int) -> list[tables.Part]:
     """Return a summary, and a table of findings.
 
     :param flavors: number of flavors that were checked
@@ -20,11 +21,9 @@ def text(results: Sequence[lint.LintResult], flavors: int) -> str:
                for severity in values.SEVERITIES]
     counts = ', '.join(tables.count(number, severity)
                        for severity, number in counted if number)
-    lines = tables.wrapped([
-        f'{tables.count(flavors, "flavor")}: {counts or "nothing found"}.'])
-    if not results:
-        return lines
-    return f'{lines}\n{tables.table(COLUMNS, rows(results))}'
+    line = f'{tables.count(flavors, "flavor")}: {counts or "nothing found"}.'
+    return [line, *(['', tables.Table(COLUMNS, rows(results))]
+                    if results else [])]
 
 
 def rows(results: Sequence[lint.LintResult]) -> list[Sequence[ty.Any]]:

@@ -105,16 +105,16 @@ def image(name: str, properties: Mapping[str, str]) -> Translated:
     """
     lines = [_line(translations.IMAGE, key, value, properties)
              for key, value in properties.items()
-             if translations.of(translations.IMAGE, key) is not None]
+             if translations.find(translations.IMAGE, key) is not None]
     unchanged = {key: value for key, value in properties.items()
-                 if translations.of(translations.IMAGE, key) is None}
+                 if translations.find(translations.IMAGE, key) is None}
     return _translated(name, translations.IMAGE, lines,
                        {**unchanged, **_merged(lines)}, properties)
 
 
 def _line(where: str, key: str, value: str,
           specs: Mapping[str, str]) -> TranslatedKey:
-    translation = translations.of(where, key)
+    translation = translations.find(where, key)
     # A pattern of the table can match more keys than Nova knows.
     is_known = where != translations.FLAVOR or (
         flavors.refusal(key, value) is None or _is_known(key))

@@ -25,9 +25,11 @@ _NOTHING = '-'
 _ERROR = 'error'
 
 
-def text(all_translated: Sequence[translate.Translated]) -> str:
+def text(
+    all_translated: Sequence[translate.Translated],
+) -> list[tables.Part]:
     """Return a table for each flavor."""
-    parts = []
+    parts: list[tables.Part] = []
     for each in all_translated:
         lost = sum(line.lost for line in each.lines)
         head = f'{each.where.capitalize()} {each.name}: ' + (
@@ -38,12 +40,11 @@ def text(all_translated: Sequence[translate.Translated]) -> str:
                      'that could be set')
         if each.errors:
             head += f'; {tables.count(len(each.errors), "error")} afterwards'
-        part = tables.wrapped([f'{head}.'])
+        parts += ([''] if parts else []) + [f'{head}.']
         if each.lines:
-            part += '\n' + tables.table(
-                COLUMNS[1:], [row[1:] for row in rows([each])])
-        parts.append(part)
-    return '\n'.join(parts)
+            parts += ['', tables.Table(
+                COLUMNS[1:], [row[1:] for row in rows([each])])]
+    return parts
 
 
 def rows(

@@ -300,7 +300,7 @@ TABLE = tuple(
     [Translation(*row) for row in _OTHERS])
 
 
-def of(where: str, key: str) -> Translation | None:
+def find(where: str, key: str) -> Translation | None:
     """Return the translation of a key; None if the table has none."""
     return next((each for each in TABLE if each.where == where and
                  _match(each.key, key) is not None), None)
@@ -308,11 +308,7 @@ def of(where: str, key: str) -> Translation | None:
 
 def becomes(translation: Translation, key: str, value: str,
             specs: Specs) -> dict[str, str]:
-    """Return the keys and values that replace a key.
-
-    :param translation: the translation of the key
-    :param specs: all keys and values of the flavor or image
-    """
+    """Return the keys and values that replace a key and its value."""
     varying = _match(translation.key, key) or ''
     return {_PLACE.sub(lambda _match: varying, each): new
             for each, new in translation.becomes(value, specs).items()}

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Sequence
+import itertools
 import operator
 import typing as ty
 
@@ -38,7 +39,8 @@ A row without a node is for what has none: a host that reports no NUMA nodes,
 and guests without NUMA topology, which float over all its shared CPUs; their
 memory is small pages, of those that are left beyond the platform's. Ports
 used, of the virtual switch and with their limit, are those of the host. With
--f csv, json, value or yaml, used and all are columns of their own.
+-f csv, json, value or yaml, used and all are columns of their own, which a
+table has with -c.
 
 examples:
   nfv-sched host list --sort worst
@@ -64,12 +66,15 @@ examples:
 {source.EXIT_CODES}"""
 
 _MAP_EPILOG = f"""\
-Letters stand for the guests with pinned CPUs of a host, the oldest is A. Hosts
-and guests are always in the same order, so two maps can be compared.
+Letters stand for the guests with pinned CPUs of a host, the oldest is A.
 
-html is one file that needs nothing else: an index of the hosts, those first
-whose free CPUs are most scattered, and a section for each host. What the mouse
-points at is explained. svg is the same as a picture, text is for terminals.
+html is one file that needs nothing else: an index of the hosts and a section
+for each, both in the same order: hosts whose free CPUs are scattered over NUMA
+nodes first, the most scattered at the top, then the fullest, full hosts last.
+A box above the index filters hosts by name, and by their servers, networks,
+availability zone and aggregates. What the mouse points at is explained. svg is
+the same as a picture, text is for terminals; both have the hosts by name, so
+two of them can be compared.
 
 {facts.EPILOG}
 
@@ -108,6 +113,8 @@ class ListHost(source.Looking, base.Lister):
     """
 
     epilog = _LIST_EPILOG
+    least_important = ('VFs used', 'Ports used', 'Rules used', '4K MiB used',
+                       'Shared used', 'Switch', 'State')
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
@@ -127,10 +134,16 @@ class ListHost(source.Looking, base.Lister):
                        key=_ORDERS[parsed_args.sort])
         sizes = sorted({pages.size for host in views for node in host.nodes
                         for pages in node.node.pages})
-        if parsed_args.formatter == 'table':
-            return _table(views, sizes)
         lists = parsed_args.formatter in ('json', 'yaml')
-        return _machine(views, sizes, list if lists else ', '.join)
+        columns, rows = _machine(views, sizes, list if lists else ', '.join)
+        if parsed_args.formatter != base.TABLE:
+            return columns, rows
+        shown, cells = _table(views, sizes)
+        self.details = [name for name in columns if name not in shown]
+        picked = [name in self.details for name in columns]
+        return (*shown, *self.details), [
+            (*of_people, *itertools.compress(of_programs, picked))
+            for of_people, of_programs in zip(cells, rows)]
 
 
 Table = tuple[Sequence[str], list[tuple]]
@@ -483,6 +496,7 @@ class MapHost(_WithFacts, base.Command):
         from nfv_sched.ops.hosts.map import text
         render = {'text': text.render, 'svg': picture.render,
                   'html': page.render}[parsed_args.format]
+        views = sorted(views, key=lambda host: host.title)
         pieces = render(cloud, views)
         if parsed_args.output in (None, _STDOUT):
             self.app.stdout.writelines(pieces)

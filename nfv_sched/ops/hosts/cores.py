@@ -16,11 +16,9 @@ Tenancy = tuple[values.GuestView, snapshot.GuestNode]
 
 
 def largest_fit(node: snapshot.Node) -> int:
-    """Return the most pinned vCPUs that a server with one NUMA node can have.
-
-    This is what Nova accepts for a server without a thread policy whose page
-    size is one with free memory; 0 without free memory.
-    """
+    """Return the most pinned vCPUs of a server with one NUMA node."""
+    # That is for a server without a thread policy whose page size is one with
+    # free memory; without free memory it is 0.
     return len(node.free) if _has_memory(node) else 0
 
 

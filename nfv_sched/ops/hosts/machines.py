@@ -14,11 +14,7 @@ from nfv_sched.ops.snapshot import snapshot
 
 def cores(machine: values.Machine | None,
           number: int) -> tuple[frozenset[int], ...]:
-    """Return the CPUs of each core of a NUMA node.
-
-    :param machine: facts about the machine; None if there are none
-    :param number: number of the NUMA node
-    """
+    """Return the CPUs of each core of a NUMA node; none without facts."""
     if machine is None:
         return ()
     return tuple(frozenset(core.cpus) for node in machine.nodes

@@ -30,15 +30,23 @@ def used_pages(pages: snapshot.Pages) -> int:
     return pages.usable - pages.free
 
 
+def is_small(size: int) -> bool:
+    """Return True for small pages, which are counted in MiB.
+
+    :param size: KiB
+    """
+    return size < _MIB
+
+
 def page_column(size: int) -> str:
     """Return a title such as ``4K MiB`` or ``1G``; ``size`` is in KiB."""
-    return page_size(size) + (' MiB' if size < _MIB else '')
+    return page_size(size) + (' MiB' if is_small(size) else '')
 
 
 def page_cell(pages: snapshot.Pages) -> str:
     """Return used and usable pages of a NUMA node; small ones in MiB."""
     numbers = used_pages(pages), pages.usable
-    if pages.size < _MIB:
+    if is_small(pages.size):
         numbers = tuple(number * pages.size // _MIB for number in numbers)
     return '{}/{}'.format(*numbers)
 
@@ -93,7 +101,7 @@ def guest(guest: values.GuestView) -> str:
 def pages(pages: snapshot.Pages) -> str:
     """Return used and usable pages of a NUMA node."""
     text = page_cell(pages).replace('/', ' of ')
-    text += ' MiB used' if pages.size < _MIB else ' used'
+    text += ' MiB used' if is_small(pages.size) else ' used'
     if pages.reserved:
         text += f', {pages.reserved} more reserved'
     return text

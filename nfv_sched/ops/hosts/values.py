@@ -161,6 +161,19 @@ class NodeView:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class NetworkView:
+    """A network that servers of a host use.
+
+    :ivar name: its name, or its UUID if the name is not known
+    :ivar physnet: its physical network; None if it has none or if it is not
+        known
+    """
+
+    name: str
+    physnet: str | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class HostView:
     """A host.
 
@@ -179,6 +192,7 @@ class HostView:
     :ivar small_pages: None if it reports none
     :ivar hidden: number of CPUs that are not for servers; None if not known
     :ivar notes: oddities, a sentence each
+    :ivar networks: networks of its servers, by name
     """
 
     host: snapshot.Host
@@ -195,6 +209,7 @@ class HostView:
     small_pages: memory.SmallPages | None
     hidden: int | None
     notes: tuple[str, ...]
+    networks: tuple[NetworkView, ...] = ()
 
     @property
     def floating(self) -> tuple[GuestView, ...]:
@@ -227,6 +242,12 @@ class HostView:
         return max((view.largest_fit for view in self.nodes), default=0)
 
     @property
+    def possible_fit(self) -> int:
+        """The largest fit if all free CPUs were on its largest NUMA node."""
+        return min(self.free, max(
+            (len(view.node.dedicated) for view in self.nodes), default=0))
+
+    @property
     def wholeness(self) -> float | None:
         """The part of its free CPUs that one server on one NUMA node can use.
 
@@ -235,10 +256,8 @@ class HostView:
 
         :returns: 0.0 to 1.0; None without free CPUs
         """
-        largest = max((len(view.node.dedicated) for view in self.nodes),
-                      default=0)
-        most = min(self.free, largest)
-        return self.largest_fit / most if most else None
+        possible = self.possible_fit
+        return self.largest_fit / possible if possible else None
 
     @property
     def order(self) -> tuple:

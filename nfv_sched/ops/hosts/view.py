@@ -39,9 +39,12 @@ def views(cloud: snapshot.Cloud,
     servers = by_host(cloud)
     names = titles(cloud.hosts)
     metadata = metadata_by_host(cloud)
+    network_names = {network.id: network.name
+                     for network in cloud.networks or ()}
     return tuple(
         _view(cloud, host, names[host.uuid], servers.get(host.uuid, []),
-              metadata.get(host.name, []), facts.get(host.uuid))
+              metadata.get(host.name, []), facts.get(host.uuid),
+              network_names)
         for host in (cloud.hosts if hosts is None else hosts))
 
 
@@ -116,11 +119,13 @@ def _view(
     cloud: snapshot.Cloud, host: snapshot.Host, title: str,
     servers: list[snapshot.Server], metadata: list[Mapping[str, str]],
     machine: machine_values.Machine | None,
+    network_names: Mapping[str, str],
 ) -> values.HostView:
     """Return the view of a host.
 
     :param metadata: metadata of each of its aggregates
     :param machine: facts about it, or None
+    :param network_names: names of networks by UUID
     """
     label = option(cloud, 'vswitch_label')
     switch = frozenset(node.number for node in host.nodes or ()
@@ -159,7 +164,22 @@ def _view(
         shared_limit=int(host.vcpus * ratio), small_pages=small_pages,
         hidden=_hidden(host, machine), notes=(
             *_notes(host, tenancies, guest_views.values(), small_pages),
-            *machines.notes(host, machine)))
+            *machines.notes(host, machine)),
+        networks=_networks(servers, network_names))
+
+
+def _networks(servers: Iterable[snapshot.Server],
+              names: Mapping[str, str]) -> tuple[values.NetworkView, ...]:
+    """Return the networks of servers, by name.
+
+    :param names: names of networks by UUID, for ports without one
+    """
+    networks = {
+        (port.network_name or names.get(port.network) or port.network,
+         port.physnet or '')
+        for server in servers for port in server.ports or ()}
+    return tuple(values.NetworkView(name=name, physnet=physnet or None)
+                 for name, physnet in sorted(networks) if name)
 
 
 def _state(host: snapshot.Host) -> str:

@@ -34,6 +34,7 @@ class ListJournal(source.Telling, base.Lister):
 
     epilog = _EPILOG
     schemas = {'journal-list': journal_document.Refusals}
+    least_important = ('Hosts', 'Flavor', 'Filter', 'Time')
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
@@ -60,7 +61,7 @@ class ListJournal(source.Telling, base.Lister):
 
     def document(self, column_names, data):
         return documents.Document(
-            journal_document.of(self._journal), ('refusals',))
+            journal_document.refusals(self._journal), ('refusals',))
 
     def run(self, parsed_args) -> int:
         self._journal = journal.JournalContent(())

@@ -106,7 +106,7 @@ class Refusals:
     removed: int
 
 
-def of(content: journal.JournalContent) -> Refusals:
+def refusals(content: journal.JournalContent) -> Refusals:
     """Return the document of a journal."""
     return Refusals(
         refusals=tuple(map(_refusal, content.refusals)),

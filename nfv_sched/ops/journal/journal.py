@@ -98,10 +98,7 @@ def _identity(refusal: entry.Refusal) -> tuple[str, str, str]:
 
 
 def policy_of(reason: entry.RefusalReason) -> str:
-    """Return the policy that refused, without values and names of places.
-
-    :returns: such as ``nfv:numa_node`` or ``NUMA topology``
-    """
+    """Return the policy without value and place: ``nfv:numa_node``."""
     key = _KEY.match(reason.policy)
     return key[0] if key else reason.policy.partition('=')[0]
 

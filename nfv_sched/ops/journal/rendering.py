@@ -3,18 +3,15 @@
 
 from collections.abc import Iterator
 import itertools
-import textwrap
 
 from nfv_sched.journal import entry
 from nfv_sched.ops.cli import tables
 from nfv_sched import strings
 
-_WIDTH = 79
 
-
-def text(refusal: entry.Refusal) -> str:
+def text(refusal: entry.Refusal) -> list[tables.Part]:
     """Return a refusal with all reasons and hosts, in several lines."""
-    return ''.join(f'{strings.line(line)}\n' for line in _lines(refusal))
+    return list(_lines(refusal))
 
 
 def summary(refusal: entry.Refusal) -> str:
@@ -56,24 +53,24 @@ def row(refusal: entry.Refusal, full: bool = False) -> tuple:
         if full else summary(refusal))
 
 
-def _lines(refusal: entry.Refusal) -> Iterator[str]:
+def _lines(refusal: entry.Refusal) -> Iterator[tables.Part]:
     yield f'{refusal.time} {refusal.filter} refused the last host'
-    yield from _field('Server', refusal.server)
+    yield _field('Server', refusal.server)
     if refusal.before:
-        yield from _field('With it', ', '.join(refusal.before))
+        yield _field('With it', ', '.join(refusal.before))
     if refusal.request:
-        yield from _field('Request', refusal.request)
-    yield from _field('Project', refusal.project or 'unknown')
+        yield _field('Request', refusal.request)
+    yield _field('Project', refusal.project or 'unknown')
     flavor = refusal.flavor
     if flavor is not None:
-        yield from _field('Flavor', f'{flavor.name}: ' + ', '.join((
+        yield _field('Flavor', f'{flavor.name}: ' + ', '.join((
             f'{flavor.vcpus} vCPUs', f'{flavor.memory} MiB',
             *(f'{key}={value}' for key, value in
               sorted(flavor.extra_specs.items())))))
     if refusal.move:
-        yield from _field('Move', 'yes')
+        yield _field('Move', 'yes')
     for index, each in enumerate(refusal.passes):
-        yield from _field(
+        yield _field(
             '' if index else 'Filters',
             f'{each.filter}: {strings.count(each.hosts, "host")}, '
             f'{each.left} left')
@@ -81,18 +78,12 @@ def _lines(refusal: entry.Refusal) -> Iterator[str]:
             refusal.reasons, lambda reason: reason.filter):
         yield name
         for reason in reasons:
-            yield from textwrap.wrap(
-                str(reason), _WIDTH, initial_indent='  ',
-                subsequent_indent='    ', break_on_hyphens=False)
-            yield from textwrap.wrap(
-                ', '.join(reason.hosts), _WIDTH, initial_indent='    on ',
-                subsequent_indent='       ', break_on_hyphens=False)
+            yield tables.Line(f'  {reason}', indent=4)
+            yield tables.Line(f'    on {", ".join(reason.hosts)}', indent=7)
     if refusal.unnamed:
         yield (f'and {strings.count(refusal.unnamed, "host")} that had no '
                'room in the journal')
 
 
-def _field(name: str, value: str) -> list[str]:
-    return textwrap.wrap(
-        value, _WIDTH, initial_indent=f'{name:10}',
-        subsequent_indent=' ' * 12, break_on_hyphens=False)
+def _field(name: str, value: str) -> tables.Line:
+    return tables.Line(f'{name:10}{value}', indent=12)

@@ -24,7 +24,7 @@ def without_headline(text: str) -> str:
     return _HEADLINE.sub('', text, count=1) if _HEADLINE.match(text) else text
 
 
-def of(data: ty.Any) -> Mapping[str, ty.Any] | None:
+def unwrap(data: ty.Any) -> Mapping[str, ty.Any] | None:
     """Return facts by their names without prefix; None if there are none.
 
     :param data: parsed JSON

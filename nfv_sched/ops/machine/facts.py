@@ -61,11 +61,7 @@ class Facts:
 
 
 def vendor(name: str) -> str | None:
-    """Return the CPU vendor that a vendor or model name contains.
-
-    :param name: such as ``GenuineIntel``
-    :returns: ``intel``, ``amd``, or None for any other vendor
-    """
+    """Return ``intel`` or ``amd`` if a vendor or model name contains it."""
     for word in ('intel', 'amd'):
         if word in name.lower():
             return word

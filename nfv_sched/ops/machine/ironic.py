@@ -18,7 +18,7 @@ _FOLDERS = ('data', 'plugin_data')
 _PARTS = ('ram', 'cpus', 'nics')
 
 
-def of(data: ty.Any) -> Mapping[str, ty.Any] | None:
+def unwrap(data: ty.Any) -> Mapping[str, ty.Any] | None:
     """Return NUMA topology and inventory; None if there is neither.
 
     :param data: parsed JSON

@@ -85,10 +85,10 @@ def _load(path: str) -> facts.Facts:
         return lscpu.read_list(data)
     if lscpu.is_summary(data):
         return lscpu.read_summary(data)
-    unwrapped = ansible.of(data)
+    unwrapped = ansible.unwrap(data)
     if unwrapped is not None:
         return ansible.read(unwrapped)
-    unwrapped = ironic.of(data)
+    unwrapped = ironic.unwrap(data)
     if unwrapped is not None:
         return ironic.read(unwrapped)
     raise values.MachineError(

@@ -103,10 +103,8 @@ class Users:
         return Verdict.DENIED
 
     def _stand_in(self, user: bytes) -> bytes:
-        """Return a hash to check an unknown user's password against.
-
-        Costs can differ by user, so a name always gets the same hash.
-        """
+        """Return a hash to check an unknown user's password against."""
+        # Costs can differ by user, so a name always gets the same hash.
         hashes = list(self._hashes.values())
         number = int.from_bytes(self._digest(user), 'big')
         return hashes[number % len(hashes)]

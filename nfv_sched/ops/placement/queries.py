@@ -116,7 +116,7 @@ class Query:
             root_required=root_required, root_forbidden=root_forbidden,
             members_of=tuple(members),
             forbidden_aggregates=frozenset(avoided), groups=tuple([
-                requirements.GroupRequirement.of(
+                requirements.GroupRequirement.from_amounts(
                     of_group, required.get(suffix, ()),
                     forbidden.get(suffix, ()), suffix)
                 for suffix, of_group in amounts.items()]),

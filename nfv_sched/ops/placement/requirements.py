@@ -246,9 +246,10 @@ class GroupRequirement:
     kind: ty.ClassVar[RequirementKind] = RequirementKind.GROUP
 
     @classmethod
-    def of(cls, amounts: Mapping[str, int], required: Collection[str] = (),
-           forbidden: Collection[str] = (),
-           suffix: str = '') -> 'GroupRequirement':
+    def from_amounts(
+        cls, amounts: Mapping[str, int], required: Collection[str] = (),
+        forbidden: Collection[str] = (), suffix: str = '',
+    ) -> 'GroupRequirement':
         """Return the requirement of amounts and traits of one provider."""
         return cls(
             tuple(amounts.items()), frozenset(required), frozenset(forbidden),
@@ -313,8 +314,8 @@ class ChoiceRequirement:
         return Shares(
             {name: amount for name, amount in own.items()
              if name not in elsewhere},
-            (*(GroupRequirement.of({name: own[name]},
-                                   forbidden=self.forbidden)
+            (*(GroupRequirement.from_amounts(
+                {name: own[name]}, forbidden=self.forbidden)
                for name in elsewhere), *self.groups), len(elsewhere))
 
     def choices(self, tree: Tree) -> Iterator[tuple[

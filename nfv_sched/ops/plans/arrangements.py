@@ -66,10 +66,7 @@ class Arrangement:
     where: Mapping[str, str] = _no_field()
 
     def moved(self, uuid: str, *positions: Position) -> 'Arrangement':
-        """Return the cloud after a move.
-
-        :param positions: the changed hosts, the destination last
-        """
+        """Return the cloud with changed hosts, the destination last."""
         changed = {each.host.name: each for each in positions}
         return Arrangement({**self.positions, **changed},
                            {**self.where, uuid: positions[-1].host.name})

@@ -13,16 +13,16 @@ COLUMNS = ('Move', 'Server', 'Flavor', 'Memory MiB', 'From', 'To',
            'Makes room for')
 #: Columns of :func:`records`.
 RECORD_COLUMNS = ('Move', 'Server', 'Server ID', *COLUMNS[2:])
+_LEAST_IMPORTANT = ('Memory MiB', 'Flavor', 'Makes room for')
 #: Maximum number of reasons to report.
 _REASONS = 5
 
 
-def text(plan: defrag.DefragPlan) -> str:
+def text(plan: defrag.DefragPlan) -> list[tables.Part]:
     """Return a plan for people."""
-    return ''.join((
-        tables.wrapped([_headline(plan)]),
-        '\n' + tables.table(COLUMNS, rows(plan)) + '\n' if plan.steps else '',
-        tables.wrapped(list(_notes(plan)))))
+    table = ['', tables.Table(
+        COLUMNS, rows(plan), _LEAST_IMPORTANT), ''] if plan.steps else []
+    return [_headline(plan), *table, *_notes(plan)]
 
 
 def _headline(plan: defrag.DefragPlan) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Define the documents of ``host drain``, ``cloud defrag`` and ``failover``."""
+"""Define the documents of plans, and of ``cloud failover``."""
 
 from collections.abc import Iterable
 import dataclasses
@@ -320,14 +320,14 @@ def defragmented(plan: 'defrag.DefragPlan', cloud: snapshot.Cloud) -> Defrag:
             destination=step.move.destination,
             destination_id=host_ids[step.move.destination],
             gains=tuple([CapacityGain(host=host, servers=servers)
-                         for host, servers in step.gains.items()]))
-            for number, step in enumerate(plan.steps, 1)]),
+                         for host, servers in step.gains.items()]),
+        ) for number, step in enumerate(plan.steps, 1)]),
         not_movable=tuple([FixedServer(
             server=names[uuid], server_id=uuid,
             obstacle=ty.cast(MoveObstacle, _obstacle(obstacle)))
             for uuid, obstacle in plan.fixed.items()]),
         failed=plan.failed, exact=plan.exact,
-        ports=ports_document.of(plan.ports), unread=_unread(plan.gaps))
+        ports=ports_document.new_ports(plan.ports), unread=_unread(plan.gaps))
 
 
 def lost(losses: 'Iterable[failover.Loss]', together: bool,

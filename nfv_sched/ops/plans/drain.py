@@ -457,11 +457,12 @@ class _DrainSearch:
                 continue
             guest = self._guest(uuid)
             if uuid in self._kinds:
-                guest = dataclasses.replace(guest, reason=None, lacking=why.of(
-                    uuid, frozenset({self._host}), positions.degrees(uuid),
-                    {name: text for (refused, kind, name), text
-                     in self._forbidden.items()
-                     if (refused, kind) == (uuid, self._kinds[uuid])}))
+                guest = dataclasses.replace(
+                    guest, reason=None, lacking=why.for_server(
+                        uuid, frozenset({self._host}), positions.degrees(uuid),
+                        {name: text for (refused, kind, name), text
+                         in self._forbidden.items()
+                         if (refused, kind) == (uuid, self._kinds[uuid])}))
             guests.append(guest)
         return DrainPlan(host=self._host, guests=tuple(guests),
                          unfinished=self._pending, moves=tuple(moves),

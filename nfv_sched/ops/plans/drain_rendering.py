@@ -14,16 +14,16 @@ COLUMNS = ('Move', 'Server', 'Flavor', 'How', 'To', 'Why')
 #: Columns of :func:`records`.
 RECORD_COLUMNS = ('Move', 'Server', 'Server ID', 'Flavor', 'How', 'From', 'To',
                   'Why')
+_LEAST_IMPORTANT = ('Flavor',)
 _STAYS = 'not at all'
 _REASON = 'to be emptied'
 
 
-def text(plan: drain.DrainPlan) -> str:
+def text(plan: drain.DrainPlan) -> list[tables.Part]:
     """Return a plan for people."""
-    return ''.join((
-        tables.wrapped([_headline(plan)]),
-        '\n' + tables.table(COLUMNS, rows(plan)) + '\n' if plan.guests else '',
-        tables.wrapped(list(_notes(plan)))))
+    table = ['', tables.Table(
+        COLUMNS, rows(plan), _LEAST_IMPORTANT), ''] if plan.guests else []
+    return [_headline(plan), *table, *_notes(plan)]
 
 
 def _headline(plan: drain.DrainPlan) -> str:
@@ -68,7 +68,8 @@ def records(plan: drain.DrainPlan) -> list[Sequence[ty.Any]]:
     """Return a row for each server, for programs."""
     return [(number if guest.kind else '', guest.name, guest.uuid,
              guest.flavor, guest.kind or '', plan.host,
-             guest.destination or '', _reason(guest)) for number, guest in enumerate(plan.guests, 1)]
+             guest.destination or '', _reason(guest))
+            for number, guest in enumerate(plan.guests, 1)]
 
 
 def commands(plan: drain.DrainPlan) -> Iterator[str]:

@@ -203,7 +203,8 @@ class FailoverAnalysis:
             stranded[uuid] = Stranded(
                 uuid=uuid, name=server.name, flavor=server.flavor.name,
                 reason=reason,
-                lacking=self._lacks.of(uuid, lost) if reason is None else ())
+                lacking=(self._lacks.for_server(uuid, lost)
+                         if reason is None else ()))
 
         for uuid in guests:
             obstacle = positions.why_not(movable.EVACUATE, uuid)
@@ -321,11 +322,7 @@ class FailoverAnalysis:
     def _put(self, name: str, path: tuple[arrangements.Guest, ...],
              position: arrangements.Position,
              guest: arrangements.Guest) -> arrangements.Position | None:
-        """Return a host with one more server; cached.
-
-        :param path: all servers that were added, this one included
-        :param position: the host with those before
-        """
+        """Return a host with one more server, the last of ``path``; cached."""
         key = name, path
         if key not in self._after:
             self._after[key] = self._known.put(position, guest)
@@ -356,7 +353,7 @@ class FailoverAnalysis:
             state.hosts[name].down = True
         for uuid in guests:
             server = of_uuid[uuid]
-            before = outages.ServerLocation.of(server)
+            before = outages.ServerLocation.from_server(server)
             try:
                 outages.evacuate(state, server, actions.Evacuate(
                     action='evacuate', number=1, evacuate=(server.name,),

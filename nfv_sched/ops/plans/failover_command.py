@@ -75,4 +75,5 @@ class FailoverCloud(planning.Report):
             columns=failover_rendering.RECORD_COLUMNS,
             rows=failover_rendering.records(losses),
             document=documents.Document(
-                document.lost(losses, parsed_args.together, cloud), ('hosts',)))
+                document.lost(losses, parsed_args.together, cloud),
+                ('hosts',)))

@@ -11,19 +11,22 @@ from nfv_sched.ops.plans import rendering
 COLUMNS = ('Host', 'Guests', 'Evacuable', 'Stranded')
 #: Columns of :func:`records`.
 RECORD_COLUMNS = (*COLUMNS, 'Stranded IDs')
+_LEAST_IMPORTANT = ('Evacuable', 'Guests')
 
 
-def text(losses: Sequence[failover.Loss], together: bool = False) -> str:
+def text(losses: Sequence[failover.Loss],
+         together: bool = False) -> list[tables.Part]:
     """Return the effect on servers, for people.
 
     :param together: whether all of the hosts are lost at once
     """
-    return _losses(losses, together) + tables.wrapped(
-        [rendering.gap_text(each) for each in dict.fromkeys(
-            each for loss in losses for each in loss.gaps)])
+    return [*_losses(losses, together), *(
+        rendering.gap_text(each) for each in dict.fromkeys(
+            each for loss in losses for each in loss.gaps))]
 
 
-def _losses(losses: Sequence[failover.Loss], together: bool) -> str:
+def _losses(losses: Sequence[failover.Loss],
+            together: bool) -> list[tables.Part]:
     hosts = [loss for loss in losses if loss.stranded]
     guests = sum(loss.guests for loss in losses)
     template = 'If any one host of {} is lost' if not together else (
@@ -31,14 +34,16 @@ def _losses(losses: Sequence[failover.Loss], together: bool) -> str:
     condition = template.format(len(losses) if not together else tables.count(
         len(losses), 'host'))
     if not hosts:
-        return (f'{condition}, all its guests find a place.\n' if not together
-                else f'{condition}, their {guests} guests find a place.\n')
+        return [tables.Line(
+            f'{condition}, all its guests find a place.' if not together
+            else f'{condition}, their {guests} guests find a place.',
+            tables.GOOD)]
     stranded = sum(len(loss.stranded) for loss in hosts)
-    return (
+    return [tables.Line(
         f'{condition}: {tables.count(stranded, "guest")} of '
         f'{tables.count(len(hosts), "host")} '
-        f'{"finds" if stranded == 1 else "find"} no place.\n\n'
-        + tables.table(COLUMNS, rows(hosts)))
+        f'{"finds" if stranded == 1 else "find"} no place.', tables.BAD),
+        '', tables.Table(COLUMNS, rows(hosts), _LEAST_IMPORTANT)]
 
 
 def rows(losses: Sequence[failover.Loss]) -> list[Sequence[ty.Any]]:

@@ -75,9 +75,11 @@ class Lacks:
         self._known = positions
         self._refusals: dict[arrangements.Guest, arrangements.Refusals] = {}
 
-    def of(self, uuid: str, excluded_hosts: frozenset[str],
-           degrees: Mapping[str, float] = _NO_DEGREES,
-           refused: Mapping[str, str] = _NONE_REFUSED) -> tuple[Lack, ...]:
+    def for_server(
+        self, uuid: str, excluded_hosts: frozenset[str],
+        degrees: Mapping[str, float] = _NO_DEGREES,
+        refused: Mapping[str, str] = _NONE_REFUSED,
+    ) -> tuple[Lack, ...]:
         """Return why a server finds no other host, the commonest first.
 
         :param excluded_hosts: names of the hosts to which it cannot go anyway

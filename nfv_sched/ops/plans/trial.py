@@ -53,12 +53,7 @@ class ServerMove:
 def move_of(server: snapshot.Server, source: str, destination: str,
             kind: movable.MoveKind = movable.LIVE,
             related: tuple[str, ...] = ()) -> ServerMove:
-    """Return a move of a server.
-
-    :param source: name of its host
-    :param destination: name of the host to which it goes
-    :param related: see :class:`ServerMove`
-    """
+    """Return a move of a server."""
     return ServerMove(uuid=server.uuid, name=server.name, kind=kind,
                       flavor=server.flavor.name, memory=server.flavor.memory,
                       source=source, destination=destination,

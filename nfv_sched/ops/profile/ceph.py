@@ -102,11 +102,9 @@ def plan(ceph: choices.Ceph, memory: int, cpus: int,
 
 
 def refuse_much(reserved: int, memory: int, mb_per_gb: int) -> None:
-    """Refuse hosts that keep nearly all memory from servers.
+    """Refuse hosts that keep nearly all memory, in MiB, from servers.
 
-    :param reserved: memory that servers do not get, in MB
-    :param memory: all memory in MiB
-    :param mb_per_gb: MB in a GB
+    :param reserved: in MB, of which a GB has ``mb_per_gb``
     :raises ProfileError: if that is more than 80 %
     """
     most = MOST_RESERVED * Fraction(memory * mb_per_gb, 1024)

@@ -26,7 +26,6 @@ _CONFIGURATION = {
     'nova.conf': 'nova_conf', 'kernel': 'kernel', 'tuned': 'tuned',
     'ovs': 'ovs'}
 _ANSIBLE = 'ansible'
-_TABLE = 'table'
 
 # Names that nova.conf allows in a list and in the name of a section.
 _NETWORK = re.compile(r'''[^\s,=$'"\[\]]+''')
@@ -216,7 +215,8 @@ class ProfileHost(source.Telling, base.Lister):
         from nfv_sched.ops.profile import configuration
         from nfv_sched.ops.profile import tables
         formatter = parsed_args.formatter
-        self._text = None
+        self._text: str | None = None
+        self._parts: ty.Sequence | None = None
         if formatter in _CONFIGURATION:
             self._text = getattr(
                 configuration, _CONFIGURATION[formatter])(host_profile)
@@ -225,9 +225,9 @@ class ProfileHost(source.Telling, base.Lister):
                 configuration.variables(host_profile), 'yaml')
         elif parsed_args.columns:
             pass
-        elif formatter == _TABLE:
-            self._text = tables.text(host_profile)
-        self._document = documents.Document(document.of(host_profile))
+        elif formatter == base.TABLE:
+            self._parts = tables.text(host_profile)
+        self._document = documents.Document(document.profiled(host_profile))
         return tables.COLUMNS, tables.rows(host_profile)
 
     def _compare(self, parsed_args: argparse.Namespace,
@@ -254,8 +254,9 @@ class ProfileHost(source.Telling, base.Lister):
         self.found = bool(differences)
         self._document = documents.Document(
             document.compared(differences), ('differences',))
-        self._text = tables.check_text(differences) if (
-            formatter == _TABLE and not parsed_args.columns) else None
+        self._text = None
+        self._parts = tables.check_text(differences) if (
+            formatter == base.TABLE and not parsed_args.columns) else None
         return tables.CHECK_COLUMNS, tables.check_rows(differences)
 
     def document(self, column_names, data):
@@ -265,9 +266,13 @@ class ProfileHost(source.Telling, base.Lister):
                        column_names: Sequence[str],
                        data: Iterable) -> int:
         """Print the result in the chosen format."""
-        if self._text is None:
+        if self._parts is not None:
+            self.check_columns(parsed_args, column_names)
+            self.print_text(parsed_args, self._parts)
+        elif self._text is not None:
+            self.app.stdout.write(self._text)
+        else:
             return super().produce_output(parsed_args, column_names, data)
-        self.app.stdout.write(self._text)
         return 0
 
 

@@ -156,7 +156,7 @@ class OptionDifferences:
     differences: tuple[OptionDifference, ...]
 
 
-def of(profile: profiles.HostProfile) -> Profile:
+def profiled(profile: profiles.HostProfile) -> Profile:
     """Return the document of a profile."""
     settings, ceph = profile.settings, profile.ceph
     return Profile(

@@ -51,9 +51,7 @@ def socket_memory(mtus: frozenset[int]) -> int:
     """Return the memory of OVS-DPDK on a NUMA node of its NICs, in MiB.
 
     TripleO's formula: packet buffers for each distinct MTU plus 512 MiB,
-    rounded up to whole GiB.
-
-    :param mtus: in bytes; without any, return the memory for other nodes
+    rounded up to whole GiB.  Without MTUs, the memory for other nodes.
     """
     if not mtus:
         return SWITCH

@@ -122,16 +122,14 @@ def derive(machine: values.Machine,
         platform_memory=sum(kept_memory.values()), ceph=ceph,
         vcpus_per_osd=ceph_plan.vcpus_per_osd(chosen.ceph),
         vendor=machine.vendor, warnings=())
-    return dataclasses.replace(host_profile, warnings=tuple(warnings.of(
+    return dataclasses.replace(host_profile, warnings=tuple(warnings.find(
         machine, chosen, deal, near, host_profile.settings, shares)))
 
 
 def _shared(chosen: choices.Choices, deal: cpus.Deal) -> frozenset[int]:
-    """Return the CPUs of ``cpu_shared_set``.
-
-    Like TripleO, give the platform's CPUs to servers without pinned vCPUs,
-    unless cores are set aside for them.
-    """
+    """Return the CPUs of ``cpu_shared_set``."""
+    # As TripleO, give the platform's CPUs to servers without pinned vCPUs,
+    # unless cores are set aside for them.
     shared = deal.cpus(cpus.SHARED)
     if not shared and chosen.layout == choices.EVERY_NODE:
         return deal.cpus(cpus.PLATFORM)

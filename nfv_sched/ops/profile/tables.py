@@ -20,14 +20,17 @@ _NAMES = {size: name for name, size in choices.PAGE_SIZES.items()}
 _NONE = '-'
 
 
-def text(profile: profiles.HostProfile) -> str:
+def text(profile: profiles.HostProfile) -> list[tables.Part]:
     """Return a profile for people."""
     nodes = [node.number for node in profile.nodes]
-    return ''.join((
-        tables.table(('', *(f'Node {number}' for number in nodes)),
-                     list(_by_node(profile))),
-        '\n', *(tables.wrapped([line]) for line in _settings(profile)),
-        *(f'\n{tables.wrapped([line])}' for line in _warnings(profile))))
+    parts: list[tables.Part] = [
+        tables.Table(('', *(f'Node {number}' for number in nodes)),
+                     list(_by_node(profile)), is_main=False),
+        '', *_settings(profile)]
+    for warning in profile.warnings:
+        parts += ['', tables.Line(
+            f'Warning: {warning.text}. Do: {warning.do}.', tables.MEDIUM)]
+    return parts
 
 
 def _by_node(profile: profiles.HostProfile) -> Iterator[Sequence[str]]:
@@ -80,11 +83,6 @@ def _settings(profile: profiles.HostProfile) -> Iterator[str]:
             if settings.shared else ''))
 
 
-def _warnings(profile: profiles.HostProfile) -> Iterator[str]:
-    for warning in profile.warnings:
-        yield f'Warning: {warning.text}. Do: {warning.do}.'
-
-
 def rows(profile: profiles.HostProfile) -> list[Sequence[ty.Any]]:
     """Return a row for each function and NUMA node with CPUs or memory."""
     rows = []
@@ -102,11 +100,13 @@ def rows(profile: profiles.HostProfile) -> list[Sequence[ty.Any]]:
     return rows
 
 
-def check_text(differences: Sequence[check.Difference]) -> str:
+def check_text(
+    differences: Sequence[check.Difference],
+) -> list[tables.Part]:
     """Return the differences of a nova.conf, for people."""
     if not differences:
-        return 'nova.conf is as the profile has it.\n'
-    return tables.table(CHECK_COLUMNS, check_rows(differences))
+        return ['nova.conf is as the profile has it.']
+    return [tables.Table(CHECK_COLUMNS, check_rows(differences))]
 
 
 def check_rows(differences: Iterable[check.Difference]) -> list[Sequence[str]]:

@@ -35,15 +35,15 @@ class Warning:
     do: str
 
 
-def of(machine: values.Machine, chosen: choices.Choices, deal: cpus.Deal,
-       near: Mapping[str, int | None],
-       settings: compute_settings.Settings,
-       shares: Mapping[int, memory.NodeMemory]) -> Iterator[Warning]:
+def find(
+    machine: values.Machine, chosen: choices.Choices, deal: cpus.Deal,
+    near: Mapping[str, int | None], settings: compute_settings.Settings,
+    shares: Mapping[int, memory.NodeMemory],
+) -> Iterator[Warning]:
     """Yield all warnings.
 
     :param deal: function of each CPU
     :param near: NICs of the switch -> their NUMA nodes
-    :param settings: derived settings of nova.conf
     :param shares: NUMA node -> shares of its memory
     """
     yield from _machine(machine)

@@ -114,7 +114,7 @@ class RebalanceAgent(source.Looking, base.Lister):
             self._gain = freed_capacity.gain(
                 cloud, self._plans,
                 lambda done, total: update(done, total, 'flavors'))
-        if parsed_args.formatter == 'table':
+        if parsed_args.formatter == base.TABLE:
             return rendering.COLUMNS, rendering.rows(self._plans)
         return rendering.RECORD_COLUMNS, rendering.records(self._plans)
 
@@ -124,14 +124,11 @@ class RebalanceAgent(source.Looking, base.Lister):
 
     def produce_output(self, parsed_args, column_names, data) -> int:
         """Print a table with sentences, a document, rows, or commands."""
-        code = 0
-        table = parsed_args.formatter == 'table'
-        if data or not table:
-            code = super().produce_output(parsed_args, column_names, data)
-        if table:
-            lines = self._render.summary(self._plans, self._gain)
-            self.app.stdout.write(''.join(
-                f'{line}\n' for line in lines or [
-                    f'Neutron shows no agents for '
-                    f'{_AGENTS[parsed_args.kind]}.']))
+        code = super().produce_output(parsed_args, column_names, data)
+        if parsed_args.formatter == base.TABLE and not parsed_args.columns:
+            self.print_text(parsed_args, [
+                *([''] if data else []),
+                *(self._render.summary(self._plans, self._gain) or [
+                    'Neutron shows no agents for '
+                    f'{_AGENTS[parsed_args.kind]}.'])])
         return code

@@ -188,7 +188,7 @@ class Rebalance:
     gained_servers: tuple[GainedServers, ...]
 
 
-def of(moves: 'Iterable[tuple[int, rebalance.ServiceMove, list[str]]]',
+def rebalanced(moves: 'Iterable[tuple[int, rebalance.ServiceMove, list[str]]]',
        plans: 'Sequence[rebalance.RebalancePlan]',
        gain: 'freed_capacity.Gain') -> Rebalance:
     """Return the document of plans.

@@ -107,10 +107,7 @@ class RebalancePlan:
     left_out: tuple[snapshot.NetworkService, ...] = ()
 
     def spread(self, loads: Iterable[AgentLoad]) -> tuple[int, int]:
-        """Return the highest and lowest load of agents in use; 0 without any.
-
-        :param loads: :attr:`before` or :attr:`after`
-        """
+        """Return the highest and lowest load of agents in use, or 0."""
         measures = [load.ports if self.by_ports else load.number
                     for load in loads if in_use(load.agent)]
         return max(measures, default=0), min(measures, default=0)

@@ -156,6 +156,6 @@ def document(plans: Sequence[rebalance.RebalancePlan],
 
     :param gain: the change of capacity by the moves
     """
-    return rebalance_document.of(
+    return rebalance_document.rebalanced(
         [(number, move, _of_move(move)) for number, move in _numbered(plans)],
         plans, gain)

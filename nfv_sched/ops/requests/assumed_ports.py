@@ -273,8 +273,7 @@ class _Networks:
     def rules(self, network: snapshot.Network | None) -> int:
         """Return the number of security group rules that most ports have.
 
-        :param network: network of the ports; those of all networks count if it
-            is None or has none
+        Those of all networks count if the network is None or has none.
         """
         numbers = (network and self._rules.get(network.id)) or sum(
             self._rules.values(), collections.Counter())

@@ -46,7 +46,7 @@ class NewPorts:
     like: str | None
 
 
-def of(ports: 'assumed_ports.Ports') -> NewPorts:
+def new_ports(ports: 'assumed_ports.Ports') -> NewPorts:
     """Return assumed ports for a document."""
     counts = collections.Counter(
         (network.vnic_type, network.physnet)

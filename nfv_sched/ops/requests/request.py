@@ -15,10 +15,7 @@ from nfv_sched.ops.snapshot import snapshot
 
 
 def network_label(network: snapshot.Network) -> str:
-    """Return the name of a network for people, with the type of its ports.
-
-    :param network: network whose vNIC type is that of the requested ports
-    """
+    """Return the name of a network for people, with the type of its ports."""
     if network.vnic_type in (None, scenario.NORMAL):
         return network.name
     return f'{network.name}/{network.vnic_type}'

@@ -211,7 +211,6 @@ class ComputeHost:
         """Claim resources for a new server as nova-compute does.
 
         :param instance: the server, with the NUMA topology made by the API
-        :param limits: limits of the scheduler's selection
         :returns: a ServerClaim
         :raises NovaException: one of ``nova_internals.CLAIM_ERRORS``
         """

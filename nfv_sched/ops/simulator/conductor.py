@@ -145,9 +145,6 @@ def hand_over(state: states.State, server: servers.SimulatedServer,
 def leave(state: states.State, host: compute.ComputeHost,
           server: servers.SimulatedServer, flavor: objects.Flavor,
           claimed: compute.ServerClaim) -> None:
-    """Record resources that a server still occupies on a host that is down.
-
-    They are freed when the host is up again; see ``State.residues``.
-    """
+    """Record what a server occupies on a host until this is up again."""
     state.residues.setdefault(host.name, []).append(
         (server.instance, flavor, claimed))

@@ -181,10 +181,7 @@ def is_told(scenario: scenarios.Scenario) -> bool:
 
 
 def dhcp_servers(scenario: scenarios.Scenario, load: HostLoad) -> int | None:
-    """Return the number of DHCP servers on a host; None if not shown.
-
-    With OVN, Neutron shows no DHCP servers.
-    """
+    """Return the number of DHCP servers on a host; None with OVN."""
     if scenario.network_service == 'ovn':
         return None
     return load.usage.dhcp_servers
@@ -214,7 +211,7 @@ class SimulatedNetwork:
         host_limits = network_limits.by_host(
             network_limits.defaults(CONF))
         self._limits = {
-            name: host_limits.of(_Node(name, aggregates(name)))
+            name: host_limits.for_host(_Node(name, aggregates(name)))
             for name in hosts}
         self._see(scenario.security_groups.values())
         self._service_ports = [

@@ -129,10 +129,7 @@ class _Aggregates:
 
     def get_by_metadata(self, context: ty.Any, key: str | None = None,
                         value: str | None = None) -> list[FilteredAggregate]:
-        """Return aggregates with matching metadata, and only these items.
-
-        None matches any key or value.
-        """
+        """Return aggregates with such metadata, without other; None is any."""
         return self._with(lambda name, text: (
             key in (None, name) and value in (None, text)))
 
@@ -332,8 +329,6 @@ def move_requests(flavor: objects.Flavor, instance: objects.Instance):
 
     Requests of aliases are made again from the flavor, so they have only the
     NUMA policy of the alias, and no providers that Placement has allocated.
-
-    :param flavor: flavor of the server on the destination
     """
     requests = pci_request.get_pci_requests_from_flavor(flavor)
     requests.instance_uuid = instance.uuid
@@ -497,8 +492,6 @@ class PCITracker(pci_manager.PciDevTracker):
                       ) -> list[objects.PciDevice]:
         """Assign devices to a server after its claim was tested.
 
-        :param topology: the NUMA topology that it has claimed, or None
-        :param instance: the server; the devices are added to its devices
         :raises PciDeviceRequestFailed: if there are too few devices
         """
         requests.instance_uuid = instance.uuid
@@ -531,7 +524,6 @@ def pci_providers(tracker: PCITracker, node: objects.ComputeNode,
 
     The UUID of its provider is also written to each device.
 
-    :param stable_uuid: makes the UUID of a provider from its name
     :returns: ``ProviderData``; none unless ``[pci] report_in_placement``
     :raises PlacementPciException: if Placement cannot track these devices
     """
@@ -545,10 +537,7 @@ def pci_providers(tracker: PCITracker, node: objects.ComputeNode,
 
 
 def live_migration_carries_limits() -> bool:
-    """Return whether a live migration's claim gets the NUMA limits.
-
-    See :func:`nfv_sched.nova.scheduler.live_migration_carries_limits`.
-    """
+    """See :func:`nfv_sched.nova.scheduler.live_migration_carries_limits`."""
     from nfv_sched.nova import scheduler as nova_scheduler
     return nova_scheduler.live_migration_carries_limits()
 

@@ -8,11 +8,13 @@ lists and nulls.  Nothing here prints.
 
 from collections.abc import Collection, Iterable, Sequence
 import dataclasses
+import itertools
 import math
 import typing as ty
 
 from nfv_sched import cpu_spec
 from nfv_sched.ledger import names as ledger_names
+from nfv_sched.ops.cli import tables
 from nfv_sched.ops.cloud_file import scenario as scenarios
 from nfv_sched.ops.simulator import compute
 from nfv_sched.ops.simulator import document
@@ -26,6 +28,8 @@ MANY_HOSTS = 24
 
 # Nova's type of a PCI device -> name in tables.
 _KINDS = {'type-VF': 'VF', 'type-PF': 'PF', 'type-PCI': 'standard'}
+#: Columns that tables for people lose first.
+_LEAST_IMPORTANT = ('Places', 'PCI', 'vSwitch', 'PCI devices', 'Flavor')
 _PAGE_NAMES = {2048: '2M', 1048576: '1G', 4: '4K'}
 
 
@@ -120,6 +124,22 @@ def node_states(host: compute.ComputeHost) -> list[NodeState]:
     return states
 
 
+def text(report_tables: Sequence[ReportTable],
+         chosen: Sequence[str] = ()) -> list[tables.Part]:
+    """Return tables for people.
+
+    :param chosen: columns to show; empty for all
+    """
+    parts: list[tables.Part] = []
+    for table in report_tables:
+        shown = [not chosen or column in chosen for column in table.columns]
+        parts += [table.title, tables.Table(
+            list(itertools.compress(table.columns, shown)),
+            [list(itertools.compress(row, shown)) for row in table.rows],
+            _LEAST_IMPORTANT, is_whole=bool(chosen)), '']
+    return parts
+
+
 def page_name(size_kib: int) -> str:
     """Return a short name of a page size: ``2M``."""
     return _PAGE_NAMES.get(size_kib, f'{size_kib}K')
@@ -129,8 +149,8 @@ def _numbers(values: Iterable[int] | None) -> str:
     return '' if values is None else ','.join(map(str, values))
 
 
-def _of(free: int, total: int) -> str:
-    return f'{free}/{total}' if total else '-'
+def _used(free: int, total: int) -> str:
+    return f'{total - free}/{total}' if total else '-'
 
 
 def _policy(policy: str | None, result: str | None) -> str:
@@ -225,41 +245,41 @@ def steps(result: outcome.SimulationResult) -> ReportTable:
 
 
 def _pages_text(pages: Iterable[tuple[int, int, int]]) -> str:
-    return ' '.join(f'{page_name(size)} {free}/{total}'
-                    for size, total, free in pages if size > 4 and total)
+    return ', '.join(f'{page_name(size)} {total - free}/{total}'
+                     for size, total, free in pages if size > 4 and total)
 
 
-def _free_devices(state: NodeState) -> str:
-    """Return free devices of a NUMA node: ``VF physnet0 3/8, PF 1/1``."""
+def _used_devices(state: NodeState) -> str:
+    """Return used devices of a NUMA node: ``VF physnet0 3/8, PF 1/1``."""
     return ', '.join(
-        f'{kind}{f" {network}" if network else ""} {free}/{total}'
+        f'{kind}{f" {network}" if network else ""} {total - free}/{total}'
         for (kind, network), (total, free) in state.devices.items())
 
 
 def hosts(result: outcome.SimulationResult, full: bool = False) -> ReportTable:
-    """Return the table of free resources, with a row per host NUMA node.
+    """Return the table of used resources, with a row per host NUMA node.
 
     :param full: whether to list each host even if there are more than
         ``MANY_HOSTS``; if not, rows are sums over groups of equal hosts
     """
     devices, places = _has_devices(result), _has_places(result)
     columns = ('Host', 'Node', 'vSwitch', *(('Places',) if places else ()),
-               'Free pCPUs', 'Free shared vCPUs', 'Free MiB', 'Free pages',
-               *(('Free PCI devices',) if devices else ()))
+               'pCPUs used', 'Shared used', 'Memory used MiB', 'Pages used',
+               *(('PCI devices used',) if devices else ()))
     if full or len(result.hosts) <= MANY_HOSTS:
-        title = 'Left on the hosts'
+        title = 'Used on the hosts'
         states = [state for host in result.hosts
                   for state in node_states(host)]
     else:
-        title = 'Left on the hosts, summed up by group'
+        title = 'Used on the hosts, summed up by group'
         states = _summed(result)
     return ReportTable('hosts', title, columns, [
         (s.host, '-' if s.node is None else str(s.node),
          'yes' if s.vswitch else '',
          *((', '.join(s.places),) if places else ()),
-         _of(s.pcpus_free, s.pcpus), _of(s.shared_free, s.shared),
-         _of(s.memory_free, s.memory), _pages_text(s.pages),
-         *((_free_devices(s),) if devices else ()))
+         _used(s.pcpus_free, s.pcpus), _used(s.shared_free, s.shared),
+         _used(s.memory_free, s.memory), _pages_text(s.pages),
+         *((_used_devices(s),) if devices else ()))
         for s in states])
 
 
@@ -345,10 +365,10 @@ def network_loads(result: outcome.SimulationResult,
     for name, loads in groups.items():
         row = [
             name,
-            f'{_span(load.ports for load in loads)} of '
+            f'{_span(load.ports for load in loads)}/'
             f'{_span(load.limits.vswitch_ports_per_node for load in loads)}',
             _span(load.usage.guest_ports for load in loads),
-            f'{_span(load.usage.rules for load in loads)} of '
+            f'{_span(load.usage.rules for load in loads)}/'
             f'{_span(load.limits.security_rules_per_node for load in loads)}',
             _known(network.dhcp_servers(result.scenario, load)
                    for load in loads),

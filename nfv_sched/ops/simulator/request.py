@@ -311,8 +311,7 @@ def set_destination(state: states.State, spec: objects.RequestSpec,
     A request filter of Nova adds the availability zone.
 
     :param host: name of the only host to consider; None for any
-    :param cell: name of the only cell to consider, as a move stays in the
-        cell of the server; None for any
+    :param cell: name of the only cell to consider; None for any
     """
     destination = objects.Destination()
     if cell is not None:

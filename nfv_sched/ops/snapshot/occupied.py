@@ -68,7 +68,6 @@ def allocation(server: snapshot.Server, pcpus: bool) -> dict[str, int]:
 
     :param pcpus: whether the compute node has an inventory of ``PCPU``; with
         ``vcpu_pin_set`` it has none, and all vCPUs are ``VCPU``
-    :returns: resource class -> amount, without classes that it does not use
     """
     flavor, nodes = server.flavor, server.nodes or () if pcpus else ()
     pinned = sum(len(node.dedicated) for node in nodes)
@@ -133,9 +132,7 @@ def changed_network(
 def reserved_memory(host: snapshot.Host, memory: int) -> int:
     """Return the memory that a host reserves for the platform, in MiB.
 
-    Without an inventory it is the used memory that servers do not explain.
-
-    :param memory: memory of all servers on the host in MiB
+    Without an inventory, the used memory less ``memory``, that of all servers.
     """
     for provider in host.providers[:1]:
         if orc.MEMORY_MB in provider.inventories:

@@ -45,9 +45,10 @@ function all(selector, root) {
 }
 
 function overlaps() {
-  clashes(all('h1, body > p, nav, .key, section'), SLACK);
+  clashes(all('h1, body > p, .filter, nav, .key, section'), SLACK);
   for (const part of all('section')) clashes([...part.children], SLACK);
-  for (const list of all('.nodes, .guests, .facts, .head, .key ul')) {
+  for (const list of all(
+    '.filter, .body, .nodes, .guests, .facts, .head, .key ul')) {
     clashes([...list.children], SLACK);
   }
   for (const row of all('tr')) clashes([...row.children], SLACK);

@@ -37,6 +37,7 @@ CLOUDS = {
     'eight nodes': snapshots.generated(3, 8, 8, 4, 40),
     'many cores': snapshots.generated(2, 2, 64, 2, 60),
     'many guests': snapshots.generated(2, 2, 100, 1, 150),
+    'networks': maps.with_networks(snapshots.generated(8, 2, 14, 2, 16)),
     'odd': maps.odd(),
     'hostile': maps.hostile(),
     'empty': snapshots.cloud(),
@@ -175,9 +176,9 @@ class PageTest(_BrowserTest):
         self.assertGreater(len(expected), 12)
 
     def test_alone(self):
-        """The page asks for nothing, and runs nothing."""
+        """The page asks for nothing, and has no script but its own."""
         self.show(CLOUDS['hostile'])
-        self.assertEqual([0, 0], self.run_script(
+        self.assertEqual([1, 0], self.run_script(
             '[document.scripts.length, '
             'performance.getEntriesByType("resource").length]'))
         self.assertEqual([], self.browser.get_log('browser'))
@@ -189,15 +190,16 @@ class PageTest(_BrowserTest):
         self.look()
         self.show(CLOUDS['one node'])
         expected = self.run_script(
-            '[...document.querySelectorAll("a")]'
-            '.map(link => link.getAttribute("href"))')
-        self.assertEqual('#hosts', expected[0])
+            '[...document.querySelectorAll("a, input")]'
+            '.map(element => element.getAttribute("href") || element.id)')
+        self.assertEqual(['#hosts', 'filter'], expected[:2])
         body = self.browser.find_element(by.By.TAG_NAME, 'body')
         body.send_keys(keys.Keys.TAB)
         found = []
         while len(found) < len(expected):
             link = self.browser.switch_to.active_element
-            found.append(link.get_attribute('href').partition('#')[2])
+            found.append(link.get_dom_attribute('href') or
+                         link.get_dom_attribute('id'))
             self.assertEqual(['solid', '3px', True], self.browser
                              .execute_script("""
                 const style = getComputedStyle(arguments[0]);
@@ -206,7 +208,7 @@ class PageTest(_BrowserTest):
                         box.left >= 0 && box.top >= 0 &&
                         box.bottom <= innerHeight];""", link))
             link.send_keys(keys.Keys.TAB)
-        self.assertEqual([link[1:] for link in expected], found)
+        self.assertEqual(expected, found)
 
     def test_links(self):
         """One goes from the index to a host, and back."""
@@ -225,6 +227,131 @@ class PageTest(_BrowserTest):
             keys.Keys.ENTER)
         self.assertEqual('index', self.run_script(
             'document.querySelector(":target").id'))
+
+    def hosts(self):
+        """Names of the hosts that are seen: in the index, as sections."""
+        return self.run_script(
+            '["tbody a", "section h2"].map(selector => [...document'
+            '.querySelectorAll(selector)].filter(element => element'
+            '.checkVisibility()).map(element => element.textContent))')
+
+    def filter(self, text):
+        """Type something in place of what is in the filter box."""
+        box = self.browser.find_element(by.By.ID, 'filter')
+        box.send_keys(keys.Keys.CONTROL, 'a')
+        box.send_keys(text or keys.Keys.DELETE)
+        return self.run_script('document.querySelector("output").textContent')
+
+    def test_order(self):
+        """The hosts are in the order of the index: by need."""
+        cloud = CLOUDS['networks']
+        self.show(cloud)
+        index, sections = self.hosts()
+        self.assertEqual([host.title for host in sorted(
+            view.views(cloud), key=page.need)], index)
+        self.assertEqual(index, sections)
+
+    def test_filter(self):
+        """By all names of a host, each word of what is typed."""
+        cloud = CLOUDS['networks']
+        self.look()
+        self.show(cloud)
+        everything, _sections = self.hosts()
+        views = view.views(cloud)
+        server = views[0].guests[0].label
+        for text, matches in (
+                ('compute-3', lambda host: host.title == 'compute-3'),
+                (' COMPUTE-3 ', lambda host: host.title == 'compute-3'),
+                ('az-1', lambda host: host.host.zone == 'az-1'),
+                ('sriov', lambda host: 'sriov' in host.host.aggregates),
+                (server, lambda host: any(
+                    server in guest.label for guest in host.guests)),
+                ('provider-3', lambda host: any(
+                    network.name == 'provider-3'
+                    for network in host.networks)),
+                ('physnet0', lambda host: True),
+                ('az-2 sriov', lambda host: host.host.zone == 'az-2' and
+                 'sriov' in host.host.aggregates),
+                # Words of the page are not names.
+                ('vCPU', lambda host: False), ('aggregates', lambda host:
+                                               False)):
+            status = self.filter(text)
+            expected = [host.title for host in sorted(views, key=page.need)
+                        if matches(host)]
+            self.assertEqual([expected, expected], self.hosts(), text)
+            self.assertEqual(
+                f'{len(expected)} of {len(views)} hosts match '
+                f'"{text.strip()}"', status)
+        self.assertEqual('', self.filter(''))
+        self.assertEqual([everything, everything], self.hosts())
+
+    def test_filter_looks(self):
+        """Nothing overlaps while hosts are hidden, nor on paper."""
+        for width, scheme in ((WIDE, 'light'), (NARROW, 'dark')):
+            self.look(width, scheme)
+            self.show(CLOUDS['networks'])
+            self.filter('az-1')
+            self.shot(f'filter {width} {scheme}')
+            self.assert_well(f'filter {width} {scheme}')
+        self.look(800, 'light', 'print')
+        self.assert_well('filter print')
+        self.assertEqual([False, True], self.run_script(
+            '["#filter", "output"].map(selector => document.querySelector('
+            'selector).checkVisibility())'))
+
+    def test_filter_hostile(self):
+        """What is typed, and what names say, is text."""
+        self.show(CLOUDS['hostile'])
+        for name in maps.HOSTILE:
+            if name.isascii() and name.isprintable() and name.strip():
+                self.assertIn(f'"{name}"', self.filter(name))
+                self.assertNotIn([], self.hosts())
+        self.assertEqual([1, 0, []], self.run_script(
+            '[document.scripts.length, document.images.length, '
+            '[...document.querySelector("output").children]]'))
+        self.assertEqual([], self.browser.get_log('browser'))
+
+    def test_policy(self):
+        """A script that got into the page would not be run."""
+        self.show(CLOUDS['one node'])
+        self.browser.execute_script("""
+            const script = document.createElement('script');
+            script.textContent = 'document.title = "run"';
+            document.body.append(script);
+            const image = document.createElement('div');
+            image.setAttribute('onclick', 'document.title = "run"');
+            document.body.append(image);
+            image.click();""")
+        self.assertEqual('Host map: 3 hosts', self.browser.title)
+
+    def test_no_script(self):
+        """Without scripts all hosts are there, and the box is hidden."""
+        command = self.browser.execute_cdp_cmd
+        command('Emulation.setScriptExecutionDisabled', dict(value=True))
+        try:
+            self.show(CLOUDS['networks'])
+        finally:
+            command('Emulation.setScriptExecutionDisabled',
+                    dict(value=False))
+        self.assertFalse(self.run_script(
+            'document.querySelector(".filter").checkVisibility()'))
+        self.assertEqual([8, 8], list(map(len, self.hosts())))
+
+    def test_wide(self):
+        """NUMA nodes and servers of a host share the width of the window."""
+        for name, width in (('two nodes', WIDE), ('four nodes', WIDE),
+                            ('two nodes', 1920)):
+            self.look(width)
+            self.show(CLOUDS[name])
+            rows, right = self.run_script("""(() => {
+                const nodes = [...document.querySelector('.nodes').children];
+                const lists = document.querySelector('.body').children;
+                return [new Set(nodes.map(node => node
+                    .getBoundingClientRect().top)).size,
+                    Math.max(...[...lists].map(list => list
+                    .getBoundingClientRect().right))];})()""")
+            self.assertEqual(1, rows, name)
+            self.assertGreater(right, .95 * width, name)
 
     def test_headings(self):
         """One for the page, one for each part, so that one can jump."""

@@ -258,7 +258,7 @@ class TestClouds(base.TestCase):
                 state.placement.shuffled = False
                 counting = capacity.Counting(state, 0, False)
                 for flavor in cloud.flavors:
-                    found = counting.of(flavor)
+                    found = counting.capacity(flavor)
                     if found.fits > MOST:
                         seen['skipped'] += 1
                         continue
@@ -301,7 +301,7 @@ class TestClouds(base.TestCase):
                 state.placement.shuffled = False
                 counting = capacity.Counting(state, ports_of)
                 for flavor in cloud.flavors:
-                    found = counting.of(flavor)
+                    found = counting.capacity(flavor)
                     if found.fits > MOST:
                         seen['skipped'] += 1
                         continue
@@ -317,7 +317,7 @@ class TestClouds(base.TestCase):
                     seen['servers'] += found.fits
                     seen['fewer than without ports'] += (
                         found.fits < capacity.Counting(
-                            state, 0).of(flavor).fits)
+                            state, 0).capacity(flavor).fits)
 
         check()
         print('capacity, clouds with ports: %s' % seen)

@@ -191,7 +191,7 @@ class TestShape(base.TestCase):
     def check_cases(self):
         seen = collections.Counter()
         phase = ''
-        original, work_out = shape.of, decide.decide
+        original, work_out = shape.host_shape, decide.decide
 
         def of(*args):
             key = original(*args)
@@ -224,7 +224,8 @@ class TestShape(base.TestCase):
                 seen['passed' if isinstance(outcome[0], list)
                      else 'refused'] += 1
 
-        self.useFixture(fixtures.MonkeyPatch('nfv_sched.numa.shape.of', of))
+        self.useFixture(fixtures.MonkeyPatch(
+            'nfv_sched.numa.shape.host_shape', of))
         self.useFixture(fixtures.MonkeyPatch(
             'nfv_sched.numa.decide.decide', count))
         check()

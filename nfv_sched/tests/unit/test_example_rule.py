@@ -254,7 +254,8 @@ class ExampleTest(ExampleTestCase):
                     extra_specs={key: 'strict', KEY: 'strict'}), ALL)), key)
         self.assertEqual([], self.run_filters(
             [clouds.host()], self.spec('yes'), ALL))
-        self.assertIn(f'{KEY}: not one of strict, prefer', self.ours.lines[0])
+        self.assertIn(f"{KEY}: 'yes' is not one of strict, prefer",
+                      self.ours.lines[0])
 
     def test_validators(self):
         known = {

@@ -217,7 +217,7 @@ class PartsTest(MeditationTestCase):
 
     def test_ledger(self):
         latest = process.STATE.ledger
-        latest.answered = time.monotonic() - 7
+        latest.answered_at = time.monotonic() - 7
         latest.providers = 3
         self.flags(ledger='placement')
         for told in (reader.MISSING_TOLD, reader.MALFORMED_TOLD):

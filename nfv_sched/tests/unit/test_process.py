@@ -29,13 +29,13 @@ class ProcessTest(base.TestCase):
         state = process.STATE
         state.times.add('AFilter', 1, 0.1)
         state.refusals.append(process.LoggedRefusal(0, None, 'AFilter', ''))
-        state.ledger.answered = 1.0
+        state.ledger.answered_at = 1.0
         return state.network_sources(lambda: sources.Sources(Figures()))
 
     def contents(self):
         state = process.STATE
         return (dict(state.times.all()), list(state.refusals),
-                state.ledger.answered, state.network)
+                state.ledger.answered_at, state.network)
 
     def test_reset(self):
         """One call forgets everything, and ends what was started."""

@@ -134,7 +134,7 @@ def no_topology(subject: values.LintSubject) -> Iterator[values.LintFinding]:
     if subject.guest is not None or not subject.readable:
         return
     policy = subject.policy
-    policies = [(keys.of(rule.text, subject.flavor), rule.strict)
+    policies = [(keys.policy_key(rule.text, subject.flavor), rule.strict)
                 for rule in subject.rules if isinstance(rule,
                                                         numa_rule.CellsRule)]
     # The PCI rule exists only for servers with devices, so not here.

@@ -138,7 +138,7 @@ def labels(subject: values.LintSubject) -> Iterator[values.LintFinding]:
         label = rule.label(hosts.names)
         if label is None or label in declared:
             continue
-        key = keys.of(rule.text, subject.flavor)
+        key = keys.policy_key(rule.text, subject.flavor)
         if isinstance(rule, vswitch.VSwitchRule):
             yield _no_switch(key, label, hosts.none_fits)
         elif hosts.none_fits:
@@ -240,7 +240,8 @@ def _about(binding: bindings.Binding,
     """Return the key that a limiting resource concerns, and what to do."""
     specs, name = subject.flavor.extra_specs, binding.name
     match binding.kind:
-        case BindingKind.POLICY if key := keys.of(name, subject.flavor):
+        case BindingKind.POLICY if key := keys.policy_key(
+                name, subject.flavor):
             return key, 'change it, or what hosts declare'
         case BindingKind.TRAIT:
             return f'trait:{name}', 'remove it, or take hosts with it'

@@ -23,7 +23,7 @@ def dropped(subject: values.LintSubject) -> Iterator[values.LintFinding]:
                 key in subject.image_errors or
                 flavors.reads_property(key, value)):
             continue
-        translation = translations.of(translations.IMAGE, key)
+        translation = translations.find(translations.IMAGE, key)
         yield values.LintFinding(
             values.WARNING, key, 'a property of the image that Nova drops '
             'without a word: it does nothing',
@@ -34,7 +34,7 @@ def dropped(subject: values.LintSubject) -> Iterator[values.LintFinding]:
 def refused(subject: values.LintSubject) -> Iterator[values.LintFinding]:
     """Find image properties whose values Nova cannot read."""
     for key, message in subject.image_errors.items():
-        translation = translations.of(translations.IMAGE, key)
+        translation = translations.find(translations.IMAGE, key)
         yield values.LintFinding(
             values.ERROR, key, 'Nova takes no server with this property of '
             f'the image: {" ".join(message.split())}',

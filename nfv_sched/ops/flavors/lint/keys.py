@@ -72,7 +72,7 @@ def keys_refused(subject: values.LintSubject) -> Iterator[values.LintFinding]:
         near = nearest(key, subject.specs)
         if near is None and key.startswith(extra_specs.NAMESPACE):
             near = extra_specs.nearest_key(key)
-        translation = translations.of(translations.FLAVOR, key)
+        translation = translations.find(translations.FLAVOR, key)
         if translation is not None and translation.kind != translations.SAME:
             do = _TRANSLATE
         elif near is not None:
@@ -90,7 +90,7 @@ def keys_unchecked(subject: values.LintSubject) -> Iterator[
     for key in subject.flavor.extra_specs:
         if key in subject.refused or _spec_of(subject, key) is not None:
             continue
-        if translations.of(translations.FLAVOR, key) is not None:
+        if translations.find(translations.FLAVOR, key) is not None:
             yield values.LintFinding(
                 values.WARNING, key, 'a key of Helion / Titanium Carrier '
                 'Grade that does nothing in Nova', _TRANSLATE)
@@ -147,7 +147,7 @@ def is_many_nodes(key: str, value: str) -> bool:
             and flavors.oversized(key, value) is not None)
 
 
-def of(policy: str, flavor: snapshot.Flavor) -> str:
+def policy_key(policy: str, flavor: snapshot.Flavor) -> str:
     """Return the extra spec in ``policy``, or ``values.WHOLE``."""
     key = policy.partition('=')[0]
     return key if key in flavor.extra_specs else values.WHOLE

@@ -146,7 +146,6 @@ def lint(
     """Return the findings of all rules about some flavors.
 
     :param image: properties of the image that servers are booted with
-    :param needs: minimum sizes that the image requires
     :param cloud: the cloud, for ``on_hosts`` and ``used``
     :param on_hosts: also check whether hosts accept the flavors
     :param used: also check whether servers have the flavors
@@ -231,7 +230,7 @@ def read(flavor: snapshot.Flavor,
             _with_keys(each, flavor, properties)
             for each in with_image if each not in refusals]),
         policy=policy, guest=guest,
-        rules=tuple(_rules(numa_rule.Asked(
+        rules=tuple(_rules(numa_rule.RequestParts(
             policy, {key: value for key, value in flavor.extra_specs.items()
                      if key not in refused},
             meta.properties, guest, numa_topology, (), frozenset(), False,
@@ -274,11 +273,11 @@ def _needed(nova_flavor: ty.Any) -> Mapping[str, str]:
         nova_flavor, flavors.image(each))), _NO_IMAGE)
 
 
-def _rules(request_parts: numa_rule.Asked) -> Iterator[numa_rule.Rule]:
+def _rules(request_parts: numa_rule.RequestParts) -> Iterator[numa_rule.Rule]:
     """Yield the placement rules of a request, without those with errors."""
     for cls in nfv_rules.classes():
         with contextlib.suppress(numa_rule.RequestError):
-            yield from cls.of(request_parts)
+            yield from cls.from_request(request_parts)
 
 
 def _unplaceable(nova_flavor: ty.Any, meta: ty.Any,
@@ -288,7 +287,7 @@ def _unplaceable(nova_flavor: ty.Any, meta: ty.Any,
     error = nfv_request.note_of(spec).read(spec).error
     if error is None:
         return None
-    return keys.of(error.policy, nova_flavor), str(error)
+    return keys.policy_key(error.policy, nova_flavor), str(error)
 
 
 # On hosts
@@ -359,7 +358,7 @@ def _count(flavor: snapshot.Flavor, image: Mapping[str, str],
            counting: capacity.Counting) -> capacity.FlavorCapacity:
     """Return how many servers fit; none if Nova's code raises an error."""
     try:
-        return counting.of(flavor, image=image)
+        return counting.capacity(flavor, image=image)
     except Exception as exc:
         return capacity.FlavorCapacity(
             flavor, 0, 0, {}, f'{type(exc).__name__}: {exc}')

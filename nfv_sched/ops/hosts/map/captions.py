@@ -2,8 +2,11 @@
 """Write the captions of hosts, NUMA nodes and servers that all maps share."""
 
 from collections.abc import Iterator
+from collections.abc import Sequence
 
+from nfv_sched.ops.hosts import rendering
 from nfv_sched.ops.hosts import values
+from nfv_sched.ops.snapshot import snapshot
 from nfv_sched import strings
 
 
@@ -13,9 +16,8 @@ def of_host(view: values.HostView) -> Iterator[str]:
     yield f'{view.state} ({reason})' if reason else view.state
     if view.dedicated:
         yield f'{view.used}/{view.dedicated} pCPUs used'
-        yield f'largest fit {view.largest_fit}'
-    if view.wholeness is not None:
-        yield f'{whole(view)} whole'
+        yield (f'largest fit {fit(view)} possible' if view.free
+               else 'no free pCPU')
     if view.ports is not None:
         limit = '' if view.port_limit is None else f'/{view.port_limit}'
         yield f'{view.ports}{limit} switch ports'
@@ -35,9 +37,40 @@ def of_host(view: values.HostView) -> Iterator[str]:
         yield strings.count(len(view.remote), 'remote guest')
 
 
-def whole(view: values.HostView) -> str:
-    """Return the wholeness of the free CPUs of a host, in percent."""
-    return '' if view.wholeness is None else f'{view.wholeness:.0%}'
+def fit(view: values.HostView) -> str:
+    """Return the largest fit on a host, and what is possible.
+
+    The same number of free CPUs would make the latter possible if they were
+    on one NUMA node.
+    """
+    if not view.dedicated:
+        return ''
+    if not view.free:
+        return 'full'
+    return f'{view.largest_fit} of {view.possible_fit}'
+
+
+def groups(view: values.HostView) -> list[tuple[str, list[str]]]:
+    """Return what a host belongs to: labels, and the names for each."""
+    aggregates = sorted(view.host.aggregates)
+    networks = [
+        network.name if network.physnet is None
+        else f'{network.name} ({network.physnet})'
+        for network in view.networks]
+    return [(label, names) for label, names in (
+        ('availability zone', [view.host.zone] if view.host.zone else []),
+        (_plural('aggregate', aggregates), aggregates),
+        (_plural('network', networks), networks)) if names]
+
+
+def _plural(noun: str, names: Sequence[str]) -> str:
+    """Return a noun for names, in the plural if there are several."""
+    return noun if len(names) == 1 else f'{noun}s'
+
+
+def of_groups(view: values.HostView) -> list[str]:
+    """Describe what a host belongs to, a phrase for each kind of group."""
+    return [f'{label}: {", ".join(names)}' for label, names in groups(view)]
 
 
 def of_node(view: values.NodeView) -> str:
@@ -59,10 +92,20 @@ def of_guest(guest: values.GuestView) -> str:
     return f'{size}, node{"s" * (len(guest.parts) > 1)} {nodes}'
 
 
-def near(view: values.NodeView) -> list[str]:
-    """Return the networks and places near a NUMA node."""
-    return [*view.networks, *view.places,
-            *(['tunnels'] if view.node.tunneled else [])]
+def near(view: values.NodeView) -> str:
+    """Describe the physical networks and places near a NUMA node."""
+    phrases = [f'{_plural(noun, names)} {", ".join(names)}'
+               for noun, names in (('physnet', view.networks),
+                                   ('place', view.places)) if names]
+    if view.node.tunneled:
+        phrases.append('tunnels')
+    return '; '.join(phrases)
+
+
+def pages(pages: snapshot.Pages) -> str:
+    """Return used and usable pages of a NUMA node, with their unit."""
+    return (f'{rendering.page_cell(pages)} '
+            f'{"MiB" if rendering.is_small(pages.size) else "pages"}')
 
 
 def headline(count: int) -> str:

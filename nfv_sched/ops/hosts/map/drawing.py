@@ -134,10 +134,10 @@ def node(view: values.NodeView, letters: Mapping[str, str],
     rows = list(_rows(view.cores, letters, colours))
     y = HEAD + len(rows) * _PITCH + 2
     near = None
-    names = ', '.join(captions.near(view))
-    if names:
+    text = captions.near(view)
+    if text:
         y += _LINE
-        near = (y - 5, shortened(names, _NEAR), names)
+        near = (y - 5, shortened(text, _NEAR), text)
     bars = []
     for label, used, total, text in _amounts(view):
         y += _LINE
@@ -186,12 +186,12 @@ def _amounts(
     """Yield label, used, total and text of each bar of a node."""
     for pages in view.node.pages:
         if pages.usable:
-            yield (rendering.page_column(pages.size),
+            yield (rendering.page_size(pages.size),
                    rendering.used_pages(pages), pages.usable,
-                   f'{rendering.page_cell(pages)} used')
+                   f'{captions.pages(pages)} used')
     if view.node.shared:
         yield ('shared', view.node.shared_used, view.shared_limit,
-               f'{view.node.shared_used}/{view.shared_limit} vCPUs')
+               f'{view.node.shared_used}/{view.shared_limit} vCPUs used')
 
 
 def _rows(cores: Sequence[Sequence[values.Thread]],
@@ -258,9 +258,7 @@ def shapes(nodes: Iterable[NodePicture],
            more: Iterable[str]) -> list[tuple[str, str, tuple]]:
     """Return the shapes of pictures: name, class, and x, y, width, height.
 
-    The first letter of a name stands for the size, the others for the colour.
-
-    :param more: names of further shapes
+    In a name the first letter is the size, the others are the colour.
     """
     used = {tile.shape for node in nodes for row in node.rows
             for tile in row.tiles}

@@ -60,10 +60,7 @@ def has_others(views: Iterable[values.HostView]) -> bool:
 
 
 def key(has_others: bool) -> tuple[tuple[str, str], ...]:
-    """Return sign and meaning of each mark.
-
-    :param has_others: include the mark of CPUs that are not Nova's
-    """
+    """Return sign and meaning of each mark."""
     return (*_KEY, _OTHER) if has_others else _KEY
 
 

@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draw a map of hosts as an HTML page: one file, without scripts.
+"""Draw a map of hosts as an HTML page: one file with one script.
 
 Names come from tenants: the templates escape everything that they insert.
+The script only shows and hides hosts; the page's Content Security Policy has
+its hash, so the browser runs nothing else.
 """
 
+import base64
 from collections.abc import Iterator
 from collections.abc import Sequence
 import dataclasses
 import functools
+import hashlib
 import re
 import typing as ty
 
@@ -48,6 +52,9 @@ class HostSection:
     """A host on the page.
 
     :ivar id: HTML ID of its section
+    :ivar fit: largest fit of what is possible, as text
+    :ivar groups: labels, and names of what it belongs to
+    :ivar near: physical networks near its NUMA nodes
     :ivar used: used and all CPUs for pinned servers, as text
     :ivar part: the part of these CPUs that is used, 0 to 1, as text
     """
@@ -55,13 +62,13 @@ class HostSection:
     id: str
     title: str
     state: str
-    whole: str
-    fit: int
-    free: int
+    fit: str
     used: str
     part: str
     remote: int
     facts: list[str]
+    groups: list[tuple[str, list[str]]]
+    near: list[str]
     notes: tuple[str, ...]
     nodes: list[drawing.NodePicture]
     devices: list[str]
@@ -86,22 +93,48 @@ def _visible(value: ty.Any) -> ty.Any:
 
 def render(cloud: snapshot.Cloud,
            views: Sequence[values.HostView]) -> Iterator[str]:
-    """Yield the page, piece by piece.
-
-    :param views: the hosts, in the order of the page
-    """
-    ids = _ids(views)
-    hosts = [host(view, ids[index]) for index, view in enumerate(views)]
-    order = sorted(range(len(views)), key=lambda index: views[index].order)
+    """Yield the page, piece by piece; the hosts in the order of need."""
+    hosts = [host(view, identifier) for view, identifier in sorted(
+        zip(views, _ids(views)), key=lambda pair: need(pair[0]))]
     nodes = [node for each in hosts for node in each.nodes]
     has_others = map_marks.has_others(views)
     marks = key(has_others)
     return templates().get_template('page.html').generate(
         headline=captions.headline(len(views)), cloud=about(cloud),
         missing=map(str, cloud.missing), shapes=shapes(nodes, marks),
-        tab=tab(), index=[hosts[index] for index in order], hosts=hosts,
+        tab=tab(), hosts=hosts, script=_script(), policy=_policy(),
         key=marks, others=has_others, width=drawing.WIDTH,
         bars=drawing.BAR_WIDTH, odd=markupsafe.Markup(' class="odd"'))
+
+
+def need(view: values.HostView) -> tuple:
+    """Return the sort key that puts the host with most to gain first.
+
+    First hosts whose free CPUs are scattered over NUMA nodes, by the part of
+    the possible fit that is left, then by the number of CPUs that do not
+    count; then the others, the fullest first; at last full ones and those
+    without pinned CPUs.
+    """
+    ratio = view.wholeness
+    return (ratio is None, not view.dedicated, ratio or 0,
+            view.largest_fit - view.possible_fit, view.free, view.title)
+
+
+@functools.cache
+def _script() -> markupsafe.Markup:
+    """Return the script of the page."""
+    source, _name, _uptodate = templates().loader.get_source(
+        templates(), 'filter.js')
+    return markupsafe.Markup(source)
+
+
+@functools.cache
+def _policy() -> str:
+    """Return the Content Security Policy: this script and inline styles."""
+    digest = base64.b64encode(hashlib.sha256(_script().encode()).digest())
+    return ("default-src 'none'; style-src 'unsafe-inline'; "
+            f"script-src 'sha256-{digest.decode()}'; base-uri 'none'; "
+            "form-action 'none'")
 
 
 def about(cloud: snapshot.Cloud) -> str:
@@ -110,10 +143,7 @@ def about(cloud: snapshot.Cloud) -> str:
 
 
 def key(has_others: bool) -> list[tuple[str, str, str]]:
-    """Return shape, sign and meaning of everything on a map.
-
-    :param has_others: include CPUs that are not Nova's
-    """
+    """Return shape, sign and meaning of everything on a map."""
     return [(_KEY_SHAPES[sign], '' if sign in _BLANK else sign, meaning)
             for sign, meaning in map_marks.key(has_others)] + [_REMOTE]
 
@@ -153,10 +183,12 @@ def host(view: values.HostView, identifier: str) -> HostSection:
     colours = map_marks.colours(letters)
     return HostSection(
         id=identifier, title=view.title, state=view.state,
-        whole=captions.whole(view), fit=view.largest_fit, free=view.free,
+        fit=captions.fit(view),
         used=f'{view.used}/{view.dedicated}',
         part=f'{view.used / max(view.dedicated, 1):.2f}',
         remote=len(view.remote), facts=list(captions.of_host(view)),
+        groups=captions.groups(view),
+        near=sorted({name for node in view.nodes for name in node.networks}),
         notes=view.notes,
         nodes=[drawing.node(node, letters, colours) for node in view.nodes],
         devices=[rendering.devices(group) for group in view.devices],

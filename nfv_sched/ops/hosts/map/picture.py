@@ -164,6 +164,8 @@ def _card(host: page.HostSection, top: int, width: int) -> Card:
     lines = [_line('host', _MARGIN, y, host.title, width)]
     for kind, text in (
             ('facts', ' \N{MIDDLE DOT} '.join(host.facts)),
+            *(('facts', f'{label}: {", ".join(names)}')
+              for label, names in host.groups),
             *(('odd', note) for note in host.notes),
             *(('facts', f'Device without NUMA node: {text}')
               for text in host.devices)):

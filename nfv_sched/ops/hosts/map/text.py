@@ -31,6 +31,9 @@ def _host(view: values.HostView) -> Iterator[str]:
     letters = marks.letters(view)
     colours = marks.colours(letters)
     yield f'{view.title}: {", ".join(captions.of_host(view))}'
+    groups = captions.of_groups(view)
+    if groups:
+        yield f'  {"; ".join(groups)}'
     for note in view.notes:
         yield f'  ! {note}'
     for node in view.nodes:
@@ -39,9 +42,8 @@ def _host(view: values.HostView) -> Iterator[str]:
         cells = [''.join(marks.sign(thread, letters, colours).text
                          for thread in core) for core in node.cores]
         yield from _wrapped(cells)
-        facts = [
-            f'{rendering.page_column(pages.size)} {rendering.page_cell(pages)}'
-            for pages in node.node.pages if pages.total]
+        facts = [f'{_page_title(pages.size)} {captions.pages(pages)}'
+                 for pages in node.node.pages if pages.total]
         facts += [f'{group.kind} {group.name} {group.used}/{group.total}'
                   for group in node.devices]
         if facts:
@@ -51,12 +53,18 @@ def _host(view: values.HostView) -> Iterator[str]:
                    f'{node.shared_limit} vCPUs')
         near = captions.near(node)
         if near:
-            yield f'    near: {", ".join(near)}'
+            yield f'    near: {near}'
     for guest in view.guests:
         sign = letters.get(guest.uuid, '')
         mark = '*' if guest.remote else ' '
         yield (f'  {sign:>2}{mark} {guest.label}: {captions.of_guest(guest)}'
                + ''.join(f'; {text}' for text in guest.remote))
+
+
+def _page_title(size: int) -> str:
+    """Return the name of a page size, in KiB."""
+    text = rendering.page_size(size)
+    return f'small pages ({text})' if rendering.is_small(size) else text
 
 
 def _wrapped(cells: Sequence[str]) -> Iterator[str]:

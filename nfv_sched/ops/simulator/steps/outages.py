@@ -41,7 +41,7 @@ class ServerLocation:
     status: str
 
     @classmethod
-    def of(cls, server: servers.SimulatedServer) -> 'ServerLocation':
+    def from_server(cls, server: servers.SimulatedServer) -> 'ServerLocation':
         """Return the present location of a server on a host."""
         return cls(server.host, server.claimed, server.status)
 

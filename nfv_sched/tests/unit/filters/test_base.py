@@ -68,14 +68,15 @@ class TestPrepared(base.FilterTestCase):
     def test_once(self):
         for cls in (nfv_topology.NFVTopologyFilter,
                     vswitch_numa_affinity.VSwitchNUMAAffinityFilter):
-            passed, mocked = self.run_with(cls, 'of', wraps=active_rules.of)
+            passed, mocked = self.run_with(
+                cls, 'for_request', wraps=active_rules.for_request)
             self.assertEqual(self.hosts, passed)
             mocked.assert_called_once()
 
     def test_cannot_be_worked_out(self):
         """All hosts are refused, and nothing is raised."""
         passed, _mocked = self.run_with(
-            vswitch_numa_affinity.VSwitchNUMAAffinityFilter, 'of',
+            vswitch_numa_affinity.VSwitchNUMAAffinityFilter, 'for_request',
             side_effect=RuntimeError('odd'))
         self.assertEqual([], passed)
         rejected = request.note_of(self.spec).rejected

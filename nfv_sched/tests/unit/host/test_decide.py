@@ -34,7 +34,7 @@ class DecideTestCase(base.TestCase):
         """Read a request: the request, and its terms."""
         note = nfv_request.note_of(spec)
         self.request = note.read(spec)
-        self.terms = active_rules.of(note, self.request)
+        self.terms = active_rules.for_request(note, self.request)
         return self.request, self.terms
 
     def resources(self, numa_topology, devices=None, cpu_ratio=1.0,

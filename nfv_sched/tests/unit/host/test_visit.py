@@ -25,16 +25,18 @@ class VisitTest(base.TestCase):
         """What a filter is told."""
         note = nfv_request.note_of(self.spec)
         request = note.read(self.spec)
-        return visit.of(self.host, note).judge(
-            self.host, request, active_rules.of(note, request, name, True))
+        return visit.for_host(self.host, note).judge(
+            self.host, request,
+            active_rules.for_request(note, request, name, True))
 
     def preview(self):
         """What a weigher is told."""
         note = nfv_request.note_of(self.spec)
         request = note.read(self.spec)
-        return visit.of(self.host, note).decision(
+        return visit.for_host(self.host, note).decision(
             self.host, request,
-            active_rules.of(note, request, 'VSwitchNUMAAffinityFilter'))
+            active_rules.for_request(
+                note, request, 'VSwitchNUMAAffinityFilter'))
 
     @property
     def labels(self):

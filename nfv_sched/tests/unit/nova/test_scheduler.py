@@ -207,6 +207,6 @@ class AggregatesTest(unit_base.TestCase):
         for odd in (5, None, [None], [object()]):
             host = clouds.host()
             host.aggregates = odd
-            self.assertEqual(7.0, values.of(host))
+            self.assertEqual(7.0, values.for_host(host))
             self.assertEqual(2.0, nova_scheduler.weight_multiplier(
                 host, 'multiplier', 2.0))

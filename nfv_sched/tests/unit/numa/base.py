@@ -69,11 +69,11 @@ def devices(found, free, *requests, mapping=None):
         stats.pools, pci.demands(requests), found.host), mapping)
 
 
-def ground(found, given=None, groups=()):
+def guest_on_host(found, given=None, groups=()):
     """What is known of a guest on a host.
 
     :param found: :func:`evaluation`
     :param given: :func:`devices`
     :param groups: host cells near each network, as bitmasks
     """
-    return labels.GuestOnHost(found, NAMES, given, list(groups))
+    return labels.ClaimPredictor(found, NAMES, given, list(groups))

@@ -107,89 +107,90 @@ class IsolateTest(base.EnforcementTestCase):
                 self.assertLess(len(self.labels(host)), 2)
 
 
-class TestGround(tests_base.TestCase):
+class TestClaimPredictor(tests_base.TestCase):
     """What can be said of a guest on a host with labels."""
 
-    def ground(self, guest=None, groups=(), devices=None, **host):
+    def predictor(self, guest=None, groups=(), devices=None, **host):
         found = numa_base.evaluation(
             clouds.host_topology(**host), guest or clouds.guest())
-        return numa_base.ground(found, devices, groups)
+        return numa_base.guest_on_host(found, devices, groups)
 
-    def goal(self, ground, *rules, masks=None):
+    def goal(self, predictor, *rules, masks=None):
         return numa_rule.Goal(
-            masks or ground.evaluation.masks,
-            tuple((rule, rule.read(ground.host, ground.names))
+            masks or predictor.evaluation.masks,
+            tuple((rule, rule.read(predictor.host, predictor.names))
                   for rule in rules))
 
     def test_predicted(self):
-        ground = self.ground()
+        predictor = self.predictor()
         for labels, expected in (((), (0,)), (('nfv_vswitch',), (1,)),
                                  (('nfv_node0',), (0,)),
                                  (('nfv_vswitch', 'nfv_node0'), None)):
             for _ in range(2):
                 self.assertEqual(
-                    expected, ground.predicted(frozenset(labels)))
+                    expected, predictor.predicted(frozenset(labels)))
 
     def test_predicted_beside_the_networks(self):
-        ground = self.ground(groups=[0b10])
-        self.assertEqual((1,), ground.predicted(frozenset()))
-        self.assertIsNone(ground.predicted(frozenset(['nfv_node0'])))
-        self.assertEqual([0b10, 0b01], ground.label_groups(
+        predictor = self.predictor(groups=[0b10])
+        self.assertEqual((1,), predictor.predicted(frozenset()))
+        self.assertIsNone(predictor.predicted(frozenset(['nfv_node0'])))
+        self.assertEqual([0b10, 0b01], predictor.label_groups(
             frozenset(['nfv_node0'])))
 
     def test_possible(self):
-        ground = self.ground(groups=[0b10])
-        self.assertTrue(ground.possible(self.goal(ground)))
-        self.assertFalse(ground.possible(self.goal(ground, masks=[0b01])))
+        predictor = self.predictor(groups=[0b10])
+        self.assertTrue(predictor.possible(self.goal(predictor)))
+        self.assertFalse(predictor.possible(
+            self.goal(predictor, masks=[0b01])))
 
     def test_always_within(self):
         """In every state of the host, not only in this."""
-        ground = self.ground(nodes=3, free={0: 0, 2: 0})
-        self.assertEqual((1,), ground.predicted(frozenset()))
+        predictor = self.predictor(nodes=3, free={0: 0, 2: 0})
+        self.assertEqual((1,), predictor.predicted(frozenset()))
         for groups, cells, always in (
                 ([], 0b010, False), ([], 0b111, True), ([0b010], 0b010, True),
                 ([0b110], 0b010, False), ([0b110], 0b110, True)):
-            self.assertEqual(always, ground.always_within(groups, cells))
+            self.assertEqual(always, predictor.always_within(groups, cells))
 
     def test_always_on(self):
-        ground = self.ground(clouds.guest(cells=2), nodes=3)
+        predictor = self.predictor(clouds.guest(cells=2), nodes=3)
         for groups, cells, always in (
                 ([], 0b001, False), ([0b001], 0b001, True),
                 ([0b001, 0b010], 0b011, True), ([0b011], 0b011, False)):
-            self.assertEqual(always, ground.always_on(groups, cells))
-        self.assertTrue(self.ground(clouds.guest(cells=2)).always_on(
+            self.assertEqual(always, predictor.always_on(groups, cells))
+        self.assertTrue(self.predictor(clouds.guest(cells=2)).always_on(
             [], 0b11))
 
     def test_node_labels(self):
-        ground = self.ground(nodes=3)
+        predictor = self.predictor(nodes=3)
         for cells, expected in ((0b001, {'nfv_node0'}), (0, set()),
                                 (0b110, {'nfv_node1', 'nfv_node2'})):
-            self.assertEqual(expected, ground.node_labels(cells))
-        self.assertIsNone(self.ground(node_labels=False).node_labels(0b01))
+            self.assertEqual(expected, predictor.node_labels(cells))
+        self.assertIsNone(self.predictor(node_labels=False).node_labels(0b01))
         # A label that two nodes carry is none of either.
-        self.assertIsNone(self.ground(
+        self.assertIsNone(self.predictor(
             node_labels=False,
             physnets={'nfv_node1': (0, 1)}).node_labels(0b10))
 
     def test_label_sets(self):
         """The least first; the switch may be there by chance."""
-        ground = self.ground(nodes=3, switch=(1,))
-        found = list(ground.label_sets(self.goal(
-            ground, masks=[0b110])))
+        predictor = self.predictor(nodes=3, switch=(1,))
+        found = list(predictor.label_sets(self.goal(
+            predictor, masks=[0b110])))
         self.assertEqual([set(), {'nfv_node1'}, {'nfv_node2'},
                           {'nfv_vswitch'}], found)
 
     def test_label_sets_of_a_strict_rule(self):
         """First with its label in any case, then without."""
         rule = vswitch.VSwitchRule('switch')
-        ground = self.ground(node_labels=False)
+        predictor = self.predictor(node_labels=False)
         self.assertEqual(
             [{'nfv_vswitch'}, set()],
-            list(ground.label_sets(self.goal(ground, rule))))
+            list(predictor.label_sets(self.goal(predictor, rule))))
         preferred = vswitch.VSwitchRule('switch', strict=False)
         self.assertEqual(
             [set(), {'nfv_vswitch'}],
-            list(ground.label_sets(self.goal(ground, preferred))))
+            list(predictor.label_sets(self.goal(predictor, preferred))))
 
     def test_pins_stay(self):
         """Under ``isolate``; others are not recorded when they stray."""
@@ -202,6 +203,6 @@ class TestGround(tests_base.TestCase):
                 (4, isolated, exact, False),
                 (4, isolated, frozenset(['nfv_vswitch']), True),
                 (2, isolated, frozenset(['nfv_node1']), True)):
-            ground = self.ground(guest, nodes=nodes)
-            self.assertEqual(kept, ground.keeps_pins(labels))
-            self.assertEqual(not kept, ground.pins_astray)
+            predictor = self.predictor(guest, nodes=nodes)
+            self.assertEqual(kept, predictor.keeps_pins(labels))
+            self.assertEqual(not kept, predictor.pins_astray)

@@ -43,7 +43,7 @@ class BareRule(numa_rule.Rule):
     order = reasons.OTHERS
 
     @classmethod
-    def of(cls, asked):
+    def from_request(cls, request_parts):
         """None of a request."""
         return ()
 
@@ -58,7 +58,7 @@ class LastCellRule(numa_rule.CellsRule):
     noun = 'at the end'
 
     @classmethod
-    def of(cls, asked):
+    def from_request(cls, request_parts):
         """None of a request."""
         return ()
 
@@ -80,9 +80,9 @@ class LastCellRule(numa_rule.CellsRule):
             self.order, self.text, f'not {node} for {key}', f'{nodes}')
 
 
-def asked(extra_specs, guest=None):
+def request_parts(extra_specs, guest=None):
     """What a request with these keys says."""
-    return numa_rule.Asked(
+    return numa_rule.RequestParts(
         nfv_extra_specs.parse(extra_specs), extra_specs, {}, guest, None, (),
         frozenset(), False, False)
 
@@ -94,18 +94,9 @@ class UnlikeRule(BareRule):
     name = 'unlike'
     cells: int = 0
 
-    def condition(self, facts, ground):
+    def condition(self, facts, guest_on_host):
         """Other host cells."""
         return candidates.Condition(self.cells.__ne__, 0b11)
-
-    def kept(self, facts, ground, chosen):
-        """Whether they are on others."""
-        return candidates.mask_of(chosen) != self.cells
-
-    def always(self, facts, ground, groups):
-        """Where labels leave one host cell, and not this."""
-        return any(group.bit_count() == 1 and group != self.cells
-                   for group in groups)
 
 
 class TestFound(tests_base.TestCase):
@@ -131,17 +122,18 @@ class TestFound(tests_base.TestCase):
             'nfv:numa_anti_affinity.PLACE'}, nfv_extra_specs.keys())
 
     def test_of(self):
-        self.assertEqual((), rules.of(asked({})))
+        self.assertEqual((), rules.from_request(request_parts({})))
         self.assertEqual(
             ['nfv:numa_node.0=1', 'nfv:vswitch_numa_affinity=prefer',
              'nfv:numa_affinity.osd=strict'],
-            [rule.text for rule in rules.of(asked({
+            [rule.text for rule in rules.from_request(request_parts({
                 'nfv:numa_affinity.osd': 'strict', 'nfv:numa_node.0': '1',
                 'nfv:vswitch_numa_affinity': 'prefer'}))])
 
     def test_of_a_contradiction(self):
         error = self.assertRaises(
-            numa_rule.RequestError, rules.of, asked({'nfv:shared_vcpu': '0'}))
+            numa_rule.RequestError, rules.from_request,
+            request_parts({'nfv:shared_vcpu': '0'}))
         self.assertEqual(reasons.REQUEST, error.reason.order)
         self.assertEqual('nfv:shared_vcpu=0', error.reason.policy)
         self.assertEqual(str(error), str(error.reason))
@@ -168,29 +160,31 @@ class TestBareRule(test_decide.DecideTestCase):
                     decision.labels, dict(decision.degrees)))
 
     def test_answers(self):
-        ground = numa_base.ground(numa_base.evaluation(
+        guest_on_host = numa_base.guest_on_host(numa_base.evaluation(
             clouds.host_topology(), clouds.guest()))
-        host, names, rule = ground.host, ground.names, BareRule('bare')
+        host, names, rule = (
+            guest_on_host.host, guest_on_host.names, BareRule('bare'))
         goal = numa_rule.Goal((0b11,))
         facts = rule.read(host, names)
         self.assertEqual([], list(rule.faults({'nfv:x': 'y'})))
         self.assertEqual('', rule.where)
         self.assertEqual(4.0, rule.cpu_ratio(host, 4.0, float))
-        for answer in (facts, rule.never(host), rule.lacks(facts, ground),
-                       rule.condition(facts, ground),
-                       rule.not_held(facts, ground, goal)):
+        for answer in (facts, rule.never(host),
+                       rule.lacks(facts, guest_on_host),
+                       rule.condition(facts, guest_on_host),
+                       rule.not_held(facts, guest_on_host, goal)):
             self.assertIsNone(answer)
-        self.assertTrue(rule.applies(facts, ground))
-        self.assertTrue(rule.kept(facts, ground, (0,)))
-        self.assertTrue(rule.always(facts, ground, []))
+        self.assertTrue(rule.applies(facts, guest_on_host))
+        self.assertTrue(rule.kept(facts, guest_on_host, (0,)))
+        self.assertTrue(rule.always(facts, guest_on_host, []))
         self.assertEqual((0b11,), rule.narrow(facts, goal))
-        self.assertEqual(numa_rule.Labels(), rule.labels(facts, ground))
-        self.assertEqual(0.0, rule.degree(facts, ground, (0,)))
+        self.assertEqual(numa_rule.Labels(), rule.labels(facts, guest_on_host))
+        self.assertEqual(0.0, rule.degree(facts, guest_on_host, (0,)))
         self.assertEqual(0.0, rule.floating(None, names))
-        self.assertEqual([], [*rule.partly(facts, ground, goal),
+        self.assertEqual([], [*rule.partly(facts, guest_on_host, goal),
                               *rule.assigned(facts)])
         self.assertEqual('bare: room needed, none',
-                         str(rule.no_room(facts, ground, goal)))
+                         str(rule.no_room(facts, guest_on_host, goal)))
 
     def test_needs_topology(self):
         """It is the request that lacks it."""
@@ -204,7 +198,31 @@ class TestBareRule(test_decide.DecideTestCase):
 
 
 class TestConditions(test_decide.DecideTestCase):
-    """Two rules with a condition each."""
+    """Rules with no more than a condition."""
+
+    def test_claim_is_held(self):
+        """Without labels, too, where no claim can miss it."""
+        guest_on_host = numa_base.guest_on_host(numa_base.evaluation(
+            clouds.host_topology(), clouds.guest()))
+        rule = UnlikeRule('unlike', cells=0b1)
+        self.assertFalse(rule.kept(None, guest_on_host, (0,)))
+        self.assertTrue(rule.kept(None, guest_on_host, (1,)))
+        for groups, always in (
+                ([], False), ([0b1], False), ([0b10], True),
+                ([0b11, 0b10], True)):
+            self.assertEqual(
+                always, rule.always(None, guest_on_host, groups), groups)
+        self.assertTrue(UnlikeRule('unlike', cells=0b11).always(
+            None, guest_on_host, []))
+
+    def test_narrow_alone(self):
+        """Nothing would hold the claim."""
+        def define():
+            class NarrowRule(BareRule):
+                def narrow(self, facts, goal):
+                    return [mask & 1 for mask in goal.masks]
+        error = self.assertRaises(TypeError, define)
+        self.assertIn('NarrowRule', str(error))
 
     def test_both_are_kept(self):
         for cells, node in ((0b1, 1), (0b10, 0)):
@@ -256,7 +274,7 @@ class TestCellsRule(test_decide.DecideTestCase):
 
     def test_apart(self):
         """What puts a guest cell elsewhere is named."""
-        mapped, = rules.of(asked({'nfv:numa_node.0': '0'}))
+        mapped, = rules.from_request(request_parts({'nfv:numa_node.0': '0'}))
         self.assertRefused(
             ('LastFilter',), 'last: not 0 for nfv:numa_node.0=0, [1]',
             self.decide(mapped, LastCellRule('last')))
@@ -285,7 +303,7 @@ class TestCellsRule(test_decide.DecideTestCase):
                 ((1,), None),
                 ((0,), 'last=strict: NUMA nodes at the end needed, it is '
                        'on 0')):
-            broken = rule.broken(0b10, numa_base.ground(found),
+            broken = rule.broken(0b10, numa_base.guest_on_host(found),
                                  numa_rule.Pinning(chosen, ((0, 1),)))
             self.assertEqual(said, broken and str(broken))
 

@@ -20,7 +20,7 @@ class ShapeTestCase(tests_base.TestCase):
 
     def shape(self, host=None, guest=None, rules=(), demands=(), mapping=None,
               **evaluation):
-        return shape.of(
+        return shape.host_shape(
             base.evaluation(host or clouds.host_topology(),
                             guest or clouds.guest(), **evaluation),
             decide.Terms(rules, True, base.NAMES), demands, mapping)

@@ -81,12 +81,12 @@ class TestRule(base.FilterTestCase):
         rule = self.rule(cells=2, nodes={0: 1, 1: 7})
         found = numa_base.evaluation(
             clouds.host_topology(), clouds.guest(cells=2))
-        ground = numa_base.ground(found)
-        facts = rule.read(found.host, ground.names)
+        guest_on_host = numa_base.guest_on_host(found)
+        facts = rule.read(found.host, guest_on_host.names)
         self.assertEqual((0b10, 0), facts)
         self.assertEqual(
             'nfv:numa_node.1=7: host NUMA node 7 needed, has 2 NUMA nodes',
-            str(rule.lacks(facts, ground)))
+            str(rule.lacks(facts, guest_on_host)))
         self.assertEqual(
             [(0, 0b10, 'nfv:numa_node.0=1'), (1, 0, 'nfv:numa_node.1=7')],
             list(rule.assigned(facts)))
@@ -99,13 +99,13 @@ class TestRule(base.FilterTestCase):
 
     def test_broken(self):
         rule = self.rule(cells=2, nodes={1: 0})
-        ground = numa_base.ground(numa_base.evaluation(
+        guest_on_host = numa_base.guest_on_host(numa_base.evaluation(
             clouds.host_topology(), clouds.guest(cells=2)))
         for chosen, said in (
                 ((1, 0), None),
                 ((0, 1), 'nfv:numa_node.1=0: host NUMA node 0 needed, it is '
                          'on 1')):
-            broken = rule.broken((0b01,), ground,
+            broken = rule.broken((0b01,), guest_on_host,
                                  numa_rule.Pinning(chosen, ((), ())))
             self.assertEqual(said, broken and str(broken))
 
@@ -115,11 +115,11 @@ class TestRule(base.FilterTestCase):
         for cell in host.cells[1:]:
             cell.pcpuset = set(sorted(cell.pcpuset)[:2])
         found = numa_base.evaluation(host, numa_base.unlike_guest(4, 1))
-        ground = numa_base.ground(found)
+        guest_on_host = numa_base.guest_on_host(found)
         rule = self.rule(cells=2, nodes={0: 0})
-        facts = rule.read(found.host, ground.names)
+        facts = rule.read(found.host, guest_on_host.names)
         self.assertEqual(0b001, found.static_fits[0])
-        self.assertFalse(rule.always(facts, ground, []))
+        self.assertFalse(rule.always(facts, guest_on_host, []))
 
     def test_always(self):
         """Without labels only where Nova has no choice."""
@@ -129,7 +129,7 @@ class TestRule(base.FilterTestCase):
                 (3, 2, {0: 0}, False)):
             found = numa_base.evaluation(
                 clouds.host_topology(nodes=nodes), clouds.guest(cells=cells))
-            ground = numa_base.ground(found)
+            guest_on_host = numa_base.guest_on_host(found)
             rule = self.rule(cells=cells, nodes=mapped)
             self.assertEqual(always, rule.always(
-                rule.read(found.host, ground.names), ground, []))
+                rule.read(found.host, guest_on_host.names), guest_on_host, []))

@@ -336,27 +336,28 @@ class TestRule(base.PCITestCase):
         found = numa_base.evaluation(clouds.host_topology(), clouds.guest())
         for free, degrees in (({0: 4}, [1.0, 0.0]), ({0: 1, 1: 3},
                                                      [0.25, 0.75])):
-            ground = numa_base.ground(found, numa_base.devices(
+            guest_on_host = numa_base.guest_on_host(found, numa_base.devices(
                 found, free, clouds.pci_request(4, 'preferred')))
             self.assertEqual(degrees, [
-                rule.degree(None, ground, (cell,)) for cell in range(2)])
+                rule.degree(None, guest_on_host, (cell,))
+                for cell in range(2)])
             self.assertEqual([degree == 1 for degree in degrees], [
-                rule.kept(None, ground, (cell,)) for cell in range(2)])
+                rule.kept(None, guest_on_host, (cell,)) for cell in range(2)])
         self.assertEqual(
-            0.0, rule.degree(None, numa_base.ground(found), (0,)))
+            0.0, rule.degree(None, numa_base.guest_on_host(found), (0,)))
 
     def test_broken(self):
         rule, = rules_base.rules_of(self.spec(STRICT, 'preferred', 4))
         found = numa_base.evaluation(clouds.host_topology(), clouds.guest())
-        ground = numa_base.ground(found, numa_base.devices(
+        guest_on_host = numa_base.guest_on_host(found, numa_base.devices(
             found, {0: 1, 1: 3}, clouds.pci_request(4, 'preferred')))
         self.assertIn(': all PCI devices on its NUMA nodes needed, 3 of 4 are',
-                      str(rule.broken(None, ground, numa_rule.Pinning(
+                      str(rule.broken(None, guest_on_host, numa_rule.Pinning(
                           (1,), ((),)))))
-        ground = numa_base.ground(found, numa_base.devices(
+        guest_on_host = numa_base.guest_on_host(found, numa_base.devices(
             found, {1: 4}, clouds.pci_request(4, 'preferred')))
         self.assertIsNone(rule.broken(
-            None, ground, numa_rule.Pinning((1,), ((),))))
+            None, guest_on_host, numa_rule.Pinning((1,), ((),))))
 
     def test_always(self):
         """By Nova's own policy, without any label."""
@@ -367,6 +368,6 @@ class TestRule(base.PCITestCase):
                 ('legacy', {0: 1, 1: 1}, True),
                 ('legacy', {0: 1, None: 1}, False),
                 ('socket', {0: 1}, True), ('preferred', {0: 1}, False)):
-            ground = numa_base.ground(found, numa_base.devices(
+            guest_on_host = numa_base.guest_on_host(found, numa_base.devices(
                 found, free, clouds.pci_request(1, policy)))
-            self.assertEqual(always, rule.always(None, ground, []))
+            self.assertEqual(always, rule.always(None, guest_on_host, []))

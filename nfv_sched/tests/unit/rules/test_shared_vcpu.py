@@ -167,14 +167,14 @@ class TestRule(base.SharedVCPUTestCase):
         """Whether there is room does not matter: it is there."""
         host = self.host((99, 99)).numa_topology
         host.cells[1].cpuset = set()
-        ground = numa_base.ground(numa_base.evaluation(
+        guest_on_host = numa_base.guest_on_host(numa_base.evaluation(
             host, self.spec().numa_topology))
         for cell, said in (
                 (0, None),
                 (1, 'nfv:shared_vcpu=0: 1 shared CPUs on its NUMA node '
                     'needed, node 1 has 0')):
             broken = self.rule().broken(
-                None, ground, numa_rule.Pinning((cell,), ((),)))
+                None, guest_on_host, numa_rule.Pinning((cell,), ((),)))
             self.assertEqual(said, broken and str(broken))
 
     def test_left(self):

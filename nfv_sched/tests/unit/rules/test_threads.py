@@ -78,7 +78,7 @@ class TestRule(base.JointTestCase):
             return rule.siblings, rule.isolates
         return None
 
-    def test_of(self):
+    def test_from_request(self):
         for policy, expected in (('prefer', None), ('require', (True, False)),
                                  ('isolate', (False, True))):
             self.assertEqual(expected, self.of(policy))
@@ -101,7 +101,7 @@ class TestBroken(base.JointTestCase):
         of_guest, = rules_base.rules_of(strategies.request_spec(
             guest, None, {'hw:cpu_policy': 'dedicated',
                           'hw:cpu_thread_policy': policy}))
-        found = of_guest.broken(None, numa_base.ground(
+        found = of_guest.broken(None, numa_base.guest_on_host(
             numa_base.evaluation(host, guest)), numa_rule.Pinning(
                 (0,), (pins,), frozenset(others)))
         return found and str(found)

@@ -65,7 +65,7 @@ class FaultsTest(base.TestCase):
         for kind, advice in values.KINDS.items():
             self.assertRegex(kind, '^[a-z]+(-[a-z]+)+$')
             self.assertEqual(
-                advice, values.of(kind, 'a', 'b').advice)
+                advice, values.finding(kind, 'a', 'b').advice)
 
 
 class SinceTest(base.TestCase):
@@ -77,7 +77,7 @@ class SinceTest(base.TestCase):
         return snapshots.server(name, **{'created': self.CREATED, **fields})
 
     def since(self, kind, server):
-        return values.of(kind, 'host', 'text', server).since
+        return values.finding(kind, 'host', 'text', server).since
 
     def test_on_its_host(self):
         for kind in (values.POLICY, values.NOT_IN_RECORD,
@@ -97,7 +97,7 @@ class SinceTest(base.TestCase):
         server = self.server(moved=self.MOVED)
         for since, wanted in ((self.CREATED, self.MOVED),
                               (self.LATER, self.LATER)):
-            self.assertEqual(wanted, values.of(
+            self.assertEqual(wanted, values.finding(
                 values.POLICY, 'host', 'text', server, since).since)
 
     def test_unknown(self):

@@ -30,7 +30,7 @@ class DocumentationTest(testtools.TestCase):
         with open(_PAGE) as page:
             text = page.read()
         keys = {key for kind in (model.CloudFile, *actions.TYPES.values())
-                for key in _keys(schema.of(kind))}
+                for key in _keys(schema.for_type(kind))}
         self.assertGreater(len(keys), 80)
         self.assertEqual([], sorted(
             key for key in keys if f'``{key}``' not in text

@@ -105,8 +105,8 @@ class SchemaTestCase(testtools.TestCase):
     def test_actions(self):
         """Each is a key of its own type, and of no other but as an option."""
         for action, kind in actions.TYPES.items():
-            self.assertIn(action, schema.of(kind)['required'])
+            self.assertIn(action, schema.for_type(kind)['required'])
 
     def test_types_have_schemas(self):
         for kind in (model.CloudFile, *actions.TYPES.values()):
-            self.assertIs(False, schema.of(kind)['additionalProperties'])
+            self.assertIs(False, schema.for_type(kind)['additionalProperties'])

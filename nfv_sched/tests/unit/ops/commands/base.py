@@ -4,6 +4,7 @@
 import contextlib
 import csv
 import io
+import re
 from unittest import mock
 
 import fixtures
@@ -15,10 +16,19 @@ from nfv_sched.ops.snapshot import snapshot
 from nfv_sched.tests import base
 
 
+def cells(out: str) -> list[list[str]]:
+    """Return the titles and rows of a table that has nothing after it."""
+    titles, _rule, *rows = out.splitlines()
+    return [re.split('  +', line.strip()) for line in (titles, *rows)]
+
+
 class CommandTestCase(base.TestCase):
 
     def setUp(self):
         super().setUp()
+        for name in ('COLUMNS', 'CLIFF_MAX_TERM_WIDTH', 'CLIFF_FIT_WIDTH',
+                     'NO_COLOR'):
+            self.useFixture(fixtures.EnvironmentVariable(name))
         # The command sets up logging for the whole process.
         self.useFixture(fixtures.MockPatchObject(
             cli_base.NFVSched, 'configure_logging'))

@@ -181,7 +181,7 @@ class CapacityTest(base.CommandTestCase):
         row = self.table('show', 'vrouter.4', '--host', 'one')[0]
         self.assertEqual({
             'Host': 'one', 'Fits': 1, 'Placement says': 2,
-            'Free pCPUs': '3 + 5 of 8 + 8', 'Binding': 'pCPUs on one node',
+            'pCPUs used': '5/8, 3/8', 'Binding': 'pCPUs on one node',
             'Why': '4 pCPUs on one node needed, 3 + 1 free',
             'Ports': '1 normal', 'Ports from': 'no_servers',
             'Not known': ''}, row)
@@ -270,7 +270,7 @@ class CapacityTest(base.CommandTestCase):
         self.with_ports()
         code, out, err = self.run_command('list')
         self.assertEqual(0, code)
-        self.assertIn('| 1 direct@data |', out)
+        self.assertIn(' 1 direct@data\n', out)
         self.assertEqual(
             'note: no server shows what ports guests have, for fw.6: one '
             'port on the virtual switch is assumed; --network or --like says '

@@ -2,9 +2,11 @@
 """The commands about hosts: which, in what order, and what is said."""
 
 import csv
+import dataclasses
 import io
 import json
 import os
+import re
 
 import fixtures
 
@@ -63,36 +65,32 @@ class ListTest(_CommandTest):
              '0/119', '0/0', '10/254', 'db (half), router'],
             ['a', 'up', '1', 'no', '1/3', '2', '0/2', '-', '-', '0/0',
              '10/254', 'db (half)'],
-            ['a', 'up', '-', '', '', '', '1', '1024/8192', '', '', '10/254',
+            ['a', 'up', '-', '-', '-', '-', '1', '1024/8192', '-', '-',
+             '10/254',
              'web'],
-            ['b', 'disabled', '0', '', '0/3', '3', '0/1', '0/8192',
-             '0/119', '0/0', '?/254', ''],
-            ['c', 'down', '-', '', '', '', '1/16', '', '', '', '?/254',
+            ['b', 'disabled', '0', '-', '0/3', '3', '0/1', '0/8192',
+             '0/119', '0/0', '?/254', '-'],
+            ['c', 'down', '-', '-', '-', '-', '1/16', '-', '-', '-', '?/254',
              'mail'],
-        ], [[cell.strip() for cell in line.split('|')[1:-1]]
-            for line in out.splitlines() if '|' in line])
+        ], base.cells(out))
 
     def test_sorted_rows_keep_their_host(self):
         for column in ('pCPUs used', 'Shared used', 'Ports used',
                        'Guests'):
             code, out, err = self.host('list', '--sort-column', column)
             self.assertEqual((0, ''), (code, err))
-            hosts = {cells[11]: cells[0] for cells in (
-                [cell.strip() for cell in line.split('|')[1:-1]]
-                for line in out.splitlines() if '|' in line)}
+            hosts = {cells[11]: cells[0] for cells in base.cells(out)}
             self.assertEqual(
                 {'db (half), router': 'a', 'db (half)': 'a', 'web': 'a',
-                 '': 'b', 'mail': 'c', 'Guests': 'Host'}, hosts)
+                 '-': 'b', 'mail': 'c', 'Guests': 'Host'}, hosts)
 
     def test_sorted_by_figures(self):
         for column, figures in (
                 ('shared_used', ['0/1', '0/2', '0/2', '1', '1/16']),
-                ('1G used', ['0/119', '0/119', '-', '', ''])):
+                ('1G used', ['0/119', '0/119', '-', '-', '-'])):
             _code, out, _err = self.host(
                 'list', '--sort-column', column)
-            title, *rows = [
-                [cell.strip() for cell in line.split('|')[1:-1]]
-                for line in out.splitlines() if '|' in line]
+            title, *rows = base.cells(out)
             index = [name.lower().replace(' ', '_') for name in title].index(
                 column.lower().replace(' ', '_'))
             self.assertEqual(figures, [row[index] for row in rows])
@@ -323,6 +321,18 @@ class MapTest(_CommandTest):
                 'map', '--format', form, '-o', path))
             with open(path, encoding='utf-8') as written:
                 self.assertEqual(out, written.read())
+
+    def test_order(self):
+        """Text and picture are by name, whatever the order of the file."""
+        cloud = file.load(self.file)
+        file.save(dataclasses.replace(cloud, hosts=cloud.hosts[::-1]),
+                  self.file)
+        names = sorted(host.name for host in cloud.hosts)
+        out = self.host('map')[1]
+        self.assertEqual(names, re.findall('(?m)^([a-z]+): ', out))
+        out = self.host('map', '--format', 'svg')[1]
+        self.assertEqual(names, re.findall(
+            '<text class="host"[^>]*>([a-z]+)<', out))
 
     def test_chosen(self):
         out = self.host('map', '--host', '[bc]')[1]

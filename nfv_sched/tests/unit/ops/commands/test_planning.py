@@ -28,7 +28,7 @@ class PlanningTest(base.CommandTestCase, running.RunningTestCase):
         self.save('b vf one', 'a p4 one', 'c p4 two')
         code, out = self.run_it('host', 'drain', 'one')
         self.assertEqual(0, code)
-        for text in ('2 guests of one: 1 live, 1 cold.', 'Move   Server',
+        for text in ('2 guests of one: 1 live, 1 cold.', 'Move  Server',
                      'it has PCI devices of an alias', 'made in the simul'):
             self.assertIn(text, out)
         code, out = self.run_it('host', 'drain', 'one', '-f', 'json')

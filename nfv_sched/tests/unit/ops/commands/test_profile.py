@@ -27,14 +27,14 @@ IRONIC = {
         'nics': [{'name': 'ens1f0', 'numa_node': 0},
                  {'name': 'ens6f0', 'numa_node': 1}]}}}
 TABLE = """\
-              Node 0                          Node 1
-───────────────────────────────────────────────────────────────────────────
-platform      0,28                            -
-switch        1-2,29-30                       -
-shared        3,31                            14,42
-guests        4-13,32-41                      15-27,43-55
-memory kept   8 GiB                           2 GiB
-1G pages      120, 1 of them for the switch   126, 1 of them for the switch
+             Node 0                         Node 1
+─────────────────────────────────────────────────────────────────────────
+platform     0,28                           -
+switch       1-2,29-30                      -
+shared       3,31                           14,42
+guests       4-13,32-41                     15-27,43-55
+memory kept  8 GiB                          2 GiB
+1G pages     120, 1 of them for the switch  126, 1 of them for the switch
 
 [compute] cpu_shared_set = 3,14,31,42
 [compute] cpu_dedicated_set = 4-13,15-27,32-41,43-55
@@ -84,7 +84,7 @@ class ProfileTest(base.CommandTestCase):
         return err
 
     def test_table(self):
-        self.assertEqual(TABLE, self.profile('--shared'))
+        self.assertEqual(TABLE, self.profile('--shared', '--max-width', '120'))
 
     def test_this_machine(self):
         """Whatever it is: a profile, or why there is none."""
@@ -102,7 +102,8 @@ class ProfileTest(base.CommandTestCase):
         trees.machine(root, {node: (128 * 1024, CORES[node])
                              for node in range(2)})
         status, out, err = self.run_command(
-            'host', 'profile', '--shared', '--sys', root)
+            'host', 'profile', '--shared', '--sys', root, '--max-width',
+            '120')
         self.assertEqual((0, TABLE, ''), (status, out, err))
 
     def test_json_and_yaml(self):

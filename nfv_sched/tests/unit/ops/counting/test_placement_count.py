@@ -33,7 +33,7 @@ class TestGrants(base.TestCase):
             placement.Query.parse(query) for query in queries])
 
     def counts(self, found):
-        granted = found.of('root')
+        granted = found.for_host('root')
         return granted.believed, granted.count
 
     def binding(self, name, needed, free):
@@ -45,18 +45,18 @@ class TestGrants(base.TestCase):
                 free=free, total=free)), name)
 
     def lacks(self, found, guests, root='root'):
-        return found.lacks(root, found.of(root), guests)
+        return found.lacks(root, found.for_host(root), guests)
 
     def test_the_scarcest(self):
         found = self.grants('resources=PCPU:2,MEMORY_MB:100')
         self.assertEqual((7, 7), self.counts(found))
         found = self.grants('resources=PCPU:2,MEMORY_MB:300')
-        self.assertEqual(3, found.of('root').believed)
+        self.assertEqual(3, found.for_host('root').believed)
 
     def test_units(self):
         for amount in (3, 10):
             found = self.grants(f'resources=PCPU:{amount}')
-            self.assertEqual(0, found.of('root').believed)
+            self.assertEqual(0, found.for_host('root').believed)
             self.assertEqual([binding.Binding(
                 Kind.RESOURCE_CLASS, f'{amount} PCPU are not granted at once',
                 'PCPU')], self.lacks(found, 0))
@@ -67,7 +67,7 @@ class TestGrants(base.TestCase):
                 ('required=!CUSTOM_A', (Kind.TRAIT, 'CUSTOM_A')),
                 ('member_of=x', Kind.AGGREGATE)):
             found = self.grants(f'resources=PCPU:2&{query}')
-            self.assertEqual(0, found.of('root').believed)
+            self.assertEqual(0, found.for_host('root').believed)
             self.assertEqual([kind],
                              small_clouds.kinds_of(self.lacks(found, 0)))
 
@@ -101,7 +101,7 @@ class TestGrants(base.TestCase):
         for query in ('resources=PCPU:2', 'resources=PCPU:2&'
                       'resources_1=CUSTOM_NIC:1', 'resources=CUSTOM_NIC:1'):
             found = self.grants(query)
-            granted = found.of('root')
+            granted = found.for_host('root')
             found.lacks('root', granted, granted.count)
             self.assertEqual(before, {
                 name: dict(each.used)
@@ -111,11 +111,11 @@ class TestGrants(base.TestCase):
         found = self.grants('resources=PCPU:2&resources_1=CUSTOM_NIC:1&'
                             'resources_2=CUSTOM_NIC:1&group_policy=none')
         self.assertFalse(found.simple)
-        self.assertEqual(2, found.of('root').believed)
+        self.assertEqual(2, found.for_host('root').believed)
         scratch = found.start('root')
         scratch.take(placement.allocations_of(
             next(found.offers(scratch, 'root'))))
-        self.assertEqual(2, found.of('root').count)
+        self.assertEqual(2, found.for_host('root').count)
         self.assertEqual({}, self.placement.providers['nic0'].used)
 
     def add(self, name, amount, *traits):
@@ -170,6 +170,6 @@ class TestGrants(base.TestCase):
 
     def test_unknown_host(self):
         found = self.grants('resources=PCPU:2')
-        self.assertEqual(0, found.of('other').believed)
+        self.assertEqual(0, found.for_host('other').believed)
         self.assertEqual([Kind.PLACEMENT], small_clouds.kinds_of(
             self.lacks(found, 0, 'other')))

@@ -23,8 +23,8 @@ ASKED = values.PlacementStage(queries=('q',))
 class TextTest(testtools.TestCase):
 
     def text(self, found, **options):
-        return rendering.text(found, [host.name for host in found.hosts],
-                              **options)
+        return tables.render(rendering.text(
+            found, [host.name for host in found.hosts], **options), 120)
 
     def test_refused(self):
         found = self.text(values.Explanation(
@@ -53,9 +53,9 @@ class TextTest(testtools.TestCase):
         self.assertNotIn('AFilter', found)
         self.assertLess(found.index('2 filters'),
                         found.index('Placement + 2 filters'))
-        self.assertIn('AFilter', rendering.text(values.Explanation(
+        self.assertIn('AFilter', self.text(values.Explanation(
             subject='s', filters=(values.Filter(name='AFilter'),),
-            placement=ASKED), [], all_filters=True))
+            placement=ASKED), all_filters=True))
 
     def test_placement_alone(self):
         """No word of filters where they are not known."""
@@ -73,8 +73,8 @@ class TextTest(testtools.TestCase):
         for line in (
                 'Placement returns 1 host; whether filters take it is not '
                 'known by the API.',
-                'full   Placement   Placement: PCPU 4 needed, 2 free',
-                'free   found       -',
+                'full  Placement  Placement: PCPU 4 needed, 2 free',
+                'free  found      -',
                 'Not known by the API: filters, weights, the nearest hosts'):
             self.assertIn(line, told)
         self.assertLess(told.index('free '), told.index('full '))
@@ -144,7 +144,7 @@ class TextTest(testtools.TestCase):
         self.assertIn('30 hosts more', found)
         self.assertNotIn('h020', found)
         self.assertIn('h049', self.text(many, everything=True))
-        self.assertTrue(all(len(line) <= tables.WIDTH
+        self.assertTrue(all(len(line) <= 120
                             for line in found.splitlines()))
 
     def test_refused_by_the_api(self):

@@ -122,7 +122,7 @@ class TableTest(base.TestCase):
     def test_every_row_is_tested(self):
         for where, rows in ((translations.FLAVOR, FLAVORS),
                             (translations.IMAGE, IMAGES)):
-            found = {translations.of(where, row[0]).key for row in rows}
+            found = {translations.find(where, row[0]).key for row in rows}
             self.assertEqual(
                 {each.key for each in translations.TABLE
                  if each.where == where} - {'sw_wrs_*'}, found)
@@ -170,14 +170,14 @@ class TableTest(base.TestCase):
 
     def test_others(self):
         for where, key, said in OTHERS:
-            self.assertIn(said, translations.of(where, key).do)
-        self.assertIsNone(translations.of(translations.FLAVOR, 'pci_alias'))
+            self.assertIn(said, translations.find(where, key).do)
+        self.assertIsNone(translations.find(translations.FLAVOR, 'pci_alias'))
 
     def test_varying(self):
         for key in ('hw:numa_node.', 'hw:numa_node.x', 'hw:numa_node',
                     'hw:numa_node.1.2', 'quota:dis'):
-            self.assertIsNone(translations.of(translations.FLAVOR, key), key)
-        self.assertEqual('hw:numa_node.N', translations.of(
+            self.assertIsNone(translations.find(translations.FLAVOR, key), key)
+        self.assertEqual('hw:numa_node.N', translations.find(
             translations.FLAVOR, 'hw:numa_node.12').key)
 
 

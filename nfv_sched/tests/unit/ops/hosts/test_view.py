@@ -52,6 +52,23 @@ class HostTest(base.TestCase):
                 for number, cpus in enumerate(pinned)])
             self.assertEqual(whole, look(host).wholeness, pinned)
 
+    def test_networks(self):
+        """By name; one without a name by what Neutron calls it, or UUID."""
+        ports = [snapshot.Port(id=str(number), **fields) for number, fields in
+                 enumerate((
+                     dict(network='2', network_name='b'),
+                     dict(network='1', network_name='a', physnet='one'),
+                     dict(network='1', network_name='a', physnet='one'),
+                     dict(network='3'), dict(network='4'), {}))]
+        cloud = snapshots.cloud(
+            [snapshots.host()], [snapshots.server(ports=tuple(ports)),
+                                 snapshots.server('other', ports=None)],
+            networks=(snapshot.Network(id='3', name='c'),))
+        (host,) = view.views(cloud)
+        self.assertEqual(
+            [('4', None), ('a', 'one'), ('b', None), ('c', None)],
+            [(network.name, network.physnet) for network in host.networks])
+
     def test_order(self):
         """The most scattered first; among those, with the most to win."""
         hosts = [snapshots.host(name, [

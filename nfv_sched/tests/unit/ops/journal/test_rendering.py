@@ -6,6 +6,7 @@ import textwrap
 import testtools
 
 from nfv_sched.journal import entry
+from nfv_sched.ops.cli import tables
 from nfv_sched.ops.journal import rendering
 from nfv_sched.tests.unit.journal import test_entry
 
@@ -15,6 +16,10 @@ FLAVOR = entry.RefusedFlavor(
 
 
 class TextTest(testtools.TestCase):
+
+    def text(self, **fields):
+        return tables.render(
+            rendering.text(test_entry.refusal(**fields)), 79)
 
     def test_text(self):
         self.assertEqual(textwrap.dedent("""\
@@ -32,10 +37,10 @@ class TextTest(testtools.TestCase):
             Second
               nfv:key=strict: 2 CPUs needed, 1 free
                 on Second-0, Second-1
-            """), rendering.text(test_entry.refusal(flavor=FLAVOR)))
+            """), self.text(flavor=FLAVOR))
 
     def test_many_hosts(self):
-        text = rendering.text(test_entry.refusal(hosts=100, unnamed=1))
+        text = self.text(hosts=100, unnamed=1)
         self.assertLess(max(map(len, text.splitlines())), 80)
         self.assertIn('Second-99\n', text)
         self.assertIn('and 1 host that had no room', text)

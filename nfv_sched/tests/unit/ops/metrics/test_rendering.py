@@ -195,8 +195,8 @@ class FamiliesTest(base.TestCase):
     def test_audit(self):
         """A figure for each kind, 0 where nothing is found."""
         found = exposed(snapshots.cloud(), findings=[
-            values.of(values.PINNED_TWICE, 'a', 'b'),
-            values.of(values.PINNED_TWICE, 'c', 'd')])
+            values.finding(values.PINNED_TWICE, 'a', 'b'),
+            values.finding(values.PINNED_TWICE, 'c', 'd')])
         self.assertEqual(
             {(('kind', kind),): 2 if kind == values.PINNED_TWICE else 0
              for kind in values.KINDS},

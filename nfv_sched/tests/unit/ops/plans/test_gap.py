@@ -2,6 +2,7 @@
 
 import dataclasses
 
+from nfv_sched.ops.cli import tables
 from nfv_sched.ops.plans import defrag
 from nfv_sched.ops.plans import defrag_rendering
 from nfv_sched.ops.plans import drain
@@ -118,19 +119,18 @@ class GapTest(running.RunningTestCase):
         self.assertEqual([{'kind': 'neutron', 'names': []},
                           {'kind': 'ports', 'names': ['a']}],
                          document['gaps'])
-        text = ' '.join(drain_rendering.text(plan).split())
+        text = tables.render(drain_rendering.text(plan))
         commands = '\n'.join(drain_rendering.commands(plan))
         again = defrag.plan(cloud, flavor, now.before)
         self.assertFalse(again.exact)
         loss, = failover.check(cloud, ['one'])
         self.assertEqual(missing, loss.gaps)
-        lost = ' '.join(failover_rendering.text([loss]).split())
+        lost = tables.render(failover_rendering.text([loss]))
         for sentence in sentences:
             self.assertIn(sentence, text)
             self.assertIn(f'# may be wrong: {sentence}', commands)
             self.assertIn(sentence, lost)
-        self.assertIn(sentences[0], defrag_rendering.text(again).replace(
-            '\n', ' '))
+        self.assertIn(sentences[0], defrag_rendering.text(again))
         self.assertIn(f'# may be wrong: {sentences[0]}',
                       list(defrag_rendering.commands(again)))
 

@@ -67,6 +67,28 @@ def views(cloud):
     return view.views(cloud)
 
 
+def with_networks(cloud, networks=8):
+    """The cloud with two networks for each server, zones and aggregates.
+
+    :param networks: number of networks; every other one has a physnet
+    """
+    return dataclasses.replace(
+        cloud, hosts=tuple(
+            dataclasses.replace(
+                host, zone=f'az-{index % 3}', aggregates=tuple(
+                    ['nfv', 'dpdk', 'sriov'][:index % 4]))
+            for index, host in enumerate(cloud.hosts)),
+        servers=tuple(
+            dataclasses.replace(server, ports=(*(server.ports or ()), *(
+                snapshot.Port(
+                    id=f'{server.uuid}-{port}', network=f'net-{number}',
+                    network_name=f'provider-{number}',
+                    physnet=f'physnet{number % 2}' if number % 2 else None)
+                for port, number in enumerate(
+                    (index % networks, (index + 3) % networks)))))
+            for index, server in enumerate(cloud.servers)))
+
+
 def with_facts():
     """A cloud, and its hosts: of the first there are facts.
 

@@ -80,8 +80,8 @@ class NodeTest(base.TestCase):
             snapshot.Pages(size=1048576, total=11, used=5, reserved=1)))
         width = drawing.BAR_WIDTH
         self.assertEqual(
-            [('4K MiB', 1, '0/3 used'), ('1G', width // 2, '5/10 used'),
-             ('shared', width, '16/2 vCPUs')],
+            [('4K', 1, '0/3 MiB used'), ('1G', width // 2, '5/10 pages used'),
+             ('shared', width, '16/2 vCPUs used')],
             [(bar.label, bar.used, bar.text) for bar in drawn(node).bars])
 
     def test_devices(self):

@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The map as a page and as a picture: names do no harm, all is there."""
 
+import base64
+import hashlib
+import html
 import html.parser
 import re
 import xml.etree.ElementTree as ElementTree
 
+from nfv_sched.ops.hosts.map import captions
 from nfv_sched.ops.hosts.map import page
 from nfv_sched.ops.hosts.map import picture
 from nfv_sched.tests import base
@@ -13,10 +17,10 @@ from nfv_sched.tests.unit.ops.hosts.map import maps
 
 #: All elements that a page has.
 _KNOWN = set(
-    'a b bdi body defs div em g h1 h2 head html li main meta nav p path '
-    'pattern rect section small strong style svg table tbody td text th '
-    'thead title tr ul use'.split())
-_UNCLOSED = ('li', 'td', 'meta', 'path', 'rect')
+    'a b bdi body defs div em g h1 h2 head html input label li main meta nav '
+    'output p path pattern rect script section small strong style svg table '
+    'tbody td text th thead title tr ul use'.split())
+_UNCLOSED = ('input', 'li', 'td', 'meta', 'path', 'rect')
 _SVG = '{http://www.w3.org/2000/svg}'
 
 
@@ -105,17 +109,80 @@ class PageTest(base.TestCase):
         cloud = snapshots.generated(4)
         self.assertEqual(hash(drawn(cloud)), hash(drawn(cloud)))
 
-    def test_worst_first(self):
-        """The index is by need, the sections by name."""
+    def test_one_order(self):
+        """The sections are in the order of the index, not of the file."""
         cloud = snapshots.generated(20, seed=5)
-        found = self.seen(cloud)
-        links = [link for link in found.links
+        page_seen = self.seen(cloud)
+        links = [link for link in page_seen.links
                  if link.startswith('#host-compute')]
         self.assertEqual(
             [f'#host-{view.title}' for view in sorted(
-                maps.views(cloud), key=lambda view: view.order)], links[:20])
-        self.assertEqual([f'#host-{host.name}' for host in cloud.hosts],
-                         links[20:])
+                maps.views(cloud), key=page.need)], links[:20])
+        self.assertEqual(links[:20], links[20:])
+        self.assertEqual([link[1:] for link in links[:20]], [
+            name for name in page_seen.ids if name.startswith('host-')])
+
+    def test_order(self):
+        """The most scattered first, then the fullest, full ones last."""
+        hosts = [snapshots.host(name, [
+            snapshots.node(number, 8, 1, pinned=frozenset(range(
+                number * 8 + 1, number * 8 + 1 + count)))
+            for number, count in enumerate(counts)])
+            for name, counts in (
+                ('b-empty', (0, 0)), ('full', (7, 7)), ('less', (5, 5)),
+                ('halves', (4, 4)), ('part', (6, 3)), ('one-left', (7, 6)),
+                ('a-empty', (0, 0)))]
+        hosts.append(snapshots.host('bare', [
+            snapshots.node(0, 8, 1, shared=8)]))
+        views = maps.views(snapshots.cloud(hosts[::-1]))
+        self.assertEqual(
+            ['halves', 'less', 'part', 'one-left', 'a-empty', 'b-empty',
+             'full', 'bare'],
+            [view.title for view in sorted(views, key=page.need)])
+        self.assertEqual(
+            ['3 of 6', '2 of 4', '4 of 5', '1 of 1', '7 of 7', '7 of 7',
+             'full', ''],
+            [captions.fit(view) for view in sorted(views, key=page.need)])
+
+    def test_full(self):
+        """A full host is called that, and nothing of it is a percentage."""
+        text = drawn(snapshots.cloud([snapshots.host(nodes=[
+            snapshots.node(0, 8, 1, 1, pinned=frozenset(range(1, 8)))])]))
+        for part in ('<td>full<', '<li>7/7 pCPUs used<li>no free pCPU<'):
+            self.assertIn(part, text)
+        self.assertNotIn('whole', re.sub('<style>.*?</style>', '', text,
+                                         flags=re.DOTALL))
+
+    def test_groups(self):
+        """Zone, aggregates and networks of a host, each with a label."""
+        cloud = maps.with_networks(snapshots.generated(3, seed=1))
+        text = drawn(cloud)
+        for part in ('availability zone: <bdi>az-2</bdi>',
+                     'aggregates: <bdi>dpdk</bdi>, <bdi>nfv</bdi>',
+                     'networks: <bdi>provider-0</bdi>, '
+                     '<bdi>provider-1 (physnet1)</bdi>',
+                     'data-near="physnet0, physnet1"'):
+            self.assertIn(part, text)
+
+    def test_policy(self):
+        """The browser runs the script of the page, and no other."""
+        for cloud in (maps.hostile(), snapshots.cloud()):
+            text = drawn(cloud)
+            (script,) = re.findall('<script>(.*?)</script>', text, re.DOTALL)
+            digest = base64.b64encode(
+                hashlib.sha256(script.encode()).digest()).decode()
+            policy = html.unescape(re.search(
+                'Content-Security-Policy" content="([^"]*)"', text)[1])
+            self.assertIn(f"script-src 'sha256-{digest}';", policy)
+            self.assertIn("default-src 'none';", policy)
+            self.assertEqual([], [
+                name for name in ('innerHTML', 'outerHTML', 'document.write',
+                                  'insertAdjacentHTML', 'eval', 'Function')
+                if name in script])
+
+    def test_filter_hidden(self):
+        """Without a script nothing is shown that needs one."""
+        self.assertIn('<div class="filter" hidden>', drawn(maps.odd()))
 
     def test_odd(self):
         text = drawn(maps.odd())
@@ -161,10 +228,11 @@ class PageTest(base.TestCase):
     def test_size(self):
         """At most 10 kB for a host with 2 x 28 CPUs and 10 guests."""
         for seed in range(3):
-            cloud = snapshots.generated(100, 2, 14, 2, 16, seed)
-            self.assertGreater(len(cloud.servers), 9.5 * len(cloud.hosts))
-            self.assertLess(len(drawn(cloud).encode()) / len(cloud.hosts),
-                            10_000)
+            plain = snapshots.generated(100, 2, 14, 2, 16, seed)
+            self.assertGreater(len(plain.servers), 9.5 * len(plain.hosts))
+            for cloud in (plain, maps.with_networks(plain, 6)):
+                size = len(drawn(cloud).encode()) / len(cloud.hosts)
+                self.assertLess(size, 10_000)
 
     def test_size_of_larger_hosts(self):
         """At most 2 kB for a NUMA node, and 125 bytes for a CPU."""

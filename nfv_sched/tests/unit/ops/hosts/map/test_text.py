@@ -25,6 +25,7 @@ class TextTest(base.TestCase):
         self.assertIn('  node 0: 7/14 pCPUs, fits 7, virtual switch', lines)
         self.assertIn('  node 1: no pCPUs', lines)
         self.assertIn('plain: down', lines)
+        self.assertIn('  availability zone: nova', lines)
         self.assertIn('  ! node 0: CPU 3 taken by several guests', lines)
         self.assertIn('      floats: 1 vCPU, floating', lines)
 
@@ -40,6 +41,30 @@ class TextTest(base.TestCase):
     def test_no_facts(self):
         """The key has no letter that the map does not need."""
         self.assertNotIn("not Nova's", drawn(maps.odd()))
+
+    def test_groups(self):
+        lines = drawn(maps.with_networks(snapshots.generated(
+            2, seed=1))).splitlines()
+        self.assertIn(
+            '  availability zone: az-1; aggregate: nfv; networks: '
+            'provider-0, provider-1 (physnet1), provider-2, '
+            'provider-3 (physnet1), provider-4, provider-5 (physnet1), '
+            'provider-6, provider-7 (physnet1)', lines)
+        self.assertIn('    near: physnet physnet1; place osd', lines)
+
+    def test_small_pages(self):
+        self.assertIn('used: small pages (4K) 0/8192 MiB, 1G ',
+                      drawn(snapshots.generated(1)))
+
+    def test_full(self):
+        """It is called that; others say how much of the free CPUs fits."""
+        for pinned, expected in (
+                (range(1, 8), 'up, 7/7 pCPUs used, no free pCPU'),
+                (range(1, 7), 'up, 6/7 pCPUs used, largest fit 1 of 1 '
+                              'possible')):
+            self.assertIn(expected, drawn(snapshots.cloud([snapshots.host(
+                nodes=[snapshots.node(0, 8, 1, 1,
+                                      pinned=frozenset(pinned))])])))
 
     def test_wide(self):
         """No more cores stand in a line than a terminal has room for."""

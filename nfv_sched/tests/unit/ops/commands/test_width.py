@@ -1,0 +1,271 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every command, on terminals of several widths, in a pipe and in a file."""
+
+import csv
+import dataclasses
+import io
+import itertools
+import json
+import os
+import re
+from unittest import mock
+
+import fixtures
+import yaml
+
+from nfv_sched.journal import entry
+from nfv_sched.ops.cli import base as cli_base
+from nfv_sched.ops.cli import tables
+from nfv_sched.ops.cloud import source
+from nfv_sched.ops.snapshot import file
+from nfv_sched.ops.snapshot import snapshot
+from nfv_sched.tests import snapshots
+from nfv_sched.tests.unit.ops.commands import base
+from nfv_sched.tests.unit.ops.commands import test_hostile_names
+from nfv_sched.tests.unit.ops.commands import test_rebalance
+
+
+WIDTHS = (80, 120, 200)
+#: Subcommands that print no table and no report, or the map of hosts.
+OTHERS = {'host_map', 'ledger_probe', 'metadefs_save', 'metrics',
+          'snapshot_save'}
+
+DOMAIN = 'region-one.example.net'
+HOSTS = tuple(f'compute-rack-1234-{number}.{DOMAIN}' for number in (1, 2, 3))
+LARGE = 'packet-core-user-plane.48-vcpus.v2'
+SMALL = 'virtual-firewall-with-long-name.2'
+KEYS = {'hw:cpu_policy': 'dedicated', 'hw:mem_page_size': '1GB',
+        'nfv:vswitch_numa_affinity': 'strict'}
+CLOUD = {
+    'hosts': [{'name': f'compute-rack-1234-{{n}}.{DOMAIN}', 'count': 3,
+               'numa_nodes': 2, 'cores': 64, 'threads': 2,
+               'memory': '4096 GiB', 'pages': {'1G': 4000},
+               'shared_cores_per_node': 1, 'platform_cores': 0,
+               'vswitch_cores': 0}],
+    'flavors': {
+        SMALL: {'vcpus': 40, 'memory': '1000 GiB', 'extra_specs': KEYS},
+        LARGE: {'vcpus': 126, 'memory': '300 GiB', 'extra_specs': {
+            **KEYS, 'hw:numa_nodes': '1'}}},
+    'steps': [
+        *({'boot': f'firewall-of-customer-{number}-in-{DOMAIN}',
+           'flavor': SMALL, 'count': 3, 'force': host}
+          for number, host in enumerate(HOSTS, 1)),
+        {'boot': 'refused-server-with-a-long-name', 'flavor': LARGE}]}
+#: With keys that Nova does not know.
+OLD = snapshot.Flavor(name='old', vcpus=2, memory=2048, extra_specs={
+    **KEYS, 'hw:wrs:live_migration_max_downtime': '1000',
+    'hw:wrs:vcpu:scheduler': 'fifo:99:0', 'hw:cpu_polcy': 'x'})
+JOURNAL = 'refusals-20260102T030405Z-1-0123abcd.jsonl'
+PIECES = re.compile(r'[^\s,]+')
+ESCAPES = re.compile(r'\x1b\[[0-9;]*m')
+LEFT_OUT = re.compile(
+    r'Left out for lack of space: ([^;]*); see (?:-c, )?--max-width 0'
+    '(?: or -f csv)?')
+#: What a simulation took.
+SECONDS = re.compile(r'\d+\.\d').fullmatch
+
+
+class Terminal(io.StringIO):
+
+    def isatty(self):
+        return True
+
+
+def pieces(*texts):
+    return {piece for text in texts for piece in PIECES.findall(text)}
+
+
+def shown(cell):
+    """A cell as a table shows it."""
+    if hasattr(cell, 'human_readable'):
+        return cell.human_readable()
+    return '-' if cell in (None, '') else str(cell)
+
+
+class WidthTest(base.CommandTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.folder = self.useFixture(fixtures.TempDir()).path
+        with open(self.path('cloud.yaml'), 'w') as stream:
+            yaml.safe_dump(CLOUD, stream)
+        cloud = source.load(self.path('cloud.yaml'))
+        self.server = cloud.servers[0]
+        # A difference between Nova's records, for the audit.
+        host = cloud.hosts[0]
+        node = host.nodes[1]
+        host = dataclasses.replace(host, nodes=(
+            host.nodes[0], dataclasses.replace(
+                node, pinned=node.pinned | {max(node.dedicated)})))
+        file.save(dataclasses.replace(
+            cloud, hosts=(host, *cloud.hosts[1:]),
+            flavors=(*cloud.flavors, OLD)), self.path('cloud'))
+        file.save(snapshots.with_uuids(dataclasses.replace(
+            test_rebalance.CLOUD, network_agents=tuple(
+                dataclasses.replace(agent, host=f'{agent.host}.{DOMAIN}')
+                for agent in test_rebalance.CLOUD.network_agents))),
+            self.path('agents'))
+        with open(self.path(JOURNAL), 'wb') as stream:
+            stream.write(entry.line(entry.Refusal(
+                time='2026-01-02T03:04:05.678Z', server=self.server.uuid,
+                request='req-8b1d5e0a-53f6-4a4e-9a2f-6d3a7c1e9f20',
+                project='6a3c1e0f52d94b7d9f8e7a1b2c3d4e5f',
+                flavor=snapshot.Flavor(name=LARGE, vcpus=126, memory=307200,
+                                       extra_specs=KEYS),
+                filter='VSwitchNUMAAffinityFilter',
+                passes=(entry.Pass(filter='VSwitchNUMAAffinityFilter',
+                                   hosts=3, left=0),),
+                reasons=(entry.RefusalReason(
+                    filter='VSwitchNUMAAffinityFilter',
+                    policy='nfv:vswitch_numa_affinity=strict',
+                    need='126 dedicated CPUs', have='46 free',
+                    hosts=HOSTS),))))
+        with open(self.path('facts'), 'w') as stream:
+            json.dump(test_hostile_names.MACHINE, stream)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def calls(self):
+        cloud = ('--from', self.path('cloud'))
+        return {
+            'agent_rebalance': ('--from', self.path('agents')),
+            'capacity_list': ('--by', 'host', '--empty', *cloud),
+            'capacity_show': (LARGE, '--next', *cloud),
+            'cloud_audit': cloud,
+            'cloud_defrag': ('--flavor', LARGE, *cloud),
+            'cloud_failover': cloud,
+            'flavor_explain': (LARGE, '--try-seconds', '5', *cloud),
+            'flavor_lint': ('--all', *cloud),
+            'flavor_translate': ('--all', *cloud),
+            'host_drain': (HOSTS[0], *cloud),
+            'host_list': cloud,
+            'host_profile': ('--facts', self.path('facts'), '--shared'),
+            'host_show': (HOSTS[0], *cloud),
+            'journal_list': ('--dir', self.folder, '--full'),
+            'limits_show': cloud,
+            'server_explain': (self.server.uuid, *cloud),
+            'simulation_run': ('--show', 'all', self.path('cloud.yaml'))}
+
+    def run_at(self, width, *args, stdout=None, **environment):
+        """Run a command.
+
+        :param stdout: instead of that of a pipe
+        :returns: what it prints, and the parts it was made of
+        """
+        parts = []
+        render = tables.render
+
+        def recorded(given, *args):
+            given = list(given)
+            parts.extend(given)
+            return render(given, *args)
+
+        out = stdout or io.StringIO()
+        with (mock.patch('sys.stdout', out),
+              mock.patch('sys.stderr', io.StringIO()) as err,
+              mock.patch.object(tables, 'render', recorded),
+              mock.patch.dict(os.environ, environment)):
+            if width:
+                os.environ['COLUMNS'] = str(width)
+            self.assertIn(cli_base.main(args), (0, 3), (args, err.getvalue()))
+        return out.getvalue(), parts
+
+    def faults(self, width, out, parts):
+        """Yield what is cut, not there, or longer than the line."""
+        whole = ' '.join(out.split())
+        left_out = [name for names in LEFT_OUT.findall(whole)
+                    for name in names.split(', ')]
+        expected, optional = set(), pieces(*left_out)
+        for part in parts:
+            if not isinstance(part, tables.Table):
+                expected |= pieces(getattr(part, 'text', part))
+                continue
+            for column, *cells in zip(part.columns, *part.rows):
+                (optional if column in left_out else expected).update(
+                    pieces(column, *map(shown, cells)))
+        there = {piece for piece in pieces(LEFT_OUT.sub('', whole))
+                 if set(piece) != {'─'}}
+        yield from (f'cut or lost: {piece}' for piece in
+                    expected - there - optional if not SECONDS(piece))
+        yield from (f'part of something: {piece}' for piece in
+                    there - expected - optional if not SECONDS(piece))
+        if width:
+            yield from (f'too long: {line}' for line in out.splitlines()
+                        if len(line) > width)
+        elif left_out:
+            yield f'left out: {left_out}'
+
+    def test_tables(self):
+        calls = self.calls()
+        self.assertEqual(
+            OTHERS, test_hostile_names.commands().keys() - calls.keys())
+        faults = []
+        for name, args in calls.items():
+            for width in (None, *WIDTHS):
+                out, parts = self.run_at(width, *name.split('_'), *args)
+                faults += [(name, width, fault)
+                           for fault in self.faults(width, out, parts)]
+                if not out or '\x1b' in out:
+                    faults.append((name, width, out))
+        self.assertEqual([], faults)
+
+    def test_terminal(self):
+        """Colors are for terminals, and change nothing else."""
+        calls = self.calls()
+        for name in ('flavor_lint', 'flavor_explain', 'host_list'):
+            words = (*name.split('_'), *calls[name])
+            plain, _parts = self.run_at(120, *words)
+            out, _parts = self.run_at(120, *words, stdout=Terminal(),
+                                      TERM='xterm')
+            self.assertIn('\x1b[3', out)
+            self.assertEqual(plain, ESCAPES.sub('', out))
+            for environment in ({'NO_COLOR': '1'}, {'TERM': 'dumb'}):
+                self.assertEqual(plain, self.run_at(
+                    120, *words, stdout=Terminal(), **environment)[0])
+            for form in ('csv', 'json', 'yaml', 'value'):
+                self.assertNotIn('\x1b', self.run_at(
+                    120, *words, '-f', form, stdout=Terminal())[0])
+
+    def test_formats_for_programs(self):
+        """They have the same content at each width, and whole names."""
+        for name, args in self.calls().items():
+            _option, formats = test_hostile_names.format_option(
+                test_hostile_names.commands()[name])
+            if name == 'simulation_run':
+                args = ('--show', 'servers', *args[2:])
+            for form in {'csv', 'json', 'yaml', 'value'} & set(formats):
+                words = (*name.split('_'), *args, '-f', form)
+                narrow, wide = (self.run_at(width, *words)[0]
+                                for width in (40, 200))
+                # But for the time that it took.
+                self.assertEqual(re.sub(r'\d+\.\d+', '', narrow),
+                                 re.sub(r'\d+\.\d+', '', wide), words)
+                if form == 'csv':
+                    first, *_rows = csv.reader(io.StringIO(wide))
+                    self.assertEqual(len(first), len(set(first)))
+
+    def test_columns(self):
+        """They can be chosen in all formats, by their names there."""
+        for name, args in self.calls().items():
+            if name == 'host_show':
+                continue
+            words = (*name.split('_'), *args)
+            form = ('-f', 'csv')
+            if name == 'simulation_run':
+                words = (*words[:3], 'servers', *words[4:])
+            titles = next(csv.reader(io.StringIO(
+                self.run_at(None, *words, *form)[0])))
+            for column, style in itertools.product(
+                    (titles[0], titles[-1]),
+                    (str, cli_base.column_key)):
+                out, _parts = self.run_at(
+                    80, *words, '-c', style(column), '--sort-column',
+                    style(column))
+                self.assertIn(column, ' '.join(out.split()), words)
+            for option in ('-c', '--sort-column'):
+                for known in ((), (option, titles[0])):
+                    code, out, err = self.run_command(
+                        *words, *known, option, 'Colour')
+                    self.assertEqual((2, ''), (code, out))
+                    self.assertIn('no column Colour; there are: ', err)
