@@ -46,7 +46,7 @@ class Audit:
 
 
 def audited(findings: Iterable[values.AuditFinding], hosts: int,
-       host_ids: Mapping[str, str]) -> Audit:
+            host_ids: Mapping[str, str]) -> Audit:
     """Return the document of some findings.
 
     :param hosts: number of hosts that were checked

@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
-import enum
 import io
 import re
 import typing as ty

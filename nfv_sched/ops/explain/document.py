@@ -404,8 +404,10 @@ class Explained:
     seconds: Mapping[str, float]
 
 
-def explained(explanation: 'values.Explanation', subject: 'subjects.ExplainSubject',
-       names: Collection[str], host_ids: Mapping[str, str]) -> Explained:
+def explained(
+    explanation: 'values.Explanation', subject: 'subjects.ExplainSubject',
+    names: Collection[str], host_ids: Mapping[str, str],
+) -> Explained:
     """Return the document of an explanation.
 
     :param names: names of the hosts to show

@@ -188,9 +188,11 @@ class Rebalance:
     gained_servers: tuple[GainedServers, ...]
 
 
-def rebalanced(moves: 'Iterable[tuple[int, rebalance.ServiceMove, list[str]]]',
-       plans: 'Sequence[rebalance.RebalancePlan]',
-       gain: 'freed_capacity.Gain') -> Rebalance:
+def rebalanced(
+    moves: 'Iterable[tuple[int, rebalance.ServiceMove, list[str]]]',
+    plans: 'Sequence[rebalance.RebalancePlan]',
+    gain: 'freed_capacity.Gain',
+) -> Rebalance:
     """Return the document of plans.
 
     :param moves: number, move and its commands

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
 import dataclasses
-import json
 import os
 import pathlib
 
@@ -472,7 +471,8 @@ class APITest(base.CommandTestCase):
             code, out, err = self.capacity(
                 '--by', 'host', '--flavor', 'v*', '-f', 'csv')
             self.assertEqual(exit_code, code)
-            self.assertEqual(hosts, [row['Host'] for row in self.csv_rows(out)])
+            self.assertEqual(hosts, [
+                row['Host'] for row in self.csv_rows(out)])
             for text in missing:
                 self.assertIn(f'error: {text}', err)
 

@@ -219,7 +219,8 @@ class ThenTest(test_simulate.SimulateTestCase):
         code, out, err = self.then(self.UUID, '-f', 'json')
         self.assertEqual((3, ''), (code, err))
         self.assertEqual([self.UUID] * 2,
-                         [each['server_id'] for each in json.loads(out)['refusals']])
+                         [each['server_id']
+                          for each in json.loads(out)['refusals']])
         code, out, err = self.then(self.UUID, '-f', 'csv', '-c', 'Filter')
         self.assertEqual(['"Filter"', '"Second"', '"Second"'],
                          out.splitlines())
