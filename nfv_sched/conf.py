@@ -442,7 +442,8 @@ It is written in the background, by each worker of ``nova-scheduler`` to files
 of its own, which only their owner can read: they name hosts and what is free
 there. The directory is made if it is missing; the user of ``nova-scheduler``
 has to be able to write there. What cannot be written is lost, and the log says
-so; no request waits or fails for it. Read it with ``nfv-sched journal list``.
+so; no request waits or fails for it. ``nfv-sched server explain --then`` reads
+it.
 
 Related options:
 

@@ -18,8 +18,8 @@ from nfv_sched import strings
 Action = publisher.Action
 
 _USER = 'needs the role admin or service'
-_PROBE = ('"nfv-sched ledger probe" shows whether Placement grants no more '
-          'than that when many servers come at once.')
+_PROBE = ('"nfv-sched-status ledger probe" shows whether Placement grants no '
+          'more than that when many servers come at once.')
 
 
 def uses_ledger(conf) -> bool:
@@ -107,7 +107,7 @@ def ledger(conf) -> upgradecheck.Result:
         problems.append(findings.warning(
             f'More is allocated than there is: {strings.some(overdrawn)}. '
             'That is usual after a limit was lowered. Otherwise Placement '
-            'grants too much: run "nfv-sched ledger probe".'))
+            'grants too much: run "nfv-sched-status ledger probe".'))
     return findings.conclude(
         problems, f'{len(hosts.get(Action.UNCHANGED, ()))} hosts are '
         f'published and up to date. {_PROBE}')

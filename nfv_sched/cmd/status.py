@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run the command ``nfv-sched-status upgrade check``."""
+"""Run the command ``nfv-sched-status``."""
 
 import argparse
 from collections.abc import Callable
@@ -10,6 +10,7 @@ import sys
 from oslo_config import cfg
 from oslo_upgradecheck import upgradecheck
 
+from nfv_sched.cmd import probe
 from nfv_sched.cmd import quiet
 from nfv_sched.cmd import usage
 from nfv_sched import strings
@@ -26,7 +27,8 @@ _DESCRIPTION = """\
 Says whether nfv-sched is installed and configured so that it works. Run it
 where nova-scheduler runs, with its nova.conf, after installing or upgrading
 nfv-sched or Nova and after changing the configuration:
-"nfv-sched-status upgrade check". It changes nothing.
+"nfv-sched-status upgrade check". It changes nothing. "nfv-sched-status ledger
+probe" tests Placement with a resource provider of its own, which it removes.
 """
 
 _EPILOG = """\
@@ -34,6 +36,16 @@ exit codes:
   0    all is well
   1    something should be looked at
   2    something does not work
+  255  there is no result, for instance because nova.conf cannot be read
+"""
+
+_LEDGER_EPILOG = f"""\
+examples:
+  {PROG} ledger probe
+  {PROG} ledger probe --claims 40 --bursts 10
+  {PROG} --config-file /etc/nova/nova.conf ledger probe
+
+{probe.EXIT_CODES}\
   255  there is no result, for instance because nova.conf cannot be read
 """
 
@@ -109,12 +121,21 @@ def _add_parsers(subparsers) -> None:
     upgrade.add_argument(
         '--json', action='store_true',
         help='show the results as JSON (default: as a table)')
+    ledger = subparsers.add_parser(
+        'ledger', help='test of the ledger in Placement',
+        description=probe.DESCRIPTION, epilog=_LEDGER_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter)
+    ledger.set_defaults(action_fn=_probe)
+    ledger.add_argument(
+        'probe', choices=['probe'], help='let claims come at the same moment')
+    probe.add_options(ledger)
 
 
 _CLI_OPTS = [
     cfg.SubCommandOpt(
         'command', title='commands', handler=_add_parsers,
-        help='"upgrade check" runs all checks'),
+        help='"upgrade check" runs all checks, "ledger probe" tests whether '
+             'Placement grants exactly what the ledger has'),
 ]
 
 
@@ -143,6 +164,27 @@ def _check() -> int:
               f'{strings.mask_secrets(str(exc))}', file=sys.stderr)
         return UNUSABLE
     return Checks(conf).check()
+
+
+def _probe() -> int:
+    """Probe Placement with the configuration that was read."""
+    from nfv_sched.nova import scheduler as nova_scheduler
+    conf = nova_scheduler.CONF
+    if conf.command.claims <= conf.command.capacity:
+        _tell('--claims must be more than --capacity')
+        return UNUSABLE
+    return probe.run(conf, conf.command, print, _tell)
+
+
+def _tell(error: object) -> int:
+    """Write an error to stderr, in one line.
+
+    :returns: exit code 1
+    """
+    message = strings.short(
+        strings.mask_secrets(' '.join(str(error).split())))
+    print(f'{PROG}: {message}', file=sys.stderr)
+    return 1
 
 
 @quiet.warnings_ignored()
@@ -174,7 +216,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         # Its exit code for wrong arguments is that of a failed check.
         return UNUSABLE if exc.code else 0
     upgradecheck.CONF = conf  # has --json
-    return upgradecheck.run(conf)
+    try:
+        return upgradecheck.run(conf)
+    except KeyboardInterrupt:
+        return 130
 
 
 if __name__ == '__main__':

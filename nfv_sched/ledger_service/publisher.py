@@ -822,8 +822,8 @@ class Keeper(periodic.Repeated):
         if overdrawn:
             LOG.error(
                 'More is allocated than there is: %s. Unless a limit was '
-                'lowered, Placement grants too much: try "nfv-sched ledger '
-                'probe"',
+                'lowered, Placement grants too much: try "nfv-sched-status '
+                'ledger probe"',
                 strings.some(f'host {host} ({what})' for host, what in
                              overdrawn.items()))
         failed = {report.host: report.note for report in round_report.hosts

@@ -1,14 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Accept the names that commands had before 1.0.
 
-They are not listed by ``--help``, and write the new name to stderr.
+They are not listed by ``--help``, and write what replaces them to stderr.
 """
 
 import argparse
 
+from nfv_sched.cmd import probe
 from nfv_sched.ops.audit import command as audit
+from nfv_sched.ops.cli import base
 from nfv_sched.ops.cloud import simulation_command
+from nfv_sched.ops.cloud import source
 from nfv_sched.ops.explain import command as explain
+from nfv_sched.ops.hosts import limits_command
+from nfv_sched.ops.journal import command as journal
+from nfv_sched.ops.metadefs import command as metadefs
 from nfv_sched.ops.plans import defrag_command
 from nfv_sched.ops.plans import drain_command
 from nfv_sched.ops.plans import failover_command
@@ -21,8 +27,12 @@ class _OldName:
     #: cliff does not list such a command.
     deprecated = True
 
-    #: What replaces the old name.
+    #: What replaces the command.
     new_name: str
+
+    def get_description(self) -> str:
+        """Return what --help says; called by cliff."""
+        return f'Will be removed in the next release; use {self.new_name}.'
 
     def run(self, parsed_args: argparse.Namespace) -> int:
         """Write the new name to stderr and run the command."""
@@ -54,6 +64,46 @@ class OldExplainServer(_OldName, explain.ExplainServer):
 
 class OldFailoverCheck(_OldName, failover_command.FailoverCloud):
     new_name = '"cloud failover"'
+
+
+class OldJournalList(_OldName, journal.ListJournal):
+    new_name = '"server explain --then"'
+
+
+class OldLedgerProbe(_OldName, source.Telling, base.Command):
+    """Test whether Placement grants exactly what the ledger has."""
+
+    new_name = '"nfv-sched-status ledger probe"'
+
+    epilog = """\
+examples:
+  nfv-sched ledger probe --room 7
+
+""" + probe.EXIT_CODES
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        probe.add_options(parser, capacity='--room')
+        base.add_configuration(parser)
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        if parsed_args.claims <= parsed_args.capacity:
+            return self.tell('--claims must be more than --room')
+        # Imported here so that --help does not wait for Nova.
+        from nfv_sched.nova import scheduler
+        source.configure(base.configuration(parsed_args), databases=False)
+        return probe.run(
+            scheduler.CONF, parsed_args,
+            lambda line: self.app.stdout.write(f'{line}\n'), self.tell)
+
+
+class OldLimitsShow(_OldName, limits_command.ShowLimits):
+    new_name = '"host list"'
+
+
+class OldMetadefsSave(_OldName, metadefs.SaveMetadefs):
+    new_name = 'the files in etc/nfv_sched/metadefs'
 
 
 class OldRebalancePlan(_OldName, rebalance.RebalanceAgent):

@@ -61,8 +61,7 @@ GROUPS = (
     ('Check cloud, flavors and hosts', (
         'cloud audit', 'flavor lint', 'flavor translate', 'host profile')),
     ('Save, watch and simulate', (
-        'snapshot save', 'metrics', 'simulation run', 'journal list',
-        'limits show', 'ledger probe', 'metadefs save')),
+        'snapshot save', 'metrics', 'simulation run')),
 )
 
 

@@ -182,6 +182,11 @@ class ExplainServer(_Explain):
     its request. One that runs is asked for as if it were booted now, with what
     it has given back: where else could it be, where would it go, why is it
     where it is.
+
+    With --then, the decision journal of this host says why it was refused;
+    without a server, it lists all refusals, the oldest first: how many hosts
+    the first filter of nfv-sched was given, which filter removed the last one,
+    and the reason that most hosts were refused for.
     """
 
     schemas = {'server-explain': explain_document.Explained,
@@ -194,41 +199,68 @@ examples:
   nfv-sched server explain 8b1d6a52-0e0b-4b5a-9a55-2f7a51f0c111 --host 'c-1*'
   nfv-sched server explain router-7 --from cloud.json.gz -f json
   nfv-sched server explain 8b1d6a52-0e0b-4b5a-9a55-2f7a51f0c111 --then
+  nfv-sched server explain --then
+  nfv-sched server explain --then --full -f csv
   nfv-sched server explain router-7 --api --os-cloud admin
-""" + _EXIT_CODES.replace('if it would not', 'if it would not, or was not')
+""" + """\
+
+exit code: 0 if it would fit, and for a list of refusals, 3 if it would not, or
+was not, 1 if something could not be read, and is named, 2 if the command line
+is wrong.
+"""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
-        parser.add_argument('server', metavar='UUID|NAME',
-                            help='the server; a name that no other has')
+        parser.add_argument('server', metavar='UUID|NAME', nargs='?',
+                            help='the server; a name that no other has; '
+                                 'optional with --then')
         parser.add_argument(
             '--then', action='store_true',
             help='say why it was refused then, by [nfv_sched] '
-                 'decision_journal of this host, not what is so now')
+                 'decision_journal of this host, not what is so now; without '
+                 'a server, list all refusals')
+        parser.add_argument(
+            '--full', action='store_true',
+            help='with --then and no server: all reasons, with the hosts of '
+                 'each')
         parser.add_argument(
             '--journal', metavar='DIR',
             help='with --then: directory of the journal (default: that of '
                  'the configuration)')
         return parser
 
+    def check(self, parsed_args: argparse.Namespace) -> None:
+        """Refuse a command line without a server, or --full, but --then."""
+        super().check(parsed_args)
+        if parsed_args.then:
+            return
+        if parsed_args.server is None:
+            raise source.UsageError(
+                'name a server, or add --then to list all refusals')
+        if parsed_args.full:
+            raise source.UsageError('--full needs --then')
+
     def take_action(self, parsed_args):
         self._refusals = None
         if not parsed_args.then:
             return super().take_action(parsed_args)
+        lists_all = parsed_args.server is None
         directory = parsed_args.journal or command.configured(parsed_args)
         try:
-            read = journal.read(directory, self._uuid(parsed_args))
+            read = journal.read(
+                directory, None if lists_all else self._uuid(parsed_args))
         except journal.JournalError as exc:
             raise source.CloudUnreadError(str(exc)) from exc
         self._missing += read.unread
         self._refusals = read.refusals
         self._journal = read
-        if not read.refusals:
+        if lists_all or not read.refusals:
             self.app.stderr.write(rendering.missing(
                 read.lost, read.removed))
-        self.found = bool(read.refusals)
+        self.found = bool(read.refusals) and not lists_all
         return rendering.COLUMNS, [
-            rendering.row(refusal, True) for refusal in read.refusals]
+            rendering.row(refusal, parsed_args.full or not lists_all)
+            for refusal in read.refusals]
 
     def _uuid(self, parsed_args: argparse.Namespace) -> str:
         """Return the UUID of the server; read the cloud for a name."""
@@ -240,12 +272,17 @@ examples:
     def produce_output(self, parsed_args, column_names, data) -> int:
         if self._refusals is None:
             return super().produce_output(parsed_args, column_names, data)
-        if parsed_args.formatter == base.TABLE and not parsed_args.columns:
+        if parsed_args.formatter == base.TABLE and not self._refusals:
+            self.print_text(parsed_args, [
+                'The journal has no refusals.' if parsed_args.server is None
+                else 'The journal has no refusal of this server.'])
+            return 0
+        if parsed_args.formatter == base.TABLE and not parsed_args.columns and (
+                parsed_args.server is not None):
             self.check_columns(parsed_args, column_names)
-            parts = [part for refusal in self._refusals
-                     for part in ('', *rendering.text(refusal))][1:]
-            self.print_text(parsed_args, parts or [
-                'The journal has no refusal of this server.'])
+            self.print_text(parsed_args, [
+                part for refusal in self._refusals
+                for part in ('', *rendering.text(refusal))][1:])
             return 0
         return source.Looking.produce_output(
             self, parsed_args, column_names, data)

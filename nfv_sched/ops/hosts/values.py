@@ -4,6 +4,7 @@
 import dataclasses
 import enum
 
+from nfv_sched.ops.hosts import limit_use
 from nfv_sched.ops.hosts import memory
 from nfv_sched.ops.snapshot import snapshot
 
@@ -183,11 +184,7 @@ class HostView:
     :ivar nodes: in the order of the host; empty if it reports none
     :ivar guests: all servers, oldest first
     :ivar devices: devices whose NUMA node is not known
-    :ivar ports: ports of the virtual switch, physical ones included; None if
-        not known
-    :ivar port_limit: None if there is none
-    :ivar rules: security group rules of these ports; None if not known
-    :ivar rule_limit: None if there is none
+    :ivar limits: its ports and security group rules, and their limits
     :ivar shared_limit: shared vCPUs that it can take if it reports no nodes
     :ivar small_pages: None if it reports none
     :ivar hidden: number of CPUs that are not for servers; None if not known
@@ -201,10 +198,7 @@ class HostView:
     nodes: tuple[NodeView, ...]
     guests: tuple[GuestView, ...]
     devices: tuple[DeviceGroup, ...]
-    ports: int | None
-    port_limit: int | None
-    rules: int | None
-    rule_limit: int | None
+    limits: limit_use.HostLimits
     shared_limit: int
     small_pages: memory.SmallPages | None
     hidden: int | None

@@ -14,6 +14,7 @@ from nfv_sched.numa import rule
 from nfv_sched.ops.hosts import cores
 from nfv_sched.ops.hosts import devices
 from nfv_sched.ops.hosts import guests
+from nfv_sched.ops.hosts import limit_use
 from nfv_sched.ops.hosts import machines
 from nfv_sched.ops.hosts import memory
 from nfv_sched.ops.hosts import values
@@ -141,8 +142,6 @@ def _view(
     groups = devices.grouped(host.devices, names)
     node_numbers = {node.number for node in host.nodes or ()}
     ratio = _cpu_ratio(cloud, host)
-    most = limits_of(cloud, host, metadata)
-    network = host.network
     small_pages = memory.small_pages(host, servers)
     return values.HostView(
         host=host, title=title, state=_state(host),
@@ -154,13 +153,9 @@ def _view(
         guests=tuple(guest_views.values()),
         devices=tuple(group for node, members in groups.items()
                       if node not in node_numbers for group in members),
-        ports=None if network is None or network.vswitch_ports is None
-        else network.vswitch_ports + most.vswitch_physical_ports,
-        port_limit=None if math.isinf(most.vswitch_ports_per_node)
-        else int(most.vswitch_ports_per_node),
-        rules=None if network is None else network.security_rules,
-        rule_limit=None if math.isinf(most.security_rules_per_node)
-        else int(most.security_rules_per_node),
+        limits=limit_use.of_host(
+            host, limits_of(cloud, host, metadata),
+            option(cloud, 'ledger') == 'placement'),
         shared_limit=int(host.vcpus * ratio), small_pages=small_pages,
         hidden=_hidden(host, machine), notes=(
             *_notes(host, tenancies, guest_views.values(), small_pages),

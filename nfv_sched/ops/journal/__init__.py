@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Show the decision journal: ``nfv-sched journal list``."""
+"""Show the decision journal: ``nfv-sched server explain --then``."""

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command ``nfv-sched journal list``."""
+"""Find the decision journal.
+
+The command ``nfv-sched journal list`` is an old name of ``server explain
+--then``.
+"""
 
 import argparse
 
@@ -16,9 +20,7 @@ nova-scheduler and by a user who may read its files. With several hosts of
 nova-scheduler, each has the refusals of its own.
 
 examples:
-  nfv-sched journal list
-  nfv-sched journal list --server 8b1d5e0a-53f6-4a4e-9a2f-6d3a7c1e9f20 --full
-  nfv-sched journal list --dir /var/lib/nova/refusals -f json
+  nfv-sched server explain --then
 
 {source.EXIT_CODES}"""
 
@@ -33,7 +35,6 @@ class ListJournal(source.Telling, base.Lister):
     """
 
     epilog = _EPILOG
-    schemas = {'journal-list': journal_document.Refusals}
     least_important = ('Hosts', 'Flavor', 'Filter', 'Time')
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:

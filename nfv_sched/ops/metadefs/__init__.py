@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Describe extra specs for Glance: ``nfv-sched metadefs save``."""
+"""Describe extra specs for Glance: ``etc/nfv_sched/metadefs``."""

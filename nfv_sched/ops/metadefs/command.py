@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command ``nfv-sched metadefs save``."""
+"""The command ``nfv-sched metadefs save``, to be removed."""
 
 import argparse
 import os

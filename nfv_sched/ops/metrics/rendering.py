@@ -205,9 +205,9 @@ def _host(metrics: _Families, view: values.HostView) -> None:
                     metrics, 'nfv_sched_host_resources', (name, resource),
                     stock.used, stock.capacity)
     _used_and_free(metrics, 'nfv_sched_vswitch_ports', (name,),
-                   view.ports, view.port_limit)
+                   view.limits.ports.used, view.limits.ports.limit)
     _used_and_free(metrics, 'nfv_sched_security_rules', (name,),
-                   view.rules, view.rule_limit)
+                   view.limits.rules.used, view.limits.rules.limit)
     network = view.host.network
     if network is not None:
         for kind, count in (('dhcp', network.dhcp_servers),

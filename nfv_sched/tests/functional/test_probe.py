@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command ``nfv-sched ledger probe`` and a real Placement, over HTTP.
+"""The command ``nfv-sched-status ledger probe`` and a real Placement.
 
 The Placement of these tests answers one request after the other, so it never
 grants too much by itself: a test changes the inventory behind the probe's back
@@ -14,13 +14,17 @@ import threading
 import time
 
 import fixtures
+from nova.conf import placement as placement_conf
+from oslo_config import cfg
+from oslo_upgradecheck import upgradecheck
 from oslo_utils.fixture import uuidsentinel as uuids
 from placement.tests.functional.fixtures import placement as placement_fixtures
 
+from nfv_sched.cmd import status
 from nfv_sched.ledger import names
+from nfv_sched.ledger import probe
+from nfv_sched.nova import database
 from nfv_sched.ops.cli import base as cli_base
-from nfv_sched.ops.probe import command as probe_command
-from nfv_sched.ops.probe import probe
 from nfv_sched.tests import base
 from nfv_sched.tests import placement_api
 
@@ -42,14 +46,15 @@ class ProbeTest(base.TestCase):
         with open(self.conf, 'w') as conf:
             conf.write('[placement]\nauth_type = none\n'
                        f'endpoint_override = {self.api.url}\n')
-        # The command sets up logging for the whole process.
-        self.useFixture(fixtures.MockPatchObject(
-            cli_base.NFVSched, 'configure_logging'))
-        # Options are registered by now, and arguments read.
+        # Nova's has read the arguments of the tests.
+        self.conf_opts = conf = cfg.ConfigOpts()
+        conf.register_group(placement_conf.placement_group)
+        self.useFixture(fixtures.MonkeyPatch(
+            'nfv_sched.nova.scheduler.CONF', conf))
+        self.useFixture(fixtures.MockPatchObject(upgradecheck, 'CONF'))
         self.useFixture(fixtures.MonkeyPatch(
             'nfv_sched.nova.database.parse_configuration',
-            lambda args, prog, description: base.CONF(
-                args, project='nova', default_config_files=[])))
+            lambda args, prog, description: database.parse(conf, args, prog)))
         self.before = self.everything()
 
     def placement(self, method, path, body=None):
@@ -71,15 +76,34 @@ class ProbeTest(base.TestCase):
 
     def probe(self, *args):
         """Run the command: exit code, output, errors."""
+        return self.output(status.main, [
+            '--config-file', self.conf, 'ledger', 'probe', *args])
+
+    def output(self, run, args):
+        """Run a command: exit code, output, errors."""
+        self.conf_opts.reset()
         out, err = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            app = cli_base.NFVSched()
-            app.command_manager.add_command('ledger probe',
-                                            probe_command.ProbeLedger)
-            code = app.run(['ledger', 'probe', '--config-file', self.conf,
-                            *args])
+            code = run(args)
         self.assertNotIn('Traceback', err.getvalue())
         return code, out.getvalue(), err.getvalue()
+
+    def old_probe(self, *args):
+        """Run the command by its old name: exit code, output, errors."""
+        # It would set up logging for the whole process.
+        self.useFixture(fixtures.MockPatchObject(
+            cli_base.NFVSched, 'configure_logging'))
+        return self.output(cli_base.main, [
+            'ledger', 'probe', '--config-file', self.conf, *args])
+
+    def test_old_name(self):
+        code, out, err = self.old_probe('--room', '2', '--claims', '3')
+        self.assertEqual(0, code)
+        self.assertIn('use "nfv-sched-status ledger probe"\n', err)
+        self.assertEqual(3, out.count('3 claims at once, room for 2: 2 gran'))
+        self.assert_nothing_left()
+        self.assertEqual((out, code), self.probe(
+            '--capacity', '2', '--claims', '3')[1::-1])
 
     def assert_nothing_left(self):
         self.api.before = lambda method, path: None
@@ -174,7 +198,7 @@ class ProbeTest(base.TestCase):
             self.api.fault = fault
             code, out, err = self.probe()
             self.assertEqual(1, code, (method, part))
-            self.assertRegex(err, '^error: .* 503 .*\n$')
+            self.assertRegex(err, '^nfv-sched-status: .* 503 .*\n$')
             self.assertNotIn('RIGHT', out)
             self.api.fault = lambda method, path: None
             self.assertEqual(self.before, self.everything())
@@ -185,11 +209,8 @@ class ProbeTest(base.TestCase):
             raise KeyboardInterrupt()
 
         with fixtures.MonkeyPatch(
-                'nfv_sched.ops.probe.probe.Probe.granted', interrupt):
-            with contextlib.suppress(KeyboardInterrupt):
-                code, out, _err = self.probe()
-                self.assertNotIn(code, (0, None))
-                self.assertNotIn('RIGHT', out)
+                'nfv_sched.ledger.probe.Probe.granted', interrupt):
+            self.assertEqual((130, '', ''), self.probe())
         self.assert_nothing_left()
 
     def leave(self, uuid, age):
@@ -244,19 +265,22 @@ class ProbeTest(base.TestCase):
     def test_arguments(self):
         code, _out, err = self.probe('--claims', '7')
         self.assertEqual(
-            (1, 'error: --claims must be more than --room\n'), (code, err))
+            (status.UNUSABLE, 'nfv-sched-status: --claims must be more than '
+             '--capacity\n'), (code, err))
         for value in '0', '-1', 'many', '1001':
-            with contextlib.suppress(SystemExit):
-                self.assertEqual(2, self.probe('--bursts', value)[0])
+            self.assertEqual(status.UNUSABLE,
+                             self.probe('--bursts', value)[0])
+        with contextlib.suppress(SystemExit):
+            self.assertEqual(2, self.old_probe('--capacity', '3')[0])
         self.assertEqual([], self.api.writes())
 
     def test_no_placement(self):
         self.api.stop()
         code, out, err = self.probe()
         self.assertEqual((1, ''), (code, out))
-        self.assertRegex(err, r'^error: GET /traits/\w+: .*\n$')
+        self.assertRegex(err, r'^nfv-sched-status: GET /traits/\w+: .*\n$')
         with open(self.conf, 'w') as conf:
             conf.write('[placement]\nauth_type = unknown\n')
         code, out, err = self.probe()
         self.assertEqual((1, ''), (code, out))
-        self.assertIn('error: no connection to Placement', err)
+        self.assertIn('nfv-sched-status: no connection to Placement', err)

@@ -384,9 +384,9 @@ weight_classes = nova.scheduler.weights.all_weighers
 """)
         results = self.results(SUCCESS)
         self.assertEqual(
-            (SUCCESS, '1 hosts are published and up to date. "nfv-sched '
-             'ledger probe" shows whether Placement grants no more than that '
-             'when many servers come at once.'),
+            (SUCCESS, '1 hosts are published and up to date. '
+             '"nfv-sched-status ledger probe" shows whether Placement grants '
+             'no more than that when many servers come at once.'),
             results['Ledger'])
         code, out, _err = self.check()
         self.assertEqual(0, code)

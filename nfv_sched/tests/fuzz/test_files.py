@@ -424,11 +424,12 @@ class FilesTest(cmd_base.CommandTestCase):
                  entry.line(entry.Lost(time='2026-01-02', count=3))]
         documents = [json.loads(line) for line in lines]
         commands = (
-            ('journal', 'list', '--dir', folder),
-            ('journal', 'list', '--dir', folder, '--full', '-f', 'json'),
-            ('journal', 'list', '--dir', folder, '--server', server),
-            ('server', 'explain', server, '--journal', folder,
-             '--from', start),
+            ('server', 'explain', '--then', '--journal', folder),
+            ('server', 'explain', '--then', '--journal', folder, '--full',
+             '-f', 'csv'),
+            ('server', 'explain', server, '--then', '--journal', folder),
+            ('server', 'explain', '--then', '--journal', folder, '-f',
+             'json'),
             ('metrics', '--journal', folder, '--from', start, '--textfile',
              os.path.join(self.folder, 'journal.prom')))
 

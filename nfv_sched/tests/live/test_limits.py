@@ -133,8 +133,8 @@ class ProbeTest(base.LiveTestCase):
         conf = (self.bed.layout.etc / 'nova' /
                 f'{configuration.SCHEDULERS[0]}.conf')
         done = subprocess.run(
-            [services.program('nfv-sched'), 'ledger', 'probe', '--bursts',
-             '5', f'--config-file={conf}'],
+            [services.program('nfv-sched-status'), f'--config-file={conf}',
+             'ledger', 'probe', '--bursts', '5'],
             env=self.bed.layout.environment(), text=True,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.assertEqual(0, done.returncode, done.stdout + done.stderr)

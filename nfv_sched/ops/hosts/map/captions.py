@@ -18,9 +18,10 @@ def of_host(view: values.HostView) -> Iterator[str]:
         yield f'{view.used}/{view.dedicated} pCPUs used'
         yield (f'largest fit {fit(view)} possible' if view.free
                else 'no free pCPU')
-    if view.ports is not None:
-        limit = '' if view.port_limit is None else f'/{view.port_limit}'
-        yield f'{view.ports}{limit} switch ports'
+    ports = view.limits.ports
+    if ports.used is not None:
+        limit = '' if ports.limit is None else f'/{ports.limit}'
+        yield f'{ports.used}{limit} switch ports'
     small = view.small_pages
     if small is not None and small.floating:
         yield (f'{small.floating}/{small.available} MiB of small pages used '

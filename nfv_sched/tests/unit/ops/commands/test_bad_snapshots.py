@@ -58,7 +58,7 @@ COMMANDS = (
     ('capacity', 'show', 'vrouter.4'),
     ('capacity', 'show', 'vrouter.4', '--next'), ('cloud', 'audit'),
     ('metrics',),
-    ('simulation', 'run'), ('agent', 'rebalance'), ('limits', 'show'),
+    ('simulation', 'run'), ('agent', 'rebalance'), ('host', 'list'),
     ('flavor', 'lint', '--all', '--hosts', '--used'),
     ('flavor', 'translate', '--all', '-f', 'commands'))
 #: What looks at agents of Neutron.

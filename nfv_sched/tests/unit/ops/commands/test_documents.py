@@ -157,18 +157,16 @@ class DocumentsTest(base.CommandTestCase):
     def test_journal(self):
         path = self.folder / 'refusals-20260102T030405Z-1-0123abcd.jsonl'
         path.write_bytes(b'')
+        args = 'server', 'explain', '--then', '--journal', str(self.folder)
         self.assertEqual([], self.document(
-            'journal-list', 'journal', 'list', '--dir', str(self.folder))[
-                'refusals'])
+            'server-explain-then', *args)['refusals'])
         uuid = '8b1d6a52-0e0b-4b5a-9a55-2f7a51f0c111'
         path.write_bytes(entry.line(test_entry.refusal(server=uuid)) +
                          entry.line(entry.Lost(time='t', count=3)))
-        document = self.document(
-            'journal-list', 'journal', 'list', '--dir', str(self.folder))
+        document = self.document('server-explain-then', *args)
         self.assertEqual(3, document['not_written'])
         self.assertEqual(document, self.document(
-            'server-explain-then', 'server', 'explain', '--then', uuid,
-            '--journal', str(self.folder)))
+            'server-explain-then', *args, uuid))
         reason = document['refusals'][0]['reasons'][0]
         self.assertEqual(('nfv:key', 'strict', '2 CPUs needed', '1 free'), (
             reason['policy'], reason['policy_value'], reason['needed'],
@@ -262,6 +260,22 @@ class DocumentsTest(base.CommandTestCase):
             each['file'] for each in document['files']])
         self.document('simulation-run-examples', 'simulation', 'run',
                       '--list-examples')
+
+    def test_hosts(self):
+        """Of clouds with and without NUMA nodes, networks and devices."""
+        for path in (self.saved(clouds.sound()), self.example('all-policies'),
+                     self.example('ports-fill-up')):
+            document = self.document('host-list', 'host', 'list', '--from',
+                                     path)
+            for name in {row['host'] for row in document['numa_nodes']}:
+                host = self.document('host-show', 'host', 'show', name,
+                                     '--from', path)
+                self.assertEqual(host['pcpus_used'], sum(
+                    node['pcpus_used'] for node in host['numa_nodes']))
+        document = json.loads(self.run_command(
+            'host', 'show', name, '--from', path, '-f', 'json', '-c',
+            'pcpus')[1])
+        self.assertEqual(['schema', 'pcpus'], list(document))
 
 
 def broken(name):

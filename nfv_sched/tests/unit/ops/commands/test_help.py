@@ -102,5 +102,5 @@ class WrongTest(base.TestCase):
         for args in (['--wrong'], ['snapshot', 'save', '--wrong', 'file'],
                      ['snapshot', 'save'],
                      ['help', 'snapshot', 'save', '--wrong'],
-                     ['limits', 'show', '-f', 'wrong']):
+                     ['host', 'list', '-f', 'wrong']):
             self.assertIn('usage: nfv-sched ', self.told(*args))

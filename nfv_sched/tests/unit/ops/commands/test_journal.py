@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command ``nfv-sched journal list``."""
+"""Lists of refusals: ``nfv-sched server explain --then``."""
 
+import json
 import os
 import subprocess
 import sys
 
 import fixtures
+from oslo_utils.fixture import uuidsentinel
 
 from nfv_sched.journal import entry
 from nfv_sched.tests.unit.journal import test_entry
 from nfv_sched.tests.unit.ops.commands import base
+
+ONE, TWO = (uuidsentinel.one, uuidsentinel.two)
 
 
 class ListTest(base.CommandTestCase):
@@ -20,32 +24,71 @@ class ListTest(base.CommandTestCase):
         self.file = os.path.join(
             self.directory, 'refusals-20260102T030405Z-1-0123abcd.jsonl')
         with open(self.file, 'wb') as file:
-            for name in ('uuid-1', 'uuid-2'):
+            for name in (ONE, TWO):
                 file.write(entry.line(test_entry.refusal(server=name)))
 
     def list(self, *args):
-        return self.run_command('journal', 'list', *args)
+        return self.run_command('server', 'explain', '--then', *args)
 
     def rows(self, *args):
         code, out, err = self.list(
-            '--dir', self.directory, '-f', 'csv', *args)
+            '--journal', self.directory, '-f', 'csv', *args)
         self.assertEqual((0, ''), (code, err))
         return self.csv_rows(out)
 
     def test_rows(self):
-        self.assertEqual(['uuid-1', 'uuid-2'],
-                         [row['Server'] for row in self.rows()])
-        row, = self.rows('--server', 'uuid-2')
+        row, other = self.rows()
+        self.assertEqual(TWO, other['Server'])
         self.assertEqual({
-            'Time': '2026-01-02T03:04:05.678Z', 'Server': 'uuid-2',
+            'Time': '2026-01-02T03:04:05.678Z', 'Server': ONE,
             'Flavor': 'fw', 'Hosts': 4, 'Filter': 'Second',
             'Reason': 'nfv:key=strict: 2 CPUs needed, 1 free (2 hosts); '
                       '+1 more'}, row)
-        row, = self.rows('--server', 'uuid-2', '--full')
+        row, _other = self.rows('--full')
         self.assertEqual(
             ['nfv:key=strict: 2 CPUs needed, 1 free: First-0, First-1',
              'nfv:key=strict: 2 CPUs needed, 1 free: Second-0, Second-1'],
             row['Reason'].split('; '))
+
+    def test_table(self):
+        code, out, err = self.list('--journal', self.directory)
+        self.assertEqual((0, ''), (code, err))
+        rows = [line for line in out.splitlines() if '| fw ' in line]
+        self.assertEqual([True, True],
+                         [ONE in rows[0], TWO in rows[1]])
+
+    def test_json(self):
+        """The same values as of a single server."""
+        code, out, err = self.list('--journal', self.directory, '-f', 'json')
+        self.assertEqual((0, ''), (code, err))
+        refusals = json.loads(out)['refusals']
+        self.assertEqual([ONE, TWO], [each['server_id'] for each in refusals])
+        _code, out, _err = self.list(
+            TWO, '--journal', self.directory, '-f', 'json')
+        self.assertEqual(json.loads(out)['refusals'], refusals[1:])
+
+    def test_empty(self):
+        os.remove(self.file)
+        self.assertEqual((0, 'The journal has no refusals.\n', ''),
+                         self.list('--journal', self.directory))
+
+    def test_arguments(self):
+        for args, message in (
+                ((), 'name a server, or add --then to list all refusals'),
+                ((ONE, '--full'), '--full needs --then')):
+            self.assertEqual((2, '', f'error: {message}\n'),
+                             self.run_command('server', 'explain', *args))
+
+    def test_old_name(self):
+        code, out, err = self.run_command(
+            'journal', 'list', '--dir', self.directory, '--server', TWO,
+            '-f', 'json')
+        self.assertEqual(
+            (0, 'warning: "journal list" will be removed in the next '
+                'release; use "server explain --then"\n'), (code, err))
+        row, = json.loads(out)['refusals']
+        self.assertEqual((TWO, 4), (
+            row['server_id'], row['filters'][0]['hosts_in']))
 
     def test_configured(self):
         conf = os.path.join(self.directory, 'nova.conf')
@@ -53,7 +96,7 @@ class ListTest(base.CommandTestCase):
             file.write(f'[nfv_sched]\ndecision_journal = {self.directory}\n')
         code, out, err = self.process('--config-file', conf)
         self.assertEqual((0, ''), (code, err))
-        self.assertIn('uuid-2', out)
+        self.assertIn(TWO, out)
         with open(conf, 'w'):
             pass
         self.assertEqual(
@@ -66,15 +109,16 @@ class ListTest(base.CommandTestCase):
         """The same in a process of its own, which reads nova.conf."""
         done = subprocess.run(
             [sys.executable, '-W', 'ignore', '-m', 'nfv_sched.ops.cli.base',
-             'journal', 'list', *args], capture_output=True, text=True)
+             'server', 'explain', '--then', *args],
+            capture_output=True, text=True)
         return done.returncode, done.stdout, done.stderr
 
     def test_something_is_missing(self):
         with open(self.file, 'ab') as file:
             file.write(entry.line(entry.Lost(time='t', count=3)) + b'{')
-        code, out, err = self.list('--dir', self.directory)
+        code, out, err = self.list('--journal', self.directory)
         self.assertEqual(1, code)
-        self.assertIn('uuid-2', out)
+        self.assertIn(TWO, out)
         self.assertEqual(
             f'3 refusals could not be written\nerror: {self.file}: 1 line is '
             'cut off, or of no version that is known\n', err)
@@ -88,14 +132,12 @@ class ListTest(base.CommandTestCase):
             file.write(entry.line(joined))
         self.assertEqual(['server-0', 'server-1', 'server-2'],
                          [row['Server'] for row in self.rows()])
-        row, = self.rows('--server', 'server-1')
-        self.assertEqual(('server-1', '2026-01-02T03:04:05.001Z'),
-                         (row['Server'], row['Time']))
+        self.assertEqual('2026-01-02T03:04:05.001Z', self.rows()[1]['Time'])
 
     def test_removed(self):
         with open(self.file, 'ab') as file:
             file.write(entry.line(entry.Lost(time='t', removed=4740)))
-        code, _out, err = self.list('--dir', self.directory)
+        code, _out, err = self.list('--journal', self.directory)
         self.assertEqual(
             (0, '4740 older refusals were removed to make room\n'),
             (code, err))
@@ -104,4 +146,4 @@ class ListTest(base.CommandTestCase):
         path = os.path.join(self.directory, 'nowhere')
         self.assertEqual(
             (1, '', f'error: {path}: No such file or directory\n'),
-            self.list('--dir', path))
+            self.list('--journal', path))

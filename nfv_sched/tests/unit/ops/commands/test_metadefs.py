@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command ``nfv-sched metadefs save``."""
+"""The old command ``nfv-sched metadefs save``."""
 
 import json
 import os
@@ -29,7 +29,10 @@ class SaveTest(base.CommandTestCase):
         for _ in range(2):
             code, out, err = self.run_command(
                 'metadefs', 'save', self.directory)
-            self.assertEqual((0, ''), (code, err))
+            self.assertEqual(
+                (0, 'warning: "metadefs save" will be removed in the next '
+                    'release; use the files in etc/nfv_sched/metadefs\n'),
+                (code, err))
             self.assertEqual(
                 [f'{self.directory}/{each.file}: {each.name}, '
                  f'{len(each.properties)} properties'

@@ -28,6 +28,8 @@ class CommandNamesTest(base.CommandTestCase):
             self.assertTrue(command.deprecated)
             code, out, err = self.run_command(*words, '--no-such-option')
             self.assertEqual((2, ''), (code, out), name)
+            code, out, err = self.run_command(*words, '--help')
+            self.assertIn('\nWill be removed in the next release; use ', out)
         path = 'etc/nfv_sched/examples/fragmented.yaml'
         for before, now in (('audit', 'cloud audit'),
                             ('failover check', 'cloud failover')):

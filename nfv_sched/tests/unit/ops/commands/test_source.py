@@ -231,7 +231,7 @@ class ConfigurationTest(cmd_base.CommandTestCase):
     COMMANDS = (
         ('cloud', 'audit'), ('capacity', 'list'), ('host', 'drain', 'x'),
         ('server', 'explain', 'x'), ('server', 'explain', 'x', '--then'),
-        ('journal', 'list'), ('ledger', 'probe'), ('limits', 'show'),
+        ('server', 'explain', '--then'), ('host', 'list'),
         ('metrics', '--textfile', '/x/y'), ('agent', 'rebalance'),
         ('snapshot', 'save', '/x/y'))
 
@@ -301,9 +301,8 @@ class ConfigurationTest(cmd_base.CommandTestCase):
         self.useFixture(conffixture.ConfFixture(database.CONF))
         self.config.config(
             transport_url='rabbit://nova:s3cret/x@host:5672/')
-        for command in ('capacity', 'limits'):
-            code, out, err = self.run_command(
-                command, 'show' if command == 'limits' else 'list')
+        for command in ('capacity', 'host'):
+            code, out, err = self.run_command(command, 'list')
             self.assertEqual((1, ''), (code, out))
             self.assertIn('error: the configuration cannot be used: [DEFAULT] '
                           'transport_url ', err)
@@ -319,7 +318,7 @@ class ConfigurationTest(cmd_base.CommandTestCase):
         ):
             with fixtures.MockPatchObject(
                     database, 'read_configuration', side_effect=error):
-                for command in (('capacity', 'list'), ('limits', 'show'),
+                for command in (('capacity', 'list'), ('host', 'list'),
                                 ('snapshot', 'save', 'x'), ('cloud', 'audit')):
                     code, out, err = self.run_command(*command)
                     self.assertEqual((1, ''), (code, out))
@@ -334,7 +333,7 @@ class ConfigurationTest(cmd_base.CommandTestCase):
             snapshot_database, 'read', side_effect=exc))
         self.useFixture(fixtures.MockPatchObject(
             database, 'compute_nodes', side_effect=exc))
-        for command in (('capacity', 'list'), ('limits', 'show')):
+        for command in (('capacity', 'list'), ('host', 'list')):
             self.assertEqual(
                 (1, "error: Nova's database cannot be read, see "
                  '[api_database] connection: (sqlite3.OperationalError) no '

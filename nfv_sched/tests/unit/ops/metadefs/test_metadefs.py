@@ -37,7 +37,7 @@ def accepts(key, value):
 class TestFiles(base.TestCase):
 
     def test_committed(self):
-        """Save them again if this fails: nfv-sched metadefs save."""
+        """Run tools/save_metadefs.py if this fails."""
         self.assertEqual(
             {each.file: each.text() for each in metadefs.namespaces()},
             {path.name: path.read_text()

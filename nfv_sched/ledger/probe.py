@@ -69,11 +69,11 @@ class Burst(ty.NamedTuple):
 class _Client(client.Client):
     """A client of the ledger with the requests of a probe."""
 
-    def begin(self, provider: str, room: int) -> None:
+    def begin(self, provider: str, capacity: int) -> None:
         """Create a provider with an inventory.
 
         :param provider: UUID
-        :param room: total of the inventory
+        :param capacity: total of the inventory
         """
         for path in f'/resource_classes/{NAME}', f'/traits/{NAME}':
             self._request('PUT', path)
@@ -82,8 +82,8 @@ class _Client(client.Client):
             'name': f'{PREFIX}{int(time.time())}-{provider[:8]}'})
         generation = self._set_traits(provider, 0, [NAME])
         self.replace(provider, generation, {NAME: {
-            'total': room, 'reserved': 0, 'min_unit': 1, 'max_unit': room,
-            'step_size': 1, 'allocation_ratio': 1.0}})
+            'total': capacity, 'reserved': 0, 'min_unit': 1,
+            'max_unit': capacity, 'step_size': 1, 'allocation_ratio': 1.0}})
 
     def left_behind(self) -> list[str]:
         """Return the UUIDs of providers that dead probes have left."""
@@ -141,13 +141,13 @@ class Probe:
     """A probe: a context manager within which its provider exists.
 
     :param conf: configuration object with ``[placement]``
-    :param room: total of the inventory: number of claims that can be granted
-    :param claims: number of claims that come at once, more than ``room``
+    :param capacity: total of the inventory, so many claims can be granted
+    :param claims: number of claims that come at once, more than ``capacity``
     :raises client.PlacementError: if Placement refuses a request
     """
 
-    def __init__(self, conf, room: int, claims: int):
-        self._room = room
+    def __init__(self, conf, capacity: int, claims: int):
+        self._capacity = capacity
         self._claims = claims
         self._provider = str(uuid.uuid4())
         self._deadline = time.monotonic() + _LONGEST
@@ -158,7 +158,7 @@ class Probe:
         try:
             for provider in self._client.left_behind():
                 self._client.remove(provider)
-            self._client.begin(self._provider, self._room)
+            self._client.begin(self._provider, self._capacity)
         except BaseException as exc:
             self.__exit__(type(exc), exc, exc.__traceback__)
             raise
