@@ -9,7 +9,7 @@ from nfv_sched.ops.audit import values
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class AuditedFinding:
     """A guarantee that is not kept, or an inconsistent record.
 
     :ivar host: name of the host
@@ -42,7 +42,7 @@ class Audit:
     """
 
     hosts_checked: int
-    findings: tuple[Finding, ...]
+    findings: tuple[AuditedFinding, ...]
 
 
 def audited(findings: Iterable[values.AuditFinding], hosts: int,
@@ -52,7 +52,7 @@ def audited(findings: Iterable[values.AuditFinding], hosts: int,
     :param hosts: number of hosts that were checked
     :param host_ids: name of each host in findings -> UUID
     """
-    return Audit(hosts_checked=hosts, findings=tuple([Finding(
+    return Audit(hosts_checked=hosts, findings=tuple([AuditedFinding(
         host=each.host, host_id=host_ids[each.host], server=each.name or None,
         server_id=each.server or None, kind=each.kind, finding=each.text,
         since=each.since or None, what_to_do=each.advice)

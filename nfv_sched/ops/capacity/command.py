@@ -498,18 +498,19 @@ def _rows(parsed_args: argparse.Namespace, cloud: snapshot.Cloud,
 
 
 def _parts(by: str, cloud: snapshot.Cloud,
-           hosts: Sequence[str]) -> list[capacity_document.Part]:
+           hosts: Sequence[str]) -> list[capacity_document.CloudPart]:
     """Return the parts of the cloud to show."""
     if by == _CLOUD:
-        return [capacity_document.Part(by, None, hosts)]
+        return [capacity_document.CloudPart(by, None, hosts)]
     if by == _HOST:
-        return [capacity_document.Part(by, name, [name]) for name in hosts]
+        return [capacity_document.CloudPart(by, name, [name])
+                for name in hosts]
     chosen = set(hosts)
-    parts = [capacity_document.Part(
+    parts = [capacity_document.CloudPart(
         by, each.name, [name for name in each.hosts if name in chosen])
         for each in cloud.aggregates]
     grouped = {name for each in cloud.aggregates for name in each.hosts}
-    parts.append(capacity_document.Part(
+    parts.append(capacity_document.CloudPart(
         by, '(none)', [name for name in hosts if name not in grouped]))
     return [part for part in parts if part.hosts]
 

@@ -288,7 +288,7 @@ class HostFits:
     hosts: tuple[HostFit, ...]
 
 
-class Part(ty.NamedTuple):
+class CloudPart(ty.NamedTuple):
     """A part of the cloud that a row is for.
 
     :ivar by: ``cloud``, ``aggregate`` or ``host``
@@ -301,7 +301,7 @@ class Part(ty.NamedTuple):
     hosts: Collection[str]
 
 
-def _where(cloud: snapshot.Cloud, part: Part) -> dict[str, str | None]:
+def _where(cloud: snapshot.Cloud, part: CloudPart) -> dict[str, str | None]:
     """Return the keys of a part of the cloud."""
     aggregates = {each.name: each for each in cloud.aggregates} if (
         part.by == 'aggregate') else {}
@@ -315,7 +315,7 @@ def _where(cloud: snapshot.Cloud, part: Part) -> dict[str, str | None]:
 
 
 def fit(cloud: snapshot.Cloud, counted: 'capacity.FlavorCapacity',
-        part: Part, *, survive: int | None,
+        part: CloudPart, *, survive: int | None,
         if_empty: 'capacity.FlavorCapacity | None') -> FlavorFit:
     """Return the row of a flavor for a part of the cloud.
 
@@ -360,7 +360,7 @@ def _unverified(
 
 
 def bound(cloud: snapshot.Cloud, flavor_bound: 'upper_bound.Bound',
-          part: Part) -> FlavorBound:
+          part: CloudPart) -> FlavorBound:
     """Return the row of a flavor for a part of the cloud, with --api.
 
     :param flavor_bound: for all hosts

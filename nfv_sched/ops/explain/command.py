@@ -190,7 +190,7 @@ class ExplainServer(_Explain):
     """
 
     schemas = {'server-explain': explain_document.Explained,
-               'server-explain-then': journal_document.Refusals}
+               'server-explain-then': journal_document.JournalRefusals}
 
     epilog = _SHARED + _API + """\
 examples:
@@ -277,8 +277,8 @@ is wrong.
                 'The journal has no refusals.' if parsed_args.server is None
                 else 'The journal has no refusal of this server.'])
             return 0
-        if parsed_args.formatter == base.TABLE and not parsed_args.columns and (
-                parsed_args.server is not None):
+        if parsed_args.formatter == base.TABLE and not (
+                parsed_args.columns or parsed_args.server is None):
             self.check_columns(parsed_args, column_names)
             self.print_text(parsed_args, [
                 part for refusal in self._refusals

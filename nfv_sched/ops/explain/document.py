@@ -133,7 +133,7 @@ class QueriedName:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Placed:
+class PlacementAnswer:
     """The stage in which Nova asks Placement.
 
     :ivar queries: Nova's queries, for people
@@ -297,7 +297,7 @@ class HostTotal:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Weighed:
+class HostOrder:
     """The order of the hosts that pass.
 
     :ivar hosts: the hosts, the best first
@@ -393,10 +393,10 @@ class Explained:
     fits: bool | None
     reason: str | None
     destinations: tuple[Destination, ...]
-    placement: Placed
+    placement: PlacementAnswer
     filters: tuple[FilterStage, ...] | None
     hosts: tuple[HostVerdict, ...]
-    weighing: Weighed | None
+    weighing: HostOrder | None
     nearest: tuple[str, ...]
     changes: tuple[HelpfulChange, ...]
     changes_tried: int
@@ -464,8 +464,8 @@ def _short(properties: Mapping[str, str]) -> dict[str, str]:
             for key, value in properties.items()}
 
 
-def _placement(stage: 'values.PlacementStage') -> Placed:
-    return Placed(
+def _placement(stage: 'values.PlacementStage') -> PlacementAnswer:
+    return PlacementAnswer(
         queries=stage.queries, hosts=stage.hosts, hosts_left=stage.left,
         requirements=tuple([StageRequirement(
             need=_need(each.text, each.need), hosts_missing_it=each.missing,
@@ -519,10 +519,10 @@ def _refusal(refusal: 'values.FilterRefusal') -> HostRefusal:
         kind=refusal.kind.value or None, raised=refusal.raised)
 
 
-def _weighing(weighing: 'values.Weighing | None') -> Weighed | None:
+def _weighing(weighing: 'values.Weighing | None') -> HostOrder | None:
     if weighing is None:
         return None
-    return Weighed(
+    return HostOrder(
         hosts=tuple([HostTotal(host=host, weight=total) for host, total
                      in zip(weighing.hosts, weighing.totals)]),
         weighers=tuple([WeigherWeights(

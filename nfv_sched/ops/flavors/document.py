@@ -87,7 +87,7 @@ class TranslationError:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Translation:
+class FlavorTranslation:
     """The translation of a flavor or image.
 
     :ivar flavor: name of the flavor; null for an image
@@ -117,7 +117,7 @@ class Translations:
     :ivar translations: flavors, and the image if one was given
     """
 
-    translations: tuple[Translation, ...]
+    translations: tuple[FlavorTranslation, ...]
 
 
 def linted(results: 'Iterable[lint.LintResult]',
@@ -142,7 +142,7 @@ def translated(all_translated: 'Iterable[translate.Translated]',
     :param flavors: the flavors as they are
     """
     ids = _ids(flavors)
-    return Translations(translations=tuple([Translation(
+    return Translations(translations=tuple([FlavorTranslation(
         flavor=each.name if each.where == 'flavor' else None,
         flavor_id=ids.get(each.name) if each.where == 'flavor' else None,
         image_id=None if each.where == 'flavor' else each.name,

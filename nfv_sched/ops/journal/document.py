@@ -93,7 +93,7 @@ class JournalRefusal:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Refusals:
+class JournalRefusals:
     """Refusals of the decision journal.
 
     :ivar refusals: refusals, the oldest first
@@ -106,9 +106,9 @@ class Refusals:
     removed: int
 
 
-def refusals(content: journal.JournalContent) -> Refusals:
+def refusals(content: journal.JournalContent) -> JournalRefusals:
     """Return the document of a journal."""
-    return Refusals(
+    return JournalRefusals(
         refusals=tuple(map(_refusal, content.refusals)),
         not_written=content.lost, removed=content.removed)
 

@@ -7,7 +7,7 @@ import typing as ty
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Expectations:
+class ExpectationCounts:
     """The expectations of a cloud file.
 
     :ivar checked: number of expectations that were checked
@@ -281,7 +281,7 @@ class SimulatedCloud:
 
     file: str
     seconds: float
-    expectations: Expectations
+    expectations: ExpectationCounts
     servers: tuple[SimulatedServerState, ...] | None
     hosts: tuple[SimulatedHostState, ...] | None
     network: tuple[SimulatedLoad, ...] | None

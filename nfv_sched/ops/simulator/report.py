@@ -485,7 +485,7 @@ def cloud_document(result: outcome.SimulationResult,
     outcomes = _by_server(result)
     return document.SimulatedCloud(
         file=result.scenario.path, seconds=round(result.seconds, 3),
-        expectations=document.Expectations(
+        expectations=document.ExpectationCounts(
             checked=result.checks, failed=tuple(result.failures)),
         servers=tuple([
             _server(server, outcomes.get(server.name, ()))

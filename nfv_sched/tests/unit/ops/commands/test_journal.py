@@ -53,7 +53,7 @@ class ListTest(base.CommandTestCase):
     def test_table(self):
         code, out, err = self.list('--journal', self.directory)
         self.assertEqual((0, ''), (code, err))
-        rows = [line for line in out.splitlines() if '| fw ' in line]
+        rows = [line for line in out.splitlines() if ' fw ' in line]
         self.assertEqual([True, True],
                          [ONE in rows[0], TWO in rows[1]])
 

@@ -66,7 +66,8 @@ class LimitsTest(base.CommandTestCase):
             'Limit sources': 'neutron', 'Limit notes': ''},
             {name: one[name] for name in _COLUMNS})
         self.assertEqual(
-            ['two', '', 254, '', '', 16384, '', '', '', 250, '', ''], [two[name] for name in _COLUMNS])
+            ['two', '', 254, '', '', 16384, '', '', '', 250, '', ''],
+            [two[name] for name in _COLUMNS])
 
     def test_table(self):
         file.save(CLOUD, self.path)
