@@ -22,6 +22,8 @@ from keystoneauth1 import session as ks_session
 import requests
 import urllib3
 
+from nfv_sched import connection_errors
+
 #: Maximum size of an answer in bytes, also after it is decompressed.
 ANSWER_BYTES = 64 * 2 ** 20
 #: Seconds from the request to the end of the answer, if it has no timeout.
@@ -83,6 +85,12 @@ def reason(error: BaseException) -> str:
     if isinstance(error, MALFORMED) and not isinstance(error, OSError):
         return (f'malformed URL or answer: {error.__class__.__name__}: '
                 f'{error}')
+    where = connection_errors.origin(error) or 'the service'
+    why = connection_errors.reason(error)
+    if why is not None:
+        return f'{where} does not answer ({why})'
+    if connection_errors.is_refused(error):
+        return f'{where} does not accept the account (HTTP 401)'
     return str(error)
 
 

@@ -427,7 +427,8 @@ def connect(conf) -> ks_adapter.Adapter:
         return ks_loading.load_adapter_from_conf_options(
             conf, _GROUP, session=session, auth=auth)
     except _ERRORS as exc:
-        raise UnavailableError(f'no connection to Placement: {exc}') from exc
+        raise UnavailableError('no connection to Placement: '
+                               f'{http_limits.reason(exc)}') from exc
 
 
 def _provider(provider: dict) -> LedgerProvider:

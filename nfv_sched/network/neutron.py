@@ -310,7 +310,8 @@ class Reader:
                 session=session, oslo_conf=conf, service_types={'network'})
             self._network = connection.network
         except _ERRORS as exc:
-            raise NeutronError(f'no connection to Neutron: {exc}') from exc
+            raise NeutronError('no connection to Neutron: '
+                               f'{http_limits.reason(exc)}') from exc
 
     def close(self) -> None:
         """Close all connections."""

@@ -18,8 +18,8 @@ import oslo_messaging
 from oslo_utils import importutils
 import sqlalchemy as sa
 
+from nfv_sched.nova import database_errors
 from nfv_sched.nova import scheduler
-from nfv_sched import strings
 
 CONF = scheduler.CONF
 
@@ -99,6 +99,11 @@ def parse(conf: cfg.ConfigOpts, args: Sequence[str], prog: str,
     except OSError as exc:
         raise cfg.ConfigFileParseError(
             exc.filename, exc.strerror or str(exc)) from exc
+
+
+def configuration_files() -> list[str]:
+    """Return the configuration files that were read."""
+    return [*(CONF.config_file or ()), *(CONF.config_dir or ())]
 
 
 def _no_text(args: Iterable[str], prog: str) -> str:
@@ -219,8 +224,8 @@ def compute_nodes() -> tuple[list[ComputeNode], list[str]]:
         if result is nova_context.did_not_respond_sentinel:
             failures.append(f'cell {cell.identity} did not answer')
         elif isinstance(result, Exception):
-            failures.append(f'cell {cell.identity}: '
-                            f'{strings.mask_secrets(str(result))}')
+            failures.append(
+                f'cell {cell.identity}: {cell_error(result, cell)}')
         else:
             nodes.extend(
                 ComputeNode(
@@ -250,6 +255,19 @@ def all_cells(context) -> list:
                 cell.database_connection, user,
                 CONF.nfv_sched.cell_database_password)
     return cells
+
+
+def cell_error(exc: Exception, cell) -> str:
+    """Return why a cell cannot be read, in a line.
+
+    :param cell: ``nova.objects.CellMapping`` from :func:`all_cells`
+    """
+    return database_errors.text(
+        exc, 'its database', cell.database_connection
+        if cell.obj_attr_is_set('database_connection') else None,
+        '[nfv_sched] cell_database_user, or the cell mapping'
+        if CONF.nfv_sched.cell_database_user else
+        'the cell mapping (nova-manage cell_v2 list_cells)')
 
 
 def _by_user(connection: str, user: str, password: str | None) -> str:

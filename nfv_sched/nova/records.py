@@ -18,7 +18,6 @@ import typing as ty
 import sqlalchemy as sa
 
 from nfv_sched.nova import database
-from nfv_sched import strings
 
 #: Maximum number of rows of servers and request specs to read at once.
 CHUNK = 500
@@ -145,7 +144,7 @@ class Cells:
             if result is nova_context.did_not_respond_sentinel:
                 error = None
             elif isinstance(result, Exception):
-                error = _line(result)
+                error = database.cell_error(result, cell)
             else:
                 results[uuid] = result
                 continue
@@ -213,11 +212,6 @@ def _moves(context) -> list:
         sa.and_(table.c.status == 'done',
                 table.c.migration_type == 'evacuation'),
     )).order_by(table.c.id))
-
-
-def _line(exc: Exception) -> str:
-    """Return the first line of an error; those of SQLAlchemy end with SQL."""
-    return strings.mask_secrets(str(exc).partition('\n')[0])
 
 
 def _rows(context, query) -> list:
@@ -405,7 +399,8 @@ def plugged_servers(
         if result is nova_context.did_not_respond_sentinel:
             failures[uuid] = f'cell {cells[uuid].identity} did not answer'
         elif isinstance(result, Exception):
-            failures[uuid] = f'cell {cells[uuid].identity}: {_line(result)}'
+            failures[uuid] = (f'cell {cells[uuid].identity}: '
+                              f'{database.cell_error(result, cells[uuid])}')
         else:
             servers.update(result)
     return servers, failures

@@ -39,7 +39,8 @@ class EvenNodesRule(rule.CellsRule):
         if value is None or value in nfv_extra_specs.AFFINITIES:
             return []
         return [nfv_extra_specs.Fault(
-            KEY, f'{nfv_extra_specs.shown(value)} is not one of strict, prefer')]
+            KEY, f'{nfv_extra_specs.shown(value)} is not one of strict, '
+                 'prefer')]
 
     def label(self, names):
         """Hosts have no label for this; those of single nodes will do."""

@@ -57,7 +57,7 @@ examples:
   nfv-sched capacity list --project 6a3c1e0f52d94b7d9f8e7a1b2c3d4e5f
   nfv-sched capacity list --mix vrouter.16=2,fw.8=1 --empty
   nfv-sched capacity list --flavor vrouter.16 --like router-7
-  nfv-sched capacity list --by host --api --os-cloud admin
+  nfv-sched capacity list --by host --os-cloud admin
 
 {source.EXIT_CODES}"""
 
@@ -84,6 +84,7 @@ _NOT_BY_API = {
     'networks': 'the API does not show the VFs and NUMA nodes of networks',
     'like': 'the API does not show the VFs and NUMA nodes of networks',
     'ports': 'limits of ports and rules are in nova.conf',
+    'image': 'only what Placement has room for is known, not what fits',
     'properties': 'only what Placement has room for is known, not what fits',
     'project': '[scheduler] limit_tenants_to_placement_aggregate and the '
                'filters are in nova.conf'}
@@ -108,11 +109,14 @@ class _Capacity(source.Looking, base.Lister):
 
     simulates = True
 
+    #: Image properties; read once, as each count needs them.
+    _image: Mapping[str, str] | None = None
+
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         source.add_hosts(parser)
         source.add_ports(parser)
-        source.add_image_properties(parser)
+        source.add_image(parser)
         parser.add_argument(
             '--project', metavar='ID',
             help='count for the project of this ID: hosts that aggregates '
@@ -141,13 +145,14 @@ class _Capacity(source.Looking, base.Lister):
                 **self._assumed(parsed_args, cloud),
                 update=lambda done, total: update(done, total, 'flavors'))
 
-    @staticmethod
-    def _assumed(parsed_args: argparse.Namespace,
+    def _assumed(self, parsed_args: argparse.Namespace,
                  cloud: snapshot.Cloud) -> dict[str, ty.Any]:
         """Return assumptions about servers beside the flavor, as arguments."""
+        if self._image is None:
+            self._image = self.image_properties(parsed_args)
+            source.check_image_properties(self._image)
         return {'ports': source.ports(cloud, parsed_args),
-                'image': source.known_image_properties(parsed_args),
-                'project': parsed_args.project}
+                'image': self._image, 'project': parsed_args.project}
 
     def _tell_assumed(self, parsed_args: argparse.Namespace,
                       ports: Mapping[str, ty.Any]) -> None:

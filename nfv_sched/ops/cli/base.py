@@ -245,6 +245,9 @@ class _Subcommand:
         """Return the parser; subclasses add their options."""
         parser = super().get_parser(prog_name)
         parser.formatter_class = argparse.RawDescriptionHelpFormatter
+        # A new option must not change what an abbreviation means: --image was
+        # --image-property.
+        parser.allow_abbrev = False
         parser.add_argument(
             files.OPTION, metavar='MIB', type=_size, default=files.DEFAULT,
             help='size that a file which is read may have, after '

@@ -95,7 +95,7 @@ class Shell(shell.ShellFormatter):
             stdout.write(f'{name}={shlex.quote(str(_machine(cell)))}\n')
 
 
-class Table(base.ListFormatter, base.SingleFormatter):
+class TableFormatter(base.ListFormatter, base.SingleFormatter):
     """A table that fits the terminal; see :mod:`nfv_sched.ops.cli.tables`."""
 
     def add_argument_group(self, parser):
@@ -138,7 +138,7 @@ def print_parts(parts: 'Iterable[tables.Part]', stdout: ty.Any,
                 parsed_args: argparse.Namespace) -> None:
     """Print text and tables as wide and as colorful as the output is.
 
-    :param parsed_args: with the options of :class:`Table`
+    :param parsed_args: with the options of :class:`TableFormatter`
     """
     from nfv_sched.ops.cli import tables
     color = stdout.isatty() and not os.environ.get('NO_COLOR') and (
@@ -182,9 +182,9 @@ class Value(value.ValueFormatter):
 
 
 #: Formats of commands that print a table, and names and values.
-LIST = {'csv': CSV, 'json': JSON, 'table': Table, 'value': Value,
+LIST = {'csv': CSV, 'json': JSON, 'table': TableFormatter, 'value': Value,
         'yaml': yaml_format.YAMLFormatter}
-SHOW = {'json': JSON, 'shell': Shell, 'table': Table, 'value': Value,
+SHOW = {'json': JSON, 'shell': Shell, 'table': TableFormatter, 'value': Value,
         'yaml': yaml_format.YAMLFormatter}
 #: Name of the format of commands to run, one per line, with # comments.
 COMMANDS = 'commands'

@@ -8,6 +8,7 @@ import dataclasses
 import typing as ty
 
 from nfv_sched.ops.cli import base
+from nfv_sched.ops.cloud import snapshot_command
 from nfv_sched.ops.cloud import source
 from nfv_sched.ops.cloud_file import examples
 from nfv_sched import strings
@@ -23,6 +24,7 @@ examples:
   nfv-sched simulation run cloud.yaml --config-file /etc/nova/nova.conf
   nfv-sched simulation run one.yaml two.yaml three.yaml
   nfv-sched simulation run --from cloud.json.gz steps.yaml
+  nfv-sched simulation run cloud.yaml --save cloud.json.gz
 
 exit code: 0 if all expectations of the files are met, 3 if one is not; 1 if a
 file cannot be read or used, 2 if the command line is wrong.
@@ -104,11 +106,26 @@ class RunSimulation(source.Telling, base.Lister):
             help='Nova chooses at random among equal hosts; another number '
                  'makes another choice (default: 0)')
         parser.add_argument(
+            '--save', metavar='FILE',
+            help='save the cloud at the end as a snapshot, to be read with '
+                 '--from without running the steps again')
+        parser.add_argument(
+            '--anonymize', action='store_true',
+            help='with --save: replace names and UUIDs')
+        parser.add_argument(
             '--config-file', action='append', default=[], metavar='FILE',
             help='configuration of nova-scheduler to use, such as nova.conf; '
                  'with --from, options of that file replace it; can be '
                  'repeated')
         return parser
+
+    def check(self, parsed_args: argparse.Namespace) -> None:
+        """Check the options for a snapshot of the result."""
+        if parsed_args.anonymize and parsed_args.save is None:
+            raise source.UsageError('--anonymize is for --save')
+        if parsed_args.save is not None and (
+                parsed_args.list_examples or len(parsed_args.clouds) > 1):
+            raise source.UsageError('--save is for a single cloud')
 
     def run(self, parsed_args: argparse.Namespace) -> int:
         """Run the command, and list expectations that are not met.
@@ -184,7 +201,7 @@ class RunSimulation(source.Telling, base.Lister):
         paths = examples.find()
         if name not in paths:
             raise source.UsageError(
-                f'there is no example {name!r}; there are: '
+                f'no example named {name!r}; there are: '
                 f'{", ".join(paths) or "none"}')
         return str(paths[name])
 
@@ -215,6 +232,7 @@ class RunSimulation(source.Telling, base.Lister):
                             scenario=scenario) as state,
               progress.shown() as update):
             result = engine.Simulation(state, update).run()
+            self._save(state, parsed_args)
         return _concerned(result, parsed_args.show == 'hosts')
 
     def _run_cloud(self, path: str, parsed_args: argparse.Namespace):
@@ -228,7 +246,24 @@ class RunSimulation(source.Telling, base.Lister):
                            reasons=parsed_args.reasons,
                            seed=parsed_args.seed) as state,
               progress.shown() as update):
-            return engine.Simulation(state, update).run()
+            result = engine.Simulation(state, update).run()
+            self._save(state, parsed_args)
+        return result
+
+    def _save(self, state: ty.Any, parsed_args: argparse.Namespace) -> None:
+        """Save the cloud as it is now, if requested."""
+        if parsed_args.save is None:
+            return
+        from nfv_sched.ops.simulator import record
+        cloud = record.cloud(state)
+        if parsed_args.source is not None:
+            # What was not read of the first cloud is missing in this one.
+            cloud = dataclasses.replace(
+                cloud, missing=self._found.missing,
+                anonymous=self._found.anonymous)
+        # Standard output has the result, perhaps as a document.
+        self.app.stderr.writelines(snapshot_command.save(
+            cloud, parsed_args.save, parsed_args.anonymize))
 
     def _simulate(self, path: str, parsed_args: argparse.Namespace) -> None:
         self._result = self._run_cloud(path, parsed_args)

@@ -2,11 +2,13 @@
 """The command ``nfv-sched snapshot save``."""
 
 import argparse
+from collections.abc import Mapping
 
 from nfv_sched.ops.cli import base
 from nfv_sched.ops.cloud import source
 from nfv_sched.ops.snapshot import anonymize
 from nfv_sched.ops.snapshot import file
+from nfv_sched.ops.snapshot import snapshot
 from nfv_sched import strings
 
 _EPILOG = """\
@@ -57,24 +59,37 @@ class SaveSnapshot(source.Telling, base.Command):
 
     def take_action(self, parsed_args) -> int:
         cloud = source.read(base.configuration(parsed_args))
-        missing = cloud.missing
-        if parsed_args.anonymize:
-            cloud, replaced = anonymize.replace(cloud)
-        try:
-            size = file.save(cloud, parsed_args.file)
-        except file.FileError as exc:
-            return self.tell(exc)
-        self.app.stdout.write(
-            f'{parsed_args.file}: {strings.count(len(cloud.hosts), "host")}, '
-            f'{strings.count(len(cloud.servers), "server")}, {_shown(size)}\n')
-        if parsed_args.anonymize and replaced:
-            self.app.stdout.write(
-                f'{strings.count(sum(replaced.values()), "free text")} '
-                'replaced: ' + strings.some(
-                    f'{field} ({count})'
-                    for field, count in replaced.items()) + '\n')
-        self._missing += map(str, missing)
+        self.app.stdout.writelines(
+            save(cloud, parsed_args.file, parsed_args.anonymize))
+        self._missing += map(str, cloud.missing)
         return 0
+
+
+def save(cloud: snapshot.Cloud, path: str, anonymous: bool) -> list[str]:
+    """Write a snapshot.
+
+    :param path: of the file; an existing file is replaced
+    :param anonymous: replace names and UUIDs
+    :returns: lines about what was written
+    :raises CloudUnreadError: if the file cannot be written
+    """
+    replaced: Mapping[str, int] = {}
+    if anonymous:
+        cloud, replaced = anonymize.replace(cloud)
+    try:
+        size = file.save(cloud, path)
+    except file.FileError as exc:
+        raise source.CloudUnreadError(str(exc)) from exc
+    lines = [
+        f'{path}: {strings.count(len(cloud.hosts), "host")}, '
+        f'{strings.count(len(cloud.servers), "server")}, {_shown(size)}\n']
+    if replaced:
+        lines.append(
+            f'{strings.count(sum(replaced.values()), "free text")} '
+            'replaced: ' + strings.some(
+                f'{field} ({count})'
+                for field, count in replaced.items()) + '\n')
+    return lines
 
 
 def _shown(size: int) -> str:

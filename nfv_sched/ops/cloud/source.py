@@ -12,6 +12,7 @@ import collections
 from collections.abc import Callable
 from collections.abc import Collection
 from collections.abc import Iterable
+from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
 import errno
@@ -21,9 +22,11 @@ import re
 import typing as ty
 
 from nfv_sched.ops.cli import base
+from nfv_sched.ops.cloud_file import examples
 from nfv_sched.ops.cloud_file import problems
 from nfv_sched.ops.simulator import progress
 from nfv_sched.ops.snapshot import file
+from nfv_sched.ops.snapshot import names as name_checks
 from nfv_sched.ops.snapshot import options as cloud_options
 from nfv_sched.ops.snapshot import snapshot
 
@@ -37,15 +40,32 @@ line is wrong.
 """
 
 _NOT_IN_API = (
-    'the API shows no NUMA nodes, pinned CPUs, pages or devices; this needs '
-    "Nova's databases, where nova.conf names them, or --from FILE")
+    'with --api or --os-cloud: the API shows no NUMA nodes, pinned CPUs, '
+    "pages or devices; this needs Nova's databases, where nova.conf names "
+    'them, or --from FILE')
 
+# Options that choose a cloud, with their meaning.
+_CONFIGURED = ('--config-file FILE',
+               "nova.conf of nova-scheduler, which names Nova's databases")
+_FROM = ('--from FILE',
+         'a snapshot or a cloud file; to try it: --from two-hosts')
+_API = ('--api', 'the API alone, with the account of openstack')
+_OS_CLOUD = (
+    '--os-cloud NAME', 'the API alone, with an account of clouds.yaml')
 
-_ADDED = re.compile(r' (\[SQL: |\(Background on this error at: ).*')
+_HOST = 'host'
+# What makes a pattern of a name.
+_WILDCARD = re.compile('[*?[]')
+# The form of the name of an example.
+_EXAMPLE = re.compile(r'(\w[\w-]*/)?\w[\w-]*')
 
 
 class CloudUnreadError(Exception):
     """The cloud cannot be read at all; the message says why."""
+
+
+class NotConfiguredError(CloudUnreadError):
+    """No configuration file names a database of Nova."""
 
 
 class UsageError(Exception):
@@ -84,6 +104,8 @@ class Telling:
         except EXPECTED as exc:
             for line in str(exc).splitlines():
                 self.tell(line)
+            if isinstance(exc, NotConfiguredError):
+                self._tell_options(parsed_args)
             # The name may be in a part of the cloud that was not read.
             if self._missing and isinstance(
                     exc, (NotThereError, problems.InputError)):
@@ -103,6 +125,16 @@ class Telling:
         if self._missing:
             return self._tell_missing()
         return code or (FINDINGS if self.found else 0)
+
+    def _tell_options(self, parsed_args: argparse.Namespace) -> None:
+        """Print the options with which this command finds a cloud."""
+        for option, help_text in self.cloud_options(parsed_args):
+            self.app.stderr.write(f'  {option:<18}  {help_text}\n')
+
+    def cloud_options(self, parsed_args: argparse.Namespace,
+                      ) -> Sequence[tuple[str, str]]:
+        """Return the options that choose a cloud, each with its meaning."""
+        return [_CONFIGURED]
 
     def _tell_missing(self) -> int:
         """Print what could not be read; return the exit code for that."""
@@ -167,9 +199,9 @@ class Looking(Telling):
         group.add_argument(
             '--from', dest='source', metavar='FILE',
             help='a snapshot, or a cloud file of the simulator, whose steps '
-                 'are run first; without it, the cloud of --config-file is '
-                 'read; with it, --config-file says which other filters and '
-                 'weighers the file may name')
+                 'are run first, or the name of an example; without it, the '
+                 'cloud of --config-file is read; with it, --config-file says '
+                 'which other filters and weighers the file may name')
         base.add_configuration(group)
         # Commands that cannot use the API accept the option to say why.
         group.add_argument(
@@ -179,21 +211,31 @@ class Looking(Telling):
         if not self._in_client():
             group.add_argument(
                 '--os-cloud', metavar='NAME',
-                help='with --api: the account, by its name in clouds.yaml '
+                help='as --api, with the account of this name in clouds.yaml '
                      '(default: that of the OS_* variables)'
                 if self.takes_api else argparse.SUPPRESS)
         return parser
 
+    def cloud_options(self, parsed_args: argparse.Namespace,
+                      ) -> Sequence[tuple[str, str]]:
+        """Return the options that choose a cloud, each with its meaning."""
+        options = [_CONFIGURED, _FROM]
+        if self.takes_api:
+            options.append(_API if self._in_client() else _OS_CLOUD)
+        return options
+
     def check(self, parsed_args: argparse.Namespace) -> None:
         """Check that the options for the cloud fit together."""
+        option = '--api'
+        if getattr(parsed_args, 'os_cloud', None) is not None:
+            parsed_args.api = True
+            option = '--os-cloud'
         if not parsed_args.api:
-            if getattr(parsed_args, 'os_cloud', None) is not None:
-                raise UsageError('--os-cloud is for --api')
             return
         if not self.takes_api:
-            raise UsageError(f'with --api: {_NOT_IN_API}')
+            raise UsageError(_NOT_IN_API)
         if parsed_args.source is not None or parsed_args.config_file:
-            raise UsageError('either --api, or --from or --config-file')
+            raise UsageError(f'either {option}, or --from or --config-file')
 
     def cloud(self, parsed_args: argparse.Namespace,
               parts: Collection[str] | None = None) -> snapshot.Cloud:
@@ -206,7 +248,7 @@ class Looking(Telling):
         """
         if parsed_args.api:
             if parts is None:
-                raise UsageError(f'with --api: {_NOT_IN_API}')
+                raise UsageError(_NOT_IN_API)
             cloud = self._by_api(parsed_args, parts)
         elif parsed_args.source is not None:
             cloud = load(parsed_args.source, parsed_args.config_file)
@@ -222,6 +264,36 @@ class Looking(Telling):
                         'the first is looked at\n')
         return cloud
 
+    def image_properties(
+            self, parsed_args: argparse.Namespace) -> dict[str, str]:
+        """Return the image properties of the command line.
+
+        Those of ``--image`` are read from Glance; ``--image-property`` takes
+        precedence.
+
+        :raises UsageError: if a property has no key or no value, or the image
+            cannot be read for this cloud
+        :raises NotThereError: if no image or several match
+        :raises CloudUnreadError: if Glance cannot be read
+        """
+        properties = image_properties(parsed_args)
+        if parsed_args.image is None:
+            return properties
+        if parsed_args.source is not None:
+            raise UsageError(
+                '--image: a file has no images; give the properties with '
+                '--image-property KEY=VALUE')
+        from nfv_sched.ops.requests import images
+        with (self._connection(parsed_args) if parsed_args.api
+              else images.connection()) as connection:
+            try:
+                return {**images.properties(connection, parsed_args.image),
+                        **properties}
+            except images.UnknownImageError as exc:
+                raise NotThereError(str(exc)) from exc
+            except images.GlanceError as exc:
+                raise CloudUnreadError(str(exc)) from exc
+
     def _in_client(self) -> bool:
         """Return True for a command of ``openstack``, not of nfv-sched."""
         return self.app is not None and self.app.NAME != base.NFVSched.NAME
@@ -229,6 +301,7 @@ class Looking(Telling):
     def _by_api(self, parsed_args: argparse.Namespace,
                 parts: Collection[str]) -> snapshot.Cloud:
         # Nova and the client's libraries take seconds to import.
+        from nfv_sched import connection_errors
         from nfv_sched.ops.snapshot import api
         with progress.shown() as update, self._connection(
                 parsed_args) as connection:
@@ -237,7 +310,9 @@ class Looking(Telling):
                     connection, parts,
                     lambda what, done, total: update(done, total, what))
             except api.APIError as exc:
-                raise CloudUnreadError(str(exc)) from exc
+                raise CloudUnreadError(str(exc) + (
+                    ': --os-cloud or the OS_* variables'
+                    if connection_errors.is_refused(exc) else '')) from exc
 
     def _connection(self, parsed_args: argparse.Namespace) -> ty.Any:
         """Return an API connection with the account of the command line."""
@@ -259,7 +334,8 @@ class Looking(Telling):
 def load(path: str, config_files: Sequence[str] = ()) -> snapshot.Cloud:
     """Read a cloud from a file.
 
-    :param path: a snapshot, or a cloud file of the simulator
+    :param path: a snapshot, a cloud file of the simulator, or the name of an
+        example
     :param config_files: nova.conf files of this machine: the filters and
         weighers that a file may name besides those of Nova and nfv-sched
     :returns: the cloud; classes that are not installed here are added to what
@@ -269,17 +345,39 @@ def load(path: str, config_files: Sequence[str] = ()) -> snapshot.Cloud:
     if config_files:
         configure([f'--config-file={name}' for name in config_files],
                   databases=False)
+    path = _path(path)
     try:
         if not file.is_snapshot(path):
             return _simulate(path)
         cloud = file.load(path)
-    except (file.FileError, problems.InputError) as exc:
+    except file.FileError as exc:
         raise CloudUnreadError(str(exc)) from exc
+    except problems.InputError as exc:
+        from nfv_sched.ops.cloud_file import text as cloud_text
+        if cloud_text.is_cloud_file(path):
+            raise CloudUnreadError(str(exc)) from exc
+        raise CloudUnreadError(f'{path}: {file.NEITHER}') from exc
     if cloud_options.only_standard_classes(cloud.options):
         return cloud  # the usual case need not import Nova
     from nfv_sched.ops.simulator import configuration
     return dataclasses.replace(cloud, missing=(
         *cloud.missing, *configuration.refused_classes(cloud.options)))
+
+
+def _path(name: str) -> str:
+    """Return the path of a file, or of the example of this name.
+
+    :raises CloudUnreadError: if there is no file, and no such example
+    """
+    # Not if "." or "/" show that a file is meant.
+    if os.path.lexists(name) or not _EXAMPLE.fullmatch(name):
+        return name
+    paths = examples.find()
+    if name not in paths:
+        raise CloudUnreadError(
+            f'no file or example named {name!r}; the examples are: '
+            f'{", ".join(paths) or "none"}')
+    return str(paths[name])
 
 
 def _simulate(path: str) -> snapshot.Cloud:
@@ -336,17 +434,35 @@ def _unusable(exc: Exception) -> tuple[str | None, str]:
     return None, ' '.join(str(exc).split())
 
 
+def _not_configured() -> NotConfiguredError:
+    """Return the error for a configuration that names no database."""
+    from nfv_sched.nova import database
+    files = database.configuration_files()
+    if files:
+        return NotConfiguredError(
+            f'[api_database] connection is not set in {", ".join(files)}')
+    return NotConfiguredError(
+        'no nova.conf in ~/.nova, ~, /etc/nova or /etc, so there is no cloud '
+        'to read')
+
+
 def database_error(exc: Exception) -> CloudUnreadError:
     """Return a one-line error for an exception from reading the databases."""
     from oslo_config import cfg
-    # Drop what SQLAlchemy appends: the whole query and a link.
-    message = _ADDED.sub('', ' '.join(str(exc).split()))
+    from oslo_db import exception as db_exception
+
+    from nfv_sched.nova import database
+    from nfv_sched.nova import database_errors
+    if isinstance(exc, db_exception.CantStartEngineError) and (
+            database.CONF.api_database.connection is None):
+        return _not_configured()
     if isinstance(exc, cfg.Error):
         # Nova looks at some values only when it needs them.
-        return CloudUnreadError(f'the configuration cannot be used: {message}')
-    return CloudUnreadError(
-        "Nova's database cannot be read, see [api_database] "
-        f'connection: {message}')
+        return CloudUnreadError(
+            f'the configuration cannot be used: {" ".join(str(exc).split())}')
+    return CloudUnreadError(database_errors.text(
+        exc, "Nova's API database", database.CONF.api_database.connection,
+        '[api_database] connection'))
 
 
 def reader(arguments: list[str]) -> Callable[[], snapshot.Cloud]:
@@ -384,17 +500,43 @@ def chosen(names: Iterable[str], patterns: Sequence[str],
     """Return the names that match a pattern; all names without patterns.
 
     :param patterns: with ``*`` and ``?``
-    :param noun: noun for the names in the error message, such as ``host``
+    :param noun: noun for the names in the error message; of a ``host`` the
+        first label is enough
     :raises NotThereError: if a pattern matches none
     """
     names = list(names)
     if not patterns:
         return names
+    selected = set()
     for pattern in patterns:
-        if not any(_is_of(name, pattern) for name in names):
+        matches = {name for name in names if _is_of(name, pattern)}
+        if not matches and _WILDCARD.search(pattern):
             raise NotThereError(f'no {noun} matches {pattern!r}')
-    return [name for name in names if any(
-        _is_of(name, pattern) for pattern in patterns)]
+        if not matches and noun == _HOST:
+            matches = {host_name(names, pattern)}
+        if not matches:
+            raise NotThereError(name_checks.unknown(noun, pattern, names))
+        selected |= matches
+    return [name for name in names if name in selected]
+
+
+def host_name(hosts: Iterable[str], name: str) -> str:
+    """Return the name of the host that a command line means.
+
+    :param hosts: names of the hosts
+    :param name: name of a host, or the first label of it if it is unique
+    :raises NotThereError: if no host or several match
+    """
+    hosts = list(hosts)
+    if name in hosts:
+        return name
+    matches = name_checks.with_label(name, hosts)
+    if not matches:
+        raise NotThereError(name_checks.unknown(_HOST, name, hosts))
+    if len(matches) > 1:
+        raise NotThereError(
+            f'several hosts named {name!r}: {", ".join(matches)}')
+    return matches[0]
 
 
 def _is_of(name: str, pattern: str) -> bool:
@@ -410,7 +552,8 @@ def flavor(cloud: snapshot.Cloud, name: str) -> snapshot.Flavor:
     for each in cloud.flavors:
         if each.name == name:
             return each
-    raise NotThereError(f'no flavor is named {name!r}')
+    raise NotThereError(name_checks.unknown(
+        'flavor', name, [each.name for each in cloud.flavors]))
 
 
 def number(text: str, least: int = 0) -> int:
@@ -427,6 +570,14 @@ def number(text: str, least: int = 0) -> int:
 def positive(text: str) -> int:
     """Parse a number from 1 on the command line; see :func:`number`."""
     return number(text, 1)
+
+
+def add_image(parser: argparse.ArgumentParser) -> None:
+    """Add the options for an image: its name, or its properties."""
+    parser.add_argument(
+        '--image', metavar='NAME|ID',
+        help='the image, whose properties are read from Glance')
+    add_image_properties(parser)
 
 
 def add_image_properties(parser: argparse.ArgumentParser) -> None:
@@ -508,17 +659,14 @@ def server(cloud: snapshot.Cloud, name: str) -> snapshot.Server:
         raise NotThereError(str(exc)) from exc
 
 
-def known_image_properties(
-        parsed_args: argparse.Namespace) -> dict[str, str]:
-    """Return the image properties given, if Nova accepts all of them.
+def check_image_properties(properties: Mapping[str, str]) -> None:
+    """Check that Nova accepts image properties.
 
-    :raises UsageError: if one has no key or value, or Nova does not know or
-        accept it
+    :raises UsageError: if Nova does not know or accept one
     """
     from nova import exception
 
     from nfv_sched.ops.simulator import nova_internals
-    properties = image_properties(parsed_args)
     unknown = nova_internals.unknown_image_properties(properties)
     if unknown:
         raise UsageError(f'Nova knows no image property {unknown[0]!r}')
@@ -526,17 +674,25 @@ def known_image_properties(
         nova_internals.image_meta(properties)
     except (ValueError, exception.NovaException) as exc:
         raise UsageError(f'Nova does not take the image: {exc}') from exc
-    return properties
 
 
 def add_hosts(parser: argparse.ArgumentParser) -> None:
     """Add the options that choose hosts."""
     for name, what in (('host', 'these hosts'),
-                       ('aggregate', 'hosts of these aggregates'),
-                       ('az', 'hosts of these availability zones')):
+                       ('aggregate', 'hosts of these aggregates')):
         parser.add_argument(
             f'--{name}', action='append', default=[], metavar='PATTERN',
             help=f'only {what}; * and ? stand for anything; can be repeated')
+    add_zone(parser, action='append', default=[], dest='az', metavar='PATTERN',
+             help='only hosts of these availability zones; * and ? stand for '
+                  'anything; can be repeated')
+
+
+def add_zone(parser: argparse.ArgumentParser, *, help: str,
+             **options: ty.Any) -> None:
+    """Add the option for availability zones, and its old names."""
+    parser.add_argument('--availability-zone', help=help, **options)
+    parser.add_argument('--az', '--zone', help=argparse.SUPPRESS, **options)
 
 
 def hosts(
@@ -553,10 +709,13 @@ def hosts(
     :raises NotThereError: if a pattern matches nothing
     """
     hosts = list(cloud.hosts)
+    for each in cloud.aggregates:
+        if each.name in aggregates and not each.hosts:
+            raise NotThereError(f'aggregate {each.name!r} has no hosts')
     for patterns, what, of in (
-        (names, 'host', lambda host: (host.name,)),
+        (names, _HOST, lambda host: (host.name,)),
         (zones, 'availability zone', lambda host: (host.zone,)),
-        (aggregates, 'aggregate of a host', lambda host: host.aggregates),
+        (aggregates, 'aggregate', lambda host: host.aggregates),
     ):
         if patterns:
             all_names = {name for host in cloud.hosts for name in of(host)}

@@ -102,5 +102,5 @@ class Problems:
         """Return whether a name exists; add a problem if not."""
         if name in names:
             return True
-        self.add(path, f'there is no {kind} {name!r}{near(name, names)}')
+        self.add(path, f'no {kind} named {name!r}{near(name, names)}')
         return False

@@ -2,6 +2,7 @@
 
 """Read and parse the text of a cloud file, with the line of each field."""
 
+import dataclasses
 import pathlib
 import re
 import typing as ty
@@ -10,11 +11,14 @@ import zlib
 import yaml
 
 from nfv_sched import files
+from nfv_sched.ops.cloud_file import model
 from nfv_sched.ops.cloud_file import problems
 
 _MERGE = 'tag:yaml.org,2002:merge'
 _HALVES = re.compile('[\ud800-\udfff]')
 _NUMBERS = ('tag:yaml.org,2002:int', 'tag:yaml.org,2002:float')
+_KEYS = {field.name for field in dataclasses.fields(model.CloudFile)}
+_KEY = re.compile(rb'^["\']?([a-z_]+)["\']? *:', re.MULTILINE)
 # Errors of PyYAML for a scalar or list that does not match its tag.
 _MISFITS = (ValueError, TypeError, KeyError, IndexError, AttributeError,
             OverflowError)
@@ -40,6 +44,20 @@ def read(path: str) -> str:
     except UnicodeDecodeError as e:
         line = raw.count(b'\n', 0, e.start) + 1
         raise problems.InputError([f'{path}:{line}: not UTF-8 text'])
+
+
+def is_cloud_file(path: str) -> bool:
+    """Return whether a file may be meant as a cloud file.
+
+    True for an empty file, one with a key of a cloud file at the beginning of
+    a line, and one that cannot be read.
+    """
+    try:
+        raw = files.read(path)
+    except (OSError, ValueError, EOFError, zlib.error):
+        return True
+    return not raw.strip() or any(
+        key.decode() in _KEYS for key in _KEY.findall(raw))
 
 
 class _MarkedLoader(yaml.SafeLoader):

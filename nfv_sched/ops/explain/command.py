@@ -195,8 +195,7 @@ examples:
   nfv-sched server explain 8b1d6a52-0e0b-4b5a-9a55-2f7a51f0c111 --then
   nfv-sched server explain --then
   nfv-sched server explain --then --full -f csv
-  nfv-sched server explain router-7 --api --os-cloud admin
-""" + """\
+  nfv-sched server explain router-7 --os-cloud admin
 
 exit code: 0 if it would fit, and for a list of refusals, 3 if it would not, or
 was not, 1 if something could not be read, and is named, 2 if the command line
@@ -226,7 +225,7 @@ is wrong.
         return parser
 
     def check(self, parsed_args: argparse.Namespace) -> None:
-        """Refuse a command line without a server, or --full, but --then."""
+        """Refuse, without --then, --full or a missing server."""
         super().check(parsed_args)
         if parsed_args.then:
             return
@@ -304,17 +303,18 @@ class ExplainFlavor(_Explain):
 examples:
   nfv-sched flavor explain vrouter.16
   nfv-sched flavor explain vrouter.16 --network provider --count 3
+  nfv-sched flavor explain fw.8 --image fw-2026.1
   nfv-sched flavor explain fw.8 --image-property hw_vif_model=virtio
   nfv-sched flavor explain fw.8 --group spread --from cloud.json.gz
-  nfv-sched flavor explain fw.8 --api --os-cloud admin
+  nfv-sched flavor explain fw.8 --os-cloud admin
 """ + _EXIT_CODES
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         parser.add_argument('flavor', metavar='NAME', help='the flavor')
-        source.add_image_properties(parser)
-        parser.add_argument(
-            '--zone', metavar='ZONE', help='availability zone')
+        source.add_image(parser)
+        source.add_zone(parser, dest='zone', metavar='ZONE',
+                        help='availability zone')
         parser.add_argument(
             '--group', metavar='UUID|NAME', help='server group')
         parser.add_argument(
@@ -335,6 +335,6 @@ examples:
                 f'--count: 1 to {_MOST_SERVERS} needed')
         return subject.flavor(
             cloud, state, parsed_args.flavor,
-            image=source.image_properties(parsed_args),
+            image=self.image_properties(parsed_args),
             networks=parsed_args.networks, zone=parsed_args.zone,
             group=parsed_args.group, count=parsed_args.count)

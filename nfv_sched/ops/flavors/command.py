@@ -42,7 +42,7 @@ examples:
   nfv-sched flavor lint --all
   nfv-sched flavor lint vrouter.16 'fw.*' --hosts --used
   nfv-sched flavor lint --all --hosts --from cloud.json.gz -f json
-  nfv-sched flavor lint --all --used --api --os-cloud admin
+  nfv-sched flavor lint --all --used --os-cloud admin
   nfv-sched flavor lint --file flavors.json --image image.json
 
 exit code: 0, also with warnings and notes; 1 if something could not be read,
@@ -74,7 +74,7 @@ examples:
   nfv-sched flavor translate vrouter.16
   nfv-sched flavor translate --file flavors.json -f commands
   nfv-sched flavor translate --all --from cloud.json.gz -f json
-  nfv-sched flavor translate --all --api --os-cloud admin
+  nfv-sched flavor translate --all --os-cloud admin
   nfv-sched flavor translate --image image.json
 
 exit code: 0; 1 if something could not be read, and is named; 2 if the command

@@ -361,7 +361,8 @@ def _named(cloud: 'snapshot.Cloud', name: str) -> list['snapshot.Host']:
         titles[host.uuid], host.uuid)] or [
         host for host in cloud.hosts if host.name == name]
     if not hosts:
-        raise source.NotThereError(f'no host {name!r}')
+        name = source.host_name([host.name for host in cloud.hosts], name)
+        hosts = [host for host in cloud.hosts if host.name == name]
     if len(hosts) > 1:
         raise source.UsageError(
             f'several compute nodes of host {name!r}: ' +

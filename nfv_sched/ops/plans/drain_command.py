@@ -54,13 +54,13 @@ class DrainHost(planning.PlanCommand):
     def report(self, parsed_args: argparse.Namespace) -> planning.Output:
         """Return the plan."""
         cloud = self.cloud(parsed_args)
-        if all(host.name != parsed_args.host for host in cloud.hosts):
-            raise source.NotThereError(f'no host {parsed_args.host!r}')
+        host = source.host_name(
+            [host.name for host in cloud.hosts], parsed_args.host)
         # Importing Nova takes seconds, which --help must not take.
         from nfv_sched.ops.plans import drain
         from nfv_sched.ops.plans import drain_rendering
         with progress.shown() as update:
-            plan = drain.plan(cloud, parsed_args.host, update=update)
+            plan = drain.plan(cloud, host, update=update)
         self.found = bool(plan.staying or plan.unfinished)
         return planning.Output(
             text=drain_rendering.text(plan), columns=drain_rendering.COLUMNS,

@@ -35,7 +35,7 @@ examples:
   nfv-sched agent rebalance
   nfv-sched agent rebalance --kind router --ports --threshold 10
   nfv-sched agent rebalance --from cloud.json.gz -f json
-  nfv-sched agent rebalance --api --os-cloud admin
+  nfv-sched agent rebalance --os-cloud admin
   nfv-sched agent rebalance -f commands > moves.sh
 
 exit code: 0 if nothing is to be moved; 1 if something could not be read, and

@@ -10,12 +10,12 @@ import collections
 from collections.abc import Callable
 from collections.abc import Sequence
 import dataclasses
-import difflib
 import enum
 
 from nfv_sched import extra_specs
 from nfv_sched.network import usage
 from nfv_sched.ops.cloud_file import scenario
+from nfv_sched.ops.snapshot import names
 from nfv_sched.ops.snapshot import snapshot
 from nfv_sched import strings
 
@@ -255,8 +255,7 @@ class _Networks:
         if len({(network.physnet, self.vnic_type(network),
                  network.numa_policy) for network in named}) > 1:
             raise UnknownNetworkError(
-                f'--network {name}: {len(named)} networks have this name, on '
-                'different physical networks or with different ports: ' +
+                f'several networks named {name!r}: ' +
                 ', '.join(sorted(network.id for network in named)))
         return named[0] if named else None
 
@@ -280,12 +279,10 @@ class _Networks:
         return max(numbers, key=lambda number: (numbers[number], number),
                    default=0)
 
-    def near(self, name: str) -> list[str]:
-        """Return names and IDs that resemble a name."""
-        names = dict.fromkeys(
-            name for network in self._networks.values()
-            for name in (network.name, network.id) if name)
-        return difflib.get_close_matches(name, names)
+    def names(self) -> list[str]:
+        """Return the names and IDs of all networks."""
+        return [name for network in self._networks.values()
+                for name in (network.name, network.id)]
 
 
 def of_networks(cloud: snapshot.Cloud, texts: Sequence[str],
@@ -307,12 +304,10 @@ def of_networks(cloud: snapshot.Cloud, texts: Sequence[str],
         name, options = _options(text)
         network = networks.find(name)
         if network is None and _PHYSNET not in options:
-            near = networks.near(name)
             raise UnknownNetworkError(
-                f'--network {name}: the cloud has no such network' + (
-                    f'; there are: {", ".join(near)}' if near else '') +
-                f'; of one that was not read say {_PHYSNET}=NAME, or '
-                f'{_PHYSNET}= if it has no physical network')
+                f'{names.unknown("network", name, networks.names())}; for '
+                f'one that was not read, add ,{_PHYSNET}=NAME, or '
+                f',{_PHYSNET}= if it has no physical network')
         physnet = options.get(_PHYSNET, network and network.physnet) or None
         vnic_type = options.get(_VNIC_TYPE)
         if vnic_type is None:

@@ -79,7 +79,7 @@ def wanted(state: states.State,
     if explained_request.group is not None and (
             explained_request.group not in state.scenario.server_groups):
         raise ExplainError(
-            f'there is no server group {explained_request.group!r}')
+            f'no server group named {explained_request.group!r}')
     return request.BootRequest(
         flavor=states.nova_flavor(1, explained_request.flavor),
         image=image, ports=explained_request.ports,

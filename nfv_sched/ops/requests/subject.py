@@ -13,6 +13,7 @@ from nfv_sched.ops.simulator import nova_internals
 from nfv_sched.ops.simulator import restore_servers
 from nfv_sched.ops.simulator import state as states
 from nfv_sched.ops.simulator.steps import lifecycle
+from nfv_sched.ops.snapshot import names
 from nfv_sched.ops.snapshot import snapshot
 
 _NORMAL = 'normal'
@@ -87,10 +88,11 @@ def find(cloud: snapshot.Cloud, name: str) -> snapshot.Server:
             return each
     named = [each for each in cloud.servers if each.name == name]
     if not named:
-        raise request.ExplainError(f'there is no server {name!r}')
+        raise request.ExplainError(names.unknown(
+            'server', name, [each.name for each in cloud.servers]))
     if len(named) > 1:
         raise request.ExplainError(
-            f'{len(named)} servers have the name {name!r}: ' +
+            f'several servers named {name!r}: ' +
             ', '.join(each.uuid for each in named))
     return named[0]
 
@@ -125,7 +127,8 @@ def flavor(
     """
     flavors = [each for each in cloud.flavors if name in (each.name, each.id)]
     if not flavors:
-        raise request.ExplainError(f'there is no flavor {name!r}')
+        raise request.ExplainError(names.unknown(
+            'flavor', name, [each.name for each in cloud.flavors]))
     ports = _ports(cloud, state, networks)
     if count > 1 and any(network.vnic_type != _NORMAL
                          for network, _groups in ports.plugs):
@@ -138,6 +141,11 @@ def flavor(
     assumed = list(ports.notes)
     if not networks:
         assumed.append('no networks; --network adds them')
+    zones = {host.zone for host in cloud.hosts}
+    # Nova also takes ZONE:HOST:NODE.
+    if zone and zone.partition(':')[0] not in zones:
+        raise request.ExplainError(
+            names.unknown('availability zone', zone, zones))
     default = nova_internals.CONF.default_schedule_zone
     if not zone and default:
         zone = default
@@ -155,15 +163,16 @@ def flavor(
 def _group(cloud: snapshot.Cloud, name: str | None) -> str | None:
     if name is None:
         return None
-    names = scenario.unique_names(cloud.groups)
+    unique = scenario.unique_names(cloud.groups)
     groups = [each for each in cloud.groups if name in (each.uuid, each.name)]
     if not groups:
-        raise request.ExplainError(f'there is no server group {name!r}')
+        raise request.ExplainError(names.unknown(
+            'server group', name, [each.name for each in cloud.groups]))
     if len(groups) > 1:
         raise request.ExplainError(
-            f'{len(groups)} server groups have the name {name!r}: ' +
+            f'several server groups named {name!r}: ' +
             ', '.join(each.uuid for each in groups))
-    return names[groups[0].uuid]
+    return unique[groups[0].uuid]
 
 
 def _ports(cloud: snapshot.Cloud, state: states.State,

@@ -140,7 +140,7 @@ def _zone(state: states.State, boot_request: BootRequest) -> str | None:
         if not any(zones.get(name, default) == zone
                    for name, host in state.hosts.items()
                    if host.record.enabled):
-            raise servers.Refused(f'there is no availability zone {zone!r}')
+            raise servers.Refused(f'no availability zone named {zone!r}')
     return zone
 
 

@@ -17,7 +17,10 @@ import importlib.metadata
 import json
 import typing as ty
 
+from oslo_config import cfg
+
 from nfv_sched import conf as nfv_conf
+from nfv_sched import connection_errors
 from nfv_sched.ledger import client as placement_client
 from nfv_sched.network import neutron
 from nfv_sched.network import usage
@@ -522,7 +525,8 @@ def _read_neutron(conf, missing: _Missing,
     try:
         network = neutron.read_snapshot(conf)
     except neutron.NeutronError as exc:
-        missing.append(snapshot.Missing(kind=_Kind.NEUTRON, text=str(exc)))
+        missing.append(snapshot.Missing(
+            kind=_Kind.NEUTRON, text=_with_option(conf, 'neutron', exc)))
         return None
     progress('Neutron', 1, 1)
     return network
@@ -535,7 +539,8 @@ def _read_agents(conf, missing: _Missing,
             return agents.read(reader, progress)
     except neutron.NeutronError as exc:
         missing.append(snapshot.Missing(
-            kind=_Kind.NETWORK_AGENTS, text=str(exc)))
+            kind=_Kind.NETWORK_AGENTS,
+            text=_with_option(conf, 'neutron', exc)))
         return None
 
 
@@ -586,10 +591,26 @@ def _read_placement(conf, computes: list[str], aggregates: list[str],
             places = providers.read(
                 client, threads, computes, aggregates, progress)
     except placement_client.PlacementError as exc:
-        missing.append(snapshot.Missing(kind=_Kind.PLACEMENT, text=str(exc)))
+        missing.append(snapshot.Missing(
+            kind=_Kind.PLACEMENT, text=_with_option(conf, 'placement', exc)))
         return None
     missing.extend(places.missing())
     return places
+
+
+def _with_option(conf, section: str, exc: Exception) -> str:
+    """Return an error of a service, with the option that may be wrong.
+
+    :param section: section of nova.conf with the account for the service
+    """
+    try:
+        # [neutron] and others can name a section that they share.
+        section = conf[section].auth_section or section
+        auth_url = conf[section].auth_url
+    except cfg.Error:
+        auth_url = None
+    option = connection_errors.wrong_option(exc, section, auth_url)
+    return f'{exc}: {option}' if option else str(exc)
 
 
 # Merging

@@ -22,6 +22,9 @@ FORMAT = 'nfv-sched snapshot'
 #: Format versions that can be read.
 VERSIONS = (1, snapshot.VERSION)
 
+#: The message for a file of another kind.
+NEITHER = 'neither a snapshot nor a cloud file'
+
 _GZIP = b'\x1f\x8b'
 # Most messages to keep from a file: masking secrets in them takes time.
 _MAX_MISSING = 1000
@@ -72,7 +75,10 @@ def is_snapshot(path: str) -> bool:
     except (OSError, ValueError) as exc:
         raise FileError(f'{path}: {getattr(exc, "strerror", "") or exc}'
                         ) from exc
-    return start.startswith(_GZIP) or start.lstrip().startswith(b'{')
+    is_snapshot = start.startswith(_GZIP) or start.lstrip().startswith(b'{')
+    if path.endswith('.gz') and not is_snapshot:
+        raise FileError(f'{path}: damaged gzip file: not gzip')
+    return is_snapshot
 
 
 def load(path: str) -> snapshot.Cloud:
@@ -87,16 +93,16 @@ def load(path: str) -> snapshot.Cloud:
     except files.FileLimitError as exc:
         raise FileError(f'{path}: {exc}') from exc
     except (EOFError, zlib.error, gzip.BadGzipFile) as exc:
-        raise FileError(f'{path}: cut off or damaged: {exc}') from exc
+        raise FileError(f'{path}: damaged gzip file: {_brief(exc)}') from exc
     except OSError as exc:
         raise FileError(f'{path}: {exc.strerror or exc}') from exc
     except RecursionError as exc:
         raise FileError(
-            f'{path}: not a snapshot: nested too deeply') from exc
+            f'{path}: {NEITHER}: nested too deeply') from exc
     except ValueError as exc:
-        raise FileError(f'{path}: not a snapshot: {exc}') from exc
+        raise FileError(f'{path}: {NEITHER}: {exc}') from exc
     if not isinstance(data, dict) or data.get('format') != FORMAT:
-        raise FileError(f'{path}: not a snapshot')
+        raise FileError(f'{path}: {NEITHER}')
     version, content = data.get('version'), data.get('cloud')
     if version not in VERSIONS:
         raise FileError(
@@ -121,6 +127,13 @@ def load(path: str) -> snapshot.Cloud:
             text=f'{len(cloud.missing) - _MAX_MISSING} more messages of the '
                  'snapshot are left out'))
     return dataclasses.replace(cloud, missing=tuple(missing))
+
+
+def _brief(exc: Exception) -> str:
+    """Return what is wrong with a gzip file."""
+    if isinstance(exc, EOFError):
+        return 'it is cut off'
+    return str(exc)
 
 
 def _convert_sentences(content: ty.Any) -> None:

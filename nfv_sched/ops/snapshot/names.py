@@ -1,11 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check names and IDs that come from files and appear in printed commands."""
+"""Check and look up names and IDs.
 
+Those in files appear in printed commands; those on the command line may be
+misspelt.
+"""
+
+from collections.abc import Iterable
+import difflib
 import re
 import unicodedata
 
 _UUID = re.compile('-?'.join('[0-9a-fA-F]{%d}' % digits
                              for digits in (8, 4, 4, 4, 12)))
+# Maximum number of names that a message suggests.
+_NEAREST = 3
 _BREAKS = ('Zl', 'Zp')
 _LONGEST = 255
 
@@ -35,3 +43,21 @@ def is_host(text: str) -> bool:
     # refuses only what a shell or a client could misread.
     return (is_printable(text) and not text.startswith('-')
             and len(text.split()) == 1 and text == text.strip())
+
+
+def unknown(noun: str, name: str, names: Iterable[str]) -> str:
+    """Return the message for a name that nothing has.
+
+    :param noun: noun for what is named, such as ``host``
+    :param names: the names that exist; the nearest ones are suggested
+    """
+    by_lower = {each.lower(): each for each in names if each}
+    near = [by_lower[each] for each in difflib.get_close_matches(
+        name.lower(), by_lower, _NEAREST)]
+    return f'no {noun} named {name!r}' + (
+        f'; did you mean {" or ".join(near)}?' if near else '')
+
+
+def with_label(label: str, hosts: Iterable[str]) -> list[str]:
+    """Return the hosts whose first label this is: ``a`` of ``a.example``."""
+    return sorted({host for host in hosts if host.partition('.')[0] == label})

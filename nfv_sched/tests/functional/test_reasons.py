@@ -106,6 +106,33 @@ class ReasonsTest(base.NFVCloudTestCase):
         finally:
             self.flags(expose_reasons=before, group='nfv_sched')
 
+    def test_refused_resize(self):
+        """The owner sees that it failed, and nobody sees why.
+
+        Nova's conductor puts a sentence of its own in the place of the reason,
+        and shows that to operators only.
+        """
+        self.start_host('alpha', switch=[1])
+        server = self.boot(self.strict)
+        with self.exposing(None):
+            self.assertMoveRefused(
+                self.resize, server,
+                self.flavor(vcpus=4, nfv__vswitch_numa_affinity='strict'))
+        server = self.api.get_server(server['id'])
+        self.assertEqual('ACTIVE', server['status'])
+        self.assertNotIn('fault', server)
+        action, = [each for each in self.api.get_instance_actions(
+            server['id']) if each['action'] == 'resize']
+        path = '/servers/%s/os-instance-actions/%s' % (
+            server['id'], action['request_id'])
+        events = self.api.api_get(path).body['instanceAction']['events']
+        self.assertIn('Error', [event['result'] for event in events])
+        for event in events:
+            self.assertNotIn('details', event)
+        events = self.admin_api.api_get(path).body['instanceAction']['events']
+        self.assertEqual({f'{PLAIN}No valid host found for resize'}, {
+            event['details'] for event in events if event['details']})
+
     def test_long_reasons_end_at_a_word(self):
         """Nova keeps 255 bytes; no number may be cut in two."""
         self.flags(expose_reasons='hosts', group='nfv_sched')

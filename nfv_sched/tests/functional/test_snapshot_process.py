@@ -143,7 +143,8 @@ class CommandTest(test_ledger_process.ProcessTestCase):
             conf.write('[api_database]\nconnection = sqlite:////nowhere/x\n')
         code, out, err = self.save()
         self.assertEqual((1, '', 1), (code, out, len(err.splitlines())), err)
-        self.assertIn("error: Nova's database cannot be read", err)
+        self.assertEqual("error: Nova's API database does not exist: "
+                         '/nowhere/x: [api_database] connection\n', err)
         self.assertFalse(os.path.exists(self.file))
 
     def test_cannot_be_written(self):

@@ -38,7 +38,8 @@ class CellsTest(base.TestCase):
         self.useFixture(fixtures.MockPatchObject(
             objects.CellMappingList, 'get_all', return_value=[
                 objects.CellMapping(uuid=getattr(uuids, name), name=name,
-                                    disabled=name == 'near')
+                                    disabled=name == 'near',
+                                    database_connection='sqlite://')
                 for name in ('near', 'far')]))
         self.gather = self.useFixture(fixtures.MockPatchObject(
             nova_context, 'scatter_gather_cells')).mock
@@ -69,12 +70,14 @@ class CellsTest(base.TestCase):
         many = [(row, {}, None)] * records.CHUNK
         self.answers({'near': records.CHUNK + 1, 'far': records.CHUNK + 1},
                      {'near': many, 'far': many},
-                     {'near': many[:1], 'far': ValueError('gone\nSQL')},)
+                     {'near': many[:1], 'far': ValueError('gone\n[SQL: x]')},)
         cells = records.Cells()
         progress = []
         found = list(cells.servers(lambda *args: progress.append(args)))
         self.assertEqual(2 * records.CHUNK + 1, len(found))
-        self.assertEqual([(uuids.far, 'far', 'gone')], cells.failures)
+        self.assertEqual([(
+            uuids.far, 'far', 'its database cannot be read, see the cell '
+            'mapping (nova-manage cell_v2 list_cells): gone')], cells.failures)
         self.assertEqual(('servers', len(found), 2 * records.CHUNK + 2),
                          progress[-1])
         self.answers({'near': ([], {}, {})})

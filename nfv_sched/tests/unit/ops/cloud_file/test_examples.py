@@ -48,10 +48,11 @@ class ExamplesTestCase(base.SimulatorTestCase):
     def test_they_are_found(self):
         found = examples.find()
         self.assertEqual(
-            ['all-policies', 'carrier-grade', 'fragmented', 'hyper-converged',
-             'network-nodes', 'network-nodes-ovn', *(
+            ['all-policies', 'carrier-grade', 'cookbook', 'fragmented',
+             'hyper-converged', 'network-nodes', 'network-nodes-ovn', *(
                  f'platform/{name}' for name in PLATFORM), 'ports-fill-up',
-             'router-guest', 'thousand-hosts', 'two-hosts'], list(found))
+             'refusals', 'router-guest', 'thousand-hosts', 'two-hosts'],
+            list(found))
         for path in found.values():
             self.assertTrue(examples.description(path))
 
@@ -98,6 +99,14 @@ class ExamplesTestCase(base.SimulatorTestCase):
         result = self.check(self.text('carrier-grade'))
         placed = [s for s in result.servers if s.host is not None]
         self.assertEqual(6, len(placed))
+
+    def test_cookbook(self):
+        for seed in range(3):
+            self.check(self.text('cookbook'), seed)
+
+    def test_refusals(self):
+        for seed in range(3):
+            self.check(self.text('refusals'), seed)
 
     def test_two_hosts(self):
         for seed in range(5):

@@ -187,14 +187,17 @@ class FlavorTest(APITestCase):
 
     def test_unreachable(self):
         self.nova.stop()
-        self.assertIn('the compute API cannot be read: ', self.refused(
-            'flavor', 'lint', '--all', '--api'))
+        self.assertEqual(
+            f'the compute API cannot be read: {self.nova.url} does not answer '
+            '(connection refused)', self.refused(
+                'flavor', 'lint', '--all', '--api'))
 
     def test_wrong_password(self):
         self.log_in(password='wrong')
         line = self.refused('flavor', 'lint', '--all', '--api')
-        self.assertIn('the compute API cannot be read: ', line)
-        self.assertIn('401', line)
+        self.assertEqual(
+            f'the compute API cannot be read: {self.api.url} does not accept '
+            'the account (HTTP 401): --os-cloud or the OS_* variables', line)
 
     def test_no_account(self):
         for name in self.api.variables():
@@ -207,8 +210,9 @@ class FlavorTest(APITestCase):
         code, out, err = self.openstack()
         self.assertEqual((3, ''), (code, err), out)
         self.assertEqual(3, json.loads(out)['flavors'])
-        refused = (1, 'error: the compute API cannot be read: Unauthorized '
-                   '(HTTP 401)\n')
+        refused = (1, 'error: the compute API cannot be read: '
+                   f'{self.api.url} does not accept the account (HTTP 401): '
+                   '--os-cloud or the OS_* variables\n')
         code, out, err = self.openstack('--os-password', 'wrong')
         self.assertEqual(refused, (code, err), out)
         self.log_in(password='wrong')
@@ -322,6 +326,30 @@ class PlacementTest(APITestCase):
             'flavor', 'explain', 'pinned', '--api')
         self.assertEqual((3, ''), (code, err))
 
+    def test_image(self):
+        """By its name, from Glance, for what Placement needs of it."""
+        image = {'id': 'e6b1f4c5-7f8f-4f5a-9ad3-5e53d0a6a2f1', 'name': 'fw-1',
+                 'trait:CUSTOM_FAST': 'required', 'hw_odd': 'x', 'size': 7,
+                 'visibility': 'public'}
+        self.api.glance.images = [image]
+        for name in ('fw-1', image['id']):
+            code, out, err = self.run_command(
+                'flavor', 'explain', 'pinned', '--api', '--image', name)
+            self.assertEqual((3, ''), (code, err))
+            self.assertIn('CUSTOM_FAST', out)
+        self.assertEqual(
+            "no image named 'fw-2'; did you mean fw-1?", self.refused(
+                'flavor', 'explain', 'pinned', '--api', '--image', 'fw-2',
+                code=2))
+        self.api.glance.images = [image, {**image, 'id': 'other'}]
+        self.assertEqual(
+            f"several images named 'fw-1': {image['id']}, other", self.refused(
+                'flavor', 'explain', 'pinned', '--api', '--image', 'fw-1',
+                code=2))
+        self.api.glance.status = 403
+        self.assertIn('the image API cannot be read: ', self.refused(
+            'flavor', 'explain', 'pinned', '--api', '--image', 'fw-1'))
+
     def test_tenant(self):
         """Who may not list hosts gets a line, not a figure."""
         self.api.placement.answers = {'resource_providers': (403, {})}
@@ -340,16 +368,18 @@ class CommandLineTest(APITestCase):
             ('metrics', '--textfile', 'x'),
             ('flavor', 'lint', '--all', '--hosts'),
         ):
-            line = self.refused(*args, '--api', code=2)
-            self.assertIn('the API shows no NUMA nodes', line)
-            self.assertIn('--from FILE', line)
+            for option in (('--api',), ('--os-cloud', 'x')):
+                line = self.refused(*args, *option, code=2)
+                self.assertIn('the API shows no NUMA nodes', line)
+                self.assertIn('--from FILE', line)
         self.assertEqual([], self.api.requests)
 
     def test_contradictions(self):
         for args, said in (
             (('--api', '--from', 'x'), 'either --api, or --from'),
             (('--api', '--config-file', 'x'), 'either --api, or --from'),
-            (('--os-cloud', 'x'), '--os-cloud is for --api'),
+            (('--os-cloud', 'x', '--from', 'x'),
+             'either --os-cloud, or --from'),
         ):
             self.assertIn(said, self.refused(
                 'flavor', 'lint', '--all', *args, code=2))

@@ -95,8 +95,8 @@ class AuditTest(base.CommandTestCase):
         self.assertEqual([], self.kinds(
             cloud, '--host', 'host2', code=0,
             told='1 host: nothing found.\n'))
-        for args, said in ((['--kind', 'x'], "no kind matches 'x'"),
-                           (['--host', 'x'], "no host matches 'x'")):
+        for args, said in ((['--kind', 'x'], "no kind named 'x'"),
+                           (['--host', 'x'], "no host named 'x'")):
             self.assertEqual((2, '', f'error: {said}\n'),
                              self.audit(cloud, *args))
         code, _out, err = self.audit(cloud, '--confirm', 'x')

@@ -282,9 +282,9 @@ class CapacityTest(base.CommandTestCase):
 
     def test_networks_that_are_not_there(self):
         self.with_ports()
-        for args, word in ((('--network', 'fsat'), 'there are: fast'),
+        for args, word in ((('--network', 'fsat'), 'did you mean fast?'),
                            (('--network', 'fast,vnic-type=x'), 'vNIC type'),
-                           (('--like', 'nobody'), "no server 'nobody'"),
+                           (('--like', 'nobody'), "no server named 'nobody'"),
                            (('--like', 'like', '--network', 'fast'),
                             'not allowed with')):
             code, out, err = self.run_command('list', *args)
@@ -352,10 +352,10 @@ class CapacityTest(base.CommandTestCase):
 
     def test_usage(self):
         for args, text in (
-                (('show', 'x'), "no flavor is named 'x'"),
-                (('list', '--flavor', 'x'), "no flavor matches 'x'"),
-                (('list', '--host', 'x'), "no host matches 'x'"),
-                (('list', '--mix', 'x=1'), "no flavor is named 'x'"),
+                (('show', 'x'), "no flavor named 'x'"),
+                (('list', '--flavor', 'x'), "no flavor named 'x'"),
+                (('list', '--host', 'x'), "no host named 'x'"),
+                (('list', '--mix', 'x=1'), "no flavor named 'x'"),
                 (('list', '--mix', 'fw.6'), "FLAVOR=N needed, not 'fw.6'"),
                 (('list', '--mix', 'fw.6=1', '--by', 'host'),
                  '--mix goes with neither --by nor --survive')):

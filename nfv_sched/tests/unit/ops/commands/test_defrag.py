@@ -73,7 +73,7 @@ class DefragTest(base.CommandTestCase):
     def test_bad_usage(self):
         for args, text in (
                 (('--count', '0'), 'a number from 1 is needed'),
-                (('--flavor', 'x'), "no flavor is named 'x'")):
+                (('--flavor', 'x'), "no flavor named 'x'")):
             code, _out, err = self.run_plan(*args)
             self.assertEqual(2, code)
             self.assertIn(text, err)

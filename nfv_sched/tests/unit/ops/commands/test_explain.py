@@ -89,15 +89,15 @@ class ExplainTest(test_simulate.SimulateTestCase):
 
     def test_usage(self):
         for args, text in (
-                (('server', 'nobody'), "no server 'nobody'"),
-                (('flavor', 'nothing'), "no flavor 'nothing'"),
+                (('server', 'nobody'), "no server named 'nobody'"),
+                (('flavor', 'nothing'), "no flavor named 'nothing'"),
                 (('flavor', 'fast', '--count', '0'), '--count: 1 to'),
                 (('flavor', 'fast', '--count', '1001'), '1000 needed'),
                 (('flavor', 'fast', '--host', 'x*'), "no host matches 'x*'"),
                 (('flavor', 'fast', '--image-property', 'x'), 'KEY=VALUE'),
                 (('flavor', 'fast', '--network', 'n,x'), '--network n,x'),
-                (('flavor', 'fast', '--network', 'tin'), 'there are: tun'),
-                (('server', 's-3', '--network', 'tin'), 'there are: tun')):
+                (('flavor', 'fast', '--network', 'tin'), 'did you mean tun?'),
+                (('server', 's-3', '--network', 'tin'), 'did you mean tun?')):
             code, out, err = self.explain(*args)
             self.assertEqual((2, ''), (code, out))
             self.assertIn(text, err)
@@ -259,7 +259,7 @@ class ThenTest(test_simulate.SimulateTestCase):
         code, out, err = self.then('s-3', '--from', cloud)
         self.assertEqual((0, ''), (code, err))
         code, out, err = self.then('nobody', '--from', cloud)
-        self.assertEqual((2, "error: there is no server 'nobody'\n"),
+        self.assertEqual((2, "error: no server named 'nobody'\n"),
                          (code, err))
 
     def test_unread(self):

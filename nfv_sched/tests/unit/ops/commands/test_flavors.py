@@ -250,7 +250,7 @@ class LintTest(base.CommandTestCase):
         for args, said in (
             ((), 'NAME, --all or --file needed'),
             (('good', '--all'), 'either NAME or --all'),
-            (('x',), "no flavor matches 'x'"),
+            (('x',), "no flavor named 'x'"),
             (('good', '--image-property', 'x'), 'KEY=VALUE needed'),
             (('good', '-c', 'x'), 'no column x'),
         ):

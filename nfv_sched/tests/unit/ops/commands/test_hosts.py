@@ -134,7 +134,7 @@ class ListTest(_CommandTest):
     def test_nothing_matches(self):
         code, out, err = self.host('list', '--aggregate', 'x')
         self.assertEqual(
-            (2, '', "error: no aggregate of a host matches 'x'\n"),
+            (2, '', "error: no aggregate named 'x'\n"),
             (code, out, err))
 
     def test_not_all_was_read(self):
@@ -199,7 +199,7 @@ class ShowTest(_CommandTest):
         self.assertIn('mail', out)
 
     def test_unknown(self):
-        self.assertEqual((2, '', "error: no host 'x'\n"),
+        self.assertEqual((2, '', "error: no host named 'x'\n"),
                          self.host('show', 'x'))
 
     def test_ambiguous(self):

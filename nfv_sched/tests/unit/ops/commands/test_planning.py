@@ -74,9 +74,9 @@ class PlanningTest(base.CommandTestCase, running.RunningTestCase):
 
     def test_no_host(self):
         self.save('a p1 one')
-        for args, text in ((('host', 'drain', 'x'), "no host 'x'"),
+        for args, text in ((('host', 'drain', 'x'), "no host named 'x'"),
                            (('cloud', 'failover', '--host', 'x'),
-                            "no host matches 'x'")):
+                            "no host named 'x'")):
             code, _out, err = self.run_command(*args, '--from', self.file)
             self.assertEqual((2, f'error: {text}\n'), (code, err))
 

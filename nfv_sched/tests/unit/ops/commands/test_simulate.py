@@ -112,7 +112,7 @@ class SimulateTest(SimulateTestCase):
                                    'Node'))
         self.assertEqual({'Server': 's-1'}, doc['servers'][0])
         self.assertEqual({'Node': '0'}, doc['hosts'][0])
-        self.assertNotIn('Free MiB', self.good('-c', 'Server'))
+        self.assertNotIn('Memory used MiB', self.good('-c', 'Server'))
 
     def test_reasons(self):
         doc = json.loads(self.good('-f', 'json'))
@@ -142,7 +142,7 @@ class SimulateTest(SimulateTestCase):
                  "did you mean 'cores'?"),
                 ((directory,), 1, 'is a directory'),
                 (('/no/such/file',), 1, 'No such file'),
-                (('--example', 'nope'), 2, 'there is no example'),
+                (('--example', 'nope'), 2, 'no example named'),
                 ((self.file(CLOUD), '-f', 'csv', '--show', 'both'), 2,
                  'room for one table'),
                 ((self.file(CLOUD), '-c', 'Nope'), 2, 'no column Nope'),

@@ -86,7 +86,7 @@ class SaveTest(base.CommandTestCase):
         self.read.side_effect = OSError('gone')
         code, out, err = self.save(self.file)
         self.assertEqual((1, ''), (code, out))
-        self.assertEqual("error: Nova's database cannot be read, see "
+        self.assertEqual("error: Nova's API database cannot be read, see "
                          '[api_database] connection: gone\n', err)
 
     def test_usage(self):

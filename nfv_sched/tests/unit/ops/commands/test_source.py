@@ -2,6 +2,7 @@
 """Clouds from files: of snapshots, and of the simulator."""
 
 import dataclasses
+import json
 import math
 import os
 
@@ -66,9 +67,10 @@ class LoadTest(base.TestCase):
                 (b'', 'the file is empty'),
                 (b'hosts: 3', ":1: hosts: must be a list, not 3"),
                 (b'steps: [', 'not valid YAML'),
-                (b'{"format": "odd"}', 'not a snapshot'),
-                (b'\x1f\x8bodd', 'cut off or damaged'),
-                (b'\xff\xfe', ':1: not UTF-8 text')):
+                (b'kind: Pod', file.NEITHER),
+                (b'{"format": "odd"}', file.NEITHER),
+                (b'\x1f\x8bodd', 'damaged gzip file: it is cut off'),
+                (b'\xff\xfe', file.NEITHER)):
             error = self.assertRaises(
                 source.CloudUnreadError, source.load, self.file(content))
             self.assertIn(wanted, str(error))
@@ -166,24 +168,82 @@ class SimulateFromTest(test_simulate.SimulateTestCase):
             self.assertIn(message, err)
 
 
+class SaveTest(test_simulate.SimulateTestCase):
+    """``nfv-sched simulation run --save``."""
+
+    def setUp(self):
+        super().setUp()
+        self.path = os.path.join(
+            self.useFixture(fixtures.TempDir()).path, 'saved')
+
+    def save(self, *args, code=0):
+        found, out, err = self.run_command(
+            'simulation', 'run', *args, '--save', self.path)
+        self.assertEqual(code, found, err)
+        return out, err
+
+    def test_cloud_file(self):
+        cloud = self.file(test_simulate.CLOUD)
+        out, err = self.save(cloud, '-f', 'json')
+        self.assertEqual(5, len(json.loads(out)['servers']))
+        self.assertRegex(err, f'^{self.path}: 2 hosts, 5 servers, .* kB\n$')
+        self.assertEqual(dataclasses.replace(source.load(cloud), taken=''),
+                         dataclasses.replace(source.load(self.path), taken=''))
+
+    def test_steps(self):
+        """What was missing in the first cloud is missing in the next."""
+        first = f'{self.path}-first'
+        file.save(dataclasses.replace(
+            source.load(self.file(test_simulate.CLOUD)), anonymous=True,
+            missing=snapshots.missing('Neutron is silent')), first)
+        self.save('--from', first, self.file(STEPS), code=1)
+        saved = source.load(self.path)
+        self.assertEqual(['Neutron is silent'], list(map(str, saved.missing)))
+        self.assertTrue(saved.anonymous)
+        self.assertIn('again', [server.name for server in saved.servers])
+
+    def test_anonymous(self):
+        self.save(self.file(test_simulate.CLOUD), '--anonymize')
+        saved = source.load(self.path)
+        self.assertTrue(saved.anonymous)
+        self.assertNotIn('s-1', [server.name for server in saved.servers])
+
+    def test_wrong(self):
+        cloud = self.file(test_simulate.CLOUD)
+        for args, text in (
+                ((cloud, '--anonymize'), '--anonymize is for --save'),
+                ((cloud, cloud, '--save', self.path),
+                 '--save is for a single'),
+                (('--list-examples', '--save', self.path),
+                 '--save is for a single')):
+            code, _out, err = self.run_command('simulation', 'run', *args)
+            self.assertEqual(2, code)
+            self.assertIn(text, err)
+        code, out, err = self.run_command(
+            'simulation', 'run', cloud, '--save', '/missing/file')
+        self.assertEqual((1, ''), (code, out))
+        self.assertEqual('error: /missing/file: No such file or directory\n',
+                         err)
+
+
 class NotThereTest(cmd_base.CommandTestCase):
     """What a command names, and is not in the cloud as it was read."""
 
     COMMANDS = (
-        ("no host matches 'x'", ('cloud', 'audit', '--host', 'x')),
-        ("no host matches 'x'", ('capacity', 'list', '--host', 'x')),
-        ("no flavor matches 'x'", ('capacity', 'list', '--flavor', 'x')),
-        ("no flavor is named 'x'", ('capacity', 'list', '--mix', 'x=1')),
-        ("no aggregate of a host matches 'x'",
+        ("no host named 'x'", ('cloud', 'audit', '--host', 'x')),
+        ("no host named 'x'", ('capacity', 'list', '--host', 'x')),
+        ("no flavor named 'x'", ('capacity', 'list', '--flavor', 'x')),
+        ("no flavor named 'x'", ('capacity', 'list', '--mix', 'x=1')),
+        ("no aggregate named 'x'",
          ('host', 'list', '--aggregate', 'x')),
-        ("no host 'x'", ('host', 'show', 'x')),
-        ("no host 'x'", ('host', 'drain', 'x')),
-        ("there is no server 'x'", ('server', 'explain', 'x')),
-        ("there is no flavor 'x'", ('flavor', 'explain', 'x')),
-        ("no host matches 'x'",
+        ("no host named 'x'", ('host', 'show', 'x')),
+        ("no host named 'x'", ('host', 'drain', 'x')),
+        ("no server named 'x'", ('server', 'explain', 'x')),
+        ("no flavor named 'x'", ('flavor', 'explain', 'x')),
+        ("no host named 'x'",
          ('server', 'explain', 'vm', '--host', 'x')),
-        ("no host matches 'x'", ('cloud', 'failover', '--host', 'x')),
-        ("no flavor matches 'x'", ('flavor', 'lint', 'x')))
+        ("no host named 'x'", ('cloud', 'failover', '--host', 'x')),
+        ("no flavor named 'x'", ('flavor', 'lint', 'x')))
     LEFT_OUT = ('Cell 2 does not answer in time', 'Neutron is silent')
 
     def setUp(self):
@@ -335,7 +395,7 @@ class ConfigurationTest(cmd_base.CommandTestCase):
             database, 'compute_nodes', side_effect=exc))
         for command in (('capacity', 'list'), ('host', 'list')):
             self.assertEqual(
-                (1, "error: Nova's database cannot be read, see "
+                (1, "error: Nova's API database cannot be read, see "
                  '[api_database] connection: (sqlite3.OperationalError) no '
                  'such table: aggregates\n'),
                 self.run_command(*command, '-f', 'value')[::2])

@@ -164,10 +164,10 @@ class NetworksTest(base.TestCase):
 
     def test_unknown(self):
         for text, *words in (
-                ('mgnt', 'no such network', 'mgmt'),
-                ('data', 'no such network', 'physnet=NAME'),
-                (uuids.nowhere, 'no such network'),
-                ('two', '2 networks', uuids.one, uuids.two),
+                ('mgnt', 'no network named ', 'mgmt'),
+                ('data', 'no network named ', 'physnet=NAME'),
+                (uuids.nowhere, 'no network named '),
+                ('two', 'several networks named ', uuids.one, uuids.two),
                 ('mgmt,vnic-type=dirct', 'vNIC type', 'direct'),
                 ('mgmt,phsnet=x', 'physnet=NAME'),
                 ('mgmt,physnet', 'physnet=NAME'), (',physnet=x', 'name')):

@@ -73,13 +73,13 @@ class SubjectTest(base.SimulatorTestCase):
     def test_errors(self):
         with start.started(self.found) as state:
             for name, about in (
-                    ("no server 'x'", lambda: subject.server(
+                    ("no server named 'x'", lambda: subject.server(
                         self.found, state, 'x')),
-                    ("no flavor 'x'", lambda: subject.flavor(
+                    ("no flavor named 'x'", lambda: subject.flavor(
                         self.found, state, 'x')),
-                    ("no server group 'x'", lambda: subject.flavor(
+                    ("no server group named 'x'", lambda: subject.flavor(
                         self.found, state, 'plain', group='x')),
-                    ('--network far: the cloud has no such', lambda:
+                    ('no network named .far', lambda:
                         subject.flavor(
                             self.found, state, 'plain', networks=['far'])),
                     ("'kind=x' is not", lambda: subject.flavor(

@@ -614,7 +614,7 @@ class FileTest(NetworkTestCase):
                 ('steps:\n', 'steps:\n  - {boot: b, flavor: f, '
                  'security_groups: []}\n', 'must not be empty'),
                 ('steps:\n', 'steps:\n  - {attach: a, network: lan}\n',
-                 "there is no server 'a'"),
+                 "no server named 'a'"),
                 ('steps:\n', 'steps:\n  - {boot: b, flavor: f}\n'
                  '  - {detach: b}\n', "'network' is missing"),
                 ('steps:\n', 'steps:\n  - {boot: b, flavor: f}\n'

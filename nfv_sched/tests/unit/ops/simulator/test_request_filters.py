@@ -198,7 +198,7 @@ aggregates:
                expect: {host: three}}
             - {boot: c, flavor: p1, availability_zone: gone,
                expect: {refused: true,
-                        reason: there is no availability zone 'gone'}}
+                        reason: no availability zone named 'gone'}}
             """)
 
     def test_zone_of_hosts_that_are_off(self):

@@ -217,10 +217,10 @@ class StartTest(base.SimulatorTestCase):
                  'steps.yaml:1: hosts: the hosts are those of --from; a file '
                  'of steps for it has none'),
                 ('flavors: {}\nsteps:\n- boot: s\n  flavor: pined',
-                 "steps.yaml:4: steps[0].flavor: there is no flavor 'pined'; "
+                 "steps.yaml:4: steps[0].flavor: no flavor named 'pined'; "
                  "did you mean 'pinned'?"),
                 ('steps:\n- delete: gues', "steps.yaml:2: steps[0].delete: "
-                 "there is no server 'gues'; did you mean 'guest'?"),
+                 "no server named 'gues'; did you mean 'guest'?"),
                 ('steps:\n- boot: guest\n  flavor: plain',
                  "steps.yaml:2: steps[0].boot: there is a server 'guest' "
                  'already'),
@@ -239,7 +239,7 @@ class StartTest(base.SimulatorTestCase):
             problems.InputError, self.run_steps, found,
             'steps: [{delete: other}]')
         self.assertEqual(
-            ("steps.yaml:1: steps[0].delete: there is no server 'other'; "
+            ("steps.yaml:1: steps[0].delete: no server named 'other'; "
              r'known: vm\n\u2028\x1b[31m\r',), error.problems)
         self.assertEqual(error.problems, tuple(str(error).splitlines()))
 

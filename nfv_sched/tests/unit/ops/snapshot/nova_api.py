@@ -251,10 +251,53 @@ def _placement_handler_class(api):
     return Handler
 
 
+class GlanceAPI(http_server.LocalServer):
+    """A server on a port of its own; only what is read of Glance.
+
+    :ivar images: images, as Glance shows them
+    :ivar status: of all answers to requests for images
+    """
+
+    def __init__(self):
+        super().__init__(_glance_handler_class(self))
+        self.images = []
+        self.status = 200
+
+    def body(self, path, query):
+        """The body that Glance would send; None for an unknown path."""
+        if path == '':
+            return {'versions': [{
+                'id': 'v2.16', 'status': 'CURRENT', 'links': [
+                    {'rel': 'self', 'href': f'{self.url}/v2/'}]}]}
+        if path == 'v2/images':
+            names = query.get('name')
+            return {'images': [each for each in self.images if not names
+                               or each['name'] in names]}
+        return next((each for each in self.images
+                     if path == f'v2/images/{each["id"]}'), None)
+
+
+def _glance_handler_class(api):
+
+    class Handler(http_server.Handler):
+
+        def do_GET(self):  # noqa: N802
+            url = urllib.parse.urlsplit(self.path)
+            path = url.path.strip('/')
+            body = api.body(path, urllib.parse.parse_qs(url.query))
+            if body is None:
+                _reply(self, 404, {})
+            else:
+                _reply(self, api.status if path else 300, body)
+
+    return Handler
+
+
 class CloudAPI(neutron_api.NeutronAPI):
-    """Keystone and Neutron, and Nova and Placement beside them.
+    """Keystone and Neutron, and Nova, Placement and Glance beside them.
 
     :ivar nova: Nova
+    :ivar glance: Glance
     :ivar placement: Placement; None if the cloud has none
     :ivar services: types of those in the catalog
     """
@@ -264,8 +307,9 @@ class CloudAPI(neutron_api.NeutronAPI):
         self.needs_token = True
         self.nova = NovaAPI()
         self.placement = PlacementAPI()
-        self._all = (self.nova, self.placement)
-        self.services = ('network', 'compute', 'placement')
+        self.glance = GlanceAPI()
+        self._all = (self.nova, self.placement, self.glance)
+        self.services = ('network', 'compute', 'placement', 'image')
 
     def start(self):
         """Listen."""
@@ -290,7 +334,8 @@ class CloudAPI(neutron_api.NeutronAPI):
                 ('network', 'neutron', self.url),
                 ('compute', 'nova', f'{self.nova.url}/v2.1'),
                 ('placement', 'placement',
-                 self.placement and self.placement.url))
+                 self.placement and self.placement.url),
+                ('image', 'glance', self.glance.url))
             if url and kind in self.services]
         return found
 

@@ -118,7 +118,7 @@ class FileTest(base.TestCase):
                         b'{"a": NaN}', b'{"a": 1e999}', b'["\\ud800"]',
                         b'[1' + b'0' * 5000 + b']'):
             self.write(content)
-            self.refused('not a snapshot')
+            self.refused(file.NEITHER)
         self.refused('No such file', os.path.join(self.folder, 'none'))
         self.refused('Is a directory', self.folder)
 
@@ -128,7 +128,7 @@ class FileTest(base.TestCase):
             content = raw.read()
         for size in (3, 20, len(content) // 2, len(content) - 1):
             self.write(content[:size])
-            self.refused('cut off or damaged')
+            self.refused('damaged gzip file: it is cut off')
         middle = len(content) // 2
         self.write(content[:middle] + b'\x00\x00' + content[middle + 2:])
         self.refused('damaged')

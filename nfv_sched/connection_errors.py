@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Find out why a connection failed, from the exceptions of the libraries.
+
+Clients wrap the error of the socket several times, each with the text of the
+one before.
+"""
+
+from collections.abc import Iterator
+import os
+import socket
+import ssl
+import urllib.parse
+
+from keystoneauth1 import exceptions as ks_exceptions
+import requests
+
+_SOME_CAUSES = 20
+
+
+def causes(error: BaseException) -> Iterator[BaseException]:
+    """Yield an error and those that led to it, the last one first."""
+    current: BaseException | None = error
+    for _ in range(_SOME_CAUSES):
+        if current is None:
+            return
+        yield current
+        # The last two are of oslo.db and SQLAlchemy.
+        current = (current.__cause__ or current.__context__
+                   or getattr(current, 'inner_exception', None)
+                   or getattr(current, 'orig', None))
+
+
+def reason(error: BaseException) -> str | None:
+    """Return why a connection failed, such as ``connection refused``.
+
+    :returns: None if it did not fail, or this is not known
+    """
+    for each in causes(error):
+        match each:
+            case socket.gaierror():
+                return 'unknown host name'
+            case ssl.SSLCertVerificationError():
+                return f'TLS: {each.verify_message}'
+            case ssl.SSLError():
+                return f'TLS: {each.reason or each}'
+            case TimeoutError():
+                return 'no answer in time'
+            case requests.exceptions.RequestException():
+                pass  # an OSError without a number
+            case OSError(errno=int() as number) if number > 0:
+                return os.strerror(number).lower()
+    return None
+
+
+def is_refused(error: BaseException) -> bool:
+    """Return whether the account was not accepted."""
+    return any(isinstance(each, ks_exceptions.Unauthorized)
+               for each in causes(error))
+
+
+def origin(error: BaseException) -> str | None:
+    """Return scheme, host and port of the HTTP request that failed."""
+    for each in causes(error):
+        url = None
+        if isinstance(each, requests.exceptions.RequestException):
+            url = each.request is not None and each.request.url
+        elif isinstance(each, ks_exceptions.HttpError):
+            url = each.url
+        if url:
+            return origin_of(url)
+    return None
+
+
+def origin_of(url: str) -> str:
+    """Return scheme, host and port of a URL, without an account."""
+    try:
+        parsed = urllib.parse.urlsplit(url)
+        port = f':{parsed.port}' if parsed.port else ''
+    except ValueError:
+        return url
+    host = parsed.hostname or ''
+    return f'{parsed.scheme}://{f"[{host}]" if ":" in host else host}{port}'
+
+
+def wrong_option(error: BaseException, section: str,
+                 auth_url: str | None) -> str:
+    """Return the options that may be wrong; empty if none is known.
+
+    :param section: section of nova.conf with the account for a service
+    :param auth_url: URL of Keystone there
+    """
+    if is_refused(error):
+        return f'[{section}] username and password'
+    if any(isinstance(each, ks_exceptions.EndpointNotFound)
+           for each in causes(error)):
+        return f'[{section}] region_name and valid_interfaces'
+    if reason(error) is None:
+        return ''
+    failed = origin(error)
+    if failed is None or auth_url and failed == origin_of(auth_url):
+        return f'[{section}] auth_url'
+    return (f'the endpoint in the catalog of Keystone, or [{section}] '
+            'endpoint_override')

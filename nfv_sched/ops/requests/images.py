@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Read the properties of an image from Glance.
+
+Images are not part of a snapshot: a cloud has many, and few are asked for.
+"""
+
+from collections.abc import Iterator
+from collections.abc import Mapping
+import contextlib
+import typing as ty
+import urllib.parse
+
+from keystoneauth1 import exceptions as ks_exceptions
+from keystoneauth1 import loading as ks_loading
+from openstack import connection as sdk_connection
+from openstack import exceptions as sdk_exceptions
+
+from nfv_sched import http_limits
+from nfv_sched.nova import database
+from nfv_sched.ops.simulator import nova_internals
+from nfv_sched.ops.snapshot import names
+
+# Section of nova.conf whose account reads Glance: [glance] has none.
+_ACCOUNT = 'placement'
+_PATH = '/images'
+# Number of images among which the nearest names are looked for.
+_PAGE = 1000
+_TIMEOUT = 60
+_ERRORS = (ks_exceptions.ClientException, sdk_exceptions.SDKException,
+           OSError)
+
+
+class GlanceError(Exception):
+    """Glance cannot be read; the message has the reason."""
+
+
+class UnknownImageError(GlanceError):
+    """No image has the name or ID, or several have the name."""
+
+
+@contextlib.contextmanager
+def connection() -> Iterator[sdk_connection.Connection]:
+    """Connect to Glance with the configuration of Nova, within this context.
+
+    :raises GlanceError: if the account of ``[placement]`` cannot be used
+    """
+    conf = database.CONF
+    try:
+        session = ks_loading.load_session_from_conf_options(
+            conf, _ACCOUNT,
+            auth=ks_loading.load_auth_from_conf_options(conf, _ACCOUNT))
+        glance = sdk_connection.Connection(
+            session=session, oslo_conf=conf, service_types={'image'})
+    except _ERRORS as exc:
+        raise GlanceError('no connection to Glance: '
+                          f'{http_limits.reason(exc)}') from exc
+    try:
+        yield glance
+    finally:
+        session.session.close()
+
+
+def properties(connection: sdk_connection.Connection,
+               name: str) -> dict[str, str]:
+    """Return the properties of an image that Nova knows.
+
+    :param name: its ID, or its name if no other image has it
+    :raises UnknownImageError: if no image or several match
+    :raises GlanceError: if Glance cannot be read
+    """
+    if connection.session.timeout is None:
+        connection.session.timeout = _TIMEOUT
+    try:
+        with http_limits.limited(connection.session):
+            image = _find(connection, name)
+    except http_limits.MALFORMED as exc:
+        raise GlanceError(f'the image API cannot be read: malformed answer: '
+                          f'{exc.__class__.__name__}: {exc}') from exc
+    except _ERRORS as exc:
+        raise GlanceError('the image API cannot be read: '
+                          f'{http_limits.reason(exc)}') from exc
+    texts = {key: value for key, value in image.items()
+             if isinstance(value, str)}
+    unknown = nova_internals.unknown_image_properties(texts)
+    return {key: value for key, value in texts.items() if key not in unknown}
+
+
+def _find(connection: sdk_connection.Connection,
+          name: str) -> Mapping[str, ty.Any]:
+    if names.is_uuid(name):
+        image = _get(connection, f'{_PATH}/{name}')
+        if image is not None:
+            return image
+    images = _listed(connection, {'name': name})
+    if not images:
+        raise UnknownImageError(names.unknown('image', name, [
+            each['name'] or '' for each in _listed(
+                connection, {'limit': str(_PAGE)})]))
+    if len(images) > 1:
+        raise UnknownImageError(
+            f'several images named {name!r}: ' +
+            ', '.join(sorted(each['id'] for each in images)))
+    return images[0]
+
+
+def _listed(connection: sdk_connection.Connection,
+            query: Mapping[str, str]) -> list[Mapping[str, ty.Any]]:
+    body = _get(connection, f'{_PATH}?{urllib.parse.urlencode(query)}')
+    return list((body or {})['images'])
+
+
+def _get(connection: sdk_connection.Connection, path: str) -> ty.Any:
+    """Return an answer; None if there is no such object."""
+    response = connection.image.get(path)
+    if response.status_code == 404:
+        return None
+    if response.status_code != 200:
+        raise GlanceError(
+            f'the image API cannot be read: GET {path}: '
+            f'{response.status_code} {response.reason}')
+    return response.json()

@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Commands without a configuration, and with names that nothing has."""
+
+import dataclasses
+import gzip
+import os
+
+import fixtures
+from oslo_db import exception as db_exception
+
+from nfv_sched.nova import database
+from nfv_sched.ops.cloud import source
+from nfv_sched.ops.snapshot import database as snapshot_database
+from nfv_sched.ops.snapshot import file
+from nfv_sched.ops.snapshot import snapshot
+from nfv_sched.tests.unit.ops.commands import base
+from nfv_sched.tests.unit.ops.commands import test_bad_snapshots
+from nfv_sched.tests.unit.ops.commands import test_simulate
+from nfv_sched.tests.unit.ops import small_clouds
+
+CONFIG = ('  --config-file FILE  nova.conf of nova-scheduler, which names '
+          "Nova's databases")
+FROM = ('  --from FILE         a snapshot or a cloud file; to try it: '
+        '--from two-hosts')
+ACCOUNT = '  --os-cloud NAME     the API alone, with an account of clouds.yaml'
+
+
+class NoConfigurationTest(base.CommandTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.useFixture(fixtures.MockPatchObject(
+            database, 'read_configuration'))
+        self.useFixture(fixtures.MockPatchObject(
+            snapshot_database, 'read',
+            side_effect=db_exception.CantStartEngineError('None is given')))
+        self.config.config(connection=None, group='api_database')
+
+    def read_files(self, *names):
+        self.useFixture(fixtures.MockPatchObject(
+            database, 'configuration_files', return_value=list(names)))
+
+    def test_no_file(self):
+        self.read_files()
+        first = ('error: no nova.conf in ~/.nova, ~, /etc/nova or /etc, so '
+                 'there is no cloud to read')
+        for command, lines in (
+                (('host', 'list'), (CONFIG, FROM)),
+                (('capacity', 'list'), (CONFIG, FROM, ACCOUNT)),
+                (('snapshot', 'save', '/x/y'), (CONFIG,))):
+            code, out, err = self.run_command(*command)
+            self.assertEqual((1, '', [first, *lines]),
+                             (code, out, err.splitlines()))
+
+    def test_no_connection(self):
+        self.read_files('/etc/nova/nova.conf')
+        code, _out, err = self.run_command('host', 'list')
+        self.assertEqual(1, code)
+        self.assertEqual(
+            ['error: [api_database] connection is not set in '
+             '/etc/nova/nova.conf', CONFIG, FROM], err.splitlines())
+
+
+class FromTest(test_simulate.SimulateTestCase):
+
+    def setUp(self):
+        super().setUp()
+        folder = self.useFixture(fixtures.TempDir()).path
+        before = os.getcwd()
+        self.addCleanup(os.chdir, before)
+        os.chdir(folder)
+
+    def test_example(self):
+        self.assertEqual(
+            ['east', 'west'],
+            [host.name for host in source.load('two-hosts').hosts])
+
+    def test_file_of_that_name(self):
+        cloud = small_clouds.cloud(small_clouds.host('mine'))
+        file.save(cloud, 'two-hosts')
+        self.assertEqual(cloud, source.load('two-hosts'))
+
+    def test_unknown(self):
+        code, _out, err = self.run_command(
+            'host', 'list', '--from', 'fragmentd')
+        self.assertEqual(1, code)
+        self.assertIn("no file or example named 'fragmentd'; the examples "
+                      'are: all-policies, ', err)
+
+    def test_other_files(self):
+        for name, content, text in (
+                ('a.json.gz', b'odd', 'damaged gzip file: not gzip'),
+                ('b', gzip.compress(b'{' * 99)[:20],
+                 'damaged gzip file: it is cut off'),
+                ('c', b'# Read me\n\nThis: is\n\ttext', file.NEITHER),
+                ('d', b'apiVersion: v1\nkind: Pod', file.NEITHER),
+                ('e', b'\xff\xfe', file.NEITHER),
+                ('f', b'hosts: 1\nflavors: {a', 'f:2: not valid YAML: ')):
+            with open(name, 'wb') as stream:
+                stream.write(content)
+            code, _out, err = self.run_command('host', 'list', '--from', name)
+            self.assertEqual(1, code)
+            self.assertIn(text, err)
+            self.assertEqual(1, len(err.splitlines()))
+
+
+class NamesTest(base.CommandTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.path = os.path.join(
+            self.useFixture(fixtures.TempDir()).path, 'cloud')
+        file.save(dataclasses.replace(
+            test_bad_snapshots.CLOUD, hosts=tuple(
+                small_clouds.host(name, zone='east', aggregates=('nfv-hosts',))
+                for name in ('cmp1.a.example', 'cmp2.a.example',
+                             'cmp3.a.example', 'cmp3.b.example')),
+            servers=(), aggregates=(snapshot.Aggregate(name='empty'),)),
+            self.path)
+
+    def run_on(self, *args):
+        return self.run_command(*args, '--from', self.path)
+
+    def test_nearest(self):
+        for text, command in (
+                ("no host named 'cmp4.a.example'; did you mean cmp3.a.example "
+                 'or cmp2.a.example or cmp1.a.example?',
+                 ('host', 'show', 'cmp4.a.example')),
+                ("no host named 'Cmp3.b.exmple'; did you mean cmp3.b.example "
+                 'or cmp3.a.example or cmp2.a.example?',
+                 ('host', 'list', '--host', 'Cmp3.b.exmple')),
+                ("no flavor named 'vrouter.8'; did you mean vrouter.4?",
+                 ('capacity', 'show', 'vrouter.8')),
+                ("no flavor named 'vroter.4'; did you mean vrouter.4?",
+                 ('flavor', 'explain', 'vroter.4')),
+                ("no flavor named 'vroter.4'; did you mean vrouter.4?",
+                 ('flavor', 'lint', 'vroter.4')),
+                ("no aggregate named 'nfv-host'; did you mean nfv-hosts?",
+                 ('host', 'list', '--aggregate', 'nfv-host')),
+                ("aggregate 'empty' has no hosts",
+                 ('host', 'list', '--aggregate', 'empty')),
+                ("no availability zone named 'eats'; did you mean east?",
+                 ('host', 'list', '--availability-zone', 'eats')),
+                ("no availability zone named 'eats'; did you mean east?",
+                 ('flavor', 'explain', 'vrouter.4', '--availability-zone',
+                  'eats')),
+                ("no host matches 'x*'", ('host', 'map', '--host', 'x*'))):
+            self.assertEqual((2, '', f'error: {text}\n'),
+                             self.run_on(*command))
+
+    def test_short_host_name(self):
+        for command in (('host', 'show', 'cmp1'), ('host', 'drain', 'cmp1'),
+                        ('host', 'list', '--host', 'cmp1')):
+            code, out, err = self.run_on(*command)
+            self.assertEqual((0, ''), (code, err))
+            self.assertIn('cmp1.a.example', out)
+            self.assertNotIn('cmp2', out)
+
+    def test_ambiguous_host_name(self):
+        for command in (('host', 'show', 'cmp3'), ('host', 'drain', 'cmp3'),
+                        ('host', 'list', '--host', 'cmp3')):
+            self.assertEqual(
+                (2, '', "error: several hosts named 'cmp3': cmp3.a.example, "
+                 'cmp3.b.example\n'), self.run_on(*command))
+
+
+class OptionsTest(NamesTest):
+
+    def test_zone(self):
+        """The old names of the option still work, and are not shown."""
+        for option in ('--availability-zone', '--az', '--zone'):
+            code, out, err = self.run_on('host', 'list', option, 'east')
+            self.assertEqual((0, ''), (code, err))
+            self.assertIn('cmp1.a.example', out)
+            code, _out, err = self.run_on(
+                'flavor', 'explain', 'vrouter.4', option, 'east')
+            self.assertEqual('', err)
+        for command in (('host', 'list'), ('flavor', 'explain')):
+            _code, out, _err = self.run_command(*command, '--help')
+            self.assertIn('--availability-zone', out)
+            self.assertNotIn('--az', out)
+            self.assertNotIn('--zone', out)
+
+    def test_no_abbreviations(self):
+        code, out, err = self.run_on('host', 'list', '--aggr', 'nfv-hosts')
+        self.assertEqual((2, ''), (code, out))
+        self.assertIn('unrecognized arguments: --aggr', err)
+
+    def test_image_of_a_file(self):
+        for command in (('flavor', 'explain', 'vrouter.4'),
+                        ('capacity', 'show', 'vrouter.4')):
+            code, _out, err = self.run_on(*command, '--image', 'fw')
+            self.assertEqual(2, code)
+            self.assertIn('error: --image: a file has no images', err)
