@@ -15,7 +15,6 @@ copyright = f'2026, {author}'
 extensions = [
     'cliff.sphinxext',
     'nfv_sched_reference',
-    'openstackdocstheme',
     'oslo_config.sphinxconfiggen',
     'oslo_config.sphinxext',
 ]
@@ -35,16 +34,22 @@ pygments_style = 'native'
 # Two dashes begin an option.
 smartquotes_action = 'qe'
 
-html_theme = 'openstackdocs'
-
-# Everything the theme could want to know from git or the network is said
-# here, so that the documentation builds from any copy of the source.
-openstackdocs_repo_name = 'nfv-sched'
-openstackdocs_auto_name = False
-openstackdocs_auto_version = False
-openstackdocs_pdf_link = False
-openstackdocs_use_storyboard = False
+html_theme = 'furo'
+html_title = project
+html_static_path = ['_static']
+html_css_files = ['nfv-sched.css']
+html_copy_source = False
 html_theme_options = {
-    'display_badge': False,
-    'show_other_versions': False,
+    'navigation_with_keys': True,
+    'top_of_page_buttons': [],
 }
+
+# The pages of the commands, without what links to the rest.
+man_pages = [
+    ('cli/nfv-sched', 'nfv-sched',
+     'answer questions about an OpenStack cloud', author, 1),
+    ('cli/nfv-sched-status', 'nfv-sched-status',
+     'check whether nfv-sched is set up so that it works', author, 1),
+    ('cli/nfv-sched-ledger', 'nfv-sched-ledger',
+     'keep the limits of hosts in Placement', author, 8),
+]

@@ -6,7 +6,6 @@ author = 'The nfv-sched developers'
 copyright = f'2026, {author}'
 
 extensions = [
-    'openstackdocstheme',
     'reno.sphinxext',
 ]
 
@@ -17,11 +16,5 @@ pygments_style = 'native'
 version = ''
 release = ''
 
-html_theme = 'openstackdocs'
-openstackdocs_repo_name = 'nfv-sched'
-openstackdocs_auto_name = False
-openstackdocs_auto_version = False
-html_theme_options = {
-    'display_badge': False,
-    'show_other_versions': False,
-}
+html_theme = 'furo'
+html_title = project

@@ -9,7 +9,9 @@ from collections.abc import Sequence
 import time
 import typing as ty
 
+from nfv_sched.ops.audit import document as audit_document
 from nfv_sched.ops.cli import base
+from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cloud import source
 from nfv_sched.ops.simulator import progress
 from nfv_sched.ops.snapshot import snapshot
@@ -56,6 +58,7 @@ class AuditCloud(source.Looking, base.Lister):
     """Check placement guarantees and find inconsistent records."""
 
     epilog = _EPILOG
+    schemas = {'cloud-audit': audit_document.Audit}
     least_important = ('Server ID', 'Since', 'Kind', 'What to do')
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -86,7 +89,12 @@ class AuditCloud(source.Looking, base.Lister):
             again = set(self._findings(parsed_args, read(), kinds))
             findings = [each for each in findings if each in again]
         self.found = bool(findings)
+        self._document = audit_document.audited(
+            findings, self._hosts, self._host_ids)
         return _COLUMNS, _rows(findings)
+
+    def document(self, column_names, data):
+        return documents.Document(self._document, ('findings',))
 
     def _reader(self, parsed_args: argparse.Namespace,
                 ) -> Callable[[], snapshot.Cloud]:
@@ -118,6 +126,9 @@ class AuditCloud(source.Looking, base.Lister):
     ) -> 'list[values.AuditFinding]':
         from nfv_sched.ops.audit import audit
         from nfv_sched.ops.audit import hosts
+        from nfv_sched.ops.hosts import view
+        self._host_ids = {
+            title: uuid for uuid, title in view.titles(cloud.hosts).items()}
         chosen = {host.uuid for host in source.hosts(
             cloud, parsed_args.host, parsed_args.az, parsed_args.aggregate)}
         self._hosts = sum(

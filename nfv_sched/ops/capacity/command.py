@@ -9,8 +9,11 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 import typing as ty
 
+from nfv_sched.ops.capacity import document as capacity_document
 from nfv_sched.ops.cli import base
+from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cloud import source
+from nfv_sched.ops.requests import document as ports_document
 from nfv_sched.ops.simulator import progress
 from nfv_sched.ops.snapshot import api_only
 from nfv_sched.ops.snapshot import snapshot
@@ -201,6 +204,9 @@ class ListCapacity(_Capacity):
     """Show how many more servers of each flavor fit, and what limits them."""
 
     epilog = _LIST_EPILOG
+    schemas = {'capacity-list': capacity_document.FlavorFits,
+               'capacity-list-api': capacity_document.FlavorBounds,
+               'capacity-list-mix': capacity_document.MixFit}
     details = _ASSUMED_COLUMNS[1:]
     least_important = ('Ports', 'Hosts with room', 'Placement says',
                        'Lost to')
@@ -271,6 +277,15 @@ class ListCapacity(_Capacity):
         self._tell_assumed(parsed_args, {
             each.flavor.name: each.ports for each in counted})
         self._tell_not_known(parsed_args, counted)
+        if parsed_args.formatter in documents.FORMATS:
+            self._document = documents.Document(capacity_document.FlavorFits(
+                by=parsed_args.by, hosts_lost=parsed_args.survive,
+                capacities=tuple([capacity_document.fit(
+                    cloud, each, part, survive=parsed_args.survive,
+                    if_empty=if_empty)
+                    for each, if_empty in zip(counted, empty)
+                    for part in _parts(parsed_args.by, cloud, hosts)])),
+                ('capacities',))
         columns += _ASSUMED_COLUMNS
         return columns, [
             [*row, *_assumed_values(flavor_capacity)]
@@ -293,14 +308,20 @@ class ListCapacity(_Capacity):
             [*([] if name is None else [name]), each.flavor.name, part.most,
              part.with_room, each.error or '']
             for each in flavor_bounds
-            for name, members in _parts(parsed_args.by, cloud, hosts)
+            for _by, name, members in _parts(parsed_args.by, cloud, hosts)
             for part in [each.within(members)]]
         if parsed_args.by != _CLOUD:
             columns.insert(0, parsed_args.by.capitalize())
-        if parsed_args.formatter in base.DOCUMENTS:
-            columns.append('Bound')
-            rows = [[*row, 'upper'] for row in rows]
+        self._document = documents.Document(capacity_document.FlavorBounds(
+            by=parsed_args.by, capacities=tuple([
+                capacity_document.bound(cloud, each, part)
+                for each in flavor_bounds
+                for part in _parts(parsed_args.by, cloud, hosts)])),
+            ('capacities',))
         return columns, rows
+
+    def document(self, column_names, data):
+        return self._document
 
     def _mix(self, parsed_args: argparse.Namespace, cloud: snapshot.Cloud,
              hosts: Sequence[str]) -> tuple:
@@ -329,6 +350,12 @@ class ListCapacity(_Capacity):
         of_name = {flavor.name: of_flavor(flavor)
                    for flavor, _ in flavor_counts}
         self._tell_assumed(parsed_args, of_name)
+        self._document = documents.Document(capacity_document.MixFit(
+            mix=tuple([capacity_document.MixPart(
+                flavor=flavor.name, flavor_id=flavor.id or None, count=count,
+                ports=ports_document.new_ports(of_name[flavor.name]))
+                for flavor, count in flavor_counts]),
+            fits=row[1], fits_if_empty=row[2] if parsed_args.empty else None))
         columns.append('Ports')
         row.append('; '.join(f'{name}: {each.label}'
                              for name, each in of_name.items()))
@@ -342,6 +369,7 @@ class ShowCapacity(_Capacity):
     """
 
     epilog = _SHOW_EPILOG
+    schemas = {'capacity-show': capacity_document.HostFits}
     details = _ASSUMED_COLUMNS
     least_important = ('Placement says', 'Binding', 'pCPUs used', 'Next')
 
@@ -367,6 +395,7 @@ class ShowCapacity(_Capacity):
              _bound(each), '; '.join(
                  binding.text for binding in each.binding)]
             for name, each in flavor_capacity.hosts.items()]
+        leaving: Mapping[str, snapshot.Server] = {}
         if parsed_args.next:
             columns.append('Next')
             leaving = self._leaving(
@@ -374,6 +403,8 @@ class ShowCapacity(_Capacity):
             for row in rows:
                 server = leaving.get(row[0])
                 row.append('' if server is None else _held(server))
+        self._document = documents.Document(capacity_document.host_fits(
+            cloud, flavor_capacity, leaving), ('hosts',))
         self._tell_assumed(parsed_args, {flavor.name: flavor_capacity.ports})
         self._tell_not_known(parsed_args, [flavor_capacity])
         self._ports = flavor_capacity.ports
@@ -381,6 +412,9 @@ class ShowCapacity(_Capacity):
         for row in rows:
             row += _assumed_values(flavor_capacity)
         return columns, rows
+
+    def document(self, column_names, data):
+        return self._document
 
     def produce_output(self, parsed_args: argparse.Namespace,
                        column_names: Sequence[str],
@@ -455,7 +489,7 @@ def _rows(parsed_args: argparse.Namespace, cloud: snapshot.Cloud,
           hosts: Sequence[str], flavor_capacity: ty.Any,
           if_empty: ty.Any) -> Iterator[list]:
     """Yield the rows of a flavor."""
-    for name, members in _parts(parsed_args.by, cloud, hosts):
+    for _by, name, members in _parts(parsed_args.by, cloud, hosts):
         part = flavor_capacity.within(members)
         row = [flavor_capacity.flavor.name, part.fits, part.placement,
                part.with_room, flavor_capacity.error or _counts(part.lost)]
@@ -468,20 +502,22 @@ def _rows(parsed_args: argparse.Namespace, cloud: snapshot.Cloud,
         yield row if name is None else [name, *row]
 
 
-def _parts(by: str, cloud: snapshot.Cloud, hosts: Sequence[str],
-           ) -> Iterable[tuple[str | None, Sequence[str]]]:
-    """Return the parts of the cloud to show: name, and names of hosts."""
+def _parts(by: str, cloud: snapshot.Cloud,
+           hosts: Sequence[str]) -> list[capacity_document.CloudPart]:
+    """Return the parts of the cloud to show."""
     if by == _CLOUD:
-        return [(None, hosts)]
+        return [capacity_document.CloudPart(by, None, hosts)]
     if by == _HOST:
-        return [(name, [name]) for name in hosts]
+        return [capacity_document.CloudPart(by, name, [name])
+                for name in hosts]
     chosen = set(hosts)
-    parts: list[tuple[str | None, Sequence[str]]] = [
-        (each.name, [name for name in each.hosts if name in chosen])
+    parts = [capacity_document.CloudPart(
+        by, each.name, [name for name in each.hosts if name in chosen])
         for each in cloud.aggregates]
     grouped = {name for each in cloud.aggregates for name in each.hosts}
-    parts.append(('(none)', [name for name in hosts if name not in grouped]))
-    return [(name, members) for name, members in parts if members]
+    parts.append(capacity_document.CloudPart(
+        by, '(none)', [name for name in hosts if name not in grouped]))
+    return [part for part in parts if part.hosts]
 
 
 def _counts(lost: Mapping[str, int]) -> str:

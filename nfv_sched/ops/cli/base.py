@@ -16,7 +16,6 @@ import importlib.metadata
 import itertools
 import logging
 import os
-import re
 import sys
 import typing as ty
 
@@ -30,6 +29,7 @@ from cliff import show
 
 from nfv_sched.cmd import quiet
 from nfv_sched import files
+from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cli import formats
 from nfv_sched.ops.cli import printable
 from nfv_sched import strings
@@ -40,7 +40,6 @@ if ty.TYPE_CHECKING:
 NAMESPACE = 'nfv_sched.cli'
 
 TABLE = 'table'
-_NOT_IN_KEY = re.compile('[^a-z0-9]+')
 
 _DESCRIPTION = """\
 Answer an operator's questions about an OpenStack cloud: why a server finds no
@@ -266,9 +265,33 @@ class _Displaying(_Subcommand):
     #: Name of each format -> its class.
     formats: Mapping[str, type[formatters.Formatter]]
 
+    #: Name of each JSON schema in doc/source/schemas -> what it describes.
+    schemas: Mapping[str, type] = {}
+
     def _load_formatter_plugins(self) -> ty.Any:
         """Load the formats; called by cliff."""
         return formats.load(self.formats)
+
+    def document(self, column_names: Sequence[str],
+                 data: Iterable) -> documents.Document:
+        """Return what is printed as JSON or YAML."""
+        return documents.of_rows(column_names, data)
+
+    def produce_output(self, parsed_args: argparse.Namespace,
+                       column_names: Sequence[str],
+                       data: Iterable) -> int:
+        """Print a document, or what cliff prints; called by cliff.
+
+        :raises documents.UnknownKeyError: if no requested column is a key
+        """
+        if parsed_args.formatter not in documents.FORMATS:
+            return super().produce_output(parsed_args, column_names, data)
+        self.app.stdout.write(self.document(column_names, data).text(
+            parsed_args.formatter, columns=parsed_args.columns,
+            sort_columns=getattr(parsed_args, 'sort_columns', ()),
+            descending=getattr(parsed_args, 'sort_direction', '') == 'desc',
+            indent=not parsed_args.noindent))
+        return 0
 
 
 class Command(_Subcommand, command.Command):
@@ -299,6 +322,9 @@ class Lister(_Displaying, lister.Lister):
                        column_names: Sequence[str],
                        data: Iterable[Sequence[ty.Any]]) -> int:
         """Sort the rows and print them; called by cliff."""
+        if parsed_args.formatter in documents.FORMATS:
+            # A document has rows of its own.
+            return super().produce_output(parsed_args, column_names, data)
         data = sorted_by(parsed_args, column_names, data)
         if parsed_args.formatter == TABLE and not parsed_args.columns:
             shown = [name not in self.details for name in column_names]
@@ -322,27 +348,36 @@ def sorted_by(parsed_args: argparse.Namespace, columns: Sequence[str],
 
     :param columns: of the table; others count for nothing
     """
-    keys = list(map(column_key, columns))
+    keys = list(map(documents.key_of, columns))
     for name in reversed(parsed_args.sort_columns):
-        if column_key(name) in keys:
+        if documents.key_of(name) in keys:
             rows = formats.sorted_rows(
-                rows, keys.index(column_key(name)),
+                rows, keys.index(documents.key_of(name)),
                 parsed_args.sort_direction == 'desc')
     return rows
-
-
-def column_key(column: str) -> str:
-    """Return the form of a column's name in which options are compared.
-
-    ``pCPUs used`` can also be given as ``pcpus_used``.
-    """
-    return _NOT_IN_KEY.sub('_', column.lower()).strip('_')
 
 
 class ShowOne(_Displaying, show.ShowOne):
     """Base of the subcommands that print names and values."""
 
     formats = formats.SHOW
+
+    def document(self, column_names: Sequence[str],
+                 data: Iterable) -> documents.Document:
+        """Return what is printed as JSON or YAML."""
+        return documents.of_values(column_names, data)
+
+
+def json_schemas() -> dict[str, dict[str, ty.Any]]:
+    """Return the JSON schemas of all documents, by name."""
+    schemas = {}
+    for name, entry_point in commandmanager.CommandManager(NAMESPACE):
+        subcommand = entry_point.load()
+        if not subcommand.deprecated:
+            for key, root in getattr(subcommand, 'schemas', {}).items():
+                schemas[key] = documents.json_schema(
+                    f'{NFVSched.NAME} {name}', root)
+    return dict(sorted(schemas.items()))
 
 
 def add_configuration(
@@ -361,24 +396,6 @@ def configuration(parsed_args: argparse.Namespace) -> list[str]:
     :param parsed_args: from a parser with :func:`add_configuration`
     """
     return [f'--config-file={name}' for name in parsed_args.config_file]
-
-
-#: Formats that can express more than a table.
-DOCUMENTS = ('json', 'yaml')
-
-
-def document(value: ty.Any, formatter: str) -> str:
-    """Return a value as JSON or YAML.
-
-    :param value: of dictionaries, lists, strings, numbers and None
-    :param formatter: one of :data:`DOCUMENTS`
-    """
-    # Imported here so that --help is quick.
-    if formatter == 'json':
-        from oslo_serialization import jsonutils
-        return formats.visible_json(jsonutils.dumps(value, indent=2)) + '\n'
-    import yaml
-    return yaml.safe_dump(value, sort_keys=False)
 
 
 def discard_output() -> None:

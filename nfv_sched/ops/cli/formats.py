@@ -8,7 +8,6 @@ may become a command of a shell, a formula or another row.
 import argparse
 from collections.abc import Iterable
 from collections.abc import Sequence
-import io
 import os
 import re
 import shlex
@@ -56,28 +55,11 @@ class CSV(commaseparated.CSVLister):
 
     def emit_list(self, column_names, data, stdout, parsed_args):
         """Print the rows; called by cliff."""
-        rows = [list(map(_no_formula, row)) for row in data]
-        if parsed_args.quote_mode == 'none':
-            # Unquoted, text after a line break would be a row, even a formula.
-            rows = [list(_lines(row)) for row in rows]
+        # After a line break would be a row, for programs that read lines; if
+        # it is unquoted, even a formula.
+        rows = [list(_lines(map(_no_formula, row))) for row in data]
         super().emit_list(list(map(_no_formula, column_names)), rows, stdout,
                           parsed_args)
-
-
-class JSON(json_format.JSONFormatter):
-    """A JSON format without unprintable characters."""
-
-    def emit_list(self, column_names, data, stdout, parsed_args):
-        """Print the rows; called by cliff."""
-        text = io.StringIO()
-        super().emit_list(column_names, data, text, parsed_args)
-        stdout.write(visible_json(text.getvalue()))
-
-    def emit_one(self, column_names, data, stdout, parsed_args):
-        """Print names and values; called by cliff."""
-        text = io.StringIO()
-        super().emit_one(column_names, data, text, parsed_args)
-        stdout.write(visible_json(text.getvalue()))
 
 
 class Shell(shell.ShellFormatter):
@@ -92,7 +74,7 @@ class Shell(shell.ShellFormatter):
             name = _NOT_IN_NAME.sub('_', parsed_args.prefix + name)
             if name[:1].isdigit():
                 name = f'_{name}'
-            stdout.write(f'{name}={shlex.quote(str(_machine(cell)))}\n')
+            stdout.write(f'{name}={shlex.quote(str(machine(cell)))}\n')
 
 
 class TableFormatter(base.ListFormatter, base.SingleFormatter):
@@ -172,19 +154,21 @@ class Value(value.ValueFormatter):
     def emit_list(self, column_names, data, stdout, parsed_args):
         """Print the rows; called by cliff."""
         super().emit_list(
-            column_names, [_lines(map(_machine, row)) for row in data],
+            column_names, [_lines(map(machine, row)) for row in data],
             stdout, parsed_args)
 
     def emit_one(self, column_names, data, stdout, parsed_args):
         """Print the values; called by cliff."""
-        super().emit_one(column_names, _lines(map(_machine, data)), stdout,
+        super().emit_one(column_names, _lines(map(machine, data)), stdout,
                          parsed_args)
 
 
 #: Formats of commands that print a table, and names and values.
-LIST = {'csv': CSV, 'json': JSON, 'table': TableFormatter, 'value': Value,
+LIST = {'csv': CSV, 'json': json_format.JSONFormatter,
+        'table': TableFormatter, 'value': Value,
         'yaml': yaml_format.YAMLFormatter}
-SHOW = {'json': JSON, 'shell': Shell, 'table': TableFormatter, 'value': Value,
+SHOW = {'json': json_format.JSONFormatter, 'shell': Shell,
+        'table': TableFormatter, 'value': Value,
         'yaml': yaml_format.YAMLFormatter}
 #: Name of the format of commands to run, one per line, with # comments.
 COMMANDS = 'commands'
@@ -206,8 +190,8 @@ def sorted_rows(rows: Iterable[Sequence[ty.Any]], column: int,
     filled: list[Sequence[ty.Any]] = []
     blank: list[Sequence[ty.Any]] = []
     for row in rows:
-        (blank if _machine(row[column]) in _BLANK else filled).append(row)
-    return sorted(filled, key=lambda row: _order(_machine(row[column])),
+        (blank if machine(row[column]) in _BLANK else filled).append(row)
+    return sorted(filled, key=lambda row: _order(machine(row[column])),
                   reverse=descending) + blank
 
 
@@ -229,7 +213,7 @@ def visible_json(text: str) -> str:
     return text.replace('\x7f', r'\u007f')
 
 
-def _machine(cell: ty.Any) -> ty.Any:
+def machine(cell: ty.Any) -> ty.Any:
     """Return the value of a cell for programs."""
     return (cell.machine_readable()
             if isinstance(cell, columns.FormattableColumn) else cell)
@@ -243,7 +227,7 @@ def _lines(row: Iterable[ty.Any]) -> Sequence[ty.Any]:
 
 def _no_formula(cell: ty.Any) -> ty.Any:
     """Return a cell that no spreadsheet takes for a formula."""
-    cell = _machine(cell)
+    cell = machine(cell)
     if cell is None or isinstance(cell, (bool, int, float)):
         return cell
     text = str(cell)

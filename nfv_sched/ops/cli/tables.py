@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
-import enum
 import io
 import re
 import typing as ty
@@ -53,7 +52,7 @@ class Lines(cliff_columns.FormattableColumn):
         return '\n'.join(map(strings.line, self._value))
 
     def machine_readable(self) -> str:
-        return '\n'.join(self._value)
+        return '; '.join(self._value)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -287,20 +286,3 @@ def _printed(renderable: ty.Any, width: int | None, color: bool) -> str:
     console.print(renderable, soft_wrap=width is None)
     lines = ty.cast(io.StringIO, console.file).getvalue().splitlines()
     return ''.join(f'{line.rstrip()}\n' for line in lines)
-
-
-def plain(value: ty.Any) -> ty.Any:
-    """Return a value made of types that JSON and YAML have.
-
-    :param value: of dataclasses, enums, sequences, mappings and JSON types
-    """
-    if dataclasses.is_dataclass(value):
-        return {field.name: plain(getattr(value, field.name))
-                for field in dataclasses.fields(value)}
-    if isinstance(value, enum.Enum):
-        return value.value
-    if isinstance(value, (tuple, list)):
-        return [plain(each) for each in value]
-    if isinstance(value, Mapping):
-        return {str(key): plain(each) for key, each in value.items()}
-    return value

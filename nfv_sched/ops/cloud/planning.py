@@ -14,6 +14,7 @@ import dataclasses
 import typing as ty
 
 from nfv_sched.ops.cli import base
+from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cli import formats
 from nfv_sched.ops.cloud import source
 
@@ -39,14 +40,14 @@ class Output:
     :ivar text: for people, with a table of some of the columns
     :ivar columns: titles of the columns
     :ivar rows: rows with a value for each column
-    :ivar document: of dictionaries, lists, strings, numbers and None
+    :ivar document: for JSON and YAML
     :ivar commands: lines for a shell; comments begin with ``#``
     """
 
     text: 'Sequence[tables.Part]'
     columns: Sequence[str]
     rows: Sequence[Sequence[ty.Any]]
-    document: ty.Any
+    document: documents.Document
     commands: Sequence[str] = ()
 
 
@@ -62,6 +63,11 @@ class Report(source.Looking, base.Lister, metaclass=abc.ABCMeta):
         self._output = self.report(parsed_args)
         return self._output.columns, self._output.rows
 
+    def document(self, column_names: Sequence[str],
+                 data: Iterable) -> documents.Document:
+        """Return the document; called by the base class."""
+        return self._output.document
+
     def produce_output(self, parsed_args: argparse.Namespace,
                        column_names: Sequence[str],
                        data: Iterable) -> int:
@@ -70,13 +76,9 @@ class Report(source.Looking, base.Lister, metaclass=abc.ABCMeta):
         if formatter == formats.COMMANDS:
             self.app.stdout.write(
                 ''.join(f'{line}\n' for line in output.commands))
-        elif parsed_args.columns:
-            return super().produce_output(parsed_args, column_names, data)
-        elif formatter == base.TABLE:
+        elif formatter == base.TABLE and not parsed_args.columns:
             self.check_columns(parsed_args, column_names)
             self.print_text(parsed_args, output.text)
-        elif formatter in base.DOCUMENTS:
-            self.app.stdout.write(base.document(output.document, formatter))
         else:
             return super().produce_output(parsed_args, column_names, data)
         return 0

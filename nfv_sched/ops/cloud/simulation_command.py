@@ -8,9 +8,11 @@ import dataclasses
 import typing as ty
 
 from nfv_sched.ops.cli import base
+from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cloud import snapshot_command
 from nfv_sched.ops.cloud import source
 from nfv_sched.ops.cloud_file import examples
+from nfv_sched.ops.simulator import document
 from nfv_sched import strings
 
 _EPILOG = """\
@@ -71,6 +73,9 @@ class RunSimulation(source.Telling, base.Lister):
     """
 
     epilog = _EPILOG
+    schemas = {'simulation-run': document.SimulatedCloud,
+               'simulation-run-files': document.SimulatedFiles,
+               'simulation-run-examples': document.ExampleClouds}
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
@@ -154,6 +159,12 @@ class RunSimulation(source.Telling, base.Lister):
         """
         self._result = None
         if parsed_args.list_examples:
+            self._document = documents.Document(document.ExampleClouds(
+                examples=tuple([document.ExampleCloud(
+                    name=name, description=examples.description(path),
+                    file=str(path))
+                    for name, path in examples.find().items()])),
+                ('examples',))
             return (('Name', 'Description', 'File'),
                     [(name, examples.description(path), str(path))
                      for name, path in examples.find().items()])
@@ -193,6 +204,12 @@ class RunSimulation(source.Telling, base.Lister):
                 result.checks, len(result.failures),
                 round(result.seconds, 1)))
         self._failures = failures
+        self._document = documents.Document(
+            document.SimulatedFiles(files=tuple([
+                document.SimulatedFile(
+                    file=row[0], hosts=row[1], done=row[2], refused=row[3],
+                    expectations=row[4], failed=row[5], seconds=row[6])
+                for row in rows])), ('files',))
         return (('File', 'Hosts', 'Done', 'Refused', 'Expectations',
                  'Failed', 'Seconds'), rows)
 
@@ -280,23 +297,28 @@ class RunSimulation(source.Telling, base.Lister):
                 key for key in self._sections if key != 'network')
         self._tables = [make[key]() for key in self._sections]
 
+    def document(self, column_names, data):
+        if self._result is None:
+            return self._document
+        return documents.Document(
+            self._report.cloud_document(self._result, self._sections),
+            tuple(self._sections))
+
     def produce_output(self, parsed_args: argparse.Namespace,
                        column_names: Sequence[str],
                        data: ty.Iterable) -> int:
         """Print the result in the chosen format; called by cliff.
 
-        JSON and YAML are one document: everything, or tables with the chosen
-        columns.  Other formats are tables.
+        JSON and YAML are one document, other formats tables.
         """
-        if self._result is None:
+        if self._result is None or (
+                parsed_args.formatter in documents.FORMATS):
             return super().produce_output(parsed_args, column_names, data)
         self.check_columns(parsed_args, list(dict.fromkeys(
             column for table in self._tables for column in table.columns)))
         chosen = parsed_args.columns
         tables = [table for table in self._tables
                   if not chosen or set(chosen) & set(table.columns)]
-        if parsed_args.formatter in base.DOCUMENTS:
-            return self._print_document(parsed_args, tables)
         if parsed_args.formatter == base.TABLE:
             self.print_text(parsed_args, self._report.text(tables, chosen))
             if not chosen:
@@ -305,18 +327,3 @@ class RunSimulation(source.Telling, base.Lister):
             return 0
         table, = tables
         return super().produce_output(parsed_args, table.columns, table.rows)
-
-    def _print_document(self, parsed_args: argparse.Namespace,
-                        tables: Sequence) -> int:
-        document = self._report.document(self._result, self._sections)
-        chosen = parsed_args.columns
-        if chosen:
-            for key in self._sections:
-                document.pop(key)
-            for table in tables:
-                document[table.key] = [
-                    {column: cell for column, cell
-                     in zip(table.columns, row) if column in chosen}
-                    for row in table.rows]
-        self.app.stdout.write(base.document(document, parsed_args.formatter))
-        return 0

@@ -22,6 +22,7 @@ import re
 import typing as ty
 
 from nfv_sched.ops.cli import base
+from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cloud_file import examples
 from nfv_sched.ops.cloud_file import problems
 from nfv_sched.ops.simulator import progress
@@ -155,8 +156,12 @@ class Telling:
 
         :raises UsageError: if one of the requested columns does not exist
         """
-        self.check_columns(parsed_args, column_names)
-        return super().produce_output(parsed_args, column_names, data)
+        if parsed_args.formatter not in documents.FORMATS:
+            self.check_columns(parsed_args, column_names)
+        try:
+            return super().produce_output(parsed_args, column_names, data)
+        except documents.UnknownKeyError as exc:
+            raise UsageError(str(exc)) from exc
 
     @staticmethod
     def check_columns(parsed_args: argparse.Namespace,
@@ -166,15 +171,16 @@ class Telling:
         :param column_names: all columns of the result
         :raises UsageError: if one does not exist
         """
-        titles = {base.column_key(name): name for name in column_names}
+        # As in a document, server_id stands for "Server ID".
+        titles = {documents.key_of(name): name for name in column_names}
         unknown = [
             name for name in (*parsed_args.columns,
                               *getattr(parsed_args, 'sort_columns', ()))
-            if base.column_key(name) not in titles]
+            if documents.key_of(name) not in titles]
         if unknown:
             raise UsageError(f'no column {", ".join(unknown)}; there are: '
                              f'{", ".join(column_names)}')
-        parsed_args.columns = [titles[base.column_key(name)]
+        parsed_args.columns = [titles[documents.key_of(name)]
                                for name in parsed_args.columns]
 
 

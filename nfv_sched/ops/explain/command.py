@@ -10,10 +10,12 @@ import typing as ty
 
 from oslo_utils import uuidutils
 
-from nfv_sched.journal import entry
 from nfv_sched.ops.cli import base
+from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cloud import source
+from nfv_sched.ops.explain import document as explain_document
 from nfv_sched.ops.journal import command
+from nfv_sched.ops.journal import document as journal_document
 from nfv_sched.ops.journal import journal
 from nfv_sched.ops.journal import rendering
 from nfv_sched.ops.simulator import progress
@@ -122,14 +124,15 @@ class _Explain(source.Looking, base.Lister, metaclass=abc.ABCMeta):
             start_from = api_only.startable(cloud)
         try:
             with start.started(start_from) as state:
-                self._found = self._explain(
-                    state, self.subject(cloud, state, parsed_args),
-                    parsed_args)
+                self._subject = self.subject(cloud, state, parsed_args)
+                self._found = self._explain(state, self._subject, parsed_args)
         except request.ExplainError as exc:
             raise source.NotThereError(str(exc)) from exc
         self._hosts = source.chosen(
             [host.name for host in self._found.hosts], parsed_args.patterns,
             'host')
+        self._host_ids = {
+            host.name: host.uuid for host in reversed(cloud.hosts)}
         self.found = self._found.fits is False
         return (explain_rendering.columns(self._found),
                 explain_rendering.host_rows(self._found, self._hosts))
@@ -149,6 +152,11 @@ class _Explain(source.Looking, base.Lister, metaclass=abc.ABCMeta):
                 progress=update,
                 relax_seconds=_TRY_SECONDS if seconds is None else seconds)
 
+    def document(self, column_names, data):
+        return documents.Document(explain_document.explained(
+            self._found, self._subject, frozenset(self._hosts),
+            self._host_ids), ('hosts',))
+
     def produce_output(self, parsed_args: argparse.Namespace,
                        column_names: Sequence[str],
                        data: ty.Iterable) -> int:
@@ -163,11 +171,6 @@ class _Explain(source.Looking, base.Lister, metaclass=abc.ABCMeta):
                 self._found, hosts,
                 parsed_args.all or bool(parsed_args.patterns),
                 parsed_args.all_filters, in_order))
-            return 0
-        if parsed_args.formatter in base.DOCUMENTS:
-            self.app.stdout.write(base.document(
-                self._render.document(self._found, self._hosts),
-                parsed_args.formatter))
             return 0
         return super().produce_output(parsed_args, column_names, data)
 
@@ -185,6 +188,9 @@ class ExplainServer(_Explain):
     the first filter of nfv-sched was given, which filter removed the last one,
     and the reason that most hosts were refused for.
     """
+
+    schemas = {'server-explain': explain_document.Explained,
+               'server-explain-then': journal_document.JournalRefusals}
 
     epilog = _SHARED + _API + """\
 examples:
@@ -248,6 +254,7 @@ is wrong.
             raise source.CloudUnreadError(str(exc)) from exc
         self._missing += read.unread
         self._refusals = read.refusals
+        self._journal = read
         if lists_all or not read.refusals:
             self.app.stderr.write(rendering.missing(
                 read.lost, read.removed))
@@ -266,24 +273,26 @@ is wrong.
     def produce_output(self, parsed_args, column_names, data) -> int:
         if self._refusals is None:
             return super().produce_output(parsed_args, column_names, data)
-        lists_all = parsed_args.server is None
-        as_text = not (lists_all and self._refusals or parsed_args.columns)
-        if parsed_args.formatter == base.TABLE and as_text:
+        if parsed_args.formatter == base.TABLE and not self._refusals:
+            self.print_text(parsed_args, [
+                'The journal has no refusals.' if parsed_args.server is None
+                else 'The journal has no refusal of this server.'])
+            return 0
+        if parsed_args.formatter == base.TABLE and not (
+                parsed_args.columns or parsed_args.server is None):
             self.check_columns(parsed_args, column_names)
-            parts = [part for refusal in self._refusals
-                     for part in ('', *rendering.text(refusal))][1:]
-            self.print_text(parsed_args, parts or [
-                'The journal has no refusals.' if lists_all else
-                'The journal has no refusal of this server.'])
+            self.print_text(parsed_args, [
+                part for refusal in self._refusals
+                for part in ('', *rendering.text(refusal))][1:])
             return 0
-        if parsed_args.formatter in base.DOCUMENTS:
-            self.app.stdout.write(base.document(
-                list(map(entry.encode, self._refusals)),
-                parsed_args.formatter))
-            return 0
-        self.check_columns(parsed_args, column_names)
-        return base.Lister.produce_output(
+        return source.Looking.produce_output(
             self, parsed_args, column_names, data)
+
+    def document(self, column_names, data):
+        if self._refusals is None:
+            return super().document(column_names, data)
+        return documents.Document(
+            journal_document.refusals(self._journal), ('refusals',))
 
     def parts(self, parsed_args):
         return 'hosts', 'servers'
@@ -296,6 +305,8 @@ is wrong.
 
 class ExplainFlavor(_Explain):
     """Explain where new servers of a flavor fit, and why not elsewhere."""
+
+    schemas = {'flavor-explain': explain_document.Explained}
 
     for_filters = {**_Explain.for_filters, 'count': ('--count', 1)}
 

@@ -131,6 +131,7 @@ def explain_placement(state: states.State,
             values.ExplainedHost(
                 name=name, present=name == subject.present,
                 misses=answer.misses.get(name, ()),
+                lacks=answer.lacks.get(name, ()),
                 found=name in answer.found, refusals=None, passed=None)
             for name in state.hosts]),
         wanted=explained_request.count, seconds=seconds)
@@ -177,7 +178,8 @@ def _hosts(
     for name in state.hosts:
         yield values.ExplainedHost(
             name=name, present=name == present,
-            misses=answer.misses.get(name, ()), found=name in answer.found,
+            misses=answer.misses.get(name, ()),
+            lacks=answer.lacks.get(name, ()), found=name in answer.found,
             refusals=tuple(
                 refused[name] for refused in verdicts.values()
                 if name in refused),

@@ -30,6 +30,7 @@ class PlacementResult(ty.NamedTuple):
     :ivar stage: its part of the explanation
     :ivar found: names of the hosts in the answers
     :ivar misses: name of each other host -> what it lacks, as texts
+    :ivar lacks: the same as values; hosts that were cut off are left out
     :ivar required: name of each other host -> requirements that it does not
         meet
     :ivar free: name of each other host -> sum of the free amounts of resource
@@ -39,6 +40,7 @@ class PlacementResult(ty.NamedTuple):
     stage: values.PlacementStage
     found: frozenset[str]
     misses: Mapping[str, tuple[str, ...]]
+    lacks: Mapping[str, tuple[values.QueryLack, ...]]
     required: Mapping[str, tuple[str, ...]]
     free: Mapping[str, int]
 
@@ -66,9 +68,12 @@ def explain(state: states.State, queries: Sequence[Query]) -> PlacementResult:
         sentences.title(requirement, names): sentences.lack(missing, names)
         for requirement, missing in of_host}
         for name, of_host in unmet.items()}
+    lacks = {name: _lacks(of_host, names) for name, of_host in unmet.items()}
     unknown = model.unknown(queries[0]) if queries else ()
     if unknown:
         # Placement refuses the whole query: nothing else matters.
+        lacks = dict.fromkeys(unmet, (
+            values.QueryLack(title=placement.refusal(unknown)),))
         texts = dict.fromkeys(unmet, {
             placement.refusal(unknown): placement.ignorance(unknown)})
         unmet = dict.fromkeys(unmet, ())
@@ -83,6 +88,8 @@ def explain(state: states.State, queries: Sequence[Query]) -> PlacementResult:
             removed=dict(collections.Counter(
                 title for of_host in texts.values()
                 for title in of_host).most_common()),
+            needs={each.title: each.need for of_host in lacks.values()
+                   for each in of_host if each.need is not None},
             fallback=len(queries) > 1,
             limit=queries[0].limit if queries else None, cut=len(cut),
             unsupported=tuple(dict.fromkeys(
@@ -90,7 +97,7 @@ def explain(state: states.State, queries: Sequence[Query]) -> PlacementResult:
             unknown=_unknown(unknown),
             unverified=_unknown(
                 model.unverified(queries[0]) if queries else ())),
-        frozenset(answers), misses,
+        frozenset(answers), misses, lacks,
         {name: tuple(of_host) for name, of_host in texts.items()},
         {name: sum(missing.free for _requirement, missing in of_host)
          for name, of_host in unmet.items()})
@@ -100,6 +107,46 @@ def _unknown(names: Iterable[placement.Unknown]) -> tuple[
         values.UnknownInQuery, ...]:
     return tuple([values.UnknownInQuery(kind=each.kind, name=each.name)
                   for each in names])
+
+
+def _lacks(unmet: _Unmet,
+           names: Mapping[str, str]) -> tuple[values.QueryLack, ...]:
+    """Return what a host lacks; of requirements with one title, the last."""
+    return tuple({title: values.QueryLack(
+        title=title, need=_need(requirement, names),
+        free=missing.free if missing.providers else None)
+        for requirement, missing in unmet
+        for title in [sentences.title(requirement, names)]}.values())
+
+
+def _need(requirement: requirements.Requirement,
+          names: Mapping[str, str]) -> values.QueryNeed:
+    """Return a requirement as a plain value.
+
+    :param names: names of aggregates and hosts by UUID
+    """
+    kind = requirement.kind.name.lower()
+    match requirement:
+        case requirements.TreeRequirement():
+            return values.QueryNeed(
+                kind=kind, host=names.get(requirement.uuid, requirement.uuid))
+        case (requirements.TraitRequirement()
+              | requirements.ForbiddenTraitRequirement()):
+            return values.QueryNeed(kind=kind, traits=(requirement.trait,))
+        case (requirements.AggregateRequirement()
+              | requirements.ForbiddenAggregateRequirement()):
+            return values.QueryNeed(kind=kind, aggregates=tuple(sorted(
+                names.get(uuid, uuid) for uuid in requirement.aggregates)))
+        case requirements.ResourceRequirement():
+            return values.QueryNeed(kind=kind, resources={
+                requirement.resource_class: requirement.amount})
+        case requirements.GroupRequirement():
+            return values.QueryNeed(
+                kind=kind, resources=dict(requirement.amounts),
+                traits=tuple(sorted(requirement.traits)),
+                forbidden_traits=tuple(sorted(requirement.forbidden)),
+                count=len(requirement.suffixes))
+    return values.QueryNeed(kind=kind)
 
 
 def _dropped(
@@ -115,6 +162,7 @@ def _dropped(
                    for number, query in enumerate(queries)]
         yield values.QueryRequirement(
             text=sentences.title(requirement, names),
+            need=_need(requirement, names),
             without=sum(any(model.finds(root, query) for query in relaxed)
                         for root in roots),
             missing=sum(requirement.missing(model.tree(root)) is not None

@@ -166,7 +166,8 @@ def _try(state: states.State, change: Change) -> values.Relaxation | None:
         return None
     return values.Relaxation(
         text=strings.short(change.text), hosts=len(result.passed),
-        host=result.places[0].host)
+        host=result.places[0].host, asked=change.asked,
+        enabled=change.enabled)
 
 
 @contextlib.contextmanager

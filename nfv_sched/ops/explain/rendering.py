@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Render an explanation as text, as rows, and as a document."""
+"""Render an explanation as text and as rows."""
 
 from collections.abc import Sequence
 import typing as ty
@@ -294,16 +294,3 @@ def host_rows(explanation: values.Explanation,
          host.passed, '' if host.rank is None else host.rank,
          '; '.join(_lacks(host)))
         for host in explanation.hosts if host.name in chosen]
-
-
-def document(explanation: values.Explanation,
-             hosts: Sequence[str]) -> dict[str, ty.Any]:
-    """Return the explanation as dictionaries and lists.
-
-    :param hosts: names of the hosts to show
-    """
-    document = tables.plain(explanation)
-    chosen = frozenset(hosts)
-    document['hosts'] = [host for host in document['hosts']
-                         if host['name'] in chosen]
-    return document

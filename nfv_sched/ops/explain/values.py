@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Define an explanation as plain values.
-
-They can be written as JSON as they are.
-"""
+"""Define an explanation as plain values."""
 
 import dataclasses
 import enum
@@ -40,11 +37,49 @@ class FilterRefusal:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class QueryNeed:
+    """A requirement of a query to Placement.
+
+    :ivar kind: name of a ``requirements.RequirementKind``, in lower case
+    :ivar resources: resource class -> amount
+    :ivar traits: the traits, also of a forbidden trait
+    :ivar forbidden_traits: forbidden traits of a group
+    :ivar aggregates: names of aggregates
+    :ivar host: name of the only host; None if it is not about one
+    :ivar count: number of equal groups
+    """
+
+    kind: str
+    resources: ty.Mapping[str, int] = dataclasses.field(default_factory=dict)
+    traits: tuple[str, ...] = ()
+    forbidden_traits: tuple[str, ...] = ()
+    aggregates: tuple[str, ...] = ()
+    host: str | None = None
+    count: int = 1
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class QueryLack:
+    """A requirement of a query that a host does not meet.
+
+    :ivar title: the requirement, for people
+    :ivar need: None if Placement does not know a name in the query
+    :ivar free: largest free amount of one provider; None if it is about no
+        resource class, or no provider has that
+    """
+
+    title: str
+    need: QueryNeed | None = None
+    free: int | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainedHost:
     """A host with the reasons why it does or does not pass.
 
     :ivar present: whether the explained server runs there
     :ivar misses: requirements of the query to Placement that it does not meet
+    :ivar lacks: the same as values; empty if the answer was cut off
     :ivar found: whether Placement's answer has it
     :ivar refusals: refusals by filters, each asked alone; None if filters are
         not known
@@ -57,6 +92,7 @@ class ExplainedHost:
     name: str
     present: bool = False
     misses: tuple[str, ...] = ()
+    lacks: tuple[QueryLack, ...] = ()
     found: bool = False
     refusals: tuple[FilterRefusal, ...] | None = ()
     passed: bool | None = False
@@ -77,11 +113,13 @@ class QueryRequirement:
     :ivar without: number of hosts found if only this requirement is dropped
     :ivar missing: number of hosts that do not meet it, even if the fallback
         query finds them
+    :ivar need: the requirement
     """
 
     text: str
     without: int
     missing: int
+    need: QueryNeed | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +143,7 @@ class PlacementStage:
     :ivar requirements: requirements of the first query
     :ivar removed: requirement -> number of hosts that no query finds and that
         do not meet it, each counted for the query that it is nearest to
+    :ivar needs: requirement of ``removed`` -> the same as a value
     :ivar fallback: whether Nova asks again for VCPU in place of PCPU
     :ivar limit: ``[scheduler] max_placement_results``
     :ivar cut: number of hosts that this limit has cut off
@@ -121,6 +160,8 @@ class PlacementStage:
     left: int = 0
     requirements: tuple[QueryRequirement, ...] = ()
     removed: ty.Mapping[str, int] = dataclasses.field(default_factory=dict)
+    needs: ty.Mapping[str, QueryNeed] = dataclasses.field(
+        default_factory=dict)
     fallback: bool = False
     limit: int | None = None
     cut: int = 0
@@ -229,11 +270,15 @@ class Relaxation:
     :ivar text: the change
     :ivar hosts: number of hosts that pass then
     :ivar host: host to which the first server would go
+    :ivar asked: the changed request; ``requests.request.ExplainedRequest``
+    :ivar enabled: names of hosts that are enabled, mapped and up for it
     """
 
     text: str
     hosts: int
     host: str
+    asked: ty.Any = None
+    enabled: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,8 +4,10 @@
 import argparse
 from collections.abc import Sequence
 
+from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cloud import planning
 from nfv_sched.ops.cloud import source
+from nfv_sched.ops.flavors import document
 from nfv_sched.ops.flavors import file
 from nfv_sched.ops.simulator import progress
 from nfv_sched.ops.snapshot import snapshot
@@ -133,6 +135,7 @@ class LintFlavor(planning.Report):
     """Find errors and possible improvements in flavors."""
 
     epilog = _LINT_EPILOG
+    schemas = {'flavor-lint': document.FlavorLint}
 
     takes_api = True
 
@@ -177,13 +180,15 @@ class LintFlavor(planning.Report):
             text=lint_rendering.text(results, len(chosen)),
             columns=lint_rendering.COLUMNS,
             rows=lint_rendering.rows(results),
-            document=lint_rendering.document(results, len(chosen)))
+            document=documents.Document(
+                document.linted(results, chosen), ('findings',)))
 
 
 class TranslateFlavor(planning.PlanCommand):
     """Translate flavors of Helion or Titanium Carrier Grade."""
 
     epilog = _TRANSLATE_EPILOG
+    schemas = {'flavor-translate': document.Translations}
 
     takes_api = True
 
@@ -217,7 +222,9 @@ class TranslateFlavor(planning.PlanCommand):
             text=translate_rendering.text(all_translated),
             columns=translate_rendering.COLUMNS,
             rows=translate_rendering.rows(all_translated),
-            document=translate_rendering.document(all_translated),
+            document=documents.Document(
+                document.translated(all_translated, chosen),
+                ('translations',)),
             commands=list(translate_rendering.commands(
                 all_translated, None if parsed_args.file is None else {
                     each.name: each for each in chosen})))

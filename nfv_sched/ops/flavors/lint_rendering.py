@@ -30,8 +30,3 @@ def rows(results: Sequence[lint.LintResult]) -> list[Sequence[ty.Any]]:
     """Return a row for each finding."""
     return [(each.flavor, each.severity, each.key, each.finding, each.do)
             for each in results]
-
-
-def document(results: Sequence[lint.LintResult], flavors: int) -> ty.Any:
-    """Return findings and number of flavors as dictionaries and lists."""
-    return {'flavors': flavors, 'findings': tables.plain(list(results))}

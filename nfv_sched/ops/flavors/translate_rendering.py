@@ -58,11 +58,6 @@ def rows(
            text) for key, text in each.errors))]
 
 
-def document(all_translated: Sequence[translate.Translated]) -> ty.Any:
-    """Return the flavors as dictionaries and lists."""
-    return tables.plain(list(all_translated))
-
-
 def commands(
     all_translated: Sequence[translate.Translated],
     new: Mapping[str, snapshot.Flavor] | None = None,

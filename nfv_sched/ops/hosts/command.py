@@ -14,7 +14,9 @@ from cliff import columns as cliff_columns
 
 from nfv_sched.ops import atomic_file
 from nfv_sched.ops.cli import base
+from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cloud import source
+from nfv_sched.ops.hosts import document as host_document
 from nfv_sched.ops.hosts import facts
 from nfv_sched import strings
 
@@ -44,11 +46,11 @@ Ports used and Rules used are those of the host, with their limits: ports of
 the virtual switch, physical ones included, and rules of the security groups of
 these ports.
 
-With -f csv, json, value or yaml, used and all are columns of their own, and
-more is said of the limits; a table has these columns with -c. Ports free and
-Rules free are what new servers can have, by the ledger in Placement where it
-is published, else by Neutron; empty without a limit, or if it is not known.
-Limit notes name over-allocations.
+With -f csv, json, value or yaml, used and all are columns of their own, which
+a table has with -c, and more is said of the limits. Ports free and Rules free
+are what new servers can have, by the ledger in Placement where it is
+published, else by Neutron; empty without a limit, or if it is not known. Limit
+notes name over-allocations.
 
 examples:
   nfv-sched host list --sort worst
@@ -122,6 +124,7 @@ class ListHost(source.Looking, base.Lister):
     """
 
     epilog = _LIST_EPILOG
+    schemas = {'host-list': host_document.NodeRows}
     least_important = ('VFs used', 'Ports used', 'Rules used', '4K MiB used',
                        'Shared used', 'Switch', 'State')
 
@@ -150,8 +153,8 @@ class ListHost(source.Looking, base.Lister):
             key=_ORDERS[parsed_args.sort])
         sizes = sorted({pages.size for host in views for node in host.nodes
                         for pages in node.node.pages})
-        lists = parsed_args.formatter in ('json', 'yaml')
-        columns, rows = _machine(views, sizes, list if lists else ', '.join)
+        self._views = views
+        columns, rows = _machine(views, sizes)
         if parsed_args.formatter != base.TABLE:
             return columns, rows
         shown, cells = _table(views, sizes)
@@ -160,6 +163,10 @@ class ListHost(source.Looking, base.Lister):
         return (*shown, *self.details), [
             (*of_people, *itertools.compress(of_programs, picked))
             for of_people, of_programs in zip(cells, rows)]
+
+    def document(self, column_names, data):
+        return documents.Document(
+            host_document.listed(self._views), ('numa_nodes',))
 
 
 Table = tuple[Sequence[str], list[tuple]]
@@ -222,12 +229,8 @@ def _whole_shared(view: 'values.HostView') -> str:
 
 
 def _machine(views: Iterable['values.HostView'],
-             sizes: Sequence[int],
-             names: Callable[[Iterable[str]], ty.Any]) -> Table:
-    """Return columns and rows for programs, with one number in each cell.
-
-    :param names: function that makes a cell of several names
-    """
+             sizes: Sequence[int]) -> Table:
+    """Return columns and rows for programs, with one number in each cell."""
     from nfv_sched.ops.hosts import rendering
     columns = (
         'Host', 'State', 'Node', 'Switch', 'pCPUs used', 'pCPUs',
@@ -246,8 +249,8 @@ def _machine(views: Iterable['values.HostView'],
             *(count for usage in (view.limits.ports, view.limits.rules)
               for count in (usage.used, usage.limit, usage.free)),
             network and network.dhcp_servers, network and network.routers,
-            view.limits.services_limit, names(view.limits.sources),
-            names(view.limits.notes))
+            view.limits.services_limit, ', '.join(view.limits.sources),
+            ', '.join(view.limits.notes))
         for node in view.nodes:
             pages = {each.size: each for each in node.node.pages}
             rows.append((
@@ -260,8 +263,8 @@ def _machine(views: Iterable['values.HostView'],
                   for count in (operator.attrgetter('free'),
                                 operator.attrgetter('usable'),
                                 rendering.used_pages)),
-                *node.devices_of('VF'), *limits, names(node.networks),
-                names([guest.label for guest in node.guests])))
+                *node.devices_of('VF'), *limits, ', '.join(node.networks),
+                ', '.join([guest.label for guest in node.guests])))
         if view.floating or not view.nodes:
             whole = not view.nodes
             rows.append((
@@ -274,19 +277,18 @@ def _machine(views: Iterable['values.HostView'],
                 view.host.memory if whole else
                 view.small_pages and view.small_pages.available,
                 *(None for _size in sizes for _count in range(3)),
-                None, None, None, *limits, names([]),
-                names([guest.label for guest in view.floating])))
+                None, None, None, *limits, '',
+                ', '.join([guest.label for guest in view.floating])))
     return columns, rows
 
 
 class _NamesColumn(cliff_columns.FormattableColumn):
-    """A cell of names: text for people, a list for programs."""
+    """A cell of names."""
 
     def human_readable(self) -> str:
         return strings.line(', '.join(self._value))
 
-    def machine_readable(self) -> list[str]:
-        return list(self._value)
+    machine_readable = human_readable
 
 
 class _NumberColumn(cliff_columns.FormattableColumn):
@@ -297,16 +299,13 @@ class _NumberColumn(cliff_columns.FormattableColumn):
 
 
 class _LinesColumn(cliff_columns.FormattableColumn):
-    """A cell with lines of text for people and values for programs.
-
-    :param value: (lines, values)
-    """
+    """A cell with several lines for people, and one for programs."""
 
     def human_readable(self) -> str:
-        return '\n'.join(map(strings.line, self._value[0]))
+        return '\n'.join(map(strings.line, self._value))
 
-    def machine_readable(self) -> ty.Any:
-        return self._value[1]
+    def machine_readable(self) -> str:
+        return '; '.join(map(strings.line, self._value))
 
 
 class _WithFacts(source.Looking):
@@ -336,6 +335,7 @@ class ShowHost(_WithFacts, base.ShowOne):
     """Show a host: each core with its owner, memory, devices, servers."""
 
     epilog = _SHOW_EPILOG
+    schemas = {'host-show': host_document.HostDetails}
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
@@ -346,7 +346,11 @@ class ShowHost(_WithFacts, base.ShowOne):
     def take_action(self, parsed_args):
         _cloud, (host,) = self.views(
             parsed_args, lambda cloud: _named(cloud, parsed_args.host))
+        self._host = host
         return tuple(zip(*_facts(host)))
+
+    def document(self, column_names, data):
+        return documents.Document(host_document.shown(self._host))
 
 
 def _named(cloud: 'snapshot.Cloud', name: str) -> list['snapshot.Host']:
@@ -383,51 +387,25 @@ def _facts(view: 'values.HostView') -> Iterator[tuple[str, ty.Any]]:
         yield 'Cell', host.cell
     yield 'Availability zone', host.zone
     yield 'Aggregates', _NamesColumn(host.aggregates)
-    yield 'pCPUs', _numbers(
-        f'{view.used} of {view.dedicated} used; largest fit '
-        f'{view.largest_fit}',
-        used=view.used, total=view.dedicated, largest_fit=view.largest_fit,
-        wholeness=view.wholeness)
-    yield 'Memory MiB', _numbers(f'{host.memory_used} of {host.memory} used',
-                                 used=host.memory_used, total=host.memory)
+    yield 'pCPUs', (f'{view.used} of {view.dedicated} used; largest fit '
+                    f'{view.largest_fit}')
+    yield 'Memory MiB', f'{host.memory_used} of {host.memory} used'
     small = view.small_pages
     if small is not None:
-        yield 'Small pages MiB', _numbers(
-            rendering.small_pages(small), size_kib=small.size,
-            total=small.total,
-            reserved=small.reserved, used_on_nodes=small.on_nodes,
-            used_without_nodes=small.floating, free=small.free)
-    ports = view.limits.ports
-    yield 'Ports', _numbers(_of(ports), used=ports.used, limit=ports.limit)
+        yield 'Small pages MiB', rendering.small_pages(small)
+    yield 'Ports', _of(view.limits.ports)
     network = host.network
     yield 'DHCP servers', _NumberColumn(network and network.dhcp_servers)
     yield 'Routers', _NumberColumn(network and network.routers)
     yield 'CPUs not for guests', _NumberColumn(view.hidden)
-    yield 'Notes', _LinesColumn((view.notes, list(view.notes)))
+    yield 'Notes', _LinesColumn(view.notes)
     for node in view.nodes:
-        yield f'Node {node.node.number}', _LinesColumn((
-            list(_node_lines(node)), _node_values(node)))
+        yield f'Node {node.node.number}', _LinesColumn(
+            list(_node_lines(node)))
     if view.devices:
-        yield 'Devices without node', _devices(view.devices)
-    yield 'Guests', _LinesColumn((
-        [rendering.guest(guest) for guest in view.guests],
-        [_guest_values(guest) for guest in view.guests]))
-
-
-def _numbers(text: str, **numbers) -> _LinesColumn:
-    return _LinesColumn(([text], numbers))
-
-
-def _devices(groups: Sequence['values.DeviceGroup']) -> _LinesColumn:
-    from nfv_sched.ops.hosts import rendering
-    return _LinesColumn(([rendering.devices(group) for group in groups],
-                         [_device_values(group) for group in groups]))
-
-
-def _device_values(group: 'values.DeviceGroup') -> dict[str, ty.Any]:
-    return {'name': group.name, 'kind': group.kind, 'free': group.free,
-            'used': group.used, 'total': group.total,
-            'guests': list(group.guests)}
+        yield 'Devices without node', _LinesColumn(
+            list(map(rendering.devices, view.devices)))
+    yield 'Guests', _LinesColumn(list(map(rendering.guest, view.guests)))
 
 
 def _node_lines(view: 'values.NodeView') -> Iterator[str]:
@@ -454,45 +432,6 @@ def _node_lines(view: 'values.NodeView') -> Iterator[str]:
     for group in view.devices:
         yield f'device: {rendering.devices(group)}'
     yield from rendering.core_lines(view.cores)
-
-
-def _node_values(view: 'values.NodeView') -> dict[str, ty.Any]:
-    """Return a NUMA node for programs."""
-    node = view.node
-    return {
-        'number': node.number, 'socket': node.socket, 'switch': view.switch,
-        'networks': list(view.networks), 'places': list(view.places),
-        'tunnel_endpoint': node.tunneled, 'pcpus_used': view.used,
-        'pcpus': len(node.dedicated), 'largest_fit': view.largest_fit,
-        'shared_vcpus': node.shared_used,
-        'shared_vcpu_limit': view.shared_limit,
-        'shared_cpus': sorted(node.shared), 'memory_used_mib':
-            node.memory_used, 'memory_mib': node.memory,
-        'pages': [{'size_kib': pages.size, 'total': pages.total,
-                   'used': pages.used, 'reserved': pages.reserved}
-                  for pages in node.pages],
-        'devices': [_device_values(group) for group in view.devices],
-        'cores': [[{
-            'cpu': thread.cpu, 'state': thread.state.value,
-            'owners': [{'server': owner.guest.uuid,
-                        'name': owner.guest.label, 'vcpu': owner.vcpu}
-                       for owner in thread.owners],
-        } for thread in core] for core in view.cores],
-        'guests': [guest.uuid for guest in view.guests],
-    }
-
-
-def _guest_values(guest: 'values.GuestView') -> dict[str, ty.Any]:
-    """Return a server for programs."""
-    return {
-        'uuid': guest.uuid, 'name': guest.name, 'project': guest.project,
-        'flavor': guest.flavor, 'state': guest.state, 'vcpus': guest.vcpus,
-        'memory_mib': guest.memory, 'remote': list(guest.remote),
-        'nodes': [{'node': part.node, 'pinned_vcpus': part.dedicated,
-                   'shared_vcpus': part.shared, 'memory_mib': part.memory,
-                   'page_size_kib': part.page_size}
-                  for part in guest.parts],
-    }
 
 
 class MapHost(_WithFacts, base.Command):

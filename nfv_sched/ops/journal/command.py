@@ -8,7 +8,9 @@ The command ``nfv-sched journal list`` is an old name of ``server explain
 import argparse
 
 from nfv_sched.ops.cli import base
+from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cloud import source
+from nfv_sched.ops.journal import document as journal_document
 from nfv_sched.ops.journal import journal
 from nfv_sched.ops.journal import rendering
 
@@ -57,6 +59,10 @@ class ListJournal(source.Telling, base.Lister):
             raise source.CloudUnreadError(str(exc)) from exc
         return rendering.COLUMNS, [rendering.row(refusal, parsed_args.full)
                                    for refusal in self._journal.refusals]
+
+    def document(self, column_names, data):
+        return documents.Document(
+            journal_document.refusals(self._journal), ('refusals',))
 
     def run(self, parsed_args) -> int:
         self._journal = journal.JournalContent(())

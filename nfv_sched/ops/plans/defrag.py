@@ -64,8 +64,7 @@ class DefragPlan:
     :ivar failed: reasons of moves that the simulator refused
     :ivar exact: whether no smaller number of moves has this effect
     :ivar gaps: data that was not read; the plan may fail because of it
-    :ivar ports: kinds of the ports that each new server has
-    :ivar ports_reason: why these ports are assumed, for people
+    :ivar ports: ports that each new server is assumed to have
     """
 
     flavor: str
@@ -78,8 +77,8 @@ class DefragPlan:
     failed: tuple[str, ...] = ()
     exact: bool = False
     gaps: tuple[gap.Gap, ...] = ()
-    ports: str = ''
-    ports_reason: str = ''
+    ports: assumed_ports.Ports = assumed_ports.Ports(
+        basis=assumed_ports.Basis.NUMBER)
 
     @property
     def enough(self) -> bool:
@@ -499,7 +498,7 @@ class _DefragSearch:
                     fixed[uuid] = obstacle
         ports = self._known.ports_of(self._flavor)
         return DefragPlan(
-            ports=ports.label, ports_reason=ports.reason,
+            ports=ports,
             flavor=self._flavor.name, count=self._count,
             before=self._before, after=self._total(arrangements[-1]),
             steps=tuple(steps), fixed=fixed, failed=tuple(failed),

@@ -3,8 +3,10 @@
 
 import argparse
 
+from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cloud import planning
 from nfv_sched.ops.cloud import source
+from nfv_sched.ops.plans import document
 from nfv_sched.ops.simulator import progress
 
 _EPILOG = f"""\
@@ -44,6 +46,7 @@ class DefragCloud(planning.PlanCommand):
 
     simulates = True
     epilog = _EPILOG
+    schemas = {'cloud-defrag': document.Defrag}
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser; called by cliff."""
@@ -83,7 +86,9 @@ class DefragCloud(planning.PlanCommand):
             raise source.UsageError(f'flavor {flavor.name}: {exc}') from exc
         self.found = not plan.enough
         return planning.Output(
-            text=defrag_rendering.text(plan), columns=defrag_rendering.COLUMNS,
-            rows=defrag_rendering.rows(plan),
-            document=defrag_rendering.document(plan),
+            text=defrag_rendering.text(plan),
+            columns=defrag_rendering.RECORD_COLUMNS,
+            rows=defrag_rendering.records(plan),
+            document=documents.Document(
+                document.defragmented(plan, cloud), ('moves',)),
             commands=list(defrag_rendering.commands(plan)))

@@ -11,6 +11,8 @@ from nfv_sched.ops.plans import rendering
 
 COLUMNS = ('Move', 'Server', 'Flavor', 'Memory MiB', 'From', 'To',
            'Makes room for')
+#: Columns of :func:`records`.
+RECORD_COLUMNS = ('Move', 'Server', 'Server ID', *COLUMNS[2:])
 _LEAST_IMPORTANT = ('Memory MiB', 'Flavor', 'Makes room for')
 #: Maximum number of reasons to report.
 _REASONS = 5
@@ -42,7 +44,7 @@ def _fit(count: int) -> str:
 
 
 def _notes(plan: defrag.DefragPlan) -> ty.Iterator[str]:
-    yield f'Ports of new servers: {plan.ports}, {plan.ports_reason}.'
+    yield f'Ports of new servers: {plan.ports.label}, {plan.ports.reason}.'
     if plan.steps:
         yield ('Each move was made in the simulator, one after the other, '
                f'and {tables.count(min(plan.after, plan.count), "server")} '
@@ -65,6 +67,12 @@ def rows(plan: defrag.DefragPlan) -> list[Sequence[ty.Any]]:
             for number, step in enumerate(plan.steps, 1)]
 
 
+def records(plan: defrag.DefragPlan) -> list[Sequence[ty.Any]]:
+    """Return a row for each move, for programs."""
+    return [(*row[:2], step.move.uuid, *row[2:])
+            for row, step in zip(rows(plan), plan.steps)]
+
+
 def _gains(step: defrag.DefragStep) -> str:
     return ', '.join(f'{gain} on {host}' if gain > 0 else
                      f'{-gain} less on {host}'
@@ -75,10 +83,3 @@ def commands(plan: defrag.DefragPlan) -> ty.Iterator[str]:
     """Yield lines for a shell; comments begin with ``#``."""
     yield from rendering.gap_comments(plan.gaps)
     yield from rendering.commands([step.move for step in plan.steps])
-
-
-def document(plan: defrag.DefragPlan) -> ty.Any:
-    """Return a plan as dictionaries and lists."""
-    return {**tables.plain(plan), 'enough': plan.enough,
-            'fixed': {uuid: str(obstacle)
-                      for uuid, obstacle in plan.fixed.items()}}

@@ -63,11 +63,13 @@ class Unfinished:
     """A server elsewhere that may come, or come back, to the host.
 
     :ivar reason: its move, as a clause to be read after the name
+    :ivar move: its move
     """
 
     uuid: str
     name: str
     reason: str
+    move: snapshot.Migration
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,7 +156,7 @@ def unfinished(cloud: snapshot.Cloud, host: str) -> tuple[Unfinished, ...]:
         else:
             reason = f'its {what} from {move.source} is {move.status}'
         pending.append(Unfinished(
-            uuid=server.uuid, name=server.name, reason=reason))
+            uuid=server.uuid, name=server.name, reason=reason, move=move))
     return tuple(sorted(pending, key=lambda each: (each.name, each.uuid)))
 
 

@@ -3,8 +3,10 @@
 
 import argparse
 
+from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cloud import planning
 from nfv_sched.ops.cloud import source
+from nfv_sched.ops.plans import document
 from nfv_sched.ops.simulator import progress
 
 _EPILOG = f"""\
@@ -44,6 +46,7 @@ class DrainHost(planning.PlanCommand):
 
     simulates = True
     epilog = _EPILOG
+    schemas = {'host-drain': document.Drain}
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser; called by cliff."""
@@ -63,7 +66,9 @@ class DrainHost(planning.PlanCommand):
             plan = drain.plan(cloud, host, update=update)
         self.found = bool(plan.staying or plan.unfinished)
         return planning.Output(
-            text=drain_rendering.text(plan), columns=drain_rendering.COLUMNS,
-            rows=drain_rendering.rows(plan),
-            document=drain_rendering.document(plan),
+            text=drain_rendering.text(plan),
+            columns=drain_rendering.RECORD_COLUMNS,
+            rows=drain_rendering.records(plan),
+            document=documents.Document(
+                document.drained(plan, cloud), ('servers',)),
             commands=list(drain_rendering.commands(plan)))

@@ -11,6 +11,9 @@ from nfv_sched.ops.plans import movable
 from nfv_sched.ops.plans import rendering
 
 COLUMNS = ('Move', 'Server', 'Flavor', 'How', 'To', 'Why')
+#: Columns of :func:`records`.
+RECORD_COLUMNS = ('Move', 'Server', 'Server ID', 'Flavor', 'How', 'From', 'To',
+                  'Why')
 _LEAST_IMPORTANT = ('Flavor',)
 _STAYS = 'not at all'
 _REASON = 'to be emptied'
@@ -61,13 +64,12 @@ def _reason(guest: drain.DrainedServer) -> str:
     return '' if guest.kind else rendering.lacking_text(guest.lacking)
 
 
-def document(plan: drain.DrainPlan) -> ty.Any:
-    """Return a plan as dictionaries and lists."""
-    document = tables.plain(plan)
-    del document['moves']
-    for guest, of_guest in zip(plan.guests, document['guests']):
-        of_guest['reason'] = _reason(guest)
-    return document
+def records(plan: drain.DrainPlan) -> list[Sequence[ty.Any]]:
+    """Return a row for each server, for programs."""
+    return [(number if guest.kind else '', guest.name, guest.uuid,
+             guest.flavor, guest.kind or '', plan.host,
+             guest.destination or '', _reason(guest))
+            for number, guest in enumerate(plan.guests, 1)]
 
 
 def commands(plan: drain.DrainPlan) -> Iterator[str]:

@@ -3,8 +3,10 @@
 
 import argparse
 
+from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cloud import planning
 from nfv_sched.ops.cloud import source
+from nfv_sched.ops.plans import document
 from nfv_sched.ops.simulator import progress
 
 _EPILOG = """\
@@ -40,6 +42,7 @@ class FailoverCloud(planning.Report):
 
     simulates = True
     epilog = _EPILOG
+    schemas = {'cloud-failover': document.Failover}
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser; called by cliff."""
@@ -69,6 +72,8 @@ class FailoverCloud(planning.Report):
         self.found = any(loss.stranded for loss in losses)
         return planning.Output(
             text=failover_rendering.text(losses, parsed_args.together),
-            columns=failover_rendering.COLUMNS,
-            rows=failover_rendering.rows(losses),
-            document=failover_rendering.document(losses))
+            columns=failover_rendering.RECORD_COLUMNS,
+            rows=failover_rendering.records(losses),
+            document=documents.Document(
+                document.lost(losses, parsed_args.together, cloud),
+                ('hosts',)))

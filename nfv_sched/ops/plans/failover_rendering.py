@@ -9,6 +9,8 @@ from nfv_sched.ops.plans import failover
 from nfv_sched.ops.plans import rendering
 
 COLUMNS = ('Host', 'Guests', 'Evacuable', 'Stranded')
+#: Columns of :func:`records`.
+RECORD_COLUMNS = (*COLUMNS, 'Stranded IDs')
 _LEAST_IMPORTANT = ('Evacuable', 'Guests')
 
 
@@ -51,15 +53,10 @@ def rows(losses: Sequence[failover.Loss]) -> list[Sequence[ty.Any]]:
         for guest in loss.stranded] or ['-'])) for loss in losses]
 
 
-def document(losses: Sequence[failover.Loss]) -> ty.Any:
-    """Return the losses as dictionaries and lists."""
-    documents = []
-    for loss in losses:
-        document = tables.plain(loss)
-        for guest, of_guest in zip(loss.stranded, document['stranded']):
-            of_guest['reason'] = _reason(guest)
-        documents.append({**document, 'evacuable': loss.evacuable})
-    return documents
+def records(losses: Sequence[failover.Loss]) -> list[Sequence[ty.Any]]:
+    """Return a row for each host, for programs."""
+    return [(*row, ' '.join(guest.uuid for guest in loss.stranded))
+            for row, loss in zip(rows(losses), losses)]
 
 
 def _reason(guest: failover.Stranded) -> str:

@@ -11,7 +11,8 @@ from nfv_sched.numa import rule
 from nfv_sched.ops.profile import profile
 from nfv_sched.rules import place
 
-_NOT_SET = 'not set'
+#: In place of a value.
+NOT_SET = 'not set'
 _KIB = {1048576: '1GB', 2048: '2MB'}
 #: CPU allocation ratios that differ by less count as equal.
 _CLOSE = 1e-4
@@ -62,28 +63,28 @@ def differences(has: compute_settings.Settings,
     :param node_label_prefix: prefix of the labels of single NUMA nodes
     """
     if has.pin_set:
-        yield Difference('vcpu_pin_set', has.pin_set, _NOT_SET)
+        yield Difference('vcpu_pin_set', has.pin_set, NOT_SET)
     for name, one, other in (
         ('[compute] cpu_shared_set', has.shared, wants.shared),
         ('[compute] cpu_dedicated_set', has.dedicated, wants.dedicated),
     ):
         if one != other:
-            yield Difference(name, cpu_spec.to_text(one) or _NOT_SET,
-                             cpu_spec.to_text(other) or _NOT_SET)
+            yield Difference(name, cpu_spec.to_text(one) or NOT_SET,
+                             cpu_spec.to_text(other) or NOT_SET)
     if has.reserved_memory != wants.reserved_memory:
         yield Difference('reserved_host_memory_mb', str(has.reserved_memory),
                          str(wants.reserved_memory))
     one, other = map(reserved_pages, (
         has.reserved_pages, wants.reserved_pages))
     if one != other:
-        yield Difference('reserved_huge_pages', '; '.join(one) or _NOT_SET,
-                         '; '.join(other) or _NOT_SET)
+        yield Difference('reserved_huge_pages', '; '.join(one) or NOT_SET,
+                         '; '.join(other) or NOT_SET)
     if wants.cpu_ratio is not None and (
             has.cpu_ratio is None
             or abs(has.cpu_ratio - wants.cpu_ratio) > _CLOSE):
         yield Difference(
             'cpu_allocation_ratio',
-            _NOT_SET if has.cpu_ratio is None else ratio(has.cpu_ratio),
+            NOT_SET if has.cpu_ratio is None else ratio(has.cpu_ratio),
             ratio(wants.cpu_ratio))
     names = rule.Names(vswitch_label, node_label_prefix)
     labels = (names.vswitch, place.label_of(profile.OSD, names))
@@ -99,4 +100,4 @@ def differences(has: compute_settings.Settings,
 def _nodes(nodes: frozenset[int] | None) -> str:
     if nodes is None:
         return 'not in [neutron] physnets'
-    return ','.join(map(str, sorted(nodes))) or _NOT_SET
+    return ','.join(map(str, sorted(nodes))) or NOT_SET

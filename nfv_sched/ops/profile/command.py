@@ -9,6 +9,7 @@ import typing as ty
 
 from nfv_sched import cpu_spec
 from nfv_sched.ops.cli import base
+from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cli import formats
 from nfv_sched.ops.cloud import source
 from nfv_sched.ops.machine import facts
@@ -16,6 +17,7 @@ from nfv_sched.ops.machine import read
 from nfv_sched.ops.machine import values
 from nfv_sched.ops.profile import check
 from nfv_sched.ops.profile import choices
+from nfv_sched.ops.profile import document
 from nfv_sched.ops.profile import profile
 from nfv_sched import strings
 
@@ -180,6 +182,8 @@ class ProfileHost(source.Telling, base.Lister):
     """Propose the settings of a new host: CPUs, memory, pages, labels."""
 
     epilog = _EPILOG
+    schemas = {'host-profile': document.Profile,
+               'host-profile-check': document.OptionDifferences}
     formats = {**formats.LIST, **dict.fromkeys(
         (*_CONFIGURATION, _ANSIBLE), formats.Commands)}
 
@@ -217,15 +221,13 @@ class ProfileHost(source.Telling, base.Lister):
             self._text = getattr(
                 configuration, _CONFIGURATION[formatter])(host_profile)
         elif formatter == _ANSIBLE:
-            self._text = base.document(
+            self._text = documents.dumps(
                 configuration.variables(host_profile), 'yaml')
         elif parsed_args.columns:
             pass
         elif formatter == base.TABLE:
             self._parts = tables.text(host_profile)
-        elif formatter in base.DOCUMENTS:
-            self._text = base.document(
-                tables.document(host_profile), formatter)
+        self._document = documents.Document(document.profiled(host_profile))
         return tables.COLUMNS, tables.rows(host_profile)
 
     def _compare(self, parsed_args: argparse.Namespace,
@@ -250,10 +252,15 @@ class ProfileHost(source.Telling, base.Lister):
             has, host_profile.settings, chosen.vswitch_label,
             chosen.node_label_prefix))
         self.found = bool(differences)
+        self._document = documents.Document(
+            document.compared(differences), ('differences',))
         self._text = None
         self._parts = tables.check_text(differences) if (
             formatter == base.TABLE and not parsed_args.columns) else None
         return tables.CHECK_COLUMNS, tables.check_rows(differences)
+
+    def document(self, column_names, data):
+        return self._document
 
     def produce_output(self, parsed_args: argparse.Namespace,
                        column_names: Sequence[str],

@@ -2,7 +2,7 @@
 """Derive the setup of a machine as a compute node.
 
 The formulae are those of HPE Helion Carrier Grade's guide, of TripleO and of
-Red Hat's guide to hyper-converged clouds; see :doc:`/admin/profile`.
+Red Hat's guide to hyper-converged clouds; see :doc:`/tasks/new-host`.
 """
 
 from collections.abc import Mapping

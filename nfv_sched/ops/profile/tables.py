@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Format a profile as tables for people, rows for scripts, and a document."""
+"""Format a profile as tables for people, and rows for scripts."""
 
 from collections.abc import Iterable
 from collections.abc import Iterator
@@ -98,47 +98,6 @@ def rows(profile: profiles.HostProfile) -> list[Sequence[ty.Any]]:
             if numbers or memory or pages:
                 rows.append((function, node.number, numbers, memory, pages))
     return rows
-
-
-def document(profile: profiles.HostProfile) -> dict[str, ty.Any]:
-    """Return everything as dictionaries and lists."""
-    settings = profile.settings
-    return {
-        'layout': profile.layout,
-        'nodes': [{
-            'number': node.number,
-            'usable': node.usable,
-            'cpus': {function: cpu_spec.to_text(numbers)
-                     for function, numbers in node.cpus.items()},
-            'kept_memory_mib': node.memory.kept,
-            'switch_memory_mib': node.memory.switch,
-            'pages': [{
-                'size_kib': size, 'total': count,
-                'switch': node.memory.reserved.get(size, 0),
-                'guests': node.memory.guest_pages(size)}
-                for size, count in sorted(node.memory.pages.items())],
-        } for node in profile.nodes],
-        'nova': {
-            'cpu_shared_set': cpu_spec.to_text(settings.shared),
-            'cpu_dedicated_set': cpu_spec.to_text(settings.dedicated),
-            'reserved_host_memory_mb': settings.reserved_memory,
-            'reserved_huge_pages':
-                check.reserved_pages(settings.reserved_pages),
-            'cpu_allocation_ratio': settings.cpu_ratio,
-            'physnets': {name: sorted(nodes)
-                         for name, nodes in settings.physnets.items()},
-        },
-        'platform_memory_mib': profile.platform_memory,
-        'kernel_arguments': configuration.kernel_arguments(profile),
-        'isolated_cores': cpu_spec.to_text(profile.isolated),
-        'ovs_other_config': configuration.ovs_options(profile),
-        'osd_memory_mib': profile.ceph.osd_memory,
-        'vcpus_per_osd': profile.vcpus_per_osd,
-        'guests_by_memory': profile.ceph.guests,
-        'guest_overhead_mib': profile.ceph.overhead,
-        'guest_vcpus': profile.ceph.vcpus,
-        'warnings': tables.plain(profile.warnings),
-    }
 
 
 def check_text(

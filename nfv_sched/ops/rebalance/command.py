@@ -4,8 +4,10 @@
 import argparse
 
 from nfv_sched.ops.cli import base
+from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cli import formats
 from nfv_sched.ops.cloud import source
+from nfv_sched.ops.rebalance import document
 from nfv_sched.ops.simulator import progress
 from nfv_sched.ops.snapshot import snapshot
 from nfv_sched import strings
@@ -55,6 +57,7 @@ class RebalanceAgent(source.Looking, base.Lister):
     """
 
     epilog = _EPILOG
+    schemas = {'agent-rebalance': document.Rebalance}
 
     takes_api = True
 
@@ -111,15 +114,16 @@ class RebalanceAgent(source.Looking, base.Lister):
             self._gain = freed_capacity.gain(
                 cloud, self._plans,
                 lambda done, total: update(done, total, 'flavors'))
-        return rendering.COLUMNS, rendering.rows(self._plans)
+        if parsed_args.formatter == base.TABLE:
+            return rendering.COLUMNS, rendering.rows(self._plans)
+        return rendering.RECORD_COLUMNS, rendering.records(self._plans)
+
+    def document(self, column_names, data):
+        return documents.Document(
+            self._render.document(self._plans, self._gain), ('moves',))
 
     def produce_output(self, parsed_args, column_names, data) -> int:
         """Print a table with sentences, a document, rows, or commands."""
-        if parsed_args.formatter in base.DOCUMENTS:
-            self.app.stdout.write(base.document(
-                self._render.document(self._plans, self._gain),
-                parsed_args.formatter))
-            return 0
         code = super().produce_output(parsed_args, column_names, data)
         if parsed_args.formatter == base.TABLE and not parsed_args.columns:
             self.print_text(parsed_args, [

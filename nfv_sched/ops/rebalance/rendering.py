@@ -3,11 +3,10 @@
 
 from collections.abc import Iterable
 from collections.abc import Iterator
-from collections.abc import Mapping
 from collections.abc import Sequence
 import shlex
-import typing as ty
 
+from nfv_sched.ops.rebalance import document as rebalance_document
 from nfv_sched.ops.rebalance import freed_capacity
 from nfv_sched.ops.rebalance import rebalance
 from nfv_sched.ops.snapshot import snapshot
@@ -15,6 +14,9 @@ from nfv_sched import strings
 
 #: Columns of :func:`rows`.
 COLUMNS = ('Move', 'Kind', 'What', 'From', 'To', 'Ports', 'After')
+#: Columns of :func:`records`.
+RECORD_COLUMNS = ('Move', 'Kind', 'What', 'ID', 'From', 'From agent', 'To',
+                  'To agent', 'Ports', 'Most after', 'Fewest after')
 
 _NOUNS = {snapshot.DHCP: 'DHCP servers', snapshot.ROUTER: 'Routers',
           snapshot.OVN: 'Routers at gateways of ML2/OVN'}
@@ -140,54 +142,20 @@ def _of_gain(gain: freed_capacity.Gain) -> Iterator[str]:
                f'{"more" if count > 0 else "fewer"} will fit.')
 
 
-def document(plans: Iterable[rebalance.RebalancePlan],
-             gain: freed_capacity.Gain) -> dict[str, ty.Any]:
-    """Return the plans as dictionaries and lists.
+def records(plans: Iterable[rebalance.RebalancePlan]) -> list[tuple]:
+    """Return the moves as rows for programs."""
+    return [(number, move.service.kind, name_of(move.service),
+             move.service.id, move.source.host, move.source.id,
+             move.target.host, move.target.id, move.service.ports, move.most,
+             move.fewest) for number, move in _numbered(plans)]
+
+
+def document(plans: Sequence[rebalance.RebalancePlan],
+             gain: freed_capacity.Gain) -> rebalance_document.Rebalance:
+    """Return the document of plans.
 
     :param gain: the change of capacity by the moves
     """
-    return {'plans': [_plan(plan) for plan in plans],
-            'gain': {'ports': dict(gain.ports), 'guests': dict(gain.guests)}}
-
-
-def _plan(plan: rebalance.RebalancePlan) -> Mapping[str, ty.Any]:
-    return {
-        'kind': plan.kind, 'threshold': plan.threshold,
-        'levels': 'ports' if plan.by_ports else 'number',
-        'before': _spread(plan, plan.before),
-        'after': _spread(plan, plan.after),
-        'agents': [{
-            'id': load.agent.id, 'host': load.agent.host,
-            'in_use': rebalance.in_use(load.agent),
-            'number': load.number, 'ports': _ports(plan, load),
-            'number_after': later.number, 'ports_after': _ports(plan, later)}
-            for load, later in zip(plan.before, plan.after)],
-        'moves': [{
-            **_service(move.service), 'from': move.source.host,
-            'to': move.target.host, 'ports': move.service.ports,
-            'after': {'most': move.most, 'fewest': move.fewest},
-            'commands': _of_move(move)} for move in plan.moves],
-        'stays': [{
-            'host': stay.agent.host, 'reason': stay.reason,
-            'services': list(map(_service, stay.services))}
-            for stay in plan.stays],
-        'left_out': [{
-            **_service(each), 'ha': each.ha, 'distributed': each.distributed,
-            'networks_known': each.physnets is not None}
-            for each in plan.left_out]}
-
-
-def _ports(plan: rebalance.RebalancePlan,
-           load: rebalance.AgentLoad) -> int | None:
-    """Return the ports of an agent's load; None for OVN, which shows none."""
-    return None if plan.kind == snapshot.OVN else load.ports
-
-
-def _spread(plan: rebalance.RebalancePlan,
-            loads: Iterable[rebalance.AgentLoad]) -> dict[str, int]:
-    most, fewest = plan.spread(loads)
-    return {'most': most, 'fewest': fewest}
-
-
-def _service(service: snapshot.NetworkService) -> dict[str, str]:
-    return {'id': service.id, 'name': service.name}
+    return rebalance_document.rebalanced(
+        [(number, move, _of_move(move)) for number, move in _numbered(plans)],
+        plans, gain)

@@ -28,6 +28,7 @@ class ExplainSubject:
     :ivar assumed: assumptions about the request, a sentence each
     :ivar present: host on which the server runs; None if it runs on none
     :ivar taken: when the cloud was read
+    :ivar server: the server; None for new ones
     """
 
     text: str
@@ -35,6 +36,7 @@ class ExplainSubject:
     assumed: tuple[str, ...] = ()
     present: str | None = None
     taken: str = ''
+    server: snapshot.Server | None = None
 
 
 def server(cloud: snapshot.Cloud, state: states.State, name: str,
@@ -74,7 +76,7 @@ def server(cloud: snapshot.Cloud, state: states.State, name: str,
     return ExplainSubject(
         text=f'Server {this.name or this.uuid} ({this.state}, {where})',
         asked=explained_request, assumed=tuple(assumed), present=present,
-        taken=cloud.taken)
+        taken=cloud.taken, server=this)
 
 
 def find(cloud: snapshot.Cloud, name: str) -> snapshot.Server:

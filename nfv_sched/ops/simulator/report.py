@@ -6,7 +6,7 @@ All cells of tables are strings; the document, for JSON and YAML, has numbers,
 lists and nulls.  Nothing here prints.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 import dataclasses
 import itertools
 import math
@@ -17,6 +17,7 @@ from nfv_sched.ledger import names as ledger_names
 from nfv_sched.ops.cli import tables
 from nfv_sched.ops.cloud_file import scenario as scenarios
 from nfv_sched.ops.simulator import compute
+from nfv_sched.ops.simulator import document
 from nfv_sched.ops.simulator import network
 from nfv_sched.ops.simulator import outcome
 from nfv_sched.ops.simulator import servers as simulated
@@ -390,122 +391,112 @@ def _claimed(load: network.HostLoad, resource_class: str) -> int | None:
     return load.claimed.get(resource_class, 0)
 
 
-def _network_document(name: str, load: network.HostLoad,
-                      scenario: scenarios.Scenario) -> dict:
+def _load(name: str, load: network.HostLoad,
+          scenario: scenarios.Scenario) -> document.SimulatedLoad:
     def limit(value: float) -> int | None:
         return None if math.isinf(value) else math.floor(value)
 
-    return {
-        'host': name,
-        'vswitch_ports': load.ports,
-        'vswitch_ports_limit': limit(load.limits.vswitch_ports_per_node),
-        'physical_ports': load.limits.vswitch_physical_ports,
-        'guest_ports': load.usage.guest_ports,
-        'dhcp_ports': load.usage.dhcp_ports,
-        'router_ports': load.usage.router_ports,
-        'other_ports': load.usage.other_ports,
-        'sriov_ports': load.usage.sriov_ports,
-        'security_rules': load.usage.rules,
-        'security_rules_limit': limit(load.limits.security_rules_per_node),
-        'dhcp_servers': network.dhcp_servers(scenario, load),
-        'routers': load.usage.routers,
-        'claimed_ports': _claimed(load, ledger_names.PORTS),
-        'claimed_rules': _claimed(load, ledger_names.RULES),
-    }
+    return document.SimulatedLoad(
+        host=name, vswitch_ports=load.ports,
+        vswitch_port_limit=limit(load.limits.vswitch_ports_per_node),
+        physical_ports=load.limits.vswitch_physical_ports,
+        server_ports=load.usage.guest_ports,
+        dhcp_ports=load.usage.dhcp_ports,
+        router_ports=load.usage.router_ports,
+        other_ports=load.usage.other_ports,
+        sriov_ports=load.usage.sriov_ports, security_rules=load.usage.rules,
+        security_rule_limit=limit(load.limits.security_rules_per_node),
+        dhcp_servers=network.dhcp_servers(scenario, load),
+        routers=load.usage.routers,
+        claimed_ports=_claimed(load, ledger_names.PORTS),
+        claimed_rules=_claimed(load, ledger_names.RULES))
 
 
-def _server_document(server: simulated.SimulatedServer,
-                     outcomes: Sequence[outcome.StepOutcome]) -> dict:
-    pinning = []
+def _server(
+        server: simulated.SimulatedServer,
+        outcomes: Sequence[outcome.StepOutcome],
+) -> document.SimulatedServerState:
+    pinned: list[document.PinnedVCPU] = []
     if server.nodes is not None:
-        pinning = [
-            {str(vcpu): cpu for vcpu, cpu in
-             sorted((cell.cpu_pinning or {}).items())}
-            for cell in server.instance.numa_topology.cells]
-    return {
-        'name': server.name,
-        'flavor': server.flavor_name,
-        'status': server.status,
-        'host': server.host.name if server.host else None,
-        'numa_nodes': None if server.nodes is None else list(server.nodes),
-        'pinned_cpus': cpu_spec.to_text(server.pinned_cpus),
-        'pinning': pinning,
-        'cores': server.cores,
-        'shared_vcpus': [{'vcpus': cpu_spec.to_text(vcpus),
-                          'cpus': cpu_spec.to_text(cpus)}
-                         for vcpus, cpus in server.floating],
-        'vswitch_policy': server.policy.vswitch,
-        'vswitch': server.vswitch,
-        'places': server.places,
-        'pci_policy': server.policy.pci,
-        'pci': server.pci,
-        'pci_devices': [{'address': address, 'numa_node': node}
-                        for address, node in server.devices],
-        'reason': server.reason,
-        'notes': list(outcomes[-1].notes) if outcomes else [],
-    }
+        pinned = [document.PinnedVCPU(vcpu=vcpu, cpu=cpu)
+                  for cell in server.instance.numa_topology.cells
+                  for vcpu, cpu in sorted((cell.cpu_pinning or {}).items())]
+    return document.SimulatedServerState(
+        server=server.name, server_id=server.uuid, flavor=server.flavor_name,
+        status=server.status,
+        host=server.host.name if server.host else None,
+        numa_nodes=server.nodes, pinned_cpus=server.pinned_cpus,
+        pinned_vcpus=tuple(pinned), floating_vcpus=tuple([
+            document.FloatingVCPUs(vcpus=vcpus, cpus=cpus)
+            for vcpus, cpus in server.floating]),
+        cores=server.cores, vswitch_policy=server.policy.vswitch,
+        vswitch=server.vswitch, places=server.places,
+        pci_policy=server.policy.pci, pci=server.pci,
+        pci_devices=_assigned(server.devices), reason=server.reason,
+        notes=outcomes[-1].notes if outcomes else ())
 
 
-def _host_document(host: compute.ComputeHost,
-                   result: outcome.SimulationResult) -> dict:
+def _assigned(devices: Iterable[tuple[str, int | None]],
+              ) -> tuple[document.AssignedDevice, ...]:
+    return tuple([document.AssignedDevice(address=address, node=node)
+                  for address, node in devices])
+
+
+def _host(host: compute.ComputeHost,
+          result: outcome.SimulationResult) -> document.SimulatedHostState:
     provider = result.placement.providers[host.uuid]
-    return {
-        'name': host.name,
-        'group': _group(result, host.name),
-        'down': host.down,
-        'servers': sorted(s.name for s in result.servers if s.host is host),
-        'placement_free': {name: provider.free(name)
-                           for name in sorted(provider.inventories)},
-        'numa_nodes': [{
-            'node': state.node,
-            'vswitch': state.vswitch,
-            'places': list(state.places),
-            'pcpus': state.pcpus,
-            'pcpus_free': state.pcpus_free,
-            'shared_vcpus': state.shared,
-            'shared_vcpus_free': state.shared_free,
-            'memory_mib': state.memory,
-            'memory_mib_free': state.memory_free,
-            'pages': [{'size_kib': size, 'total': total, 'free': free}
-                      for size, total, free in state.pages],
-            'pci_devices': [
-                {'type': kind, 'physical_network': network, 'total': total,
-                 'free': free}
-                for (kind, network), (total, free) in state.devices.items()],
-        } for state in node_states(host)],
-    }
+    return document.SimulatedHostState(
+        host=host.name, host_id=host.uuid, group=_group(result, host.name),
+        down=host.down,
+        servers=tuple(sorted(
+            s.name for s in result.servers if s.host is host)),
+        placement_free={name: provider.free(name)
+                        for name in sorted(provider.inventories)},
+        numa_nodes=tuple([document.SimulatedNode(
+            node=state.node, vswitch=state.vswitch, places=state.places,
+            pcpus=state.pcpus, pcpus_free=state.pcpus_free,
+            shared_vcpus=state.shared, shared_vcpus_free=state.shared_free,
+            memory_mib=state.memory, memory_free_mib=state.memory_free,
+            pages=tuple([
+                document.FreePages(size_kib=size, total=total, free=free)
+                for size, total, free in state.pages]),
+            pci_devices=tuple([document.FreeDevices(
+                type=kind, physical_network=network, total=total, free=free)
+                for (kind, network), (total, free)
+                in state.devices.items()])) for state in node_states(host)]))
 
 
-def document(result: outcome.SimulationResult,
-             keys: Iterable[str]) -> dict[str, ty.Any]:
+def _step(o: outcome.StepOutcome) -> document.SimulatedStep:
+    return document.SimulatedStep(
+        step=o.step, action=o.action, server=o.server,
+        result='done' if o.ok else 'refused', status=o.status,
+        source=o.source, destination=o.host, numa_nodes=o.nodes,
+        cores=o.cores, vswitch=o.vswitch, places=o.places, pci=o.pci,
+        pci_devices=_assigned(o.devices), reason=o.reason or None,
+        notes=o.notes)
+
+
+def cloud_document(result: outcome.SimulationResult,
+                   keys: Collection[str]) -> document.SimulatedCloud:
     """Return the result as one document, for JSON and YAML.
 
     :param keys: parts to include: servers, hosts, network, steps
     """
     outcomes = _by_server(result)
-    doc: dict[str, ty.Any] = {
-        'file': result.scenario.path,
-        'seconds': round(result.seconds, 3),
-        'expectations': {'checked': result.checks,
-                         'failed': list(result.failures)},
-    }
-    if 'servers' in keys:
-        doc['servers'] = [
-            _server_document(server, outcomes.get(server.name, ()))
-            for server in result.servers]
-    if 'hosts' in keys:
-        doc['hosts'] = [_host_document(host, result)
-                        for host in result.hosts]
-    if 'network' in keys:
-        doc['network'] = [_network_document(name, load, result.scenario)
-                          for name, load in result.loads.items()]
-    if 'steps' in keys:
-        doc['steps'] = [
-            {**dataclasses.asdict(o),
-             'nodes': None if o.nodes is None else list(o.nodes),
-             'devices': [list(device) for device in o.devices],
-             'notes': list(o.notes)} for o in result.outcomes]
-    return doc
+    return document.SimulatedCloud(
+        file=result.scenario.path, seconds=round(result.seconds, 3),
+        expectations=document.ExpectationCounts(
+            checked=result.checks, failed=tuple(result.failures)),
+        servers=tuple([
+            _server(server, outcomes.get(server.name, ()))
+            for server in result.servers]) if 'servers' in keys else None,
+        hosts=tuple([_host(host, result) for host in result.hosts])
+        if 'hosts' in keys else None,
+        network=tuple([_load(name, load, result.scenario)
+                       for name, load in result.loads.items()])
+        if 'network' in keys else None,
+        steps=tuple(map(_step, result.outcomes))
+        if 'steps' in keys else None)
 
 
 def summary(result: outcome.SimulationResult) -> str:

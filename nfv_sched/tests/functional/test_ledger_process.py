@@ -182,7 +182,8 @@ class ProcessTest(ProcessTestCase):
         process = self.start('host', 'list', '-f', 'json', *args,
                              module='nfv_sched.ops.cli.base')
         out, err = process.communicate(timeout=60)
-        return process.returncode, json.loads(out), without_progress(err)
+        return (process.returncode, json.loads(out)['numa_nodes'],
+                without_progress(err))
 
     def test_limits(self):
         self.neutron.rules.extend(neutron_api.rule('sg') for _ in range(7))
@@ -193,12 +194,12 @@ class ProcessTest(ProcessTestCase):
         code, rows, err = self.limits()
         self.assertEqual((0, ''), (code, err))
         row, = rows
-        self.assertLessEqual({
-            'Host': 'host1', 'Ports': 7, 'Port limit': 20, 'Ports free': 13,
-            'Rules': 7, 'Rule limit': 16384, 'Rules free': 16377,
-            'DHCP servers': 3, 'Routers': 1, 'Services limit': 250,
-            'Limit sources': ['neutron'], 'Limit notes': []}.items(),
-            row.items())
+        self.assertEqual('host1', row['host'])
+        self.assertEqual({
+            'vswitch_ports': {'used': 7, 'limit': 20, 'free': 13},
+            'security_rules': {'used': 7, 'limit': 16384, 'free': 16377},
+            'dhcp_servers': 3, 'routers': 1, 'services_limit': 250,
+            'sources': ['neutron'], 'notes': []}, row['network'])
         self.assertEqual((0, []), self.limits('--full', '50')[:2])
         self.assertEqual(1, len(self.limits('--full', '35')[1]))
         self.assertEqual(1, len(self.limits('--host', 'host?')[1]))
@@ -216,10 +217,12 @@ class ProcessTest(ProcessTestCase):
         code, rows, err = self.limits()
         self.assertEqual((0, ''), (code, err))
         self.assertEqual(
-            (5, 20, 11, None, None, ['neutron', 'ledger'], []),
-            tuple(rows[0][name] for name in (
-                'Ports', 'Port limit', 'Ports free', 'Rule limit',
-                'Rules free', 'Limit sources', 'Limit notes')))
+            ({'used': 5, 'limit': 20, 'free': 11}, None, None,
+             ['neutron', 'ledger'], []),
+            (rows[0]['network']['vswitch_ports'],
+             rows[0]['network']['security_rules']['limit'],
+             rows[0]['network']['security_rules']['free'],
+             rows[0]['network']['sources'], rows[0]['network']['notes']))
         # As Placement may have granted it if it is not configured well.
         with open(self.conf, 'a') as conf:
             conf.write('vswitch_ports_per_node = 3\n')
@@ -227,7 +230,8 @@ class ProcessTest(ProcessTestCase):
         code, rows, err = self.limits()
         self.assertEqual(
             (0, -4, ['4 ports allocated of 3']),
-            (code, rows[0]['Ports free'], rows[0]['Limit notes']))
+            (code, rows[0]['network']['vswitch_ports']['free'],
+             rows[0]['network']['notes']))
 
     def test_limits_without_neutron(self):
         self.neutron.stop()
@@ -236,10 +240,9 @@ class ProcessTest(ProcessTestCase):
         self.assertIn('error: Neutron cannot be read: ', err)
         self.assertNotIn('Traceback', err)
         self.assertEqual(
-            ('host1', None, 20, None, []),
-            tuple(rows[0][name] for name in (
-                'Host', 'Ports', 'Port limit', 'Ports free',
-                'Limit sources')))
+            ('host1', {'used': None, 'limit': 20, 'free': None}, []),
+            (rows[0]['host'], rows[0]['network']['vswitch_ports'],
+             rows[0]['network']['sources']))
 
     def test_dry_run_without_once(self):
         process = self.start('--dry-run')

@@ -22,8 +22,8 @@ class AuditTestCase(test_tools.ToolsTestCase):
         """(kind, host, UUID of the server) of each finding."""
         out, _errors = self.run_command(
             'cloud', 'audit', '-f', 'json', *args, code=(0, 3))
-        return {(row['Kind'], row['Host'], row['Server ID'])
-                for row in json.loads(out)}
+        return {(row['kind'], row['host'], row['server_id'] or '')
+                for row in json.loads(out)['findings']}
 
     def wait_for_sound(self):
         """Wait until nothing is found any more."""

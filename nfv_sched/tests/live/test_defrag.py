@@ -12,8 +12,9 @@ class DefragTest(test_tools.ToolsTestCase):
 
     def fill(self, flavor):
         """Boot guests until no more fit."""
-        row, = self.document('capacity', 'list', '--flavor', flavor.name)
-        for server in self.request_many(flavor, row['Fits']):
+        row, = self.document(
+            'capacity', 'list', '--flavor', flavor.name)['capacities']
+        for server in self.request_many(flavor, row['fits']):
             self.assertEqual('ACTIVE', self.settled(server).status)
 
     def by_node(self):
@@ -43,10 +44,10 @@ class DefragTest(test_tools.ToolsTestCase):
 
         plan = self.document('cloud', 'defrag', '--flavor', large.name)
         self.assertEqual((0, 1, True), (
-            plan['before'], plan['after'], plan['exact']))
-        step, = plan['steps']
-        self.assertEqual(source, step['move']['source'])
+            plan['fits_before'], plan['fits_after'], plan['exact']))
+        move, = plan['moves']
+        self.assertEqual(source, move['source'])
         self.live_migrate(
-            self.admin.compute.get_server(step['move']['uuid']),
-            step['move']['destination'])
+            self.admin.compute.get_server(move['server_id']),
+            move['destination'])
         self.assertEqual(source, self.boot(large).compute_host)

@@ -128,20 +128,20 @@ class SnapshotTest(ToolsTestCase):
             self.assertEqual(self.pinned_cpus(host.name), sum(
                 len(node.pinned) for node in host.nodes), host.name)
 
-        rows = self.document('host', 'list')
+        rows = self.document('host', 'list')['numa_nodes']
         self.assertEqual(
             sorted((host.name, node.number) for host in cloud.hosts
                    for node in host.nodes),
-            sorted((row['Host'], row['Node']) for row in rows))
+            sorted((row['host'], row['node']) for row in rows))
         self.assertEqual(
             self.host_nodes(server),
-            [row['Node'] for row in rows if row['pCPUs used']])
+            [row['node'] for row in rows if row['pcpus_used']])
         for row in rows:
-            self.assertEqual(row['Node'] in self.switch_nodes(row['Host']),
-                             row['Switch'], row)
+            self.assertEqual(row['node'] in self.switch_nodes(row['host']),
+                             row['switch'], row)
         # The same from the file.
         self.assertEqual(rows, self.document(
-            'host', 'list', '--from', path, live=False))
+            'host', 'list', '--from', path, live=False)['numa_nodes'])
         page = self.directory / 'map.html'
         self.run_command('host', 'map', '--format', 'html', '-o', str(page))
         text = page.read_text()
@@ -179,9 +179,9 @@ class ExplainTest(ToolsTestCase):
         found = self.document('server', 'explain', refused, code=3)
         self.assertFalse(found['fits'])
         self.assertEqual(sorted(self.hosts), sorted(
-            host['name'] for host in found['hosts']))
+            host['host'] for host in found['hosts']))
         self.assertEqual([], [host for host in found['hosts']
-                              if host['passed']])
+                              if host['passes']])
         text = self.run_command('server', 'explain', refused, code=3)[0]
         self.assertIn('7 dedicated CPUs', text)
         self.assertIn('It would fit if', text)
@@ -193,23 +193,24 @@ class ExplainTest(ToolsTestCase):
         server = self.boot(flavor)
         found = self.document('server', 'explain', server.id)
         self.assertTrue(found['fits'])
-        present, = (host['name'] for host in found['hosts']
-                    if host['present'])
+        present, = (host['host'] for host in found['hosts']
+                    if host['runs_there'])
         self.assertEqual(server.compute_host, present)
         # Each host that is said to pass takes it, the others do not.
         found = self.document('flavor', 'explain', flavor.name)
         for host in found['hosts']:
-            if host['passed']:
-                self.boot(flavor, host=host['name'])
+            if host['passes']:
+                self.boot(flavor, host=host['host'])
             else:
-                self.boot_refused(flavor, host=host['name'])
+                self.boot_refused(flavor, host=host['host'])
 
 
 class CapacityTest(ToolsTestCase):
 
     def fits(self, flavor):
-        row, = self.document('capacity', 'list', '--flavor', flavor.name)
-        return row['Fits']
+        row, = self.document(
+            'capacity', 'list', '--flavor', flavor.name)['capacities']
+        return row['fits']
 
     def test_until_refused(self):
         """As many guests as it says can be booted, and no more."""

@@ -19,8 +19,8 @@ from nfv_sched.filters import vswitch_port_limit
 from nfv_sched.numa import shortage
 
 _PACKAGE = os.path.dirname(nfv_sched.__file__)
-_PAGE = os.path.join(os.path.dirname(_PACKAGE), 'doc', 'source', 'admin',
-                     'troubleshooting.rst')
+_PAGE = os.path.join(os.path.dirname(_PACKAGE), 'doc', 'source', 'reference',
+                     'reasons.rst')
 _BEGIN = 'What the reasons mean\n'
 _END = 'Not from nfv-sched\n'
 

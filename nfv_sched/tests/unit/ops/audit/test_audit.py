@@ -57,7 +57,7 @@ class FaultsTest(base.TestCase):
     def test_each_kind_is_explained(self):
         """In the order of the findings, in the administration guide."""
         path = pathlib.Path(nfv_sched.__file__).parents[1] / (
-            'doc/source/admin/audit.rst')
+            'doc/source/tasks/check-records.rst')
         self.assertEqual(list(values.KINDS), re.findall(
             r'^   \* - ``([a-z-]+)``$', path.read_text(), re.MULTILINE))
 

@@ -12,7 +12,7 @@ from nfv_sched.ops.cloud_file import schema
 
 _PAGE = os.path.join(
     os.path.dirname(os.path.dirname(nfv_sched.__file__)), 'doc', 'source',
-    'admin', 'simulator.rst')
+    'reference', 'simulator.rst')
 
 
 def _keys(value):

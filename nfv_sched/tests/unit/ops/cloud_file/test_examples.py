@@ -51,7 +51,8 @@ class ExamplesTestCase(base.SimulatorTestCase):
             ['all-policies', 'carrier-grade', 'cookbook', 'fragmented',
              'hyper-converged', 'network-nodes', 'network-nodes-ovn', *(
                  f'platform/{name}' for name in PLATFORM), 'ports-fill-up',
-             'refusals', 'router-guest', 'thousand-hosts', 'two-hosts'],
+             'refusals', 'router-guest', 'telco', 'thousand-hosts',
+             'two-hosts'],
             list(found))
         for path in found.values():
             self.assertTrue(examples.description(path))

@@ -2,6 +2,7 @@
 """Commands run in this process."""
 
 import contextlib
+import csv
 import io
 import re
 from unittest import mock
@@ -55,3 +56,10 @@ class CommandTestCase(base.TestCase):
             code = cli_base.main(args)
         self.assertNotIn('Traceback', err.getvalue())
         return code, out.getvalue(), err.getvalue()
+
+    def csv_rows(self, out: str) -> list[dict[str, int | str]]:
+        """Return the rows of CSV, with whole numbers as such."""
+        rows = list(csv.DictReader(io.StringIO(out, newline='')))
+        self.assertEqual(len(rows), max(len(out.splitlines()), 1) - 1)
+        return [{key: int(value) if value.isdecimal() else value
+                 for key, value in row.items()} for row in rows]

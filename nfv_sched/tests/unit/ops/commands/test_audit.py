@@ -37,7 +37,7 @@ class AuditTest(base.CommandTestCase):
     def kinds(self, cloud, *args, code=3, told=''):
         found, out, err = self.audit(cloud, '-f', 'json', *args)
         self.assertEqual((code, told), (found, err))
-        return [row['Kind'] for row in json.loads(out)]
+        return [row['kind'] for row in json.loads(out)['findings']]
 
     def test_sound(self):
         self.assertEqual([], self.kinds(
@@ -67,8 +67,9 @@ class AuditTest(base.CommandTestCase):
         _code, out, _err = self.audit(cloud, '-f', 'json')
         self.assertEqual(
             {values.POLICY: '2026-02-01T00:00:00Z',
-             values.ALLOCATION_ORPHAN: ''},
-            {row['Kind']: row['Since'] for row in json.loads(out)})
+             values.ALLOCATION_ORPHAN: None},
+            {row['kind']: row['since']
+             for row in json.loads(out)['findings']})
 
     def test_table(self):
         code, out, err = self.audit(broken('switch moved', 'orphan'))
@@ -118,7 +119,7 @@ class AuditTest(base.CommandTestCase):
             kind=snapshot.MissingKind.CELL, cell=cloud.hosts[0].cell),
         ), servers=())
         code, out, err = self.audit(cloud, '-f', 'json')
-        self.assertEqual((1, []), (code, json.loads(out)))
+        self.assertEqual((1, []), (code, json.loads(out)['findings']))
         self.assertIn('0 hosts: nothing found.\n', err)
 
     def test_sentences_of_older_files(self):
@@ -151,7 +152,7 @@ class LiveTest(base.CommandTestCase):
         code, out, err = self.run_command(
             'cloud', 'audit', '-f', 'json', *args)
         self.assertEqual([], left)
-        kinds = [row['Kind'] for row in json.loads(out)]
+        kinds = [row['kind'] for row in json.loads(out)['findings']]
         self.assertEqual(3 if kinds else 0, code)
         return kinds, err, slept
 

@@ -62,8 +62,10 @@ class DefragTest(base.CommandTestCase):
         self.assertEqual(0, code)
         found = json.loads(out)
         self.assertEqual((0, 1, True, True), tuple(
-            found[name] for name in ('before', 'after', 'exact', 'enough')))
-        self.assertEqual({'one': 1}, found['steps'][0]['gains'])
+            found[name] for name in (
+                'fits_before', 'fits_after', 'exact', 'enough')))
+        self.assertEqual([{'host': 'one', 'servers': 1}],
+                         found['moves'][0]['gains'])
 
     def test_rows(self):
         code, out, _err = self.run_plan('-f', 'value', '-c', 'Server',

@@ -74,10 +74,10 @@ class ExplainTest(test_simulate.SimulateTestCase):
             if form == 'json':
                 found = json.loads(out)
                 self.assertEqual(['h-1', 'h-2'], [
-                    host['name'] for host in found['hosts']])
+                    host['host'] for host in found['hosts']])
                 self.assertFalse(found['fits'])
                 self.assertEqual(3, found['placement']['hosts'])
-                self.assertTrue(found['relaxations'])
+                self.assertTrue(found['changes'])
 
     def test_rows(self):
         code, out, _err = self.explain(
@@ -139,9 +139,10 @@ class APITest(test_simulate.SimulateTestCase):
         found = json.loads(out)
         self.assertEqual((None, None, None), (
             found['fits'], found['filters'], found['weighing']))
-        present, = [host for host in found['hosts'] if host['present']]
+        present, = [host for host in found['hosts'] if host['runs_there']]
         self.assertEqual((True, None, None), (
-            present['found'], present['refusals'], present['passed']))
+            present['placement_finds'], present['refusals'],
+            present['passes']))
         self.assertEqual(('hosts', 'servers'), self.read.call_args.args[1])
 
     def test_rows(self):
@@ -162,7 +163,7 @@ class APITest(test_simulate.SimulateTestCase):
             (1, f'error: {self.read.return_value.missing[0]}\n'),
             (code, err))
         self.assertEqual([host.name for host in others], [
-            host['name'] for host in json.loads(out)['hosts']])
+            host['host'] for host in json.loads(out)['hosts']])
 
     def test_refused_options(self):
         for args, option in (
@@ -218,7 +219,8 @@ class ThenTest(test_simulate.SimulateTestCase):
         code, out, err = self.then(self.UUID, '-f', 'json')
         self.assertEqual((3, ''), (code, err))
         self.assertEqual([self.UUID] * 2,
-                         [each['server'] for each in json.loads(out)])
+                         [each['server_id']
+                          for each in json.loads(out)['refusals']])
         code, out, err = self.then(self.UUID, '-f', 'csv', '-c', 'Filter')
         self.assertEqual(['"Filter"', '"Second"', '"Second"'],
                          out.splitlines())

@@ -214,7 +214,7 @@ class LintTest(base.CommandTestCase):
         self.assertEqual('hw:cpu_polcy\n', self.lint(
             'bad', '-f', 'value', '-c', 'Key', code=3))
         self.assertEqual(1, yaml.safe_load(self.lint(
-            'bad', '-f', 'yaml', code=3))['flavors'])
+            'bad', '-f', 'yaml', code=3))['flavors_checked'])
 
     def test_file(self):
         """No cloud is read for flavors of a file."""
@@ -428,8 +428,8 @@ esac
         path = self.files.write({'f': {
             'vcpus': 2, 'ram': 1, 'properties': specs}})
         document, = json.loads(
-            self.translate('--file', path, '-f', 'json'))
-        dropped = {line['key'] for line in document['lines']
+            self.translate('--file', path, '-f', 'json'))['translations']
+        dropped = {line['key'] for line in document['keys']
                    if not line['becomes']}
         self.assertLessEqual(
             {'hw:unknown', 'hw:wrs:min_vcpus', 'sw:wrs:guest:heartbeat'},
@@ -508,11 +508,12 @@ esac
         self.assertNotIn('other', out)
 
     def test_document(self):
-        found, = json.loads(self.translate('--file', self.file, '-f', 'json'))
-        self.assertEqual('old one', found['name'])
+        found, = json.loads(self.translate(
+            '--file', self.file, '-f', 'json'))['translations']
+        self.assertEqual('old one', found['flavor'])
         self.assertEqual(
             [translations.SAME, translations.COMBINATION, translations.NONE,
-             translations.RENAMED], [line['kind'] for line in found['lines']])
+             translations.RENAMED], [line['kind'] for line in found['keys']])
         self.assertEqual('mixed', found['extra_specs']['hw:cpu_policy'])
 
     def test_nothing_to_do(self):

@@ -92,9 +92,10 @@ class FormatTest(base.TestCase):
             self.assertTrue(out.isascii())
             self.assertTrue(out.replace('\n', '').isprintable())
             self.assertEqual(
-                list(VALUES), [row['Name'] for row in read(out)])
+                list(VALUES), [row['name'] for row in read(out)['rows']])
         out = self.show(_Shown, '-f', 'json')
-        self.assertEqual(list(VALUES), list(json.loads(out).values()))
+        self.assertEqual(
+            [1, *VALUES], list(json.loads(out).values()))
 
     def test_csv(self):
         """No cell is a formula, and numbers are numbers."""
@@ -106,7 +107,8 @@ class FormatTest(base.TestCase):
 
         out = self.show(Odd, '-f', 'csv')
         self.assertEqual([
-            "'=1", "'+a", "'-a", "'@a", "'\ta", "'\\ra", "'\n=a", "'\uff1da",
+            "'=1", "'+a", "'-a", "'@a", "'\\ta", "'\\ra", "'\\n=a",
+            "'\uff1da",
             'a=', '-', '-1', '+1.5', "'-1+1", '-5', '-1.5', 'True', '',
             "['=a']"], [row[0] for row in csv.reader(
                 io.StringIO(out, newline=''), escapechar='\\') if row][1:])
@@ -143,14 +145,14 @@ class FormatTest(base.TestCase):
             out = self.show(Sorted, '-f', 'json', '--sort-column', name,
                             f'--sort-{direction}')
             self.assertEqual([*values, None, '-', ''], [
-                row['Name'] for row in json.loads(out)])
+                row['name'] for row in json.loads(out)['rows']])
         # The first column counts most, and unknown ones not at all.
         out = self.show(
             _Listed, '-f', 'json', '--sort-column', 'number',
             '--sort-column', 'x', '--sort-column', 'NAME')
         self.assertEqual(
             [*sorted(filter(None, VALUES)), ''],
-            [row['Name'] for row in json.loads(out)])
+            [row['name'] for row in json.loads(out)['rows']])
         out = self.show(Sorted, '-f', 'table', '--sort-column', 'name')
         self.assertTrue(out.splitlines()[2].startswith('-1 '), out)
 

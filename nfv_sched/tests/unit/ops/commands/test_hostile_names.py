@@ -456,9 +456,9 @@ class HostileNamesTest(base.CommandTestCase):
                 self.output(*args, codes=(0, 1, 2, 3))
 
     def test_names_are_exact(self):
-        names = {guest for row in json.loads(self.output(
-            'host', 'list', '--from', self.path('cloud'), '-f', 'json'))
-            for guest in row['Guests']}
+        names = {server['server'] for row in json.loads(self.output(
+            'host', 'list', '--from', self.path('cloud'), '-f', 'json'))[
+                'numa_nodes'] for server in row['servers']}
         self.assertTrue({name.strip() for name in NAMES if name.strip()
                          } <= names, names)
 

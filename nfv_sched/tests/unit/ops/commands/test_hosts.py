@@ -50,9 +50,9 @@ class _CommandTest(base.CommandTestCase):
 class ListTest(_CommandTest):
 
     def rows(self, *args):
-        code, out, err = self.host('list', '-f', 'json', *args)
+        code, out, err = self.host('list', '-f', 'csv', *args)
         self.assertEqual((0, ''), (code, err))
-        return json.loads(out)
+        return self.csv_rows(out)
 
     def test_table(self):
         code, out, err = self.host('list')
@@ -94,20 +94,20 @@ class ListTest(_CommandTest):
                 column.lower().replace(' ', '_'))
             self.assertEqual(figures, [row[index] for row in rows])
 
-    def test_json(self):
+    def test_rows(self):
         first, second, third, *_others, last = self.rows()
-        self.assertEqual((2, 3, 1, True, 10, 254, ['physnet0']), tuple(
+        self.assertEqual((2, 3, 1, 'True', 10, 254, 'physnet0'), tuple(
             first[name] for name in (
                 'pCPUs used', 'pCPUs', 'Largest fit', 'Switch', 'Ports',
                 'Port limit', 'Networks')))
-        self.assertEqual((1, None, ['db']), (
+        self.assertEqual((1, '', 'db'), (
             second['Node'], second['1G pages'], second['Guests']))
-        self.assertEqual((None, 1, ['web'], 1024, 8192), (
+        self.assertEqual(('', 1, 'web', 1024, 8192), (
             third['Node'], third['Shared vCPUs'], third['Guests'],
             third['Memory used MiB'], third['Memory MiB']))
         self.assertEqual((119, 0), (
             first['1G pages free'], first['1G pages used']))
-        self.assertEqual(('down', 16, None), (
+        self.assertEqual(('down', 16, ''), (
             last['State'], last['Shared vCPU limit'], last['Ports']))
 
     def test_csv(self):
@@ -172,23 +172,24 @@ class ShowTest(_CommandTest):
     def test_json(self):
         code, out, err = self.host('show', 'a', '-f', 'json')
         found = json.loads(out)
-        self.assertEqual({'used': 10, 'limit': 254}, found['Ports'])
+        self.assertEqual({'used': 10, 'limit': 254, 'free': 244},
+                         found['network']['vswitch_ports'])
         self.assertEqual({
-            'size_kib': 4, 'total': 8192, 'reserved': 0, 'used_on_nodes': 0,
-            'used_without_nodes': 1024, 'free': 7168},
-            found['Small pages MiB'])
-        self.assertEqual(
-            {'used': 3, 'total': 6, 'largest_fit': 2, 'wholeness': 2 / 3},
-            found['pCPUs'])
-        core = found['Node 0']['cores'][1]
+            'size_kib': 4, 'total_mib': 8192, 'reserved_mib': 0,
+            'used_on_nodes_mib': 0, 'used_without_nodes_mib': 1024,
+            'free_mib': 7168}, found['small_pages'])
+        self.assertEqual((3, 6, 2, 2 / 3), tuple(
+            found[key] for key in (
+                'pcpus_used', 'pcpus', 'largest_fit', 'wholeness')))
+        cpu, = found['numa_nodes'][0]['cores'][1]['cpus']
         self.assertEqual((1, 'guest', 'router', 0), (
-            core[0]['cpu'], core[0]['state'], core[0]['owners'][0]['name'],
-            core[0]['owners'][0]['vcpu']))
+            cpu['cpu'], cpu['state'], cpu['users'][0]['server'],
+            cpu['users'][0]['vcpu']))
         self.assertEqual(
             {'web': [], 'db': [0, 1], 'router': [0]},
-            {guest['name']: [node['node'] for node in guest['nodes']]
-             for guest in found['Guests']})
-        self.assertIsNone(found['Routers'])
+            {server['server']: [node['node'] for node in server['numa_nodes']]
+             for server in found['servers']})
+        self.assertIsNone(found['network']['routers'])
 
     def test_disabled(self):
         self.assertIn('disabled (repair)', self.host('show', 'b')[1])
@@ -252,10 +253,10 @@ class FactsTest(_CommandTest):
             self.assertIn(text, out)
         found = json.loads(self.seen('show', 'a', '-f', 'json')[1])
         self.assertEqual([
-            [{'cpu': 0, 'state': "not Nova's", 'owners': []}],
-            [{'cpu': 1, 'state': 'free', 'owners': []}]],
-            found['Node 0']['cores'][:2])
-        self.assertEqual(2, found['CPUs not for guests'])
+            {'cpus': [{'cpu': 0, 'state': "not Nova's", 'users': []}]},
+            {'cpus': [{'cpu': 1, 'state': 'free', 'users': []}]}],
+            found['numa_nodes'][0]['cores'][:2])
+        self.assertEqual(2, found['cpus_not_for_servers'])
 
     def test_other_hosts(self):
         """Those without a file are shown as ever."""

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lists of refusals: ``nfv-sched server explain --then``."""
 
-import csv
-import io
 import json
 import os
 import subprocess
@@ -36,21 +34,21 @@ class ListTest(base.CommandTestCase):
         code, out, err = self.list(
             '--journal', self.directory, '-f', 'csv', *args)
         self.assertEqual((0, ''), (code, err))
-        return list(csv.DictReader(io.StringIO(out)))
+        return self.csv_rows(out)
 
     def test_rows(self):
         row, other = self.rows()
         self.assertEqual(TWO, other['Server'])
         self.assertEqual({
             'Time': '2026-01-02T03:04:05.678Z', 'Server': ONE,
-            'Flavor': 'fw', 'Hosts': '4', 'Filter': 'Second',
+            'Flavor': 'fw', 'Hosts': 4, 'Filter': 'Second',
             'Reason': 'nfv:key=strict: 2 CPUs needed, 1 free (2 hosts); '
                       '+1 more'}, row)
         row, _other = self.rows('--full')
         self.assertEqual(
             ['nfv:key=strict: 2 CPUs needed, 1 free: First-0, First-1',
              'nfv:key=strict: 2 CPUs needed, 1 free: Second-0, Second-1'],
-            row['Reason'].split('\n'))
+            row['Reason'].split('; '))
 
     def test_table(self):
         code, out, err = self.list('--journal', self.directory)
@@ -62,11 +60,11 @@ class ListTest(base.CommandTestCase):
         """The same values as of a single server."""
         code, out, err = self.list('--journal', self.directory, '-f', 'json')
         self.assertEqual((0, ''), (code, err))
-        refusals = json.loads(out)
-        self.assertEqual([ONE, TWO], [each['server'] for each in refusals])
+        refusals = json.loads(out)['refusals']
+        self.assertEqual([ONE, TWO], [each['server_id'] for each in refusals])
         _code, out, _err = self.list(
             TWO, '--journal', self.directory, '-f', 'json')
-        self.assertEqual(json.loads(out), refusals[1:])
+        self.assertEqual(json.loads(out)['refusals'], refusals[1:])
 
     def test_empty(self):
         os.remove(self.file)
@@ -87,8 +85,9 @@ class ListTest(base.CommandTestCase):
         self.assertEqual(
             (0, 'warning: "journal list" will be removed in the next '
                 'release; use "server explain --then"\n'), (code, err))
-        row, = json.loads(out)
-        self.assertEqual((TWO, 4), (row['Server'], row['Hosts']))
+        row, = json.loads(out)['refusals']
+        self.assertEqual((TWO, 4), (
+            row['server_id'], row['filters'][0]['hosts_in']))
 
     def test_configured(self):
         conf = os.path.join(self.directory, 'nova.conf')

@@ -35,7 +35,8 @@ class PlanningTest(base.CommandTestCase, running.RunningTestCase):
         found = json.loads(out)
         self.assertEqual(
             [('a', 'live'), ('b', 'cold')],
-            sorted((each['name'], each['kind']) for each in found['guests']))
+            sorted((each['server'], each['how'])
+                   for each in found['servers']))
         code, out = self.run_it('host', 'drain', 'one', '-f', 'value', '-c',
                                 'Server')
         self.assertEqual(['a', 'b'], sorted(out.split()))
@@ -70,7 +71,10 @@ class PlanningTest(base.CommandTestCase, running.RunningTestCase):
         self.assertIn('# a: its resize to two is not confirmed', out)
         _code, out = self.run_it('host', 'drain', 'one', '-f', 'json')
         self.assertEqual(
-            ['a'], [each['name'] for each in json.loads(out)['unfinished']])
+            [('a', 'resize', 'one', 'two', True)],
+            [tuple(each[key] for key in (
+                'server', 'how', 'source', 'destination', 'to_confirm'))
+             for each in json.loads(out)['unfinished']])
 
     def test_no_host(self):
         self.save('a p1 one')
@@ -93,13 +97,13 @@ class PlanningTest(base.CommandTestCase, running.RunningTestCase):
                                 'json')
         self.assertEqual(
             [('one', 1, 0, 'a'), ('three', 2, 0, 'd'), ('two', 1, 0, 'b')],
-            sorted((each['host'], each['guests'], each['evacuable'],
-                    each['stranded'][0]['name'])
-                   for each in json.loads(out)))
+            sorted((each['host'], each['servers'], each['evacuable'],
+                    each['stranded'][0]['server'])
+                   for each in json.loads(out)['hosts']))
 
     def test_all_rows_for_scripts(self):
         self.save('a p4 one', 'b p4 two', 'c p4 three', 'd p4 three')
         _code, out = self.run_it('cloud', 'failover', '--each', '-f',
                                  'value')
-        self.assertEqual({'one 1 1 -', 'two 1 1 -', 'three 2 2 -'},
+        self.assertEqual({'one 1 1 - ', 'two 1 1 - ', 'three 2 2 - '},
                          set(out.splitlines()))

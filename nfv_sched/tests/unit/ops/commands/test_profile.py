@@ -9,6 +9,7 @@ import os
 import fixtures
 import yaml
 
+from nfv_sched import cpu_spec
 from nfv_sched.tests.unit.ops.commands import base
 from nfv_sched.tests.unit.ops.machine import trees
 
@@ -92,7 +93,7 @@ class ProfileTest(base.CommandTestCase):
         self.assertIn(status, (0, 2))
         if status == 0:
             numbers = json.loads(out)['nova']['cpu_shared_set']
-            self.assertNotEqual('', numbers)
+            self.assertNotEqual([], numbers)
         else:
             self.assertRegex(err, '^error: ')
 
@@ -109,13 +110,14 @@ class ProfileTest(base.CommandTestCase):
         found = json.loads(self.profile('--shared', '-f', 'json'))
         self.assertEqual(found, yaml.safe_load(
             self.profile('--shared', '-f', 'yaml')))
-        self.assertEqual('4-13,15-27,32-41,43-55',
-                         found['nova']['cpu_dedicated_set'])
-        self.assertEqual(12288, found['nova']['reserved_host_memory_mb'])
-        self.assertEqual('4-13,32-41', found['nodes'][0]['cpus']['guests'])
+        self.assertEqual(cpu_spec.parse('4-13,15-27,32-41,43-55'),
+                         set(found['nova']['cpu_dedicated_set']))
+        self.assertEqual(12288, found['nova']['reserved_host_memory_mib'])
+        self.assertEqual([*range(4, 14), *range(32, 42)],
+                         found['numa_nodes'][0]['cpus']['guests'])
         self.assertEqual([{'size_kib': 1048576, 'total': 120, 'switch': 1,
-                           'guests': 119}], found['nodes'][0]['pages'])
-        self.assertEqual(['do', 'text'], sorted(found['warnings'][0]))
+                           'servers': 119}], found['numa_nodes'][0]['pages'])
+        self.assertEqual(['do', 'warning'], sorted(found['warnings'][0]))
 
     def test_rows(self):
         rows = list(csv.reader(io.StringIO(self.profile('-f', 'csv'))))
@@ -200,7 +202,7 @@ class ProfileTest(base.CommandTestCase):
             self.assertIn(f'\ncpu_allocation_ratio = {ratio}\n',
                           self.profile(*args, 'nova.conf'))
             self.assertEqual((mb, ratio), (
-                found['nova']['reserved_host_memory_mb'],
+                found['nova']['reserved_host_memory_mib'],
                 found['nova']['cpu_allocation_ratio']))
         self.assertIn('209920 MB would be kept from guests', self.refused(
             2, '--facts', self.facts, '--layout', 'floating', '--osds', '36',
@@ -210,7 +212,7 @@ class ProfileTest(base.CommandTestCase):
         def chosen(*args):
             found = json.loads(self.profile(
                 '--layout', 'floating', '-f', 'json', *args))
-            return (found['guests_by_memory'],
+            return (found['servers_by_memory'],
                     found['nova']['cpu_allocation_ratio'])
         self.assertEqual(chosen('--guest-gb', '8', '--utilisation', '0.9'),
                          chosen('--workload', 'nfv_default'))
@@ -224,7 +226,8 @@ class ProfileTest(base.CommandTestCase):
         found = json.loads(self.profile(
             '--osds', '8:nvme', '--osds-per-device', '4', '--ceph-node', '1',
             '-f', 'json'))
-        self.assertEqual('14-25,42-53', found['nodes'][1]['cpus']['ceph'])
+        self.assertEqual([*range(14, 26), *range(42, 54)],
+                         found['numa_nodes'][1]['cpus']['ceph'])
         self.assertEqual([1], found['nova']['physnets']['nfv_osd'])
         self.assertEqual(3, found['vcpus_per_osd'])
 
@@ -237,12 +240,12 @@ class ProfileTest(base.CommandTestCase):
         self.assertIn('Should have', out)
         self.assertIn('[compute] cpu_shared_set', out)
         self.assertEqual([
-            {'Option': '[compute] cpu_shared_set', 'Has': '3,14,31,42',
-             'Should have': 'not set'},
-            {'Option': '[compute] cpu_dedicated_set',
-             'Has': '4-13,15-27,32-41,43-55',
-             'Should have': '3-27,31-55'}], json.loads(self.profile(
-                 '--check', path, '-f', 'json', code=3)))
+            {'section': 'compute', 'option': 'cpu_shared_set',
+             'has': '3,14,31,42', 'should_have': None},
+            {'section': 'compute', 'option': 'cpu_dedicated_set',
+             'has': '4-13,15-27,32-41,43-55',
+             'should_have': '3-27,31-55'}], json.loads(self.profile(
+                 '--check', path, '-f', 'json', code=3))['differences'])
         # Another file of the same service has the rest.
         more = self.path('more.conf', '[DEFAULT]\n'
                                       'reserved_host_memory_mb = 1\n')

@@ -83,8 +83,11 @@ class PlanTest(base.CommandTestCase):
             given, hosts=(given.hosts[0], full))), self.path)
         self.assertIn('\nsmall: 2 guests more will fit.\n', self.plan())
         document = json.loads(self.plan('-f', 'json'))
-        self.assertEqual({'ports': {'one': 2, 'two': -2},
-                          'guests': {'small': 2}}, document['gain'])
+        self.assertEqual([{'host': 'one', 'ports': 2},
+                          {'host': 'two', 'ports': -2}],
+                         document['freed_ports'])
+        self.assertEqual([{'flavor': 'small', 'servers': 2}],
+                         document['gained_servers'])
 
     def test_nothing_to_move(self):
         self.assertEqual(
@@ -158,7 +161,7 @@ class PlanTest(base.CommandTestCase):
             document = read(self.plan('-f', formatter))
             dhcp, router = document['plans']
             self.assertEqual(
-                ('router', 3, 'number', {'most': 6, 'fewest': 0},
+                ('router', 3, 'services', {'most': 6, 'fewest': 0},
                  {'most': 4, 'fewest': 2}, [], []), tuple(
                     router[name] for name in (
                         'kind', 'threshold', 'levels', 'before', 'after',
@@ -166,24 +169,32 @@ class PlanTest(base.CommandTestCase):
             self.assertEqual(
                 [('one', True, 6, 12, 4, 8), ('two', True, 0, 0, 2, 4)],
                 [tuple(each[name] for name in (
-                    'host', 'in_use', 'number', 'ports', 'number_after',
+                    'host', 'in_use', 'services', 'ports', 'services_after',
                     'ports_after')) for each in router['agents']])
-            move, = dhcp['moves']
+            self.assertEqual('dhcp', dhcp['kind'])
+            move = document['moves'][0]
             self.assertEqual(
-                {'id': snapshots.id_of('n0'), 'name': 'net 0',
-                 'from': 'one', 'to': 'two', 'ports': 1,
-                 'after': {'most': 4, 'fewest': 1}},
+                {'move': 1, 'kind': 'dhcp', 'service': 'net 0',
+                 'service_id': snapshots.id_of('n0'),
+                 'source': 'one', 'source_agent_id':
+                     snapshots.id_of('dhcp-1'), 'destination': 'two',
+                 'destination_agent_id': snapshots.id_of('dhcp-2'),
+                 'ports': 1, 'after': {'most': 4, 'fewest': 1}},
                 {name: value for name, value in move.items()
                  if name != 'commands'})
             self.assertEqual(2, len(move['commands']))
-            self.assertEqual({'one': 5, 'two': -5},
-                             document['gain']['ports'])
+            self.assertEqual({'one': 5, 'two': -5}, {
+                each['host']: each['ports']
+                for each in document['freed_ports']})
 
     def test_rows(self):
         rows = list(csv.DictReader(io.StringIO(self.plan('-f', 'csv'))))
         self.assertEqual(
-            {'Move': '1', 'Kind': 'dhcp', 'What': 'net 0', 'From': 'one',
-             'To': 'two', 'Ports': '1', 'After': '4-1'}, rows[0])
+            {'Move': '1', 'Kind': 'dhcp', 'What': 'net 0',
+             'ID': snapshots.id_of('n0'), 'From': 'one',
+             'From agent': snapshots.id_of('dhcp-1'), 'To': 'two',
+             'To agent': snapshots.id_of('dhcp-2'), 'Ports': '1',
+             'Most after': '4', 'Fewest after': '1'}, rows[0])
         self.assertEqual(3, len(rows))
         self.assertEqual(
             'r0\nr1\n', self.plan('--kind', 'router', '-f', 'value',
@@ -228,14 +239,15 @@ class PlanTest(base.CommandTestCase):
         code, out, err = self.run_command(
             'agent', 'rebalance', '--from', self.path, '-f', 'json')
         self.assertEqual((1, error), (code, err))
-        plan, = json.loads(out)['plans']
+        document = json.loads(out)
+        plan, = document['plans']
         self.assertEqual(
             {'h': False, 'u0': False, 'u1': False},
-            {each['name']: each['networks_known']
+            {each['service']: each['networks_known']
              for each in plan['left_out']})
         self.assertEqual(
-            [], [move['name'] for move in plan['moves']
-                 if not move['name'].startswith('r')])
+            [], [move['service'] for move in document['moves']
+                 if not move['service'].startswith('r')])
 
     def test_ovn(self):
         self.save(network_agents=agents('ovn', ROUTERS, ()))
@@ -253,9 +265,9 @@ class PlanTest(base.CommandTestCase):
         plan, = json.loads(self.plan('--ports', '-f', 'json', code=0))[
             'plans']
         self.assertEqual(
-            ('number', {'most': 6, 'fewest': 0}, [(6, None), (0, None)]),
+            ('services', {'most': 6, 'fewest': 0}, [(6, None), (0, None)]),
             (plan['levels'], plan['before'], [
-                (each['number'], each['ports']) for each in plan['agents']]))
+                (each['services'], each['ports']) for each in plan['agents']]))
 
     def test_no_agents(self):
         self.save(network_agents=())

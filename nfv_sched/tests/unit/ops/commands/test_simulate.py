@@ -73,8 +73,9 @@ class SimulateTest(SimulateTestCase):
 
     def test_yaml(self):
         doc = yaml.safe_load(self.good('-f', 'yaml'))
-        self.assertEqual(['file', 'seconds', 'expectations', 'servers',
-                          'hosts'], list(doc))
+        self.assertEqual(['schema', 'file', 'seconds', 'expectations',
+                          'servers', 'hosts', 'network', 'steps'], list(doc))
+        self.assertEqual((None, None), (doc['network'], doc['steps']))
 
     def test_csv(self):
         for show, first, count in (('servers', 'Server', 5),
@@ -100,18 +101,18 @@ class SimulateTest(SimulateTestCase):
         self.assertIn('7/254', out)
         doc = json.loads(self.run_command(
             'simulation', 'run', path, '-f', 'json', '-c', 'Routers')[1])
-        self.assertEqual([{'Routers': '3'}] * 2, doc['network'])
-        self.assertNotIn('hosts', doc)
+        self.assertEqual([{'routers': 3}] * 2, doc['network'])
+        self.assertIsNone(doc['hosts'])
 
     def test_value(self):
         out = self.good('-f', 'value', '-c', 'Server')
         self.assertEqual(5, len(out.splitlines()))
 
     def test_columns(self):
-        doc = json.loads(self.good('-f', 'json', '-c', 'Server', '-c',
-                                   'Node'))
-        self.assertEqual({'Server': 's-1'}, doc['servers'][0])
-        self.assertEqual({'Node': '0'}, doc['hosts'][0])
+        doc = json.loads(self.good(
+            '-f', 'json', '-c', 'Server', '-c', 'down'))
+        self.assertEqual({'server': 's-1'}, doc['servers'][0])
+        self.assertEqual({'down': False}, doc['hosts'][0])
         self.assertNotIn('Memory used MiB', self.good('-c', 'Server'))
 
     def test_reasons(self):
@@ -167,8 +168,8 @@ class SimulateTest(SimulateTestCase):
         self.assertNotIn(f'{good}:', err)
         self.assertEqual(
             [(good, 2, 0), (bad, 2, 1), (good, 2, 0)],
-            [(row['File'], row['Expectations'], row['Failed'])
-             for row in json.loads(out)])
+            [(row['file'], row['expectations'], row['failed'])
+             for row in json.loads(out)['files']])
         self.assertEqual(
             0, self.run_command('simulation', 'run', good, good)[0])
         for args, expected, message in (
@@ -199,7 +200,7 @@ class SimulateTest(SimulateTestCase):
             'simulation', 'run', '--list-examples', '-f', 'json')
         self.assertEqual(0, code)
         self.assertIn('carrier-grade',
-                      [row['Name'] for row in json.loads(out)])
+                      [row['name'] for row in json.loads(out)['examples']])
 
     def test_example(self):
         code, out, err = self.run_command('simulation', 'run', '--example',

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
 import dataclasses
-import json
-
 import testtools
 
 from nfv_sched.ops.cli import tables
@@ -85,9 +83,6 @@ class TextTest(testtools.TestCase):
         self.assertEqual(rendering.PLACEMENT_COLUMNS, rendering.columns(found))
         self.assertEqual(
             [('free', True, '')], rendering.host_rows(found, ['free']))
-        document = rendering.document(found, ['free'])
-        self.assertEqual((None, None), (document['fits'],
-                                        document['filters']))
 
     def test_fits(self):
         found = self.text(values.Explanation(
@@ -172,14 +167,10 @@ class TextTest(testtools.TestCase):
                 subject='s', reason='full', wanted=3, places=places)))
 
 
-class DocumentTest(testtools.TestCase):
+class RowsTest(testtools.TestCase):
 
     def test_chosen_hosts(self):
         found = values.Explanation(
-            subject='s', hosts=(host('a', 'x'), host('b')),
-            seconds={'filters': .5})
-        document = json.loads(json.dumps(rendering.document(found, ['a'])))
-        self.assertEqual(['a'], [each['name'] for each in document['hosts']])
-        self.assertEqual('x', document['hosts'][0]['refusals'][0]['text'])
+            subject='s', hosts=(host('a', 'x'), host('b')))
         self.assertEqual([('a', True, 'F0Filter', False, '', 'F0: x')],
                          rendering.host_rows(found, ['a']))

@@ -578,12 +578,12 @@ class ReportTest(NetworkTestCase):
         result = self.result(
             OPTIONS % 'vswitch_ports_per_node: 0' + HEAD +
             'network_service: ovn\n')
-        east = report.document(result, ['network'])['network'][0]
+        east = report.cloud_document(result, ['network']).network[0]
         self.assertEqual(
             ('east', 5, None, 16384, None, None), tuple(
-                east[key] for key in (
-                    'host', 'vswitch_ports', 'vswitch_ports_limit',
-                    'security_rules_limit', 'dhcp_servers',
+                getattr(east, key) for key in (
+                    'host', 'vswitch_ports', 'vswitch_port_limit',
+                    'security_rule_limit', 'dhcp_servers',
                     'claimed_ports')))
 
 

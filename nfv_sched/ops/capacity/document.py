@@ -1,0 +1,406 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Define the documents of ``capacity list`` and ``capacity show``."""
+
+import collections
+from collections.abc import Collection
+from collections.abc import Iterable
+from collections.abc import Mapping
+import dataclasses
+import typing as ty
+
+from nfv_sched.ops.requests import document as ports_document
+from nfv_sched.ops.snapshot import snapshot
+
+if ty.TYPE_CHECKING:
+    from nfv_sched.ops.capacity import upper_bound
+    from nfv_sched.ops.counting import binding
+    from nfv_sched.ops.counting import capacity
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Unverified:
+    """A name of which it was not read whether Placement knows it.
+
+    :ivar kind: "trait" or "resource class"
+    :ivar name: the name
+    """
+
+    kind: str
+    name: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class LostCapacity:
+    """Servers that Placement would grant and hosts do not take.
+
+    :ivar kind: kind of the first limit of these hosts, such as "cpus",
+        "cpus_on_nodes", "pages", "devices", "policy", "filter", "ports"
+    :ivar name: the policy, filter, page size or other name of the limit; null
+        if it has none
+    :ivar servers: number of servers
+    """
+
+    kind: str
+    name: str | None
+    servers: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class FlavorFit:
+    """How many more servers of a flavor fit a part of the cloud.
+
+    :ivar host: name of the host; null unless by host
+    :ivar host_id: UUID of its compute node; null likewise
+    :ivar aggregate: name of the aggregate; null unless by aggregate, and for
+        hosts in no aggregate
+    :ivar aggregate_id: its UUID; null likewise, or if it was not read
+    :ivar flavor: name of the flavor
+    :ivar flavor_id: ID of the flavor; null if it was not read
+    :ivar fits: number of servers that fit one after the other
+    :ivar placement_grants: number of servers that Placement alone would grant
+    :ivar hosts_with_capacity: number of hosts that take at least one
+    :ivar lost: servers that Placement would grant and hosts do not take, by
+        the limit
+    :ivar fits_after_loss: number of servers that still fit after the loss of
+        as many hosts as --survive says; null without it
+    :ivar fits_if_empty: number of servers that would fit if the hosts were
+        empty; null without --empty
+    :ivar error: why Nova takes no server of the flavor, for people; null if
+        it does
+    :ivar ports: ports that each server is assumed to have
+    :ivar uncounted: extra specs that may let fewer servers fit, and could not
+        be counted
+    :ivar unverified: traits of which it was not read whether Placement knows
+        them; if not, Nova takes no server
+    """
+
+    host: str | None
+    host_id: str | None
+    aggregate: str | None
+    aggregate_id: str | None
+    flavor: str
+    flavor_id: str | None
+    fits: int
+    placement_grants: int
+    hosts_with_capacity: int
+    lost: tuple[LostCapacity, ...]
+    fits_after_loss: int | None
+    fits_if_empty: int | None
+    error: str | None
+    ports: ports_document.NewPorts
+    uncounted: tuple[str, ...]
+    unverified: tuple[Unverified, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class FlavorFits:
+    """How many more servers of each flavor fit.
+
+    :ivar by: what a row is for
+    :ivar hosts_lost: number of hosts lost in "fits_after_loss"; null without
+        --survive
+    :ivar capacities: a row for each flavor and part of the cloud
+    """
+
+    by: ty.Literal['cloud', 'aggregate', 'host']
+    hosts_lost: int | None
+    capacities: tuple[FlavorFit, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class FlavorBound:
+    """How many more servers of a flavor fit at most, by Placement alone.
+
+    :ivar host: name of the host; null unless by host
+    :ivar host_id: UUID of its compute node; null likewise
+    :ivar aggregate: name of the aggregate; null unless by aggregate, and for
+        hosts in no aggregate
+    :ivar aggregate_id: its UUID; null likewise, or if it was not read
+    :ivar flavor: name of the flavor
+    :ivar flavor_id: ID of the flavor; null if it was not read
+    :ivar at_most: number of servers that Placement would grant; fewer may fit
+    :ivar hosts_with_capacity: number of hosts on which it would grant one
+    :ivar error: why Nova takes no server of the flavor, for people; null if
+        it does
+    """
+
+    host: str | None
+    host_id: str | None
+    aggregate: str | None
+    aggregate_id: str | None
+    flavor: str
+    flavor_id: str | None
+    at_most: int
+    hosts_with_capacity: int
+    error: str | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class FlavorBounds:
+    """How many more servers of each flavor fit at most (--api).
+
+    :ivar by: what a row is for
+    :ivar capacities: a row for each flavor and part of the cloud
+    """
+
+    by: ty.Literal['cloud', 'aggregate', 'host']
+    capacities: tuple[FlavorBound, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class MixPart:
+    """A flavor of a mix.
+
+    :ivar flavor: name of the flavor
+    :ivar flavor_id: ID of the flavor; null if it was not read
+    :ivar count: number of servers of it in each mix
+    :ivar ports: ports that each server is assumed to have
+    """
+
+    flavor: str
+    flavor_id: str | None
+    count: int
+    ports: ports_document.NewPorts
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class MixFit:
+    """How many times a mix of servers fits (--mix).
+
+    :ivar mix: the flavors
+    :ivar fits: how many times all of the mix fits
+    :ivar fits_if_empty: how many times it would if the hosts were empty; null
+        without --empty
+    """
+
+    mix: tuple[MixPart, ...]
+    fits: int
+    fits_if_empty: int | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class FreeCPUs:
+    """CPUs for pinned servers of a NUMA node.
+
+    :ivar node: number of the NUMA node
+    :ivar pcpus: number of CPUs for pinned servers
+    :ivar pcpus_free: number of free ones
+    """
+
+    node: int
+    pcpus: int
+    pcpus_free: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class HostLimit:
+    """What keeps one more server off a host.
+
+    :ivar kind: kind of the limit, such as "cpus", "cpus_on_nodes", "pages",
+        "devices", "policy", "filter", "ports"
+    :ivar name: the policy, filter, page size or other name of the limit; null
+        if it has none
+    :ivar alone: whether one more server fits once this limit alone is lifted
+    :ivar why: the amount needed and the amount free, for people
+    """
+
+    kind: str
+    name: str | None
+    alone: bool
+    why: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class LeavingPart:
+    """What a server occupies on a NUMA node.
+
+    :ivar node: number of the NUMA node of the host
+    :ivar pcpus: number of CPUs that are its own
+    """
+
+    node: int
+    pcpus: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class LeavingServer:
+    """The smallest server of a host without which one more fits.
+
+    :ivar server: its name
+    :ivar server_id: its UUID
+    :ivar vcpus: number of its vCPUs
+    :ivar memory_mib: its memory in MiB
+    :ivar numa_nodes: NUMA nodes on which it has CPUs of its own
+    """
+
+    server: str
+    server_id: str
+    vcpus: int
+    memory_mib: int
+    numa_nodes: tuple[LeavingPart, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class HostFit:
+    """How many more servers of the flavor fit a host.
+
+    :ivar host: name of the host
+    :ivar host_id: UUID of its compute node
+    :ivar fits: number of servers that fit one after the other
+    :ivar placement_grants: number of servers that Placement alone would grant
+    :ivar numa_nodes: NUMA nodes with CPUs for pinned servers
+    :ivar limits: what keeps the next server off
+    :ivar next: the smallest server without which one more fits; null without
+        --next, or if no single server would do
+    """
+
+    host: str
+    host_id: str
+    fits: int
+    placement_grants: int
+    numa_nodes: tuple[FreeCPUs, ...]
+    limits: tuple[HostLimit, ...]
+    next: LeavingServer | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class HostFits:
+    """How many more servers of a flavor fit on each host.
+
+    :ivar flavor: name of the flavor
+    :ivar flavor_id: ID of the flavor; null if it was not read
+    :ivar error: why Nova takes no server of the flavor, for people; null if
+        it does
+    :ivar ports: ports that each server is assumed to have
+    :ivar uncounted: extra specs that may let fewer servers fit, and could not
+        be counted
+    :ivar unverified: traits of which it was not read whether Placement knows
+        them; if not, Nova takes no server
+    :ivar hosts: a row for each host
+    """
+
+    flavor: str
+    flavor_id: str | None
+    error: str | None
+    ports: ports_document.NewPorts
+    uncounted: tuple[str, ...]
+    unverified: tuple[Unverified, ...]
+    hosts: tuple[HostFit, ...]
+
+
+class CloudPart(ty.NamedTuple):
+    """A part of the cloud that a row is for.
+
+    :ivar by: ``cloud``, ``aggregate`` or ``host``
+    :ivar name: its name; None for the whole cloud
+    :ivar hosts: names of its hosts
+    """
+
+    by: str
+    name: str | None
+    hosts: Collection[str]
+
+
+def _where(cloud: snapshot.Cloud, part: CloudPart) -> dict[str, str | None]:
+    """Return the keys of a part of the cloud."""
+    aggregates = {each.name: each for each in cloud.aggregates} if (
+        part.by == 'aggregate') else {}
+    aggregate = aggregates.get(part.name or '')
+    hosts = {each.name: each.uuid for each in cloud.hosts} if (
+        part.by == 'host') else {}
+    return {'host': part.name if part.by == 'host' else None,
+            'host_id': hosts.get(part.name or ''),
+            'aggregate': aggregate.name if aggregate else None,
+            'aggregate_id': aggregate.uuid or None if aggregate else None}
+
+
+def fit(cloud: snapshot.Cloud, counted: 'capacity.FlavorCapacity',
+        part: CloudPart, *, survive: int | None,
+        if_empty: 'capacity.FlavorCapacity | None') -> FlavorFit:
+    """Return the row of a flavor for a part of the cloud.
+
+    :param counted: for all hosts
+    :param survive: number of hosts lost; None if that is of no interest
+    :param if_empty: counted for empty hosts; None likewise
+    """
+    within = counted.within(part.hosts)
+    most = sorted((host.fits for host in within.hosts.values()), reverse=True)
+    return FlavorFit(
+        **_where(cloud, part), flavor=counted.flavor.name,
+        flavor_id=counted.flavor.id or None, fits=within.fits,
+        placement_grants=within.placement,
+        hosts_with_capacity=within.with_room, lost=tuple(_lost(within)),
+        fits_after_loss=None if survive is None else sum(most[survive:]),
+        fits_if_empty=None if if_empty is None else if_empty.within(
+            part.hosts).fits,
+        error=counted.error, ports=ports_document.new_ports(counted.ports),
+        uncounted=counted.uncounted, unverified=_unverified(counted))
+
+
+def _lost(counted: 'capacity.FlavorCapacity') -> Iterable[LostCapacity]:
+    """Yield what ``FlavorCapacity.lost`` has, with kinds and names."""
+    servers: collections.Counter[tuple[str, str | None]] = (
+        collections.Counter())
+    for host in counted.hosts.values():
+        if host.placement > host.fits:
+            servers[_kind(host.binding[0]) if host.binding else (
+                'several', None)] += host.placement - host.fits
+    for (kind, name), count in servers.most_common():
+        yield LostCapacity(kind=kind, name=name, servers=count)
+
+
+def _kind(limit: 'binding.Binding') -> tuple[str, str | None]:
+    return limit.kind.name.lower(), limit.name or None
+
+
+def _unverified(
+        counted: 'capacity.FlavorCapacity') -> tuple[Unverified, ...]:
+    return tuple([Unverified(kind=each.kind, name=each.name)
+                  for each in counted.unverified])
+
+
+def bound(cloud: snapshot.Cloud, flavor_bound: 'upper_bound.Bound',
+          part: CloudPart) -> FlavorBound:
+    """Return the row of a flavor for a part of the cloud, with --api.
+
+    :param flavor_bound: for all hosts
+    """
+    within = flavor_bound.within(part.hosts)
+    return FlavorBound(
+        **_where(cloud, part), flavor=flavor_bound.flavor.name,
+        flavor_id=flavor_bound.flavor.id or None, at_most=within.most,
+        hosts_with_capacity=within.with_room, error=flavor_bound.error)
+
+
+def host_fits(cloud: snapshot.Cloud, counted: 'capacity.FlavorCapacity',
+              leaving: Mapping[str, snapshot.Server]) -> HostFits:
+    """Return how many servers fit on each host.
+
+    :param leaving: name of the host -> server to leave it
+    """
+    hosts = {host.name: host for host in cloud.hosts}
+    return HostFits(
+        flavor=counted.flavor.name, flavor_id=counted.flavor.id or None,
+        error=counted.error, ports=ports_document.new_ports(counted.ports),
+        uncounted=counted.uncounted, unverified=_unverified(counted),
+        hosts=tuple([HostFit(
+            host=name, host_id=hosts[name].uuid, fits=each.fits,
+            placement_grants=each.placement,
+            numa_nodes=tuple([FreeCPUs(
+                node=node.number, pcpus=len(node.dedicated),
+                pcpus_free=len(node.free))
+                for node in hosts[name].nodes or () if node.dedicated]),
+            limits=tuple([HostLimit(
+                kind=_kind(limit)[0], name=_kind(limit)[1], alone=limit.alone,
+                why=limit.text) for limit in each.binding]),
+            next=_leaving(leaving[name]) if name in leaving else None)
+            for name, each in counted.hosts.items()]))
+
+
+def _leaving(server: snapshot.Server) -> LeavingServer:
+    return LeavingServer(
+        server=server.name, server_id=server.uuid, vcpus=server.flavor.vcpus,
+        memory_mib=server.flavor.memory, numa_nodes=tuple([
+            LeavingPart(node=node.host_node, pcpus=len(cpus))
+            for node in server.nodes or ()
+            if (cpus := node.reserved.union(node.pins.values()))]))

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Print values for programs, as JSON or YAML, with a JSON schema.
+
+A document is one object: the number ``schema``, and the fields of a frozen
+dataclass, whose docstring describes each as ``:ivar name: text``.
+"""
+
+from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
+import dataclasses
+import enum
+import re
+import typing as ty
+
+from nfv_sched.ops.cli import formats
+
+#: The number ``schema``: changes when a key is removed or means another thing.
+VERSION = 1
+#: Formats of documents.
+FORMATS = ('json', 'yaml')
+
+_DRAFT = 'https://json-schema.org/draft/2020-12/schema'
+_NOT_IN_KEY = re.compile('[^a-z0-9]+')
+_FIELD = re.compile(r':ivar (\w+): (.*?)(?=:ivar |\Z)', re.DOTALL)
+_VERSION_TEXT = ('Version of the document. It changes when a key is removed, '
+                 'or means something else.')
+
+
+class UnknownKeyError(Exception):
+    """A key of the command line that no row has; says which there are."""
+
+
+def key_of(title: str) -> str:
+    """Return the key of a column, as options may name it too.
+
+    ``pCPUs used`` can also be given as ``pcpus_used``.
+    """
+    return _NOT_IN_KEY.sub('_', title.lower()).strip('_')
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Document:
+    """What a command prints as JSON or YAML.
+
+    :ivar content: a dataclass, or keys with values
+    :ivar rows: keys of the lists whose objects are the rows: --column and
+        --sort-column apply to them; empty if --column applies to ``content``
+    """
+
+    content: ty.Any
+    rows: tuple[str, ...] = ()
+
+    def text(self, formatter: str, *, columns: Sequence[str] = (),
+             sort_columns: Sequence[str] = (), descending: bool = False,
+             indent: bool = True) -> str:
+        """Return the document as text.
+
+        :param formatter: one of :data:`FORMATS`
+        :param columns: keys, or titles, of the only values of each row; empty
+            for all
+        :param sort_columns: keys, or titles, that rows are sorted by
+        :raises UnknownKeyError: if no row has one of the columns
+        """
+        content = plain(self.content)
+        keys = {name: self._keys(name) for name in self.rows}
+        for name in self.rows:
+            for key in map(key_of, reversed(sort_columns)):
+                if key in keys[name]:
+                    content[name] = [row for _key, row in formats.sorted_rows(
+                        [(row[key], row) for row in content[name]], 0,
+                        descending)]
+        if columns:
+            content = _chosen(content, keys, columns)
+        return dumps({'schema': VERSION, **content}, formatter, indent)
+
+    def _keys(self, name: str) -> list[str]:
+        """Return the keys of the rows in a list."""
+        if not dataclasses.is_dataclass(self.content):
+            return list(dict.fromkeys(
+                key for row in self.content[name] for key in row))
+        row_type = next(_dataclasses(
+            ty.get_type_hints(type(self.content))[name]))
+        return [field.name for field in dataclasses.fields(row_type)]
+
+
+def _chosen(content: Mapping[str, ty.Any], keys: Mapping[str, Iterable[str]],
+            columns: Sequence[str]) -> dict[str, ty.Any]:
+    """Return a document of which rows have only the chosen keys."""
+    wanted = {key_of(column): column for column in columns}
+    known = dict.fromkeys(
+        key for of_rows in keys.values() for key in of_rows) if keys else (
+            dict.fromkeys(content))
+    unknown = [name for key, name in wanted.items() if key not in known]
+    if unknown:
+        raise UnknownKeyError(f'no key {", ".join(unknown)}; there are: '
+                              f'{", ".join(known)}')
+    if not keys:
+        return {key: value for key, value in content.items() if key in wanted}
+    chosen = dict(content)
+    for name, of_rows in keys.items():
+        # Of several lists, those that have nothing of it are left out.
+        chosen[name] = [
+            {key: value for key, value in row.items() if key in wanted}
+            for row in content[name]] if wanted.keys() & set(of_rows) else None
+    return chosen
+
+
+def dumps(value: ty.Any, formatter: str, indent: bool = True) -> str:
+    """Return a value as JSON or YAML.
+
+    :param value: of dictionaries, lists, strings, numbers and None
+    :param formatter: one of :data:`FORMATS`
+    """
+    # Imported here so that --help is quick.
+    if formatter == 'json':
+        from oslo_serialization import jsonutils
+        return formats.visible_json(jsonutils.dumps(
+            value, indent=2 if indent else None)) + '\n'
+    import yaml
+    return yaml.safe_dump(value, sort_keys=False)
+
+
+def plain(value: ty.Any) -> ty.Any:
+    """Return a value made of types that JSON and YAML have.
+
+    :param value: of dataclasses, enums, sequences, mappings and JSON types
+    """
+    if dataclasses.is_dataclass(value):
+        return {field.name: plain(getattr(value, field.name))
+                for field in dataclasses.fields(value)}
+    if isinstance(value, enum.Enum):
+        return value.value
+    if isinstance(value, (tuple, list)):
+        return [plain(each) for each in value]
+    if isinstance(value, Mapping):
+        return {str(key): plain(each) for key, each in value.items()}
+    return value
+
+
+def of_rows(titles: Iterable[str],
+            rows: Iterable[Sequence[ty.Any]]) -> Document:
+    """Return the document of a table, if a command has no other."""
+    keys = list(map(key_of, titles))
+    return Document({'rows': [
+        dict(zip(keys, map(formats.machine, row))) for row in rows]},
+        ('rows',))
+
+
+def of_values(titles: Iterable[str], values: Iterable[ty.Any]) -> Document:
+    """Return the document of names and values, likewise."""
+    return Document(dict(zip(map(key_of, titles),
+                             map(formats.machine, values))))
+
+
+def json_schema(name: str, root: type) -> dict[str, ty.Any]:
+    """Return the JSON schema of a document.
+
+    :param name: what prints it, such as ``nfv-sched cloud audit``
+    :param root: the dataclass
+    """
+    import pydantic
+    schema = pydantic.TypeAdapter(root).json_schema(mode='serialization')
+    definitions = schema.pop('$defs', {})
+    for each in _dataclasses(root):
+        _describe(schema if each is root else definitions[each.__name__],
+                  each)
+    schema['properties'] = {
+        'schema': {'const': VERSION, 'description': _VERSION_TEXT},
+        **schema['properties']}
+    schema['required'] = ['schema', *schema.get('required', ())]
+    return {'$schema': _DRAFT, 'title': name, **schema,
+            **({'$defs': definitions} if definitions else {})}
+
+
+def _dataclasses(hint: ty.Any) -> Iterator[type]:
+    """Yield the dataclasses in a type hint."""
+    if isinstance(hint, type) and dataclasses.is_dataclass(hint):
+        yield hint
+        for each in ty.get_type_hints(hint).values():
+            yield from _dataclasses(each)
+    for each in ty.get_args(hint):
+        yield from _dataclasses(each)
+
+
+def _describe(schema: dict[str, ty.Any], described: type) -> None:
+    """Add the docstring of a dataclass to its schema."""
+    text, *_fields = (described.__doc__ or '').partition(':ivar ')
+    texts = {name: ' '.join(description.split()) for name, description
+             in _FIELD.findall(described.__doc__ or '')}
+    schema.pop('title', None)
+    schema['description'] = ' '.join(text.split())
+    schema['additionalProperties'] = False
+    for name, value in schema['properties'].items():
+        value.pop('title', None)
+        value['description'] = texts[name]

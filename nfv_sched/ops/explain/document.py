@@ -1,0 +1,536 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Define the document of ``server explain`` and ``flavor explain``."""
+
+from collections.abc import Collection
+from collections.abc import Mapping
+import dataclasses
+import typing as ty
+
+from nfv_sched import strings
+
+if ty.TYPE_CHECKING:
+    from nfv_sched.ops.explain import values
+    from nfv_sched.ops.requests import request
+    from nfv_sched.ops.requests import subject as subjects
+
+#: Most characters that the API accepts in a key or value.
+_LONGEST = 255
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class RequestedPort:
+    """A port of each server.
+
+    :ivar network: name of its network; null if it is not known
+    :ivar network_id: UUID of its network; null likewise
+    :ivar physical_network: name of the physical network; null if it has none
+    :ivar vnic_type: Neutron's vNIC type, such as "normal" or "direct"
+    """
+
+    network: str | None
+    network_id: str | None
+    physical_network: str | None
+    vnic_type: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class RequestedServers:
+    """A request for servers.
+
+    :ivar servers: number of servers
+    :ivar flavor: name of the flavor
+    :ivar flavor_id: ID of the flavor; null if it is not known
+    :ivar vcpus: number of vCPUs
+    :ivar memory_mib: memory in MiB
+    :ivar disk_gib: root and ephemeral disks in GiB
+    :ivar extra_specs: extra specs of the flavor
+    :ivar image_properties: properties of the image that matter for scheduling
+    :ivar ports: its ports
+    :ivar availability_zone: name of the zone; null for any
+    :ivar server_group: name of the server group; null without one
+    :ivar scheduler_hints: other hints, each with its values
+    """
+
+    servers: int
+    flavor: str
+    flavor_id: str | None
+    vcpus: int
+    memory_mib: int
+    disk_gib: int
+    extra_specs: Mapping[str, str]
+    image_properties: Mapping[str, str]
+    ports: tuple[RequestedPort, ...]
+    availability_zone: str | None
+    server_group: str | None
+    scheduler_hints: Mapping[str, tuple[str, ...]]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class PlacementNeed:
+    """A requirement of a query to Placement.
+
+    :ivar text: the requirement, for people
+    :ivar kind: "resource" is an amount of a resource class, "group" amounts
+        and traits of one provider, "tree" one host, "choice" providers for
+        all groups at once, "unknown" a name that Placement does not know
+    :ivar resources: amount of each resource class
+    :ivar traits: required traits, or the forbidden one of "forbidden_trait"
+    :ivar forbidden_traits: forbidden traits of a group
+    :ivar aggregates: names of aggregates, of which the host must be in one,
+        or for "forbidden_aggregate" in none
+    :ivar host: name of the only host; null otherwise
+    :ivar count: how many times it is asked for
+    """
+
+    text: str
+    kind: ty.Literal[
+        'tree', 'trait', 'forbidden_trait', 'aggregate',
+        'forbidden_aggregate', 'resource', 'group', 'choice', 'unknown']
+    resources: Mapping[str, int]
+    traits: tuple[str, ...]
+    forbidden_traits: tuple[str, ...]
+    aggregates: tuple[str, ...]
+    host: str | None
+    count: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class StageRequirement:
+    """A requirement of the first query, with its effect.
+
+    :ivar need: the requirement
+    :ivar hosts_missing_it: number of hosts that do not meet it
+    :ivar hosts_without_it: number of hosts found if only it is dropped
+    """
+
+    need: PlacementNeed
+    hosts_missing_it: int
+    hosts_without_it: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class StageRemoval:
+    """Hosts that no query finds.
+
+    :ivar need: the requirement that they do not meet
+    :ivar hosts: number of hosts
+    """
+
+    need: PlacementNeed
+    hosts: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class QueriedName:
+    """A name in a query.
+
+    :ivar kind: "trait" or "resource class"
+    :ivar name: the name
+    """
+
+    kind: str
+    name: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class PlacementAnswer:
+    """The stage in which Nova asks Placement.
+
+    :ivar queries: Nova's queries, for people
+    :ivar hosts: number of known hosts
+    :ivar hosts_left: number of hosts in the answers
+    :ivar requirements: requirements of the first query
+    :ivar removed: hosts that no query finds, each counted once
+    :ivar asks_again: whether Nova asks again for VCPU in place of PCPU
+    :ivar max_placement_results: that option of [scheduler]; null if Placement
+        was not asked
+    :ivar hosts_cut_off: number of hosts that this limit has cut off
+    :ivar unsupported: parts of the queries that cannot be answered here; no
+        host is found then
+    :ivar unknown: names that Placement does not know: it refuses the query
+    :ivar unverified: forbidden traits that Placement may not know
+    """
+
+    queries: tuple[str, ...]
+    hosts: int
+    hosts_left: int
+    requirements: tuple[StageRequirement, ...]
+    removed: tuple[StageRemoval, ...]
+    asks_again: bool
+    max_placement_results: int | None
+    hosts_cut_off: int
+    unsupported: tuple[str, ...]
+    unknown: tuple[QueriedName, ...]
+    unverified: tuple[QueriedName, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class FilterStage:
+    """A filter of Nova's chain.
+
+    :ivar filter: its class name
+    :ivar hosts_in: number of hosts that it was given; null if it was not run
+    :ivar hosts_out: number of hosts that it passed; null likewise
+    :ivar refuses_alone: number of all hosts that it refuses, asked alone
+    :ivar error: the exception that it raised; null if it raised none
+    """
+
+    filter: str
+    hosts_in: int | None
+    hosts_out: int | None
+    refuses_alone: int
+    error: str | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class PlacementLack:
+    """A requirement of Placement that a host does not meet.
+
+    :ivar text: what is missing, for people
+    :ivar need: the requirement; null if the host was cut off by [scheduler]
+        max_placement_results
+    :ivar free: largest free amount of one provider of the host, for a
+        resource; null otherwise, and if no provider has the class
+    """
+
+    text: str
+    need: PlacementNeed | None
+    free: int | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class HostRefusal:
+    """The refusal of a host by a filter that is asked alone.
+
+    :ivar filter: class name of the filter
+    :ivar policy: the extra spec that is not kept, or another policy; null if
+        the filter does not say
+    :ivar policy_value: value of the extra spec; null likewise
+    :ivar why: the amount needed and the amount there, for people; null
+        likewise
+    :ivar kind: "unmapped" if the host is not mapped to its cell; null
+        otherwise
+    :ivar raised: whether the filter failed with an exception
+    """
+
+    filter: str
+    policy: str | None
+    policy_value: str | None
+    why: str | None
+    kind: str | None
+    raised: bool
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class HostVerdict:
+    """A host, and why it does or does not pass.
+
+    :ivar host: its name
+    :ivar host_id: UUID of its compute node
+    :ivar runs_there: whether the explained server runs there; what it has was
+        given back
+    :ivar placement_finds: whether Placement's answer has the host
+    :ivar placement_lacks: requirements of Placement that it does not meet
+    :ivar refusals: refusals by filters, each asked alone; null if filters are
+        not known
+    :ivar passes: whether Nova's chain passes it; null if that is not known
+    :ivar removed_by: class name of the filter of the chain that removed it;
+        null if none has
+    :ivar rank: its place among the hosts that pass, from 1; null if it does
+        not pass
+    """
+
+    host: str
+    host_id: str
+    runs_there: bool
+    placement_finds: bool
+    placement_lacks: tuple[PlacementLack, ...]
+    refusals: tuple[HostRefusal, ...] | None
+    passes: bool | None
+    removed_by: str | None
+    rank: int | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class HostWeight:
+    """The weight that a weigher gives to a host.
+
+    :ivar host: name of the host
+    :ivar raw: weight as the weigher returns it
+    :ivar normalized: weight normalized over the hosts that pass
+    :ivar multiplier: multiplier of the weigher for the host
+    :ivar weight: normalized weight times multiplier
+    """
+
+    host: str
+    raw: float
+    normalized: float
+    multiplier: float
+    weight: float
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class WeigherWeights:
+    """A weigher, and its weights.
+
+    :ivar weigher: its class name
+    :ivar first_without_it: name of the host that would be first without it;
+        null if that is the same one
+    :ivar weights: the weights, of the best host first
+    """
+
+    weigher: str
+    first_without_it: str | None
+    weights: tuple[HostWeight, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class HostTotal:
+    """The weight of a host.
+
+    :ivar host: name of the host
+    :ivar weight: sum of its weights
+    """
+
+    host: str
+    weight: float
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class HostOrder:
+    """The order of the hosts that pass.
+
+    :ivar hosts: the hosts, the best first
+    :ivar weighers: weighers of Nova's configuration; empty if only one host
+        passes
+    :ivar equal_hosts: number of hosts that share the first place
+    :ivar host_subset_size: that option of [filter_scheduler]: Nova takes one
+        of the first so many at random
+    :ivar read_at: when the cloud was read: ISO 8601, UTC; null if not known
+    :ivar age_seconds: seconds since then; null likewise
+    """
+
+    hosts: tuple[HostTotal, ...]
+    weighers: tuple[WeigherWeights, ...]
+    equal_hosts: int
+    host_subset_size: int
+    read_at: str | None
+    age_seconds: int | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Destination:
+    """Where a server would go.
+
+    :ivar host: name of the host
+    :ivar host_id: UUID of its compute node
+    :ivar numa_nodes: NUMA node of the host for each of the server; null if it
+        has none
+    :ivar cpus: CPUs of the host to which it would be pinned
+    :ivar pci_devices: PCI addresses of its devices
+    :ivar failed_claims: claims on other hosts that failed before, for people
+    """
+
+    host: str
+    host_id: str
+    numa_nodes: tuple[int, ...] | None
+    cpus: tuple[int, ...]
+    pci_devices: tuple[str, ...]
+    failed_claims: tuple[str, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class HelpfulChange:
+    """A change with which the request would fit.
+
+    :ivar text: the change, for people
+    :ivar request: the changed request
+    :ivar hosts_enabled: names of hosts that have to be enabled, mapped and up
+    :ivar hosts: number of hosts that pass then
+    :ivar host: name of the host to which the first server would go
+    """
+
+    text: str
+    request: RequestedServers
+    hosts_enabled: tuple[str, ...]
+    hosts: int
+    host: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Explained:
+    """Where a request fits, and why not elsewhere.
+
+    :ivar server: name of the explained server; null for a flavor
+    :ivar server_id: its UUID; null likewise
+    :ivar server_state: its state in Nova (vm_state); null likewise
+    :ivar host: name of the host where it runs; null if there is none
+    :ivar request: the request
+    :ivar assumed: assumptions about the request, for people
+    :ivar fits: whether all servers of the request would be placed; null if
+        only Placement is known, and finds hosts
+    :ivar reason: why it does not fit, for people; null if it does, or that is
+        not known
+    :ivar destinations: where each server would go, as far as it fits
+    :ivar placement: the stage in which Nova asks Placement
+    :ivar filters: Nova's chain, in order; null if filters are not known
+    :ivar hosts: the hosts of --host, or all
+    :ivar weighing: order of the hosts that pass; null if none does
+    :ivar nearest: names of the hosts with the fewest failures, the nearest
+        first
+    :ivar changes: single changes with which it would fit, the best first
+    :ivar changes_tried: number of changes that were tried
+    :ivar changes_untried: number of changes for which there was no time
+    :ivar seconds: stage of the explanation -> seconds that it took
+    """
+
+    server: str | None
+    server_id: str | None
+    server_state: str | None
+    host: str | None
+    request: RequestedServers
+    assumed: tuple[str, ...]
+    fits: bool | None
+    reason: str | None
+    destinations: tuple[Destination, ...]
+    placement: PlacementAnswer
+    filters: tuple[FilterStage, ...] | None
+    hosts: tuple[HostVerdict, ...]
+    weighing: HostOrder | None
+    nearest: tuple[str, ...]
+    changes: tuple[HelpfulChange, ...]
+    changes_tried: int
+    changes_untried: int
+    seconds: Mapping[str, float]
+
+
+def explained(
+    explanation: 'values.Explanation', subject: 'subjects.ExplainSubject',
+    names: Collection[str], host_ids: Mapping[str, str],
+) -> Explained:
+    """Return the document of an explanation.
+
+    :param names: names of the hosts to show
+    :param host_ids: UUID of each host by its name
+    """
+    server = subject.server
+    return Explained(
+        server=server.name if server else None,
+        server_id=server.uuid if server else None,
+        server_state=server.state if server else None, host=subject.present,
+        request=_request(subject.asked), assumed=explanation.assumed,
+        fits=explanation.fits, reason=explanation.reason or None,
+        destinations=tuple([Destination(
+            host=each.host, host_id=host_ids[each.host],
+            numa_nodes=each.nodes, cpus=each.cpus, pci_devices=each.devices,
+            failed_claims=each.notes) for each in explanation.places]),
+        placement=_placement(explanation.placement),
+        filters=None if explanation.filters is None else tuple([FilterStage(
+            filter=each.name, hosts_in=each.before, hosts_out=each.after,
+            refuses_alone=each.alone, error=each.error)
+            for each in explanation.filters]),
+        hosts=tuple([_host(host, host_ids) for host in explanation.hosts
+                     if host.name in names]),
+        weighing=_weighing(explanation.weighing),
+        nearest=explanation.nearest,
+        changes=tuple([HelpfulChange(
+            text=each.text, request=_request(each.asked),
+            hosts_enabled=each.enabled, hosts=each.hosts, host=each.host)
+            for each in explanation.relaxations]),
+        changes_tried=explanation.tried, changes_untried=explanation.untried,
+        seconds=explanation.seconds)
+
+
+def _request(asked: 'request.ExplainedRequest') -> RequestedServers:
+    flavor = asked.flavor
+    return RequestedServers(
+        servers=asked.count, flavor=flavor.name, flavor_id=flavor.id or None,
+        vcpus=flavor.vcpus, memory_mib=flavor.memory,
+        disk_gib=flavor.disk + flavor.ephemeral,
+        extra_specs=_short(flavor.extra_specs),
+        image_properties=_short(asked.image),
+        ports=tuple([RequestedPort(
+            network=network.name or None, network_id=network.id or None,
+            physical_network=network.physnet,
+            vnic_type=network.vnic_type or 'normal')
+            for network, _groups in asked.ports]),
+        availability_zone=asked.zone, server_group=asked.group,
+        scheduler_hints=asked.hints)
+
+
+def _short(properties: Mapping[str, str]) -> dict[str, str]:
+    """Return properties; only those of an edited file can be too long."""
+    return {strings.short(key, _LONGEST): strings.short(value, _LONGEST)
+            for key, value in properties.items()}
+
+
+def _placement(stage: 'values.PlacementStage') -> PlacementAnswer:
+    return PlacementAnswer(
+        queries=stage.queries, hosts=stage.hosts, hosts_left=stage.left,
+        requirements=tuple([StageRequirement(
+            need=_need(each.text, each.need), hosts_missing_it=each.missing,
+            hosts_without_it=each.without) for each in stage.requirements]),
+        removed=tuple([StageRemoval(
+            need=_need(text, stage.needs.get(text)), hosts=hosts)
+            for text, hosts in stage.removed.items()]),
+        asks_again=stage.fallback, max_placement_results=stage.limit,
+        hosts_cut_off=stage.cut, unsupported=stage.unsupported,
+        unknown=_names(stage.unknown), unverified=_names(stage.unverified))
+
+
+def _names(
+        names: 'tuple[values.UnknownInQuery, ...]') -> tuple[QueriedName, ...]:
+    return tuple([QueriedName(kind=each.kind, name=each.name)
+                  for each in names])
+
+
+def _need(text: str, need: 'values.QueryNeed | None') -> PlacementNeed:
+    """Return a requirement; None is one of an unknown name."""
+    if need is None:
+        return PlacementNeed(
+            text=text, kind='unknown', resources={}, traits=(),
+            forbidden_traits=(), aggregates=(), host=None, count=1)
+    return PlacementNeed(
+        text=text, kind=ty.cast(ty.Any, need.kind), resources=need.resources,
+        traits=need.traits, forbidden_traits=need.forbidden_traits,
+        aggregates=need.aggregates, host=need.host, count=need.count)
+
+
+def _host(host: 'values.ExplainedHost',
+          host_ids: Mapping[str, str]) -> HostVerdict:
+    return HostVerdict(
+        host=host.name, host_id=host_ids[host.name], runs_there=host.present,
+        placement_finds=host.found, placement_lacks=tuple([PlacementLack(
+            text=text,
+            need=None if lack is None else _need(lack.title, lack.need),
+            free=None if lack is None else lack.free)
+            for text, lack in zip(
+                host.misses, host.lacks or (None,) * len(host.misses))]),
+        refusals=None if host.refusals is None else tuple(
+            map(_refusal, host.refusals)),
+        passes=host.passed, removed_by=host.stopped, rank=host.rank)
+
+
+def _refusal(refusal: 'values.FilterRefusal') -> HostRefusal:
+    policy, equals, value = refusal.policy.partition('=')
+    return HostRefusal(
+        filter=refusal.filter, policy=policy or None,
+        policy_value=value if equals else None, why=refusal.text or None,
+        kind=refusal.kind.value or None, raised=refusal.raised)
+
+
+def _weighing(weighing: 'values.Weighing | None') -> HostOrder | None:
+    if weighing is None:
+        return None
+    return HostOrder(
+        hosts=tuple([HostTotal(host=host, weight=total) for host, total
+                     in zip(weighing.hosts, weighing.totals)]),
+        weighers=tuple([WeigherWeights(
+            weigher=each.name, first_without_it=each.without,
+            weights=tuple([HostWeight(
+                host=host, raw=weight.raw, normalized=weight.normal,
+                multiplier=weight.multiplier, weight=weight.value)
+                for host, weight in zip(weighing.hosts, each.weights)]))
+            for each in weighing.weighers]),
+        equal_hosts=weighing.equal, host_subset_size=weighing.subset,
+        read_at=weighing.taken or None, age_seconds=weighing.age)

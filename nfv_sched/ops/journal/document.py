@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Define the document of ``journal list`` and ``server explain --then``."""
+
+from collections.abc import Mapping
+import dataclasses
+
+from nfv_sched.journal import entry
+from nfv_sched.ops.journal import journal
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class JournalFlavor:
+    """The flavor of a refused server.
+
+    :ivar flavor: its name
+    :ivar flavor_id: its ID; null if it was not written
+    :ivar vcpus: number of vCPUs
+    :ivar memory_mib: memory in MiB
+    :ivar extra_specs: extra specs
+    """
+
+    flavor: str
+    flavor_id: str | None
+    vcpus: int
+    memory_mib: int
+    extra_specs: Mapping[str, str]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class JournalFilter:
+    """The result of a filter of nfv-sched.
+
+    :ivar filter: its class name
+    :ivar hosts_in: number of hosts that it was given
+    :ivar hosts_out: number of hosts that it passed
+    """
+
+    filter: str
+    hosts_in: int
+    hosts_out: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class JournalReason:
+    """A reason why hosts were refused.
+
+    :ivar filter: class name of the filter that refused them
+    :ivar policy: the extra spec that was not kept, or another policy
+    :ivar policy_value: value of the extra spec; null if it is none
+    :ivar needed: what the server needs, for people
+    :ivar available: what these hosts have, for people; null if that is not
+        said
+    :ivar hosts: names of the hosts
+    """
+
+    filter: str
+    policy: str
+    policy_value: str | None
+    needed: str
+    available: str | None
+    hosts: tuple[str, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class JournalRefusal:
+    """A server for which a filter of nfv-sched removed the last host.
+
+    :ivar time: when: ISO 8601, UTC
+    :ivar server_id: UUID of the server
+    :ivar failed_with_it: UUIDs of servers of the same request for which there
+        was a host
+    :ivar request_id: ID of the request; null if it was not written
+    :ivar project_id: ID of the project; null likewise
+    :ivar moves: whether an existing server was to be moved
+    :ivar flavor: the flavor; null if the request had none
+    :ivar filter: class name of the filter that removed the last host
+    :ivar filters: filters of nfv-sched that examined hosts, in order
+    :ivar reasons: why hosts were refused
+    :ivar hosts_left_out: number of refused hosts that the entry does not name
+    """
+
+    time: str
+    server_id: str
+    failed_with_it: tuple[str, ...]
+    request_id: str | None
+    project_id: str | None
+    moves: bool
+    flavor: JournalFlavor | None
+    filter: str
+    filters: tuple[JournalFilter, ...]
+    reasons: tuple[JournalReason, ...]
+    hosts_left_out: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class JournalRefusals:
+    """Refusals of the decision journal.
+
+    :ivar refusals: refusals, the oldest first
+    :ivar not_written: number of refusals that could not be written
+    :ivar removed: number of older refusals that were removed to make room
+    """
+
+    refusals: tuple[JournalRefusal, ...]
+    not_written: int
+    removed: int
+
+
+def refusals(content: journal.JournalContent) -> JournalRefusals:
+    """Return the document of a journal."""
+    return JournalRefusals(
+        refusals=tuple(map(_refusal, content.refusals)),
+        not_written=content.lost, removed=content.removed)
+
+
+def _refusal(refusal: entry.Refusal) -> JournalRefusal:
+    flavor = refusal.flavor
+    return JournalRefusal(
+        time=refusal.time, server_id=refusal.server,
+        failed_with_it=refusal.before, request_id=refusal.request or None,
+        project_id=refusal.project or None, moves=refusal.move,
+        flavor=None if flavor is None else JournalFlavor(
+            flavor=flavor.name, flavor_id=flavor.id or None,
+            vcpus=flavor.vcpus, memory_mib=flavor.memory,
+            extra_specs=flavor.extra_specs),
+        filter=refusal.filter, filters=tuple([JournalFilter(
+            filter=each.filter, hosts_in=each.hosts, hosts_out=each.left)
+            for each in refusal.passes]),
+        reasons=tuple(map(_reason, refusal.reasons)),
+        hosts_left_out=refusal.unnamed)
+
+
+def _reason(reason: entry.RefusalReason) -> JournalReason:
+    policy, equals, value = reason.policy.partition('=')
+    return JournalReason(
+        filter=reason.filter, policy=policy,
+        policy_value=value if equals else None, needed=reason.need,
+        available=reason.have or None, hosts=reason.hosts)

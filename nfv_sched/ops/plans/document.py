@@ -1,0 +1,363 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Define the documents of plans, and of ``cloud failover``."""
+
+from collections.abc import Iterable
+import dataclasses
+import typing as ty
+
+from nfv_sched.ops.requests import document as ports_document
+from nfv_sched.ops.snapshot import snapshot
+
+if ty.TYPE_CHECKING:
+    from nfv_sched.ops.plans import defrag
+    from nfv_sched.ops.plans import drain
+    from nfv_sched.ops.plans import failover
+    from nfv_sched.ops.plans import gap
+    from nfv_sched.ops.plans import movable
+    from nfv_sched.ops.plans import refusals
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class MoveObstacle:
+    """Why Nova does not move a server so, to whichever host.
+
+    :ivar kind: kind of the obstacle, such as "devices", "busy", "state"
+    :ivar name: what it is about: the host, the state, the task, Nova's
+        message; null if the kind says all
+    :ivar text: the same, for people, as a clause
+    """
+
+    kind: str
+    name: str | None
+    text: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class CapacityLack:
+    """Why some hosts do not take a server.
+
+    :ivar kind: "placement", "filters", "claim" of nova-compute, "policies"
+        that would be kept less, "group", "hint", "cell", "simulator", or
+        "guests" if other servers from there take the capacity
+    :ivar names: the filters, requirements, policies or hints
+    :ivar hosts: number of hosts of which this is so
+    :ivar nearest: name of the host that comes nearest
+    :ivar why: the amount needed and the amount on that host, for people; null
+        if that is not known
+    """
+
+    kind: str
+    names: tuple[str, ...]
+    hosts: int
+    nearest: str
+    why: str | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class UnreadData:
+    """Data that was not read: the result may be wrong because of it.
+
+    :ivar kind: "neutron", "placement", "cell", "flavors", "migrations",
+        "ports", "port-resources" or "record"
+    :ivar names: hosts, cells or servers that lack it, or the error of a
+        record; empty if all do
+    """
+
+    kind: str
+    names: tuple[str, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class DrainServer:
+    """A server of the host, and its move.
+
+    :ivar move: number of the move; null if it stays
+    :ivar server: name of the server
+    :ivar server_id: its UUID
+    :ivar flavor: name of its flavor
+    :ivar how: "live" or "cold" migration; null if it stays
+    :ivar source: name of the host
+    :ivar destination: name of the host to which it goes; null if it stays
+    :ivar destination_id: UUID of its compute node; null likewise
+    :ivar obstacle: why it is not moved live, or cannot be moved; null if
+        nothing is in the way
+    :ivar lacks: if it stays for want of a host, why each does not take it
+    """
+
+    move: int | None
+    server: str
+    server_id: str
+    flavor: str
+    how: ty.Literal['live', 'cold'] | None
+    source: str
+    destination: str | None
+    destination_id: str | None
+    obstacle: MoveObstacle | None
+    lacks: tuple[CapacityLack, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ReturningServer:
+    """A server elsewhere that may come, or come back, to the host.
+
+    :ivar server: name of the server
+    :ivar server_id: its UUID
+    :ivar how: kind of its move, as Nova has it: "migration", "resize",
+        "live-migration" or "evacuation"
+    :ivar status: status of the migration in Nova
+    :ivar source: name of the host that it leaves; null if not known
+    :ivar destination: name of the host to which it goes; null if not known
+    :ivar to_confirm: whether the move has ended, and waits to be confirmed
+    """
+
+    server: str
+    server_id: str
+    how: str
+    status: str
+    source: str | None
+    destination: str | None
+    to_confirm: bool
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Drain:
+    """A plan that empties a host.
+
+    :ivar host: name of the host
+    :ivar host_id: UUID of its compute node
+    :ivar servers: servers that are moved, in order, then those that stay
+    :ivar unfinished: servers elsewhere that hold resources on the host
+    :ivar failed: moves that the simulator refused, for people
+    :ivar exact: whether no plan moves more servers
+    :ivar unread: data that was not read
+    """
+
+    host: str
+    host_id: str
+    servers: tuple[DrainServer, ...]
+    unfinished: tuple[ReturningServer, ...]
+    failed: tuple[str, ...]
+    exact: bool
+    unread: tuple[UnreadData, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class CapacityGain:
+    """A change of the number of new servers that fit a host.
+
+    :ivar host: name of the host
+    :ivar servers: how many more fit; negative for fewer
+    """
+
+    host: str
+    servers: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class DefragMove:
+    """A move, and its effect.
+
+    :ivar move: number of the move
+    :ivar server: name of the server
+    :ivar server_id: its UUID
+    :ivar flavor: name of its flavor
+    :ivar memory_mib: memory that is copied, in MiB
+    :ivar how: kind of the migration
+    :ivar paused: whether it is paused, and stays so
+    :ivar source: name of its host
+    :ivar destination: name of the host to which it goes
+    :ivar destination_id: UUID of its compute node
+    :ivar gains: hosts on which more or fewer new servers fit after this move
+    """
+
+    move: int
+    server: str
+    server_id: str
+    flavor: str
+    memory_mib: int
+    how: ty.Literal['live', 'cold']
+    paused: bool
+    source: str
+    destination: str
+    destination_id: str
+    gains: tuple[CapacityGain, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class FixedServer:
+    """A server that cannot be moved.
+
+    :ivar server: its name
+    :ivar server_id: its UUID
+    :ivar obstacle: why it is not moved
+    """
+
+    server: str
+    server_id: str
+    obstacle: MoveObstacle
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Defrag:
+    """Moves after which more servers of a flavor fit.
+
+    :ivar flavor: name of the flavor
+    :ivar wanted: number of new servers that are to fit
+    :ivar fits_before: number that fit without any move
+    :ivar fits_after: number that fit after the moves, as far as was counted
+    :ivar enough: whether as many fit as wanted
+    :ivar moves: moves, in order
+    :ivar not_movable: servers that cannot be moved
+    :ivar failed: moves that the simulator refused, for people
+    :ivar exact: whether no smaller number of moves has this effect
+    :ivar ports: ports that each new server is assumed to have
+    :ivar unread: data that was not read
+    """
+
+    flavor: str
+    wanted: int
+    fits_before: int
+    fits_after: int
+    enough: bool
+    moves: tuple[DefragMove, ...]
+    not_movable: tuple[FixedServer, ...]
+    failed: tuple[str, ...]
+    exact: bool
+    ports: ports_document.NewPorts
+    unread: tuple[UnreadData, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class StrandedServer:
+    """A server that finds no other host.
+
+    :ivar server: its name
+    :ivar server_id: its UUID
+    :ivar flavor: name of its flavor
+    :ivar obstacle: why it is not evacuated at all; null if nothing is in the
+        way
+    :ivar lacks: why each host does not take it
+    """
+
+    server: str
+    server_id: str
+    flavor: str
+    obstacle: MoveObstacle | None
+    lacks: tuple[CapacityLack, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class LostHost:
+    """The effect of a lost host on its servers.
+
+    :ivar host: name of the host
+    :ivar host_id: UUID of its compute node
+    :ivar servers: number of its servers
+    :ivar evacuable: number of those that find a host
+    :ivar stranded: the others
+    :ivar unread: data that was not read
+    """
+
+    host: str
+    host_id: str
+    servers: int
+    evacuable: int
+    stranded: tuple[StrandedServer, ...]
+    unread: tuple[UnreadData, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Failover:
+    """The effect of lost hosts on servers.
+
+    :ivar together: whether all of the hosts are lost at once; otherwise each
+        by itself
+    :ivar hosts: the hosts
+    """
+
+    together: bool
+    hosts: tuple[LostHost, ...]
+
+
+def _host_ids(cloud: snapshot.Cloud) -> dict[str, str]:
+    # Of several compute nodes of one service, the first counts.
+    return {host.name: host.uuid for host in reversed(cloud.hosts)}
+
+
+def drained(plan: 'drain.DrainPlan', cloud: snapshot.Cloud) -> Drain:
+    """Return the document of a plan that empties a host."""
+    host_ids = _host_ids(cloud)
+    return Drain(
+        host=plan.host, host_id=host_ids[plan.host],
+        servers=tuple([DrainServer(
+            move=number if each.kind else None, server=each.name,
+            server_id=each.uuid, flavor=each.flavor,
+            how=ty.cast(ty.Any, each.kind and each.kind.value),
+            source=plan.host, destination=each.destination,
+            destination_id=host_ids.get(each.destination or ''),
+            obstacle=_obstacle(each.reason), lacks=_lacks(each.lacking))
+            for number, each in enumerate(plan.guests, 1)]),
+        unfinished=tuple([ReturningServer(
+            server=each.name, server_id=each.uuid, how=each.move.kind,
+            status=each.move.status, source=each.move.source,
+            destination=each.move.target, to_confirm=each.move.settled)
+            for each in plan.unfinished]),
+        failed=plan.failed, exact=plan.exact, unread=_unread(plan.gaps))
+
+
+def defragmented(plan: 'defrag.DefragPlan', cloud: snapshot.Cloud) -> Defrag:
+    """Return the document of a plan that makes more servers fit."""
+    host_ids = _host_ids(cloud)
+    names = {server.uuid: server.name for server in cloud.servers}
+    return Defrag(
+        flavor=plan.flavor, wanted=plan.count, fits_before=plan.before,
+        fits_after=plan.after, enough=plan.enough,
+        moves=tuple([DefragMove(
+            move=number, server=step.move.name, server_id=step.move.uuid,
+            flavor=step.move.flavor, memory_mib=step.move.memory,
+            how=ty.cast(ty.Any, step.move.kind.value),
+            paused=step.move.paused, source=step.move.source,
+            destination=step.move.destination,
+            destination_id=host_ids[step.move.destination],
+            gains=tuple([CapacityGain(host=host, servers=servers)
+                         for host, servers in step.gains.items()]),
+        ) for number, step in enumerate(plan.steps, 1)]),
+        not_movable=tuple([FixedServer(
+            server=names[uuid], server_id=uuid,
+            obstacle=ty.cast(MoveObstacle, _obstacle(obstacle)))
+            for uuid, obstacle in plan.fixed.items()]),
+        failed=plan.failed, exact=plan.exact,
+        ports=ports_document.new_ports(plan.ports), unread=_unread(plan.gaps))
+
+
+def lost(losses: 'Iterable[failover.Loss]', together: bool,
+         cloud: snapshot.Cloud) -> Failover:
+    """Return the document of lost hosts.
+
+    :param together: whether all of the hosts are lost at once
+    """
+    host_ids = _host_ids(cloud)
+    return Failover(together=together, hosts=tuple([LostHost(
+        host=loss.host, host_id=host_ids[loss.host], servers=loss.guests,
+        evacuable=loss.evacuable, stranded=tuple([StrandedServer(
+            server=each.name, server_id=each.uuid, flavor=each.flavor,
+            obstacle=_obstacle(each.reason), lacks=_lacks(each.lacking))
+            for each in loss.stranded]), unread=_unread(loss.gaps))
+        for loss in losses]))
+
+
+def _obstacle(obstacle: 'movable.Obstacle | None') -> MoveObstacle | None:
+    return None if obstacle is None else MoveObstacle(
+        kind=obstacle.kind.name.lower(), name=obstacle.name or None,
+        text=str(obstacle))
+
+
+def _lacks(lacks: 'Iterable[refusals.Lack]') -> tuple[CapacityLack, ...]:
+    return tuple([CapacityLack(
+        kind=each.kind.value, names=each.names, hosts=each.hosts,
+        nearest=each.host, why=each.text or None) for each in lacks])
+
+
+def _unread(gaps: 'Iterable[gap.Gap]') -> tuple[UnreadData, ...]:
+    return tuple([UnreadData(kind=each.kind.value, names=each.names)
+                  for each in gaps])
