@@ -68,7 +68,7 @@ class PageTestCase(base.CommandTestCase):
             'simulation', 'run', '--example', example, '--reasons', level,
             '-f', 'json')
         self.assertEqual((0, ''), (code, err))
-        return {each['name']: each for each in json.loads(out)['servers']}
+        return {each['server']: each for each in json.loads(out)['servers']}
 
     def faults_of(self, example, level=reasons.POLICY):
         """Run an example; return the faults of its refused servers."""
@@ -142,7 +142,7 @@ class CookbookTest(PageTestCase):
                 'flavor', 'lint', *args, '-f', 'json')
             self.assertEqual(0, code)
             result = json.loads(out)
-            self.assertEqual(len(self.flavors), result['flavors'])
+            self.assertEqual(len(self.flavors), result['flavors_checked'])
             self.assertEqual([], [each for each in result['findings']
                                   if each['severity'] != 'note'])
 
