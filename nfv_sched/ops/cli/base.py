@@ -332,6 +332,23 @@ class Lister(_Displaying, lister.Lister):
             data = [list(itertools.compress(row, shown)) for row in data]
         return super().produce_output(parsed_args, column_names, data)
 
+    def with_details(
+        self, table: tuple[Sequence[str], Iterable[Sequence[ty.Any]]],
+        records: tuple[Sequence[str], Iterable[Sequence[ty.Any]]],
+    ) -> tuple[Sequence[str], list[tuple]]:
+        """Return a table whose details are columns of the other formats.
+
+        :param table: columns and rows for people
+        :param records: columns and rows for programs, row by row the same
+        """
+        columns, rows = table
+        names, more_rows = records
+        picked = [name not in columns for name in names]
+        self.details = tuple(itertools.compress(names, picked))
+        return (*columns, *self.details), [
+            (*row, *itertools.compress(more, picked))
+            for row, more in zip(rows, more_rows)]
+
     def print_text(self, parsed_args: argparse.Namespace,
                    parts: 'Iterable[tables.Part]') -> None:
         """Print text and tables, these sorted by ``--sort-column``."""

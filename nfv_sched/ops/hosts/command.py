@@ -6,7 +6,6 @@ from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Sequence
-import itertools
 import operator
 import typing as ty
 
@@ -154,15 +153,10 @@ class ListHost(source.Looking, base.Lister):
         sizes = sorted({pages.size for host in views for node in host.nodes
                         for pages in node.node.pages})
         self._views = views
-        columns, rows = _machine(views, sizes)
+        records = _machine(views, sizes)
         if parsed_args.formatter != base.TABLE:
-            return columns, rows
-        shown, cells = _table(views, sizes)
-        self.details = [name for name in columns if name not in shown]
-        picked = [name in self.details for name in columns]
-        return (*shown, *self.details), [
-            (*of_people, *itertools.compress(of_programs, picked))
-            for of_people, of_programs in zip(cells, rows)]
+            return records
+        return self.with_details(_table(views, sizes), records)
 
     def document(self, column_names, data):
         return documents.Document(

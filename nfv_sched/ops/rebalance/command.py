@@ -114,9 +114,11 @@ class RebalanceAgent(source.Looking, base.Lister):
             self._gain = freed_capacity.gain(
                 cloud, self._plans,
                 lambda done, total: update(done, total, 'flavors'))
-        if parsed_args.formatter == base.TABLE:
-            return rendering.COLUMNS, rendering.rows(self._plans)
-        return rendering.RECORD_COLUMNS, rendering.records(self._plans)
+        records = rendering.RECORD_COLUMNS, rendering.records(self._plans)
+        if parsed_args.formatter != base.TABLE:
+            return records
+        return self.with_details(
+            (rendering.COLUMNS, rendering.rows(self._plans)), records)
 
     def document(self, column_names, data):
         return documents.Document(
