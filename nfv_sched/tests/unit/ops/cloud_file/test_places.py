@@ -60,17 +60,16 @@ class PlacesTestCase(base.SimulatorTestCase):
             self.assertEqual(len(table.columns), len(row))
 
     def test_document(self):
-        doc = report.document(
+        doc = report.cloud_document(
             self.run_steps('- {boot: a, flavor: quiet, host: east}\n'),
             ('servers', 'hosts', 'steps'))
         self.assertEqual({'osd': 'remote', 'nvme': 'local'},
-                         doc['servers'][0]['places'])
+                         dict(doc.servers[0].places))
         self.assertEqual({'osd': 'remote', 'nvme': 'local'},
-                         doc['steps'][0]['places'])
+                         dict(doc.steps[0].places))
         self.assertEqual(
-            [['osd', 'nvme'], ['nvme'], [], []],
-            [node['places'] for host in doc['hosts']
-             for node in host['numa_nodes']])
+            [('osd', 'nvme'), ('nvme',), (), ()],
+            [node.places for host in doc.hosts for node in host.numa_nodes])
 
     def test_no_column_without_places(self):
         result = self.run_cloud(self.cloud('- {boot: a, flavor: pinned}\n'))

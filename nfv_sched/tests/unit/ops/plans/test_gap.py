@@ -5,6 +5,7 @@ import dataclasses
 from nfv_sched.ops.cli import tables
 from nfv_sched.ops.plans import defrag
 from nfv_sched.ops.plans import defrag_rendering
+from nfv_sched.ops.plans import document
 from nfv_sched.ops.plans import drain
 from nfv_sched.ops.plans import drain_rendering
 from nfv_sched.ops.plans import failover
@@ -115,10 +116,10 @@ class GapTest(running.RunningTestCase):
         plan = drain.plan(cloud, 'one')
         self.assertEqual((False, missing), (plan.exact, plan.gaps))
         sentences = list(map(rendering.gap_text, missing))
-        document = drain_rendering.document(plan)
-        self.assertEqual([{'kind': 'neutron', 'names': []},
-                          {'kind': 'ports', 'names': ['a']}],
-                         document['gaps'])
+        self.assertEqual(
+            [('neutron', ()), ('ports', ('a',))],
+            [(each.kind, tuple(each.names))
+             for each in document.drained(plan, cloud).unread])
         text = tables.render(drain_rendering.text(plan))
         commands = '\n'.join(drain_rendering.commands(plan))
         again = defrag.plan(cloud, flavor, now.before)
