@@ -15,6 +15,7 @@ import yaml
 
 from nfv_sched.journal import entry
 from nfv_sched.ops.cli import base as cli_base
+from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cli import tables
 from nfv_sched.ops.cloud import source
 from nfv_sched.ops.snapshot import file
@@ -257,7 +258,7 @@ class WidthTest(base.CommandTestCase):
                 self.run_at(None, *words, *form)[0])))
             for column, style in itertools.product(
                     (titles[0], titles[-1]),
-                    (str, cli_base.column_key)):
+                    (str, documents.key_of)):
                 out, _parts = self.run_at(
                     80, *words, '-c', style(column), '--sort-column',
                     style(column))
