@@ -48,7 +48,7 @@ no filter of nfv-sched need be enabled.
 
 Every command reads the live cloud, where nova.conf names Nova's databases, or
 a file (--from). To try one without a cloud:
-nfv-sched host list --from etc/nfv_sched/examples/fragmented.yaml
+nfv-sched host list --from fragmented
 """
 
 #: Question -> commands that answer it, as --help lists them.

@@ -231,7 +231,7 @@ is wrong.
         return parser
 
     def check(self, parsed_args: argparse.Namespace) -> None:
-        """Refuse a command line without a server, or --full, but --then."""
+        """Refuse, without --then, --full or a missing server."""
         super().check(parsed_args)
         if parsed_args.then:
             return

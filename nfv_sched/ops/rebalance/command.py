@@ -114,8 +114,7 @@ class RebalanceAgent(source.Looking, base.Lister):
             self._gain = freed_capacity.gain(
                 cloud, self._plans,
                 lambda done, total: update(done, total, 'flavors'))
-        if parsed_args.formatter == base.TABLE:
-            return rendering.COLUMNS, rendering.rows(self._plans)
+        self.details = rendering.RECORD_COLUMNS[len(rendering.COLUMNS):]
         return rendering.RECORD_COLUMNS, rendering.records(self._plans)
 
     def document(self, column_names, data):

@@ -14,7 +14,6 @@ import textwrap
 import fixtures
 
 from nfv_sched.ops.cloud import source
-from nfv_sched.ops.cloud_file import examples
 from nfv_sched.ops.snapshot import snapshot
 from nfv_sched.tests import documented
 from nfv_sched.tests.unit.ops.commands import base
@@ -68,7 +67,7 @@ class DocumentedCommandsTest(base.CommandTestCase):
         text, pipe, rest = text.partition(' | ')
         program, *arguments = shlex.split(text)
         self.assertEqual('nfv-sched', program, text)
-        code, out, err = self.run_command(*_resolved(arguments))
+        code, out, err = self.run_command(*arguments)
         self.assertNotIn(code, (1, 2), f'{text}: {err}')
         if pipe:
             out = subprocess.run(
@@ -201,11 +200,3 @@ Text
             self.assertEqual(same, command.prints(output), output)
         self.assertEqual(['a', '...', 'd', 'e'], command.shortened(
             ['a', 'b', 'c', 'd', 'e']))
-
-
-def _resolved(arguments: list[str]) -> list[str]:
-    """Return arguments with the path of the example that --from names."""
-    found = examples.find()
-    return [str(found.get(argument, argument)) if option == '--from'
-            else argument
-            for option, argument in zip(['', *arguments], arguments)]
