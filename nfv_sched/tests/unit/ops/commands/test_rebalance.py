@@ -194,7 +194,8 @@ class PlanTest(base.CommandTestCase):
              'From': 'one', 'To': 'two', 'Ports': '1', 'After': '4-1',
              'ID': snapshots.id_of('n0'),
              'From agent': snapshots.id_of('dhcp-1'),
-             'To agent': snapshots.id_of('dhcp-2'), 'Most after': '4', 'Fewest after': '1'}, rows[0])
+             'To agent': snapshots.id_of('dhcp-2'),
+             'Most after': '4', 'Fewest after': '1'}, rows[0])
         self.assertEqual(3, len(rows))
         self.assertEqual(
             'r0\nr1\n', self.plan('--kind', 'router', '-f', 'value',
