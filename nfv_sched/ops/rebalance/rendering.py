@@ -15,8 +15,8 @@ from nfv_sched import strings
 #: Columns of :func:`rows`.
 COLUMNS = ('Move', 'Kind', 'What', 'From', 'To', 'Ports', 'After')
 #: Columns of :func:`records`.
-RECORD_COLUMNS = ('Move', 'Kind', 'What', 'ID', 'From', 'From agent', 'To',
-                  'To agent', 'Ports', 'Most after', 'Fewest after')
+RECORD_COLUMNS = (*COLUMNS, 'ID', 'From agent', 'To agent', 'Most after',
+                  'Fewest after')
 
 _NOUNS = {snapshot.DHCP: 'DHCP servers', snapshot.ROUTER: 'Routers',
           snapshot.OVN: 'Routers at gateways of ML2/OVN'}
@@ -142,12 +142,11 @@ def _of_gain(gain: freed_capacity.Gain) -> Iterator[str]:
                f'{"more" if count > 0 else "fewer"} will fit.')
 
 
-def records(plans: Iterable[rebalance.RebalancePlan]) -> list[tuple]:
+def records(plans: Sequence[rebalance.RebalancePlan]) -> list[tuple]:
     """Return the moves as rows for programs."""
-    return [(number, move.service.kind, name_of(move.service),
-             move.service.id, move.source.host, move.source.id,
-             move.target.host, move.target.id, move.service.ports, move.most,
-             move.fewest) for number, move in _numbered(plans)]
+    return [(*row, move.service.id, move.source.id, move.target.id, move.most,
+             move.fewest)
+            for row, (_number, move) in zip(rows(plans), _numbered(plans))]
 
 
 def document(plans: Sequence[rebalance.RebalancePlan],

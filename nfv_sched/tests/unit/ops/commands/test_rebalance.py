@@ -191,9 +191,10 @@ class PlanTest(base.CommandTestCase):
         rows = list(csv.DictReader(io.StringIO(self.plan('-f', 'csv'))))
         self.assertEqual(
             {'Move': '1', 'Kind': 'dhcp', 'What': 'net 0',
-             'ID': snapshots.id_of('n0'), 'From': 'one',
-             'From agent': snapshots.id_of('dhcp-1'), 'To': 'two',
-             'To agent': snapshots.id_of('dhcp-2'), 'Ports': '1',
+             'From': 'one', 'To': 'two', 'Ports': '1', 'After': '4-1',
+             'ID': snapshots.id_of('n0'),
+             'From agent': snapshots.id_of('dhcp-1'),
+             'To agent': snapshots.id_of('dhcp-2'),
              'Most after': '4', 'Fewest after': '1'}, rows[0])
         self.assertEqual(3, len(rows))
         self.assertEqual(
