@@ -14,6 +14,7 @@ from nfv_sched.ops.profile import check
 from nfv_sched.ops.profile import choices
 from nfv_sched.ops.profile import configuration
 from nfv_sched.ops.profile import cpus
+from nfv_sched.ops.profile import document
 from nfv_sched.ops.profile import profile as profiles
 from nfv_sched.ops.profile import tables
 from nfv_sched.tests import base
@@ -116,7 +117,7 @@ class GeneratedTest(base.TestCase):
         # Each text can be made.
         for render in (configuration.kernel, configuration.tuned,
                        configuration.ovs, configuration.variables,
-                       tables.text, tables.rows, tables.document):
+                       tables.text, tables.rows, document.profiled):
             self.assertTrue(render(found))
 
 

@@ -213,7 +213,7 @@ aggregates:
             - boot: b
               flavor: pinned
               availability_zone: y
-              expect: {refused: true, reason: there is no availability zone}
+              expect: {refused: true, reason: no availability zone}
             """, head=head)
 
     def test_api_refusal(self):

@@ -553,15 +553,15 @@ class ReportTest(NetworkTestCase):
     def test_table(self):
         table = report.network_loads(self.result(HEAD))
         self.assertEqual(
-            [('east', '5 of 254', '1', '3 of 16384', '0', '0'),
-             ('west', '4 of 254', '0', '0 of 16384', '0', '0')], table.rows)
+            [('east', '5/254', '1', '3/16384', '0', '0'),
+             ('west', '4/254', '0', '0/16384', '0', '0')], table.rows)
         self.assertEqual(len(table.columns), len(table.rows[0]))
         table = report.network_loads(self.result(
             OPTIONS % 'ledger: placement, security_rules_per_node: -1' +
             HEAD))
         self.assertEqual(
-            [('east', '5 of 254', '1', '3 of unlimited', '0', '0', '1', '3'),
-             ('west', '4 of 254', '0', '0 of unlimited', '0', '0', '0',
+            [('east', '5/254', '1', '3/unlimited', '0', '0', '1', '3'),
+             ('west', '4/254', '0', '0/unlimited', '0', '0', '0',
               '0')], table.rows)
         self.assertEqual(len(table.columns), len(table.rows[0]))
 
@@ -570,8 +570,8 @@ class ReportTest(NetworkTestCase):
         result = self.result(many, host='h-7')
         table = report.network_loads(result)
         self.assertEqual(
-            [('h-1 ... h-30', '4-5 of 254', '0-1', '0-3 of 16384', '0', '0'),
-             ('west', '4 of 254', '0', '0 of 16384', '0', '0')], table.rows)
+            [('h-1 ... h-30', '4-5/254', '0-1', '0-3/16384', '0', '0'),
+             ('west', '4/254', '0', '0/16384', '0', '0')], table.rows)
         self.assertEqual(31, len(report.network_loads(result, True).rows))
 
     def test_document(self):
