@@ -441,10 +441,13 @@ def explained(
         seconds=explanation.seconds)
 
 
-def _request(explained_request: 'request.ExplainedRequest') -> RequestedServers:
+def _request(
+    explained_request: 'request.ExplainedRequest',
+) -> RequestedServers:
     flavor = explained_request.flavor
     return RequestedServers(
-        servers=explained_request.count, flavor=flavor.name, flavor_id=flavor.id or None,
+        servers=explained_request.count, flavor=flavor.name,
+        flavor_id=flavor.id or None,
         vcpus=flavor.vcpus, memory_mib=flavor.memory,
         disk_gib=flavor.disk + flavor.ephemeral,
         extra_specs=_short(flavor.extra_specs),
@@ -454,7 +457,8 @@ def _request(explained_request: 'request.ExplainedRequest') -> RequestedServers:
             physical_network=network.physnet,
             vnic_type=network.vnic_type or 'normal')
             for network, _groups in explained_request.ports]),
-        availability_zone=explained_request.zone, server_group=explained_request.group,
+        availability_zone=explained_request.zone,
+        server_group=explained_request.group,
         scheduler_hints=explained_request.hints)
 
 
