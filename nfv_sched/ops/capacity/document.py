@@ -47,7 +47,7 @@ class LostCapacity:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class FlavorFit:
-    """How many more servers of a flavor fit a part of the cloud.
+    """The number of servers of a flavor that fit a part of the cloud.
 
     :ivar host: name of the host; null unless by host
     :ivar host_id: UUID of its compute node; null likewise
@@ -94,7 +94,7 @@ class FlavorFit:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class FlavorFits:
-    """How many more servers of each flavor fit.
+    """The number of servers of each flavor that fit.
 
     :ivar by: what a row is for
     :ivar hosts_lost: number of hosts lost in "fits_after_loss"; null without
@@ -109,7 +109,7 @@ class FlavorFits:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class FlavorBound:
-    """How many more servers of a flavor fit at most, by Placement alone.
+    """The most servers of a flavor that Placement alone would grant.
 
     :ivar host: name of the host; null unless by host
     :ivar host_id: UUID of its compute node; null likewise
@@ -137,7 +137,7 @@ class FlavorBound:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class FlavorBounds:
-    """How many more servers of each flavor fit at most (--api).
+    """The most servers of each flavor that Placement would grant (--api).
 
     :ivar by: what a row is for
     :ivar capacities: a row for each flavor and part of the cloud
@@ -165,7 +165,7 @@ class MixPart:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class MixFit:
-    """How many times a mix of servers fits (--mix).
+    """The number of times that a mix of servers fits (--mix).
 
     :ivar mix: the flavors
     :ivar fits: how many times all of the mix fits
@@ -194,7 +194,7 @@ class FreeCPUs:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class HostLimit:
-    """What keeps one more server off a host.
+    """A limit that keeps one more server off a host.
 
     :ivar kind: kind of the limit, such as "cpus", "cpus_on_nodes", "pages",
         "devices", "policy", "filter", "ports"
@@ -212,7 +212,7 @@ class HostLimit:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class LeavingPart:
-    """What a server occupies on a NUMA node.
+    """The part of a server on a NUMA node.
 
     :ivar node: number of the NUMA node of the host
     :ivar pcpus: number of CPUs that are its own
@@ -242,7 +242,7 @@ class LeavingServer:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class HostFit:
-    """How many more servers of the flavor fit a host.
+    """The number of servers of the flavor that fit a host.
 
     :ivar host: name of the host
     :ivar host_id: UUID of its compute node
@@ -265,7 +265,7 @@ class HostFit:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class HostFits:
-    """How many more servers of a flavor fit on each host.
+    """The number of servers of a flavor that fit each host.
 
     :ivar flavor: name of the flavor
     :ivar flavor_id: ID of the flavor; null if it was not read

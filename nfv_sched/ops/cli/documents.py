@@ -42,7 +42,7 @@ def key_of(title: str) -> str:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Document:
-    """What a command prints as JSON or YAML.
+    """The output of a command as JSON or YAML.
 
     :ivar content: a dataclass, or keys with values
     :ivar rows: keys of the lists whose objects are the rows: --column and
@@ -88,22 +88,25 @@ class Document:
 def _chosen(content: Mapping[str, ty.Any], keys: Mapping[str, Iterable[str]],
             columns: Sequence[str]) -> dict[str, ty.Any]:
     """Return a document of which rows have only the chosen keys."""
-    wanted = {key_of(column): column for column in columns}
-    known = dict.fromkeys(
+    chosen_keys = {key_of(column): column for column in columns}
+    all_keys = dict.fromkeys(
         key for of_rows in keys.values() for key in of_rows) if keys else (
             dict.fromkeys(content))
-    unknown = [name for key, name in wanted.items() if key not in known]
+    unknown = [name for key, name in chosen_keys.items()
+               if key not in all_keys]
     if unknown:
         raise UnknownKeyError(f'no key {", ".join(unknown)}; there are: '
-                              f'{", ".join(known)}')
+                              f'{", ".join(all_keys)}')
     if not keys:
-        return {key: value for key, value in content.items() if key in wanted}
+        return {key: value for key, value in content.items()
+                if key in chosen_keys}
     chosen = dict(content)
     for name, of_rows in keys.items():
         # Of several lists, those that have nothing of it are left out.
         chosen[name] = [
-            {key: value for key, value in row.items() if key in wanted}
-            for row in content[name]] if wanted.keys() & set(of_rows) else None
+            {key: value for key, value in row.items() if key in chosen_keys}
+            for row in content[name]] if chosen_keys.keys() & set(
+                of_rows) else None
     return chosen
 
 

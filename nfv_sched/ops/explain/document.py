@@ -320,7 +320,7 @@ class HostOrder:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Destination:
-    """Where a server would go.
+    """The host to which a server would go.
 
     :ivar host: name of the host
     :ivar host_id: UUID of its compute node
@@ -359,7 +359,7 @@ class HelpfulChange:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Explained:
-    """Where a request fits, and why not elsewhere.
+    """An explanation where a request fits, and why not elsewhere.
 
     :ivar server: name of the explained server; null for a flavor
     :ivar server_id: its UUID; null likewise
@@ -441,21 +441,25 @@ def explained(
         seconds=explanation.seconds)
 
 
-def _request(asked: 'request.ExplainedRequest') -> RequestedServers:
-    flavor = asked.flavor
+def _request(
+    explained_request: 'request.ExplainedRequest',
+) -> RequestedServers:
+    flavor = explained_request.flavor
     return RequestedServers(
-        servers=asked.count, flavor=flavor.name, flavor_id=flavor.id or None,
+        servers=explained_request.count, flavor=flavor.name,
+        flavor_id=flavor.id or None,
         vcpus=flavor.vcpus, memory_mib=flavor.memory,
         disk_gib=flavor.disk + flavor.ephemeral,
         extra_specs=_short(flavor.extra_specs),
-        image_properties=_short(asked.image),
+        image_properties=_short(explained_request.image),
         ports=tuple([RequestedPort(
             network=network.name or None, network_id=network.id or None,
             physical_network=network.physnet,
             vnic_type=network.vnic_type or 'normal')
-            for network, _groups in asked.ports]),
-        availability_zone=asked.zone, server_group=asked.group,
-        scheduler_hints=asked.hints)
+            for network, _groups in explained_request.ports]),
+        availability_zone=explained_request.zone,
+        server_group=explained_request.group,
+        scheduler_hints=explained_request.hints)
 
 
 def _short(properties: Mapping[str, str]) -> dict[str, str]:

@@ -42,7 +42,7 @@ class FlavorFinding:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class FlavorLint:
-    """What is wrong with flavors.
+    """The problems of flavors.
 
     :ivar flavors_checked: number of flavors that were checked
     :ivar findings: findings, flavor by flavor

@@ -75,7 +75,7 @@ class HostLimitUse:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class NetworkUse:
-    """What the network puts on a host.
+    """The load that the network puts on a host.
 
     :ivar vswitch_ports: ports of the virtual switch, physical ones included
     :ivar security_rules: rules of the security groups of these ports

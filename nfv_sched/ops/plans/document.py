@@ -19,7 +19,7 @@ if ty.TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class MoveObstacle:
-    """Why Nova does not move a server so, to whichever host.
+    """A reason why Nova does not move a server so, to whichever host.
 
     :ivar kind: kind of the obstacle, such as "devices", "busy", "state"
     :ivar name: what it is about: the host, the state, the task, Nova's
@@ -34,7 +34,7 @@ class MoveObstacle:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class CapacityLack:
-    """Why some hosts do not take a server.
+    """A reason why some hosts do not take a server.
 
     :ivar kind: "placement", "filters", "claim" of nova-compute, "policies"
         that would be kept less, "group", "hint", "cell", "simulator", or

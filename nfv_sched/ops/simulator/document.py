@@ -188,7 +188,7 @@ class SimulatedHostState:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class SimulatedLoad:
-    """What the network puts on a host.
+    """The load that the network puts on a host.
 
     :ivar host: name of the host
     :ivar vswitch_ports: number of ports of its virtual switch
