@@ -549,9 +549,9 @@ def _held(server: snapshot.Server) -> str:
         f'{server.flavor.memory} MiB')
 
 
-def _mix(given: str) -> dict[str, int]:
+def _mix(argument: str) -> dict[str, int]:
     counts = {}
-    for part in given.split(','):
+    for part in argument.split(','):
         name, equals, count = part.rpartition('=')
         if not equals or not count.isdigit() or not int(count):
             raise argparse.ArgumentTypeError(

@@ -22,7 +22,7 @@ class Unverified:
     """A name of which it was not read whether Placement knows it.
 
     :ivar kind: "trait" or "resource class"
-    :ivar name: the name
+    :ivar name: name of the trait or resource class
     """
 
     kind: str

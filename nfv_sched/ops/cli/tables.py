@@ -111,8 +111,9 @@ def _rendered(part: Part, width: int | None, color: bool) -> str:
 
 
 def _line(line: Line, width: int | None, color: bool) -> str:
-    first, *others = _wrapped(strings.line(line.text), width, line.indent)
-    text = '\n'.join([first, *(' ' * line.indent + each for each in others)])
+    first, *more_lines = _wrapped(strings.line(line.text), width, line.indent)
+    text = '\n'.join(
+        [first, *(' ' * line.indent + each for each in more_lines)])
     if not (color and line.style):
         return f'{text}\n'
     from rich import text as rich_text
@@ -158,12 +159,12 @@ def _table(table: Table, width: int | None, color: bool) -> str:
     rows = [tuple(map(_cell_lines, row)) for row in table.rows]
     columns = [_Column(title, [row[number] for row in rows])
                for number, title in enumerate(table.columns)]
-    kept = columns if table.is_whole else _fitting(
+    shown = columns if table.is_whole else _fitting(
         columns, width, table.least_important)
-    widths = _widths(kept, width)
-    text = _printed(_of_rich(kept, widths), sum(widths) + _GAP * len(kept),
+    widths = _widths(shown, width)
+    text = _printed(_of_rich(shown, widths), sum(widths) + _GAP * len(shown),
                     color)
-    left_out = [each.title for each in columns if each not in kept]
+    left_out = [each.title for each in columns if each not in shown]
     if left_out:
         text += _line(Line(
             f'Left out for lack of space: {", ".join(left_out)}; see ' + (
@@ -211,7 +212,7 @@ class _Column:
 
 def _fitting(columns: Sequence[_Column], width: int | None,
              least: Sequence[str]) -> list[_Column]:
-    """Return the columns for which there is space; the first is always kept.
+    """Return the columns for which there is space; the first is always shown.
 
     :param least: the least important columns, the first is left out first
     """
@@ -220,12 +221,12 @@ def _fitting(columns: Sequence[_Column], width: int | None,
     order = [each for each in columns if each.title not in least]
     order += [each for title in reversed(least)
               for each in columns if each.title == title]
-    kept: set[_Column] = set(order[:1])
+    shown: set[_Column] = set(order[:1])
     for column in order[1:]:
-        if sum(each.minimum for each in {*kept, column}) + (
-                _GAP * len(kept)) <= width:
-            kept.add(column)
-    return [each for each in columns if each in kept]
+        if sum(each.minimum for each in {*shown, column}) + (
+                _GAP * len(shown)) <= width:
+            shown.add(column)
+    return [each for each in columns if each in shown]
 
 
 def _widths(columns: Sequence[_Column], width: int | None) -> list[int]:

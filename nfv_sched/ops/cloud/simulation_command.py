@@ -97,11 +97,10 @@ class RunSimulation(source.Telling, base.Lister):
                  'the end of the steps of a cloud file')
         parser.add_argument(
             '--show', choices=list(_SECTIONS),
-            help='what to show: servers as they are in the end, what is left '
-                 'on the hosts, what the network puts on them, the steps one '
-                 'by one, both servers and hosts, with the network where the '
-                 'file tells of its load (default; csv and value have servers '
-                 'only), or all')
+            help='what to show: servers at the end, free resources of the '
+                 'hosts, network load of the hosts, or the steps (default: '
+                 'servers and hosts, and network if the file has such load; '
+                 'csv and value: servers only)')
         parser.add_argument(
             '--reasons', choices=['none', 'policy', 'summary', 'hosts'],
             help='how much a refusal by a filter of nfv-sched says '

@@ -217,9 +217,9 @@ is wrong.
                                  'optional with --then')
         parser.add_argument(
             '--then', action='store_true',
-            help='say why it was refused then, by [nfv_sched] '
-                 'decision_journal of this host, not what is so now; without '
-                 'a server, list all refusals')
+            help='explain the recorded refusal, from [nfv_sched] '
+                 'decision_journal of this host, not the present '
+                 'state; without a server, list all refusals')
         parser.add_argument(
             '--full', action='store_true',
             help='with --then and no server: all reasons, with the hosts of '

@@ -45,7 +45,7 @@ class RequestedServers:
     :ivar disk_gib: root and ephemeral disks in GiB
     :ivar extra_specs: extra specs of the flavor
     :ivar image_properties: properties of the image that matter for scheduling
-    :ivar ports: its ports
+    :ivar ports: ports of each server
     :ivar availability_zone: name of the zone; null for any
     :ivar server_group: name of the server group; null without one
     :ivar scheduler_hints: other hints, each with its values
@@ -125,7 +125,7 @@ class QueriedName:
     """A name in a query.
 
     :ivar kind: "trait" or "resource class"
-    :ivar name: the name
+    :ivar name: name of the trait or resource class
     """
 
     kind: str
@@ -365,7 +365,7 @@ class Explained:
     :ivar server_id: its UUID; null likewise
     :ivar server_state: its state in Nova (vm_state); null likewise
     :ivar host: name of the host where it runs; null if there is none
-    :ivar request: the request
+    :ivar request: servers that the scheduler is to place
     :ivar assumed: assumptions about the request, for people
     :ivar fits: whether all servers of the request would be placed; null if
         only Placement is known, and finds hosts

@@ -57,7 +57,7 @@ class KeyTranslation:
     """The translation of one key with its value.
 
     :ivar key: the key; null for a default of the old platform
-    :ivar value: its value
+    :ivar value: value of the key in the old flavor
     :ivar becomes: keys and values that replace it; empty for none
     :ivar kind: kind of the translation: "same", "renamed", "combination",
         "host option", "other service", "none" or "unknown"

@@ -16,7 +16,7 @@ class JournalFlavor:
     :ivar flavor_id: its ID; null if it was not written
     :ivar vcpus: number of vCPUs
     :ivar memory_mib: memory in MiB
-    :ivar extra_specs: extra specs
+    :ivar extra_specs: extra specs at the time of the refusal
     """
 
     flavor: str

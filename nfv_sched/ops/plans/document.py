@@ -272,7 +272,7 @@ class Failover:
 
     :ivar together: whether all of the hosts are lost at once; otherwise each
         by itself
-    :ivar hosts: the hosts
+    :ivar hosts: lost hosts, with the servers of each
     """
 
     together: bool

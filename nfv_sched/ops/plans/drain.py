@@ -63,7 +63,7 @@ class Unfinished:
     """A server elsewhere that may come, or come back, to the host.
 
     :ivar reason: its move, as a clause to be read after the name
-    :ivar move: its move
+    :ivar move: migration or resize that has not ended
     """
 
     uuid: str

@@ -150,7 +150,7 @@ class OptionDifference:
 class OptionDifferences:
     """Differences of a nova.conf from the profile (--check).
 
-    :ivar differences: the differences
+    :ivar differences: options that differ from the profile
     """
 
     differences: tuple[OptionDifference, ...]

@@ -96,7 +96,7 @@ class StuckServices:
     :ivar host: name of the host of their agent
     :ivar agent_id: UUID of the agent
     :ivar why: reason, for people
-    :ivar services: the services
+    :ivar services: DHCP servers or routers that stay
     """
 
     host: str
@@ -133,7 +133,7 @@ class AgentPlan:
     :ivar threshold: highest accepted difference between loads
     :ivar before: loads now
     :ivar after: loads after the moves
-    :ivar agents: the agents
+    :ivar agents: agents of this kind, with their services
     :ivar stays: services that should be moved and cannot be
     :ivar left_out: routers that are left out
     """
