@@ -8,6 +8,7 @@ security group rules.
 
 import collections
 from collections.abc import Callable
+from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
 import enum
@@ -175,8 +176,12 @@ def of_server(server: snapshot.Server) -> Ports:
     return Ports(basis=Basis.SERVER, plugs=plugs(server), server=name)
 
 
-def plugs(server: snapshot.Server) -> tuple[scenario.Plug, ...]:
+def plugs(
+    server: snapshot.Server, names: Mapping[str, str] | None = None,
+) -> tuple[scenario.Plug, ...]:
     """Return the networks and security groups of a server's ports.
+
+    :param names: network UUID -> name; others are named as their port says
 
     NUMA policies of the ports are included, unless the flavor or the image has
     the same one: it may come from there, and a new server may have other ones.
@@ -188,9 +193,16 @@ def plugs(server: snapshot.Server) -> tuple[scenario.Plug, ...]:
                 if request.port and request.numa_policy not in own}
     return tuple([
         (dataclasses.replace(scenario.network_of(port),
-                             numa_policy=policies.get(port.id)),
+                             numa_policy=policies.get(port.id),
+                             **_named(port, names or {})),
          scenario.security_groups_of(port.rules))
         for port in server.ports or ()])
+
+
+def _named(port: snapshot.Port, names: Mapping[str, str]) -> dict[str, str]:
+    """Return the name of the network of a port as a field, if it is known."""
+    name = names.get(port.network) or port.network_name
+    return {'name': name} if name else {}
 
 
 def _kinds(server: snapshot.Server) -> tuple[tuple[str, str], ...]:

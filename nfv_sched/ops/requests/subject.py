@@ -66,7 +66,9 @@ def server(cloud: snapshot.Cloud, state: states.State, name: str,
                        '--network adds them')
     explained_request = request.ExplainedRequest(
         flavor=this.flavor, image=this.image,
-        ports=assumed_ports.plugs(this) + more.plugs,
+        ports=assumed_ports.plugs(this, {
+            network.id: network.name for network in cloud.networks or ()},
+        ) + more.plugs,
         zone=this.zone, stored=True,
         group=scenario.unique_names(cloud.groups).get(this.group or ''),
         hints=this.hints, project=simulated.project,
