@@ -13,9 +13,9 @@ from nfv_sched.ops.simulator import progress
 from nfv_sched.ops.snapshot import snapshot
 
 _FILES = """\
-A file of flavors is JSON or YAML: what "openstack flavor list --long -f json"
-or "openstack flavor show -f json" print, what Nova's API answers, or flavors
-by name with vcpus, ram (MiB) and properties.
+A file of flavors is JSON or YAML: what "openstack flavor list --all --long
+-f json" or "openstack flavor show -f json" print, what Nova's API answers, or
+flavors by name with vcpus, ram (MiB) and properties.
 """
 
 _LINT_EPILOG = f"""\
