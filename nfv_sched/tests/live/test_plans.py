@@ -175,11 +175,11 @@ class RebalanceTest(PlanTestCase):
         for kind in ('DHCP agent', 'L3 agent'):
             client.update_agent(self.agents[kind, base.LEFT],
                                 is_admin_state_up=False)
-        plans = self.plan(3)
-        self.assertIn(network.id, [
-            move['id'] for move in plans['dhcp']['moves']])
-        self.assertEqual([router.id], [
-            move['id'] for move in plans['router']['moves']])
+        moves = {'dhcp': [], 'router': []}
+        for move in self.plan(3)['moves']:
+            moves[move['kind']].append(move['service_id'])
+        self.assertIn(network.id, moves['dhcp'])
+        self.assertEqual([router.id], moves['router'])
         self.carry_out()
         after = self.served()
         self.assertEqual(set(), after['L3 agent', base.LEFT])
