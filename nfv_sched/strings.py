@@ -51,6 +51,11 @@ def short(text: str, most: int = 1000) -> str:
             f'{text[-(most // 2):]}')
 
 
+def one_line(error: object) -> str:
+    """Return an error message as one line, short and without secrets."""
+    return short(mask_secrets(' '.join(str(error).split())))
+
+
 def brief(exc: Exception | str) -> str:
     """Return the first line of an error message, without a full stop."""
     lines = str(exc).splitlines() or [type(exc).__name__]

@@ -181,9 +181,7 @@ def _tell(error: object) -> int:
 
     :returns: exit code 1
     """
-    message = strings.short(
-        strings.mask_secrets(' '.join(str(error).split())))
-    print(f'{PROG}: {message}', file=sys.stderr)
+    print(f'{PROG}: {strings.one_line(error)}', file=sys.stderr)
     return 1
 
 

@@ -235,9 +235,7 @@ class _Subcommand:
         :param error: text, or an exception
         :returns: exit code 1
         """
-        message = strings.short(
-            strings.mask_secrets(' '.join(str(error).split())))
-        self.app.stderr.write(f'error: {message}\n')
+        self.app.stderr.write(f'error: {strings.one_line(error)}\n')
         return 1
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:

@@ -66,6 +66,13 @@ class TestText(base.TestCase):
             strings.mask_secrets(part * (200_000 // len(part)))
             self.assertLess(time.process_time() - began, 2, part)
 
+    def test_one_line(self):
+        for given, expected in (
+                (ValueError('first\n  second'), 'first second'),
+                ('mysql://user:secret@host/db', 'mysql://***@host/db')):
+            self.assertEqual(expected, strings.one_line(given))
+        self.assertLess(len(strings.one_line('x' * 5000)), 1100)
+
     def test_brief(self):
         for given, expected in (
                 ('It failed.', 'It failed'),

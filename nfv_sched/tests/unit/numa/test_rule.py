@@ -215,6 +215,15 @@ class TestConditions(test_decide.DecideTestCase):
         self.assertTrue(UnlikeRule('unlike', cells=0b11).always(
             None, guest_on_host, []))
 
+    def test_devices_too(self):
+        """Nova's own condition is added to it."""
+        given = {0: 1}, clouds.pci_request(1, 'required')
+        self.assertAccepted(['nfv_node0'], self.decide(
+            UnlikeRule('unlike', cells=0b10), given=given), ['nfv_node0'])
+        self.assertRefused(
+            ('BareFilter',), 'unlike: room needed, none',
+            self.decide(UnlikeRule('unlike', cells=0b1), given=given))
+
     def test_narrow_alone(self):
         """Nothing would hold the claim."""
         def define():
