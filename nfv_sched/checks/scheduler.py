@@ -19,6 +19,7 @@ from nfv_sched.checks import findings
 from nfv_sched import conf as nfv_conf
 from nfv_sched import extensions
 from nfv_sched import filters as nfv_filters
+from nfv_sched.nova import interfaces
 from nfv_sched.nova import scheduler
 from nfv_sched.numa import rule
 from nfv_sched import rules
@@ -50,6 +51,14 @@ _NETWORK_WEIGHERS = ('DHCPServerWeigher', 'RouterWeigher',
 _MULTIPLIER = '_weight_multiplier'
 # Multipliers of Nova that are to outweigh everything.
 _PARAMOUNT = ('build_failure', 'cross_cell_move')
+
+
+def nova_interfaces() -> upgradecheck.Result:
+    """Check that Nova and its libraries have what the filters use."""
+    lacking = interfaces.missing()
+    return findings.conclude(
+        [findings.failure(f'{interfaces.text(lacking)}.')] if lacking else [],
+        'Nova and its libraries have all that the filters and weighers use.')
 
 
 def _keeps() -> dict[str, str]:

@@ -66,6 +66,7 @@ class Checks(upgradecheck.UpgradeCommands):
         self._upgrade_checks = tuple(
             (name, _guarded(check)) for name, check in (
                 ('Options of [nfv_sched]', lambda: scheduler.options(conf)),
+                ('Nova and libraries', scheduler.nova_interfaces),
                 ('Filters', lambda: scheduler.filters(conf)),
                 ('Weighers', lambda: scheduler.weighers(conf)),
                 ('Extra-spec validators', scheduler.validators),

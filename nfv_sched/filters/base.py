@@ -20,6 +20,7 @@ from nfv_sched import conf
 from nfv_sched import gmr
 from nfv_sched.host import visit
 from nfv_sched.network_limits import contention
+from nfv_sched.nova import interfaces
 from nfv_sched.nova import scheduler
 from nfv_sched.numa import decide
 from nfv_sched.numa import pci
@@ -50,6 +51,7 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
         super().__init__()
         self._pass = threading.local()
         gmr.register()
+        interfaces.broken()  # logs what is missing
 
     @abc.abstractmethod
     def prepare(self, request: nfv_request.Request,
@@ -73,6 +75,10 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
     def concerns(self, request: nfv_request.Request) -> bool:
         """Return whether the filter has to look at hosts for this request."""
         return True
+
+    def is_broken(self, request: nfv_request.Request) -> bool:
+        """Return whether Nova lacks what the filter needs for a request."""
+        return False
 
     def run_filter_for_index(self, index: int) -> bool:
         """Record the number of the server in its request; always true."""
@@ -136,6 +142,11 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
     ) -> tuple[list, list[tuple[str, reasons.Lazy]]]:
         """Return the hosts that pass, and (name, reason) of the others."""
         reason: reasons.Lazy | None = request.error
+        if reason is None and self.is_broken(request):
+            reason = reasons.Reason(
+                reasons.HOST, type(self).__name__,
+                'a release of nfv-sched for the installed Nova needed',
+                'see the log', own=True)
         if reason is None:
             try:
                 prepared = self.prepare(request, request_note)
@@ -207,6 +218,10 @@ class RuleFilter(NFVHostFilter):
     def concerns(self, request):
         """Return whether the request has such a rule."""
         return any(isinstance(rule, self.rule) for rule in request.rules)
+
+    def is_broken(self, request):
+        """Return whether policies cannot be kept."""
+        return interfaces.Feature.POLICIES in interfaces.broken()
 
     def prepare(self, request, request_note):
         """Return the rules and options to decide by."""

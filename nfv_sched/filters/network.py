@@ -16,6 +16,7 @@ from nfv_sched.network_limits import allowance as network_limits_allowance
 from nfv_sched.network_limits import contention
 from nfv_sched.network_limits import figures
 from nfv_sched.network_limits.request_note import NetworkNote
+from nfv_sched.nova import interfaces
 from nfv_sched.nova import scheduler
 from nfv_sched.numa import decide
 from nfv_sched import reasons
@@ -57,6 +58,10 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
         scheduler.watch_requests(
             figures.placement_asked, figures.placement_answered,
             explain_lost_host)
+
+    def is_broken(self, request):
+        """Return whether limits cannot be kept."""
+        return interfaces.Feature.LIMITS in interfaces.broken()
 
     @abc.abstractmethod
     def room(self, limits: network_limits.Limits) -> tuple[float, float]:

@@ -4,6 +4,7 @@
 from nfv_sched import active_rules
 from nfv_sched.filters import base
 from nfv_sched.host import visit
+from nfv_sched.nova import interfaces
 from nfv_sched.numa import decide
 from nfv_sched import reasons
 
@@ -30,6 +31,11 @@ class NFVTopologyFilter(base.NFVHostFilter):
     def concerns(self, request):
         """Return whether there is a guest NUMA topology, or any rule."""
         return request.guest is not None or bool(request.rules)
+
+    def is_broken(self, request):
+        """Return whether a policy of the request cannot be kept."""
+        return interfaces.Feature.POLICIES in interfaces.broken() and any(
+            rule.ours for rule in request.rules)
 
     def prepare(self, request, request_note):
         """Return the rules and options to decide by."""

@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Check that the installed Nova and libraries have what the filters use.
+
+Nova promises out-of-tree filters little, so another release, or a package of
+a distribution, may lack a class, a field or a parameter.  A filter would find
+that out in the middle of a request.  ``INTERFACES`` lists all of it; what is
+missing is logged once, when the first filter is made, and is a failure of
+``nfv-sched-status upgrade check``.
+"""
+
+from collections.abc import Iterable
+import enum
+import functools
+import importlib
+import inspect
+import typing as ty
+
+from oslo_log import log as logging
+
+LOG = logging.getLogger(__name__)
+
+
+class Feature(enum.Enum):
+    """A part of nfv-sched; the value is what operators read."""
+
+    FILTERS = 'filters'
+    POLICIES = 'placement policies'
+    PREDICTION = 'prediction of the claim'
+    ALIASES = 'NUMA policies of PCI aliases'
+    LIMITS = 'limits of ports and security group rules'
+    WEIGHERS = 'weighers'
+    REASONS = 'reasons that tenants see'
+
+
+class Used(ty.NamedTuple):
+    """Something of Nova or of a library.
+
+    :ivar module: name of the module
+    :ivar name: attribute of the module, with dots; or several, of which one
+        must be there, with ``|`` between
+    :ivar features: what does not work without it
+    :ivar has: parameters of a function, or attributes of a class or of one of
+        its objects, that are used
+    """
+
+    module: str
+    name: str
+    features: tuple[Feature, ...]
+    has: tuple[str, ...] = ()
+
+
+class MissingInterface(ty.NamedTuple):
+    """Something that is used and is not there.
+
+    :ivar what: name with its module, and of a parameter or field
+    :ivar features: what does not work without it
+    """
+
+    what: str
+    features: tuple[Feature, ...]
+
+
+_ALL = (Feature.FILTERS,)
+_POLICIES = (Feature.POLICIES,)
+_LIMITS = (Feature.LIMITS,)
+
+#: What the filters and weighers use of Nova and of libraries.
+INTERFACES = (
+    Used('nova.conf', 'CONF.filter_scheduler.enabled_filters', _ALL),
+    Used('nova.conf', 'CONF.compute.'
+         'packing_host_numa_cells_allocation_strategy', (Feature.PREDICTION,)),
+    Used('nova.scheduler.filters', 'BaseHostFilter.filter_all', _ALL,
+         ('filter_obj_list', 'spec_obj')),
+    Used('nova.scheduler.filters', 'BaseHostFilter.run_filter_for_index',
+         _ALL, ('index',)),
+    Used('nova.scheduler.weights', 'BaseHostWeigher', (Feature.WEIGHERS,)),
+    Used('nova.scheduler.weights', 'HostWeightHandler', (Feature.WEIGHERS,)),
+    Used('nova.scheduler.weights', 'WeighedHost', (Feature.WEIGHERS,)),
+    Used('nova.scheduler.utils', 'get_weight_multiplier',
+         (Feature.WEIGHERS,),
+         ('host_state', 'multiplier_name', 'multiplier_config')),
+    Used('nova.scheduler.utils', 'request_is_rebuild', _ALL, ('spec_obj',)),
+    Used('nova.scheduler.host_manager', 'HostState', _ALL, (
+        'aggregates', 'host', 'limits', 'numa_topology', 'uuid')),
+    Used('nova.scheduler.host_manager', 'HostState', _POLICIES, (
+        'cpu_allocation_ratio', 'pci_stats', 'ram_allocation_ratio')),
+    Used('nova.scheduler.host_manager', 'HostState',
+         (Feature.POLICIES, Feature.LIMITS), ('allocation_candidates',)),
+    Used('nova.scheduler.host_manager', 'HostState.consume_from_request',
+         (Feature.POLICIES, Feature.LIMITS), ('spec_obj',)),
+    Used('nova.scheduler.request_filter', 'ALL_REQUEST_FILTERS', _LIMITS),
+    Used('nova.scheduler.manager', 'SchedulerManager._schedule', _LIMITS,
+         ('spec_obj', 'provider_summaries')),
+    Used('nova.pci.stats', 'PciDeviceStats', _POLICIES, ('pools',)),
+    Used('nova.exception', 'NoValidHost', (Feature.REASONS,)),
+    # NOTE: The name is private before Nova 31.3.1.
+    Used('nova.pci.request', 'get_alias_from_config|_get_alias_from_config',
+         (Feature.ALIASES,)),
+    Used('nova.exception', 'PciInvalidAlias', (Feature.ALIASES,)),
+    Used('nova.objects', 'RequestSpec', _ALL, (
+        'flavor', 'image', 'instance_uuid', 'numa_topology', 'project_id',
+        'requested_destination')),
+    Used('nova.objects', 'RequestSpec', _POLICIES, (
+        'network_metadata', 'pci_requests')),
+    Used('nova.objects', 'RequestSpec', _LIMITS, (
+        'requested_networks', 'security_groups')),
+    Used('nova.objects', 'Flavor', _ALL, (
+        'extra_specs', 'flavorid', 'memory_mb', 'name', 'vcpus')),
+    Used('nova.objects', 'ImageMeta', _POLICIES, ('properties',)),
+    Used('nova.objects', 'Destination', _POLICIES, (
+        'allow_cross_cell_move', 'cell')),
+    Used('nova.objects', 'NetworkRequest', _LIMITS, (
+        'network_id', 'pci_request_id')),
+    Used('nova.objects', 'SecurityGroup', _LIMITS, ('name', 'uuid')),
+    Used('nova.objects', 'InstancePCIRequests', _POLICIES, ('requests',)),
+    Used('nova.objects', 'InstancePCIRequest', _POLICIES, ('spec',)),
+    Used('nova.objects', 'NUMATopology', _POLICIES, ('cells',)),
+    Used('nova.objects', 'NUMACell', _POLICIES, (
+        'cpu_usage', 'cpuset', 'id', 'memory', 'memory_usage', 'mempages',
+        'network_metadata', 'pcpuset', 'pinned_cpus', 'siblings', 'socket')),
+    Used('nova.objects', 'NUMAPagesTopology', _POLICIES, (
+        'reserved', 'size_kb', 'total', 'used')),
+    Used('nova.objects', 'NetworkMetadata', _POLICIES, (
+        'physnets', 'tunneled')),
+    Used('nova.objects', 'NUMATopologyLimits', _POLICIES, (
+        'cpu_allocation_ratio', 'network_metadata', 'ram_allocation_ratio')),
+    Used('nova.objects', 'InstanceNUMATopology', _POLICIES, (
+        'cells', 'emulator_threads_policy')),
+    Used('nova.objects', 'InstanceNUMACell', _POLICIES, (
+        'cpu_policy', 'cpu_thread_policy', 'cpuset', 'id', 'memory',
+        'pagesize', 'pcpuset')),
+    Used('nova.compute.claims', 'Claim._test_numa_topology',
+         (Feature.PREDICTION,), ('compute_node', 'limit')),
+    Used('nova.objects', 'ComputeNode', (Feature.PREDICTION,), (
+        'numa_topology',)),
+    Used('nova.objects', 'Instance', (Feature.PREDICTION,), (
+        'numa_topology',)),
+    Used('nova.context', 'get_admin_context', _LIMITS),
+    Used('nova.context', 'scatter_gather_cells', _LIMITS,
+         ('context', 'cell_mappings', 'timeout', 'fn')),
+    Used('nova.context', 'target_cell', _LIMITS,
+         ('context', 'cell_mapping')),
+    Used('nova.objects', 'CellMappingList.get_all', _LIMITS),
+    Used('nova.objects', 'Instance.get_by_uuid', _LIMITS, ('uuid',)),
+    Used('nova.objects', 'InstanceList.get_by_filters', _LIMITS,
+         ('filters',)),
+    Used('nova.objects', 'InstanceMapping.get_by_instance_uuid', _LIMITS,
+         ('instance_uuid',)),
+    Used('nova.objects', 'InstanceMappingList.get_by_instance_uuids',
+         _LIMITS, ('uuids',)),
+    Used('keystoneauth1.loading', 'load_auth_from_conf_options', _LIMITS,
+         ('conf', 'group')),
+    Used('keystoneauth1.loading', 'load_session_from_conf_options', _LIMITS,
+         ('conf', 'group')),
+    Used('keystoneauth1.session', 'TCPKeepAliveAdapter', _LIMITS),
+    Used('openstack.connection', 'Connection', _LIMITS),
+    Used('urllib3', 'HTTPConnectionPool.ConnectionCls', _LIMITS),
+    Used('urllib3', 'HTTPSConnectionPool.ConnectionCls', _LIMITS),
+    Used('urllib3.util', 'parse_url', _LIMITS, ('url',)),
+)
+
+
+def missing(used: Iterable[Used] = INTERFACES) -> list[MissingInterface]:
+    """Return what is used and not there, in the order of ``used``."""
+    # Sets the classes as attributes of nova.objects.
+    importlib.import_module('nova.objects').register_all()
+    absent = []
+    for item in used:
+        try:
+            lacking = min((_lacking(item, name)
+                           for name in item.name.split('|')), key=len)
+        except Exception as exc:
+            lacking = [f'{item.module}.{item.name} '
+                       f'({type(exc).__name__}: {exc})']
+        absent += [MissingInterface(what, item.features) for what in lacking]
+    return absent
+
+
+def _lacking(item: Used, name: str) -> list[str]:
+    value: ty.Any = importlib.import_module(item.module)
+    for part in name.split('.'):
+        if not hasattr(value, part):
+            return [f'{item.module}.{item.name}']
+        value = getattr(value, part)
+    if inspect.isclass(value):
+        there = {*dir(value), *_set_by_init(value)}
+        kind = 'attribute'
+    elif item.has:
+        parameters = inspect.signature(value).parameters
+        if any(parameter.kind is parameter.VAR_KEYWORD
+               for parameter in parameters.values()):
+            return []
+        there = set(parameters)
+        kind = 'parameter'
+    return [f'{item.module}.{name}: {kind} {member}'
+            for member in item.has if member not in there]
+
+
+def _set_by_init(cls: type) -> set[str]:
+    """Return the names that the constructor of a class assigns to."""
+    code = getattr(cls.__init__, '__code__', None)
+    return set(code.co_names) if code is not None else set()
+
+
+@functools.cache
+def broken() -> frozenset[Feature]:
+    """Return the features that cannot work; log once what is missing."""
+    lacking = missing()
+    if lacking:
+        LOG.error('%s', text(lacking))
+    return frozenset(
+        feature for item in lacking for feature in item.features)
+
+
+def text(lacking: Iterable[MissingInterface]) -> str:
+    """Return what is missing, by feature, in one line."""
+    parts = []
+    lacking = list(lacking)
+    for feature in Feature:
+        names = [item.what for item in lacking if feature in item.features]
+        if names:
+            parts.append(f'{feature.value}: {"; ".join(names)}')
+    return ('The installed Nova or its libraries lack what nfv-sched uses. '
+            f'Affected: {". ".join(parts)}. Hosts are refused for requests '
+            'with a policy or limit that cannot be kept. Install a release '
+            'of nfv-sched for this Nova')
