@@ -377,7 +377,7 @@ def broken_rules(
         reason = rule.never(host)
         if reason is None:
             facts = rule.read(host, names)
-            reason = rule.lacks(facts, guest_on_host)
+            reason = rule.missing_reason(facts, guest_on_host)
             if reason is None:
                 reason = rule.broken(facts, guest_on_host, pinning)
             elif not networks_known:

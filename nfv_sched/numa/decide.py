@@ -261,7 +261,7 @@ class _Decider:
         for rule, facts in self.rules:
             if not rule.strict:
                 continue
-            reason = rule.lacks(facts, predictor)
+            reason = rule.missing_reason(facts, predictor)
             if reason is not None:
                 return Decision(False, reason, rule.filters)
             narrowed = self._with(must, rule, facts)

@@ -6,7 +6,7 @@ them: which host cells are left for each guest cell (:meth:`Rule.narrow`)?  Is
 the rule satisfied if the claim chooses these (:meth:`Rule.kept`)?  Does the
 claim satisfy it in every state of the host (:meth:`Rule.always`)?  How far is
 it satisfied (:meth:`Rule.degree`)?  And why is the host refused
-(:meth:`Rule.lacks`, :meth:`Rule.no_room`, :meth:`Rule.not_held`)?
+(:meth:`Rule.missing_reason`, :meth:`Rule.no_room`, :meth:`Rule.not_held`)?
 
 Rules are made once for a request and shared by all hosts.  A rule reads what
 it needs of a host once (:meth:`Rule.read`); the result, its *facts*, is passed
@@ -323,7 +323,7 @@ class Rule(abc.ABC):
         """
         return None
 
-    def lacks(
+    def missing_reason(
         self, facts: Facts, guest_on_host: GuestOnHost,
     ) -> reasons.Reason | None:
         """Return what the host is missing for the rule, however empty it is.
@@ -472,7 +472,7 @@ class CellsRule(Rule):
         """:attr:`noun` with a space before it; see :meth:`Rule.where`."""
         return f' {self.noun}'
 
-    def lacks(self, facts, guest_on_host):
+    def missing_reason(self, facts, guest_on_host):
         """Return the reason if the host does not declare these host cells."""
         return self.undeclared() if facts is None else None
 

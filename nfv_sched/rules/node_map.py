@@ -53,7 +53,7 @@ class NodeMapRule(rule.Rule):
         """Return the bit of the host cell of each pair; see the class."""
         return tuple([host.bit_of(node) for _guest, node in self.pairs])
 
-    def lacks(self, facts, guest_on_host):
+    def missing_reason(self, facts, guest_on_host):
         """Return the reason for a host without one of the host nodes."""
         for (_guest, node), key, bit in zip(
                 self.pairs, self.keys_used, facts):

@@ -41,7 +41,7 @@ class PCIRule(rule.Rule):
                 else f'{extra_specs.NATIVE_PCI_KEY}={pci.PREFERRED}')
         return (cls(text, degree == extra_specs.STRICT, ours),)
 
-    def lacks(self, facts, guest_on_host):
+    def missing_reason(self, facts, guest_on_host):
         """Return the reason for a host that reports no PCI devices."""
         if guest_on_host.devices is None:
             return reasons.Reason(

@@ -93,7 +93,7 @@ FOREIGN = {
 }
 
 #: What is asked of a placement rule only to decide about a host.
-QUESTIONS = ('broken', 'cpu_ratio', 'lacks', 'narrow', 'never', 'too_full')
+QUESTIONS = ('broken', 'cpu_ratio', 'missing_reason', 'narrow', 'never', 'too_full')
 #: The modules that decide.
 DECIDING = ('host/decide.py', 'numa/decide.py')
 

@@ -170,7 +170,7 @@ class TestBareRule(test_decide.DecideTestCase):
         self.assertEqual('', rule.where)
         self.assertEqual(4.0, rule.cpu_ratio(host, 4.0, float))
         for answer in (facts, rule.never(host),
-                       rule.lacks(facts, guest_on_host),
+                       rule.missing_reason(facts, guest_on_host),
                        rule.condition(facts, guest_on_host),
                        rule.not_held(facts, guest_on_host, goal)):
             self.assertIsNone(answer)

@@ -86,7 +86,7 @@ class TestRule(base.FilterTestCase):
         self.assertEqual((0b10, 0), facts)
         self.assertEqual(
             'nfv:numa_node.1=7: host NUMA node 7 needed, has 2 NUMA nodes',
-            str(rule.lacks(facts, guest_on_host)))
+            str(rule.missing_reason(facts, guest_on_host)))
         self.assertEqual(
             [(0, 0b10, 'nfv:numa_node.0=1'), (1, 0, 'nfv:numa_node.1=7')],
             list(rule.assigned(facts)))
