@@ -133,7 +133,8 @@ def _select(options: DecisionOptions, request: Request,
         request.is_move and options.limits_lost,
         tuple([rule for rule in ordered if rule.caps]),
         tuple([rule for rule in request.rules
-               if type(rule).never is not numa_rule.Rule.never]),
+               if type(rule).unsuitable_reason is not
+               numa_rule.Rule.unsuitable_reason]),
         options.sorting,
         options.keeps_room and request.guest is not None and
         _TOPOLOGY in options.filters)

@@ -263,7 +263,7 @@ def refuse_always(host: HostTopology,
     :returns: None if it may satisfy them all
     """
     for rule in rules:
-        reason = rule.never(host)
+        reason = rule.unsuitable_reason(host)
         if reason is not None:
             return Decision(False, reason, rule.filters)
     return None
@@ -374,7 +374,7 @@ def broken_rules(
     guest_on_host = labels.ClaimPredictor(
         numa_evaluation.Evaluation(host, guest, UNLIMITED), names, devices, [])
     for rule in rules:
-        reason = rule.never(host)
+        reason = rule.unsuitable_reason(host)
         if reason is None:
             facts = rule.read(host, names)
             reason = rule.missing_reason(facts, guest_on_host)

@@ -96,8 +96,8 @@ class Terms(ty.NamedTuple):
         claim is only predicted to satisfy it
     :ivar limits_lost: the claim may be made without the limits
     :ivar capping: the rules among them that lower the CPU allocation ratio
-    :ivar refusing: rules of the request with a :meth:`Rule.never`, whether
-        they count otherwise or not
+    :ivar refusing: rules of the request that override
+        :meth:`Rule.unsuitable_reason`, whether they count otherwise or not
     :ivar sorting: how Nova sorts the cells of a host
     :ivar keeps_room: of the choices that satisfy the rules, the claim is held
         to the one that leaves most capacity for large guests

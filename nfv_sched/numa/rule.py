@@ -309,7 +309,9 @@ class Rule(abc.ABC):
         """
         return None
 
-    def never(self, host: topology.HostTopology) -> reasons.Reason | None:
+    def unsuitable_reason(
+        self, host: topology.HostTopology,
+    ) -> reasons.Reason | None:
         """Return why not even an empty host can satisfy the rule, or None."""
         return None
 

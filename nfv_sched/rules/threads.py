@@ -40,7 +40,7 @@ class ThreadsRule(rule.Rule):
         return (cls('hw:cpu_thread_policy', ours=False, siblings=siblings,
                     isolates=isolates),)
 
-    def never(self, host):
+    def unsuitable_reason(self, host):
         """Return the reason if no NUMA node can satisfy the policy."""
         if self.siblings and not any(
                 cell.threads > 1 for cell in host.cells):

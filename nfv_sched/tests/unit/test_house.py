@@ -93,7 +93,9 @@ FOREIGN = {
 }
 
 #: What is asked of a placement rule only to decide about a host.
-QUESTIONS = ('broken', 'cpu_ratio', 'missing_reason', 'narrow', 'never', 'too_full')
+QUESTIONS = (
+    'broken', 'cpu_ratio', 'missing_reason', 'narrow', 'too_full',
+    'unsuitable_reason')
 #: The modules that decide.
 DECIDING = ('host/decide.py', 'numa/decide.py')
 

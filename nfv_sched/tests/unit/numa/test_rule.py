@@ -169,7 +169,7 @@ class TestBareRule(test_decide.DecideTestCase):
         self.assertEqual([], list(rule.faults({'nfv:x': 'y'})))
         self.assertEqual('', rule.where)
         self.assertEqual(4.0, rule.cpu_ratio(host, 4.0, float))
-        for answer in (facts, rule.never(host),
+        for answer in (facts, rule.unsuitable_reason(host),
                        rule.missing_reason(facts, guest_on_host),
                        rule.condition(facts, guest_on_host),
                        rule.not_held(facts, guest_on_host, goal)):
