@@ -267,7 +267,7 @@ class _Decider:
             narrowed = self._with(must, rule, facts)
             if not predictor.possible(narrowed):
                 return Decision(False, functools.partial(
-                    rule.no_room, facts, predictor, must), rule.filters)
+                    rule.capacity_reason, facts, predictor, must), rule.filters)
             must = narrowed
         return self._decide_strict(must, held)
 

@@ -6,7 +6,7 @@ them: which host cells are left for each guest cell (:meth:`Rule.narrow`)?  Is
 the rule satisfied if the claim chooses these (:meth:`Rule.kept`)?  Does the
 claim satisfy it in every state of the host (:meth:`Rule.always`)?  How far is
 it satisfied (:meth:`Rule.degree`)?  And why is the host refused
-(:meth:`Rule.missing_reason`, :meth:`Rule.no_room`, :meth:`Rule.not_held`)?
+(:meth:`Rule.missing_reason`, :meth:`Rule.capacity_reason`, :meth:`Rule.not_held`)?
 
 Rules are made once for a request and shared by all hosts.  A rule reads what
 it needs of a host once (:meth:`Rule.read`); the result, its *facts*, is passed
@@ -409,8 +409,8 @@ class Rule(abc.ABC):
         """
         return ()
 
-    def no_room(self, facts: Facts, guest_on_host: GuestOnHost,
-                before: Goal) -> reasons.Reason:
+    def capacity_reason(self, facts: Facts, guest_on_host: GuestOnHost,
+                        before: Goal) -> reasons.Reason:
         """Return why no choice is left once this strict rule is applied.
 
         :param before: the goal without this rule, for which there are choices
@@ -524,7 +524,7 @@ class CellsRule(Rule):
                 yield from guest_on_host.label_sets(goal)
                 break
 
-    def no_room(self, facts, guest_on_host, before):
+    def capacity_reason(self, facts, guest_on_host, before):
         """Return why the guest cells do not all fit on such host cells."""
         host = guest_on_host.evaluation.host
         nodes = host.nodes(facts)

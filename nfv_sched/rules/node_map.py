@@ -128,7 +128,7 @@ class NodeMapRule(rule.Rule):
         single = len(guest_on_host.evaluation.guest.cells) == 1
         return rule.Labels(own if single else frozenset(), own)
 
-    def no_room(self, facts, guest_on_host, before):
+    def capacity_reason(self, facts, guest_on_host, before):
         """Return the reason for the mapped host NUMA node that is too full."""
         masks = self.narrow(facts, before)
         for (guest, _node), key, bit in zip(

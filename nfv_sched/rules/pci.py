@@ -99,7 +99,7 @@ class PCIRule(rule.Rule):
         """Return labels for any choice that the strict rules allow."""
         return guest_on_host.label_sets(must)
 
-    def no_room(self, facts, guest_on_host, before):
+    def capacity_reason(self, facts, guest_on_host, before):
         """Return the reason for the first PCI request with too few devices."""
         reason = shortage.devices_reason(
             guest_on_host.devices, before.masks, self.text, self.order,

@@ -184,7 +184,7 @@ class TestBareRule(test_decide.DecideTestCase):
         self.assertEqual([], [*rule.partly(facts, guest_on_host, goal),
                               *rule.assigned(facts)])
         self.assertEqual('bare: room needed, none',
-                         str(rule.no_room(facts, guest_on_host, goal)))
+                         str(rule.capacity_reason(facts, guest_on_host, goal)))
 
     def test_needs_topology(self):
         """It is the request that lacks it."""
