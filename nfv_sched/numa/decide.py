@@ -267,7 +267,8 @@ class _Decider:
             narrowed = self._with(must, rule, facts)
             if not predictor.possible(narrowed):
                 return Decision(False, functools.partial(
-                    rule.capacity_reason, facts, predictor, must), rule.filters)
+                    rule.capacity_reason, facts, predictor, must),
+                    rule.filters)
             must = narrowed
         return self._decide_strict(must, held)
 
@@ -525,7 +526,7 @@ class _Decider:
                 'this release of Nova may lose them')
         if blamed is not None:
             rule, facts = must.rules[blamed]
-            reason = rule.not_held(
+            reason = rule.claim_reason(
                 facts, predictor, self._first(must, blamed))
             if reason is not None:
                 return reason

@@ -6,7 +6,8 @@ them: which host cells are left for each guest cell (:meth:`Rule.narrow`)?  Is
 the rule satisfied if the claim chooses these (:meth:`Rule.kept`)?  Does the
 claim satisfy it in every state of the host (:meth:`Rule.always`)?  How far is
 it satisfied (:meth:`Rule.degree`)?  And why is the host refused
-(:meth:`Rule.missing_reason`, :meth:`Rule.capacity_reason`, :meth:`Rule.not_held`)?
+(:meth:`Rule.missing_reason`, :meth:`Rule.capacity_reason`,
+:meth:`Rule.claim_reason`)?
 
 Rules are made once for a request and shared by all hosts.  A rule reads what
 it needs of a host once (:meth:`Rule.read`); the result, its *facts*, is passed
@@ -417,8 +418,8 @@ class Rule(abc.ABC):
         """
         return reasons.Reason(self.order, self.text, 'room needed', 'none')
 
-    def not_held(self, facts: Facts, guest_on_host: GuestOnHost,
-                 before: Goal) -> reasons.Reason | None:
+    def claim_reason(self, facts: Facts, guest_on_host: GuestOnHost,
+                     before: Goal) -> reasons.Reason | None:
         """Return why no labels make the claim satisfy this strict rule.
 
         :param before: the goal without this rule, which labels can enforce

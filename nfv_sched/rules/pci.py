@@ -109,7 +109,7 @@ class PCIRule(rule.Rule):
             f'NUMA nodes{before.where} with room and all the PCI devices '
             f'needed', 'none')
 
-    def not_held(self, facts, guest_on_host, before):
+    def claim_reason(self, facts, guest_on_host, before):
         """Return the requirement for a claim to take only local devices."""
         devices = guest_on_host.devices.devices
         if any(map(devices.has_unknown, range(len(devices.wanted)))):

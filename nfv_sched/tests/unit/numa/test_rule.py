@@ -172,7 +172,7 @@ class TestBareRule(test_decide.DecideTestCase):
         for answer in (facts, rule.unsuitable_reason(host),
                        rule.missing_reason(facts, guest_on_host),
                        rule.condition(facts, guest_on_host),
-                       rule.not_held(facts, guest_on_host, goal)):
+                       rule.claim_reason(facts, guest_on_host, goal)):
             self.assertIsNone(answer)
         self.assertTrue(rule.applies(facts, guest_on_host))
         self.assertTrue(rule.kept(facts, guest_on_host, (0,)))
