@@ -292,7 +292,7 @@ def decide_candidate(
     if not decision.accepted and decision.refused_by == numa_decide.FIT and (
             evaluation.ratios.cpu != ratio):
         for rule in terms.rules:
-            reason = rule.too_full(
+            reason = rule.cpu_ratio_reason(
                 evaluation, fit.ratios(ratio, evaluation.ratios.ram))
             if reason is not None:
                 return Decision(False, reason, rule.filters)

@@ -298,7 +298,7 @@ class Rule(abc.ABC):
         """
         return ratio
 
-    def too_full(
+    def cpu_ratio_reason(
         self, evaluation, ratios: fit.Ratios,
     ) -> reasons.Reason | None:
         """Return the reason if only the ratio of :meth:`cpu_ratio` refuses.

@@ -95,12 +95,12 @@ class SharedVCPURule(rule.Rule):
         return (len(guest.cells) == 1 or evaluation.interchangeable or
                 (shared.dedicated > 0 and not guest.isolates) or facts)
 
-    def too_full(
+    def cpu_ratio_reason(
         self, evaluation: numa_evaluation.Evaluation, ratios: fit.Ratios,
     ) -> reasons.Reason | None:
         """Return the reason if shared CPUs are full by the limit, not by Nova.
 
-        See :meth:`nfv_sched.numa.rule.Rule.too_full`.
+        See :meth:`nfv_sched.numa.rule.Rule.cpu_ratio_reason`.
         """
         if evaluation.ratios.cpu >= ratios.cpu or evaluation.masks[self.cell]:
             return None
