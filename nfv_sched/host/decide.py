@@ -379,7 +379,7 @@ def broken_rules(
             facts = rule.read(host, names)
             reason = rule.missing_reason(facts, guest_on_host)
             if reason is None:
-                reason = rule.broken(facts, guest_on_host, pinning)
+                reason = rule.violation_reason(facts, guest_on_host, pinning)
             elif not networks_known:
                 continue
         if reason is not None:

@@ -359,8 +359,8 @@ class Rule(abc.ABC):
         condition = self.condition(facts, guest_on_host)
         return condition is None or condition.test(candidates.mask_of(chosen))
 
-    def broken(self, facts: Facts, guest_on_host: GuestOnHost,
-               pinning: Pinning) -> reasons.Reason | None:
+    def violation_reason(self, facts: Facts, guest_on_host: GuestOnHost,
+                         pinning: Pinning) -> reasons.Reason | None:
         """Return why a guest that runs already does not satisfy the rule.
 
         :param pinning: where it runs

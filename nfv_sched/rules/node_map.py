@@ -76,7 +76,7 @@ class NodeMapRule(rule.Rule):
         return all(1 << chosen[guest] == bit
                    for (guest, _node), bit in zip(self.pairs, facts))
 
-    def broken(self, facts, guest_on_host, pinning):
+    def violation_reason(self, facts, guest_on_host, pinning):
         """Return the reason for the first guest cell on another host cell."""
         cells = guest_on_host.evaluation.host.cells
         for (guest, node), key, bit in zip(

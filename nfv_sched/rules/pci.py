@@ -61,7 +61,7 @@ class PCIRule(rule.Rule):
         """Return whether Nova would take all devices from chosen cells."""
         return guest_on_host.devices.local.test(candidates.mask_of(chosen))
 
-    def broken(self, facts, guest_on_host, pinning):
+    def violation_reason(self, facts, guest_on_host, pinning):
         """Return the reason if a device is not near a cell of the guest."""
         if self.kept(facts, guest_on_host, pinning.chosen):
             return None

@@ -73,7 +73,7 @@ class SharedVCPURule(rule.Rule):
         return bool(
             guest_on_host.evaluation.masks[self.cell] >> chosen[self.cell] & 1)
 
-    def broken(self, facts, guest_on_host, pinning):
+    def violation_reason(self, facts, guest_on_host, pinning):
         """Return the reason if its host cell has too few shared CPUs."""
         cell = guest_on_host.evaluation.host.cells[pinning.chosen[self.cell]]
         if cell.shared >= self.shared:

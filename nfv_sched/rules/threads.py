@@ -55,7 +55,7 @@ class ThreadsRule(rule.Rule):
                 'Nova cannot keep the siblings of dedicated CPUs idle')
         return None
 
-    def broken(self, facts, guest_on_host, pinning):
+    def violation_reason(self, facts, guest_on_host, pinning):
         """Return the reason if the pinned vCPUs do not follow the policy.
 
         With ``require`` one vCPU of a guest cell may be left over.

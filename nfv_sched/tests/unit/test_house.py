@@ -94,7 +94,7 @@ FOREIGN = {
 
 #: What is asked of a placement rule only to decide about a host.
 QUESTIONS = (
-    'broken', 'cpu_ratio', 'missing_reason', 'narrow', 'cpu_ratio_reason',
+    'violation_reason', 'cpu_ratio', 'missing_reason', 'narrow', 'cpu_ratio_reason',
     'unsuitable_reason')
 #: The modules that decide.
 DECIDING = ('host/decide.py', 'numa/decide.py')

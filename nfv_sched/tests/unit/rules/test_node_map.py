@@ -105,8 +105,8 @@ class TestRule(base.FilterTestCase):
                 ((1, 0), None),
                 ((0, 1), 'nfv:numa_node.1=0: host NUMA node 0 needed, it is '
                          'on 1')):
-            broken = rule.broken((0b01,), guest_on_host,
-                                 numa_rule.Pinning(chosen, ((), ())))
+            broken = rule.violation_reason((0b01,), guest_on_host,
+                                           numa_rule.Pinning(chosen, ((), ())))
             self.assertEqual(said, broken and str(broken))
 
     def test_always_where_nova_may_mistake_guest_nodes(self):

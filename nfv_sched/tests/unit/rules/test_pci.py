@@ -352,11 +352,11 @@ class TestRule(base.PCITestCase):
         guest_on_host = numa_base.guest_on_host(found, numa_base.devices(
             found, {0: 1, 1: 3}, clouds.pci_request(4, 'preferred')))
         self.assertIn(': all PCI devices on its NUMA nodes needed, 3 of 4 are',
-                      str(rule.broken(None, guest_on_host, numa_rule.Pinning(
+                      str(rule.violation_reason(None, guest_on_host, numa_rule.Pinning(
                           (1,), ((),)))))
         guest_on_host = numa_base.guest_on_host(found, numa_base.devices(
             found, {1: 4}, clouds.pci_request(4, 'preferred')))
-        self.assertIsNone(rule.broken(
+        self.assertIsNone(rule.violation_reason(
             None, guest_on_host, numa_rule.Pinning((1,), ((),))))
 
     def test_always(self):
