@@ -462,7 +462,7 @@ class CellsRule(Rule):
         """Return the label of these host cells; None if they have none."""
 
     @abc.abstractmethod
-    def undeclared(self) -> reasons.Reason:
+    def undeclared_reason(self) -> reasons.Reason:
         """Return the reason for a host that declares no such host cells."""
 
     @property
@@ -477,7 +477,7 @@ class CellsRule(Rule):
 
     def missing_reason(self, facts, guest_on_host):
         """Return the reason if the host does not declare these host cells."""
-        return self.undeclared() if facts is None else None
+        return self.undeclared_reason() if facts is None else None
 
     def applies(self, facts, guest_on_host):
         """Return whether the host has such host cells."""
@@ -565,7 +565,7 @@ class CellsRule(Rule):
         if not one_node:
             return self.needs_topology()
         if facts is None:
-            return self.undeclared()
+            return self.undeclared_reason()
         return reasons.Reason(
             self.order, self.text, f'1 host NUMA node {self.noun} needed',
             'has 0')

@@ -132,7 +132,7 @@ class PlaceRule(rule.CellsRule):
             return host.all_cells & ~declared
         return declared or None
 
-    def undeclared(self):
+    def undeclared_reason(self):
         """Return the reason for a host that does not declare the place."""
         return reasons.Reason(
             self.order, self.text,

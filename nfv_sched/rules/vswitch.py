@@ -65,7 +65,7 @@ class VSwitchRule(rule.CellsRule):
             cells |= host.tunnel
         return cells or None
 
-    def undeclared(self):
+    def undeclared_reason(self):
         """Return the reason for a host that does not declare its switch."""
         return reasons.Reason(
             self.order, self.text,

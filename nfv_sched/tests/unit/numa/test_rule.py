@@ -70,7 +70,7 @@ class LastCellRule(numa_rule.CellsRule):
         """The last of several host cells."""
         return 1 << len(host.cells) - 1 if len(host.cells) != 3 else None
 
-    def undeclared(self):
+    def undeclared_reason(self):
         """There are three host cells."""
         return reasons.Reason(self.order, self.text, 'an end needed')
 
