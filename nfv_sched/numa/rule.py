@@ -533,7 +533,7 @@ class CellsRule(Rule):
         for rule, rule_facts in before.rules:
             for _guest, mask, key in rule.assigned(rule_facts):
                 if not mask & facts:
-                    return self.apart(host.nodes(mask)[0], key, nodes)
+                    return self.node_map_reason(host.nodes(mask)[0], key, nodes)
         if len(nodes) < cells:
             return reasons.Reason(
                 self.order, self.text,
@@ -571,7 +571,7 @@ class CellsRule(Rule):
             'has 0')
 
     @abc.abstractmethod
-    def apart(self, node: int, key: str, nodes: Sequence[int]):
+    def node_map_reason(self, node: int, key: str, nodes: Sequence[int]):
         """Return the reason if the node mapping puts a guest cell elsewhere.
 
         :param node: number of the host NUMA node of the mapping

@@ -139,7 +139,7 @@ class PlaceRule(rule.CellsRule):
             f'a host that declares the place {self.place} needed',
             'no label')
 
-    def apart(self, node, key, nodes):
+    def node_map_reason(self, node, key, nodes):
         """Return the reason if the node mapping contradicts the place."""
         return reasons.Reason(
             self.order, self.text,

@@ -72,7 +72,7 @@ class VSwitchRule(rule.CellsRule):
             'a host that declares where its virtual switch runs needed',
             'no label or network affinity')
 
-    def apart(self, node, key, nodes):
+    def node_map_reason(self, node, key, nodes):
         """Return the reason if the node mapping leaves the switch's nodes."""
         return reasons.Reason(
             self.order, self.text,

@@ -55,7 +55,7 @@ class EvenNodesRule(rule.CellsRule):
         """Not reached: every host reports the numbers of its NUMA nodes."""
         return self.needs_topology()
 
-    def apart(self, node, key, nodes):
+    def node_map_reason(self, node, key, nodes):
         """Another rule puts a guest cell on an odd node."""
         return reasons.Reason(
             self.order, self.text,

@@ -74,7 +74,7 @@ class LastCellRule(numa_rule.CellsRule):
         """There are three host cells."""
         return reasons.Reason(self.order, self.text, 'an end needed')
 
-    def apart(self, node, key, nodes):
+    def node_map_reason(self, node, key, nodes):
         """Something else puts a guest cell elsewhere."""
         return reasons.Reason(
             self.order, self.text, f'not {node} for {key}', f'{nodes}')
