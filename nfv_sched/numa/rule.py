@@ -533,7 +533,8 @@ class CellsRule(Rule):
         for rule, rule_facts in before.rules:
             for _guest, mask, key in rule.assigned(rule_facts):
                 if not mask & facts:
-                    return self.node_map_reason(host.nodes(mask)[0], key, nodes)
+                    return self.node_map_reason(
+                        host.nodes(mask)[0], key, nodes)
         if len(nodes) < cells:
             return reasons.Reason(
                 self.order, self.text,

@@ -94,8 +94,8 @@ FOREIGN = {
 
 #: What is asked of a placement rule only to decide about a host.
 QUESTIONS = (
-    'violation_reason', 'cpu_ratio', 'missing_reason', 'narrow', 'cpu_ratio_reason',
-    'unsuitable_reason')
+    'cpu_ratio', 'cpu_ratio_reason', 'missing_reason', 'narrow',
+    'unsuitable_reason', 'violation_reason')
 #: The modules that decide.
 DECIDING = ('host/decide.py', 'numa/decide.py')
 

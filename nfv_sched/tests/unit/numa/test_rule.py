@@ -312,8 +312,9 @@ class TestCellsRule(test_decide.DecideTestCase):
                 ((1,), None),
                 ((0,), 'last=strict: NUMA nodes at the end needed, it is '
                        'on 0')):
-            broken = rule.violation_reason(0b10, numa_base.guest_on_host(found),
-                                           numa_rule.Pinning(chosen, ((0, 1),)))
+            broken = rule.violation_reason(
+                0b10, numa_base.guest_on_host(found),
+                numa_rule.Pinning(chosen, ((0, 1),)))
             self.assertEqual(said, broken and str(broken))
 
     def test_guest_without_numa_topology(self):

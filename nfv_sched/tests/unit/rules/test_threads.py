@@ -111,7 +111,8 @@ class TestBroken(base.JointTestCase):
             self.assertIsNone(self.violation_reason('require', *pins), pins)
         self.assertEqual(
             'hw:cpu_thread_policy=require: vCPUs on sibling threads needed, '
-            '2 are alone on their core', self.violation_reason('require', 0, 2))
+            '2 are alone on their core',
+            self.violation_reason('require', 0, 2))
 
     def test_isolate(self):
         self.assertIsNone(self.violation_reason('isolate', 0, 3))
@@ -119,4 +120,5 @@ class TestBroken(base.JointTestCase):
         for pins, others in (((0, 1), ()), ((0,), (1,)), ((0, 2), (3,))):
             self.assertEqual(
                 'hw:cpu_thread_policy=isolate: cores of its own needed, one '
-                'is shared', self.violation_reason('isolate', *pins, others=others))
+                'is shared',
+                self.violation_reason('isolate', *pins, others=others))
