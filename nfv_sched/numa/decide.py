@@ -289,7 +289,7 @@ class _Decider:
                  chosen: Sequence[int] | None) -> bool:
         """Return whether a choice satisfies all rules of a goal."""
         return chosen is not None and all(
-            rule.kept(facts, self.predictor, chosen)
+            rule.is_satisfied(facts, self.predictor, chosen)
             for rule, facts in goal.rules)
 
     def _enforced(self, labels: frozenset[str], goal: numa_rule.Goal) -> bool:
@@ -300,7 +300,7 @@ class _Decider:
         predictor = self.predictor
         groups = ([] if self.terms.limits_lost
                   else predictor.label_groups(labels))
-        if not all(rule.always(facts, predictor, groups)
+        if not all(rule.is_always_satisfied(facts, predictor, groups)
                    for rule, facts in goal.rules):
             return False
         # Labels have been checked for this before; without labels, and without
@@ -424,7 +424,7 @@ class _Decider:
         chosen = predictor.predicted(labels)
         if chosen is None or not predictor.keeps_pins(labels):
             return False
-        if not all(rule.kept(facts, predictor, chosen)
+        if not all(rule.is_satisfied(facts, predictor, chosen)
                    for rule, facts in self.rules if rule.strict):
             return False
         degrees = self._degrees(self.rules, labels)

@@ -3,9 +3,10 @@
 
 The solver (:mod:`nfv_sched.numa.decide`) knows no rule.  It calls each of
 them: which host cells are left for each guest cell (:meth:`Rule.narrow`)?  Is
-the rule satisfied if the claim chooses these (:meth:`Rule.kept`)?  Does the
-claim satisfy it in every state of the host (:meth:`Rule.always`)?  How far is
-it satisfied (:meth:`Rule.degree`)?  And why is the host refused
+the rule satisfied if the claim chooses these (:meth:`Rule.is_satisfied`)?
+Does the claim satisfy it in every state of the host
+(:meth:`Rule.is_always_satisfied`)?  How far is it satisfied
+(:meth:`Rule.degree`)?  And why is the host refused
 (:meth:`Rule.missing_reason`, :meth:`Rule.capacity_reason`,
 :meth:`Rule.claim_reason`)?
 
@@ -256,14 +257,16 @@ class Rule(abc.ABC):
     def __init_subclass__(cls, **kwargs: ty.Any) -> None:
         """Refuse a class that excludes host cells without holding the claim.
 
-        The defaults of kept and always know nothing of what narrow excludes:
-        the rule would count as satisfied wherever the claim puts the guest.
+        By default is_satisfied and is_always_satisfied do not see what narrow
+        excludes: the rule would count as satisfied on all host cells.
         """
         super().__init_subclass__(**kwargs)
         if cls.narrow is not Rule.narrow and (
-                cls.kept is Rule.kept or cls.always is Rule.always):
-            raise TypeError(f'{cls.__name__}: a rule with narrow() needs '
-                            'kept() and always() of its own')
+                cls.is_satisfied is Rule.is_satisfied or
+                cls.is_always_satisfied is Rule.is_always_satisfied):
+            raise TypeError(
+                f'{cls.__name__}: a rule with narrow() needs is_satisfied() '
+                'and is_always_satisfied() of its own')
 
     @classmethod
     @abc.abstractmethod
@@ -350,8 +353,8 @@ class Rule(abc.ABC):
         """Return the condition on the chosen host cells, if any."""
         return None
 
-    def kept(self, facts: Facts, guest_on_host: GuestOnHost,
-             chosen: Sequence[int]) -> bool:
+    def is_satisfied(self, facts: Facts, guest_on_host: GuestOnHost,
+                     chosen: Sequence[int]) -> bool:
         """Return whether a choice satisfies the rule: its condition, if any.
 
         A rule that overrides :meth:`narrow` must override this.
@@ -366,7 +369,7 @@ class Rule(abc.ABC):
         :param pinning: where it runs
         :returns: None if it satisfies the rule
         """
-        if self.kept(facts, guest_on_host, pinning.chosen):
+        if self.is_satisfied(facts, guest_on_host, pinning.chosen):
             return None
         host = guest_on_host.evaluation.host
         nodes = sorted({host.cells[index].id for index in pinning.chosen})
@@ -374,8 +377,8 @@ class Rule(abc.ABC):
             self.order, self.text, f'NUMA nodes{self.where} needed',
             f'it is on {", ".join(map(str, nodes))}')
 
-    def always(self, facts: Facts, guest_on_host: GuestOnHost,
-               groups: Sequence[int]) -> bool:
+    def is_always_satisfied(self, facts: Facts, guest_on_host: GuestOnHost,
+                            groups: Sequence[int]) -> bool:
         """Return whether the claim satisfies the rule in every host state.
 
         That is, whichever guests come or go before the claim is made.  By
@@ -487,11 +490,11 @@ class CellsRule(Rule):
         """Return the masks without all other host cells."""
         return [mask & facts for mask in goal.masks]
 
-    def kept(self, facts, guest_on_host, chosen):
+    def is_satisfied(self, facts, guest_on_host, chosen):
         """Return whether only such host cells are chosen."""
         return not candidates.mask_of(chosen) & ~facts
 
-    def always(self, facts, guest_on_host, groups):
+    def is_always_satisfied(self, facts, guest_on_host, groups):
         """Return whether the claim can choose no other host cell."""
         return guest_on_host.always_within(groups, facts)
 

@@ -71,7 +71,7 @@ class NodeMapRule(rule.Rule):
             masks[guest] &= bit
         return masks
 
-    def kept(self, facts, guest_on_host, chosen):
+    def is_satisfied(self, facts, guest_on_host, chosen):
         """Return whether each mapped guest cell is on its host cell."""
         return all(1 << chosen[guest] == bit
                    for (guest, _node), bit in zip(self.pairs, facts))
@@ -88,7 +88,7 @@ class NodeMapRule(rule.Rule):
                     f'it is on {cells[index].id}')
         return None
 
-    def always(self, facts, guest_on_host, groups):
+    def is_always_satisfied(self, facts, guest_on_host, groups):
         """Return whether every claim keeps mapped guest cells in their place.
 
         Nova may take one guest cell for another (see

@@ -57,13 +57,13 @@ class PCIRule(rule.Rule):
         """Return the condition that all devices are on the chosen cells."""
         return guest_on_host.devices.local
 
-    def kept(self, facts, guest_on_host, chosen):
+    def is_satisfied(self, facts, guest_on_host, chosen):
         """Return whether Nova would take all devices from chosen cells."""
         return guest_on_host.devices.local.test(candidates.mask_of(chosen))
 
     def violation_reason(self, facts, guest_on_host, pinning):
         """Return the reason if a device is not near a cell of the guest."""
-        if self.kept(facts, guest_on_host, pinning.chosen):
+        if self.is_satisfied(facts, guest_on_host, pinning.chosen):
             return None
         served = guest_on_host.devices.serve(
             candidates.mask_of(pinning.chosen))
@@ -72,7 +72,7 @@ class PCIRule(rule.Rule):
             self.order, self.text, 'all PCI devices on its NUMA nodes needed',
             f'{local} of {guest_on_host.devices.requested} are')
 
-    def always(self, facts, guest_on_host, groups):
+    def is_always_satisfied(self, facts, guest_on_host, groups):
         """Return whether no claim takes a device from another host cell."""
         # The claim follows the NUMA policy of each PCI request, and takes
         # devices of the resource providers that Placement has allocated. For

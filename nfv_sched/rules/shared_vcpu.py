@@ -68,7 +68,7 @@ class SharedVCPURule(rule.Rule):
         """Return whether all host cells have enough shared CPUs."""
         return all(cell.shared >= self.shared for cell in host.cells)
 
-    def kept(self, facts, guest_on_host, chosen):
+    def is_satisfied(self, facts, guest_on_host, chosen):
         """Return whether the guest cell of the vCPU fits the chosen cell."""
         return bool(
             guest_on_host.evaluation.masks[self.cell] >> chosen[self.cell] & 1)
@@ -83,7 +83,7 @@ class SharedVCPURule(rule.Rule):
             f'{self.shared} shared CPUs on its NUMA node needed',
             f'node {cell.id} has {cell.shared}')
 
-    def always(self, facts, guest_on_host, groups):
+    def is_always_satisfied(self, facts, guest_on_host, groups):
         """Return whether each claim ends on a cell with enough shared CPUs."""
         # Nova may take one guest cell for another (see nfv_sched.numa.walk).
         # But a claim succeeds only if the pins of each guest cell are on its

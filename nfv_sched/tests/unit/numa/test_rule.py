@@ -175,8 +175,8 @@ class TestBareRule(test_decide.DecideTestCase):
                        rule.claim_reason(facts, guest_on_host, goal)):
             self.assertIsNone(answer)
         self.assertTrue(rule.applies(facts, guest_on_host))
-        self.assertTrue(rule.kept(facts, guest_on_host, (0,)))
-        self.assertTrue(rule.always(facts, guest_on_host, []))
+        self.assertTrue(rule.is_satisfied(facts, guest_on_host, (0,)))
+        self.assertTrue(rule.is_always_satisfied(facts, guest_on_host, []))
         self.assertEqual((0b11,), rule.narrow(facts, goal))
         self.assertEqual(numa_rule.Labels(), rule.labels(facts, guest_on_host))
         self.assertEqual(0.0, rule.degree(facts, guest_on_host, (0,)))
@@ -205,14 +205,15 @@ class TestConditions(test_decide.DecideTestCase):
         guest_on_host = numa_base.guest_on_host(numa_base.evaluation(
             clouds.host_topology(), clouds.guest()))
         rule = UnlikeRule('unlike', cells=0b1)
-        self.assertFalse(rule.kept(None, guest_on_host, (0,)))
-        self.assertTrue(rule.kept(None, guest_on_host, (1,)))
+        self.assertFalse(rule.is_satisfied(None, guest_on_host, (0,)))
+        self.assertTrue(rule.is_satisfied(None, guest_on_host, (1,)))
         for groups, always in (
                 ([], False), ([0b1], False), ([0b10], True),
                 ([0b11, 0b10], True)):
             self.assertEqual(
-                always, rule.always(None, guest_on_host, groups), groups)
-        self.assertTrue(UnlikeRule('unlike', cells=0b11).always(
+                always,
+                rule.is_always_satisfied(None, guest_on_host, groups), groups)
+        self.assertTrue(UnlikeRule('unlike', cells=0b11).is_always_satisfied(
             None, guest_on_host, []))
 
     def test_devices_too(self):
@@ -301,7 +302,7 @@ class TestCellsRule(test_decide.DecideTestCase):
         for chosen, facts, kept in (
                 ((1,), 0b10, True), ((0,), 0b10, False),
                 ((0, 1), 0b10, False), ((1, 2), 0b110, True)):
-            self.assertEqual(kept, rule.kept(facts, None, chosen))
+            self.assertEqual(kept, rule.is_satisfied(facts, None, chosen))
 
     def test_broken(self):
         """By a guest that runs already."""

@@ -95,7 +95,8 @@ class TestRule(base.FilterTestCase):
         rule = self.rule(cells=2, nodes={1: 0})
         facts = (0b01,)
         self.assertEqual([True, False], [
-            rule.kept(facts, None, chosen) for chosen in ((1, 0), (0, 1))])
+            rule.is_satisfied(facts, None, chosen)
+            for chosen in ((1, 0), (0, 1))])
 
     def test_broken(self):
         rule = self.rule(cells=2, nodes={1: 0})
@@ -119,7 +120,7 @@ class TestRule(base.FilterTestCase):
         rule = self.rule(cells=2, nodes={0: 0})
         facts = rule.read(found.host, guest_on_host.names)
         self.assertEqual(0b001, found.static_fits[0])
-        self.assertFalse(rule.always(facts, guest_on_host, []))
+        self.assertFalse(rule.is_always_satisfied(facts, guest_on_host, []))
 
     def test_always(self):
         """Without labels only where Nova has no choice."""
@@ -131,5 +132,5 @@ class TestRule(base.FilterTestCase):
                 clouds.host_topology(nodes=nodes), clouds.guest(cells=cells))
             guest_on_host = numa_base.guest_on_host(found)
             rule = self.rule(cells=cells, nodes=mapped)
-            self.assertEqual(always, rule.always(
+            self.assertEqual(always, rule.is_always_satisfied(
                 rule.read(found.host, guest_on_host.names), guest_on_host, []))
