@@ -592,7 +592,7 @@ class _Decider:
             options = [held.labels, held.strict_labels]
         else:
             for rule, facts in preferred:
-                options += rule.partly(facts, self.predictor, must)
+                options += rule.partial_labels(facts, self.predictor, must)
         best, most = strict, (-1.0,)
         for labels in options:
             if not self._keeps(labels, must):

@@ -403,8 +403,8 @@ class Rule(abc.ABC):
         """Return how far a choice satisfies the rule, from 0 to 1."""
         return 0.0
 
-    def partly(self, facts: Facts, guest_on_host: GuestOnHost,
-               must: Goal) -> Iterable[frozenset[str]]:
+    def partial_labels(self, facts: Facts, guest_on_host: GuestOnHost,
+                       must: Goal) -> Iterable[frozenset[str]]:
         """Return sets of labels with which the rule may be satisfied in part.
 
         Called for preferred rules that cannot be satisfied in full.
@@ -512,7 +512,7 @@ class CellsRule(Rule):
             return 0.0
         return (candidates.mask_of(chosen) & facts).bit_count() / len(chosen)
 
-    def partly(self, facts, guest_on_host, must):
+    def partial_labels(self, facts, guest_on_host, must):
         """Yield labels that may put the most guest cells there at once."""
         cells = len(must.masks)
         if cells == 1:

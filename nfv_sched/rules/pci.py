@@ -95,7 +95,7 @@ class PCIRule(rule.Rule):
         served = guest_on_host.devices.serve(candidates.mask_of(chosen))
         return served.local / served.total if served and served.total else 0.0
 
-    def partly(self, facts, guest_on_host, must):
+    def partial_labels(self, facts, guest_on_host, must):
         """Return labels for any choice that the strict rules allow."""
         return guest_on_host.label_sets(must)
 

@@ -181,7 +181,7 @@ class TestBareRule(test_decide.DecideTestCase):
         self.assertEqual(numa_rule.Labels(), rule.labels(facts, guest_on_host))
         self.assertEqual(0.0, rule.degree(facts, guest_on_host, (0,)))
         self.assertEqual(0.0, rule.floating(None, names))
-        self.assertEqual([], [*rule.partly(facts, guest_on_host, goal),
+        self.assertEqual([], [*rule.partial_labels(facts, guest_on_host, goal),
                               *rule.assigned(facts)])
         self.assertEqual('bare: room needed, none',
                          str(rule.capacity_reason(facts, guest_on_host, goal)))
