@@ -243,7 +243,7 @@ class Rule(abc.ABC):
     steers: ty.ClassVar[bool] = True
     #: Weighers rank hosts by its degree.
     weighed: ty.ClassVar[bool] = False
-    #: It puts certain guest cells on certain host cells (:meth:`assigned`).
+    #: It puts certain guest cells on certain host cells (:meth:`assigned_cells`).
     assigns: ty.ClassVar[bool] = False
     #: It lowers the CPU allocation ratio (:meth:`cpu_ratio`).
     caps: ty.ClassVar[bool] = False
@@ -430,7 +430,7 @@ class Rule(abc.ABC):
         """
         return None
 
-    def assigned(self, facts: Facts) -> Iterable[tuple[int, int, str]]:
+    def assigned_cells(self, facts: Facts) -> Iterable[tuple[int, int, str]]:
         """Return the mapped cells: guest cell, bitmask of host cells, key."""
         return ()
 
@@ -534,7 +534,7 @@ class CellsRule(Rule):
         nodes = host.nodes(facts)
         cells = len(guest_on_host.evaluation.guest.cells)
         for rule, rule_facts in before.rules:
-            for _guest, mask, key in rule.assigned(rule_facts):
+            for _guest, mask, key in rule.assigned_cells(rule_facts):
                 if not mask & facts:
                     return self.node_map_reason(
                         host.nodes(mask)[0], key, nodes)

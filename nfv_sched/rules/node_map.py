@@ -149,7 +149,7 @@ class NodeMapRule(rule.Rule):
             'room that suits the node mapping, networks and PCI devices '
             'needed', 'none')
 
-    def assigned(self, facts):
+    def assigned_cells(self, facts):
         """Yield each mapped guest cell, the bit of its host cell, its key."""
         for (guest, _node), key, bit in zip(
                 self.pairs, self.keys_used, facts):

@@ -182,7 +182,7 @@ class TestBareRule(test_decide.DecideTestCase):
         self.assertEqual(0.0, rule.degree(facts, guest_on_host, (0,)))
         self.assertEqual(0.0, rule.floating(None, names))
         self.assertEqual([], [*rule.partial_labels(facts, guest_on_host, goal),
-                              *rule.assigned(facts)])
+                              *rule.assigned_cells(facts)])
         self.assertEqual('bare: room needed, none',
                          str(rule.capacity_reason(facts, guest_on_host, goal)))
 

@@ -89,7 +89,7 @@ class TestRule(base.FilterTestCase):
             str(rule.missing_reason(facts, guest_on_host)))
         self.assertEqual(
             [(0, 0b10, 'nfv:numa_node.0=1'), (1, 0, 'nfv:numa_node.1=7')],
-            list(rule.assigned(facts)))
+            list(rule.assigned_cells(facts)))
 
     def test_kept(self):
         rule = self.rule(cells=2, nodes={1: 0})
