@@ -131,7 +131,7 @@ def _select(options: DecisionOptions, request: Request,
         ordered, any(rule.ours for rule in request.rules), options.names,
         options.predicted_is_enough,
         request.is_move and options.limits_lost,
-        tuple([rule for rule in ordered if rule.caps]),
+        tuple([rule for rule in ordered if rule.lowers_cpu_ratio]),
         tuple([rule for rule in request.rules
                if type(rule).unsuitable_reason is not
                numa_rule.Rule.unsuitable_reason]),

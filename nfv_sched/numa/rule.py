@@ -243,10 +243,10 @@ class Rule(abc.ABC):
     steers: ty.ClassVar[bool] = True
     #: Weighers rank hosts by its degree.
     weighed: ty.ClassVar[bool] = False
-    #: It puts certain guest cells on certain host cells (:meth:`assigned_cells`).
+    #: It assigns guest cells to host cells (:meth:`assigned_cells`).
     assigns: ty.ClassVar[bool] = False
     #: It lowers the CPU allocation ratio (:meth:`cpu_ratio`).
-    caps: ty.ClassVar[bool] = False
+    lowers_cpu_ratio: ty.ClassVar[bool] = False
     #: It concerns the NUMA nodes of PCI devices.
     devices: ty.ClassVar[bool] = False
 

@@ -35,7 +35,7 @@ class SharedVCPURule(rule.Rule):
     filters = ('SharedVCPUFilter',)
     order = 50
     keys = (extra_specs.SHARED_VCPU,)
-    caps = True
+    lowers_cpu_ratio = True
 
     cell: int = 0
     shared: int = 0
