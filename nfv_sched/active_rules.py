@@ -123,7 +123,7 @@ def _select(options: DecisionOptions, request: Request,
     for rule in request.rules:
         place = min([order[name] for name in rule.filters
                      if name in order], default=None)
-        if rule.steers and (rule.general or place is not None):
+        if rule.excludes_cells and (rule.general or place is not None):
             rules.append((-1 if rule.general else place, rule))
     ordered = tuple([rule for _place, rule in sorted(
         rules, key=lambda item: item[0])])

@@ -88,7 +88,7 @@ def uses_labels(conf) -> bool:
     # The filter for guest NUMA nodes, and those of all rules that exclude
     # host cells.
     names = {TOPOLOGY}.union(*(
-        cls.filters for cls in rules.classes() if cls.steers))
+        cls.filters for cls in rules.classes() if cls.excludes_cells))
     return not names.isdisjoint(conf.filter_scheduler.enabled_filters)
 
 

@@ -240,7 +240,7 @@ class Rule(abc.ABC):
     #: It counts whichever filters are enabled.
     general: ty.ClassVar[bool] = False
     #: It may exclude host cells; otherwise only whole hosts.
-    steers: ty.ClassVar[bool] = True
+    excludes_cells: ty.ClassVar[bool] = True
     #: Weighers rank hosts by its degree.
     weighed: ty.ClassVar[bool] = False
     #: It assigns guest cells to host cells (:meth:`assigned_cells`).

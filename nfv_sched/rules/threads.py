@@ -23,7 +23,7 @@ class ThreadsRule(rule.Rule):
     filters = ('CPUThreadPolicyFilter', 'NFVTopologyFilter')
     order = 60
     general = True
-    steers = False
+    excludes_cells = False
 
     siblings: bool = False
     isolates: bool = False
