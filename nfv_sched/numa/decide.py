@@ -541,7 +541,7 @@ class _Decider:
                 reasons.ENFORCEMENT, policy,
                 f'labels {prefix}0, {prefix}1, ... needed to hold the guest '
                 f'on its host NUMA nodes', 'the host declares none for them')
-        if any(rule.assigns for rule, _facts in must.rules):
+        if any(rule.assigns_cells for rule, _facts in must.rules):
             return reasons.Reason(
                 reasons.ENFORCEMENT, policy,
                 'a placement that the claim cannot change needed',

@@ -244,7 +244,7 @@ class Rule(abc.ABC):
     #: Weighers rank hosts by its degree.
     weighed: ty.ClassVar[bool] = False
     #: It assigns guest cells to host cells (:meth:`assigned_cells`).
-    assigns: ty.ClassVar[bool] = False
+    assigns_cells: ty.ClassVar[bool] = False
     #: It lowers the CPU allocation ratio (:meth:`cpu_ratio`).
     lowers_cpu_ratio: ty.ClassVar[bool] = False
     #: It concerns the NUMA nodes of PCI devices.

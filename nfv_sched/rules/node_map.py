@@ -27,7 +27,7 @@ class NodeMapRule(rule.Rule):
     order = 10
     keys = (f'{extra_specs.NUMA_NODE}N',)
     general = True
-    assigns = True
+    assigns_cells = True
 
     pairs: tuple[tuple[int, int], ...] = ()
     keys_used: tuple[str, ...] = ()
