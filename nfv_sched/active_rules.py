@@ -123,8 +123,8 @@ def _select(options: DecisionOptions, request: Request,
     for rule in request.rules:
         place = min([order[name] for name in rule.filters
                      if name in order], default=None)
-        if rule.excludes_cells and (rule.general or place is not None):
-            rules.append((-1 if rule.general else place, rule))
+        if rule.excludes_cells and (rule.always_active or place is not None):
+            rules.append((-1 if rule.always_active else place, rule))
     ordered = tuple([rule for _place, rule in sorted(
         rules, key=lambda item: item[0])])
     return decide.Terms(

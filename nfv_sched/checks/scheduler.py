@@ -57,13 +57,13 @@ def _keeps() -> dict[str, str]:
     # Without the rules of Nova's own extra specs. A rule of another package
     # may have a name only.
     return {cls.filters[0]: cls.keys[0] if cls.keys else cls.name
-            for cls in rules.classes() if cls.keys or not cls.general}
+            for cls in rules.classes() if cls.keys or not cls.always_active}
 
 
 def _policies() -> tuple[str, ...]:
     """Return filters of one policy, which pass all hosts for other guests."""
     return tuple(cls.filters[0] for cls in rules.classes()
-                 if not cls.general)
+                 if not cls.always_active)
 
 
 def _preferences() -> dict[str, type[weights_base.PreferenceWeigher]]:

@@ -238,7 +238,7 @@ class Rule(abc.ABC):
     #: first dot stands for any text, as in ``nfv:numa_node.N``.
     keys: ty.ClassVar[tuple[str, ...]] = ()
     #: It counts whichever filters are enabled.
-    general: ty.ClassVar[bool] = False
+    always_active: ty.ClassVar[bool] = False
     #: It may exclude host cells; otherwise only whole hosts.
     excludes_cells: ty.ClassVar[bool] = True
     #: Weighers rank hosts by its degree.

@@ -26,7 +26,7 @@ class NodeMapRule(rule.Rule):
     filters = ('NFVTopologyFilter', 'VSwitchNUMAAffinityFilter')
     order = 10
     keys = (f'{extra_specs.NUMA_NODE}N',)
-    general = True
+    always_active = True
     assigns_cells = True
 
     pairs: tuple[tuple[int, int], ...] = ()

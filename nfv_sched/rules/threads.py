@@ -22,7 +22,7 @@ class ThreadsRule(rule.Rule):
     name = 'threads'
     filters = ('CPUThreadPolicyFilter', 'NFVTopologyFilter')
     order = 60
-    general = True
+    always_active = True
     excludes_cells = False
 
     siblings: bool = False
