@@ -293,7 +293,6 @@ class Rule(abc.ABC):
                   limit: Callable[[str], float]) -> float:
         """Return the CPU allocation ratio: shared vCPUs per shared CPU.
 
-        :param host: the host's NUMA cells
         :param ratio: the ratio by Nova and the rules before this one
         :param limit: returns the value of a limit of ``[nfv_sched]``, by name,
             for this host
@@ -324,8 +323,6 @@ class Rule(abc.ABC):
 
         Hosts with equal facts that Nova, too, treats alike share one decision:
         a rule must not look at anything else of a host.
-
-        :param host: the host's NUMA cells
         """
         return None
 
@@ -355,10 +352,7 @@ class Rule(abc.ABC):
 
     def is_satisfied(self, facts: Facts, guest_on_host: GuestOnHost,
                      chosen: Sequence[int]) -> bool:
-        """Return whether a choice satisfies the rule: its condition, if any.
-
-        A rule that overrides :meth:`narrow` must override this.
-        """
+        """Return whether a choice satisfies the rule, by its condition."""
         condition = self.condition(facts, guest_on_host)
         return condition is None or condition.test(candidates.mask_of(chosen))
 
@@ -383,7 +377,7 @@ class Rule(abc.ABC):
 
         That is, whichever guests come or go before the claim is made.  By
         default by its condition, which must not depend on the state of the
-        host then.  A rule that overrides :meth:`narrow` must override this.
+        host then.
 
         :param groups: bitmasks of host cells; the claim takes one of each
         """
@@ -392,10 +386,7 @@ class Rule(abc.ABC):
             groups, condition)
 
     def labels(self, facts: Facts, guest_on_host: GuestOnHost) -> Labels:
-        """Return labels with which the claim may satisfy the rule.
-
-        Node labels are tried in any case and need not be among them.
-        """
+        """Return labels to try, beside node labels, which always are tried."""
         return Labels()
 
     def degree(self, facts: Facts, guest_on_host: GuestOnHost,

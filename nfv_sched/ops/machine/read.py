@@ -22,8 +22,7 @@ def machine(files: Sequence[str] = (), root: str | None = None,
     :param files: paths of files with facts, the best first; if there are
         none, ``/sys`` is read
     :param root: path of ``/sys`` or a copy; None reads none if there are files
-    :param memory: memory of the NUMA nodes in MiB, in the order of their
-        numbers; overrides all files
+    :param memory: MiB of each NUMA node, by number; overrides all files
     :raises MachineError: if facts cannot be read or are missing
     """
     sources = [load(path) for path in files]
