@@ -268,9 +268,9 @@ class FileTest(ReadTestCase):
 
     def test_unknown(self):
         for content, told in (
-            ('', 'is neither JSON nor what'), ('{"cpus": [', 'is neither'),
-            ('[]', 'is not of lscpu, of Ansible'), ({}, 'is not of lscpu'),
-            ('#\n', 'is neither JSON'), ('null', 'is not of lscpu'),
+            ('', 'is neither JSON nor output'), ('{"cpus": [', 'is neither'),
+            ('[]', 'not from lscpu, Ansible'), ({}, 'not from lscpu'),
+            ('#\n', 'is neither JSON'), ('null', 'not from lscpu'),
             ('[' * 100000, 'is neither JSON'),
         ):
             text = self.refused(content)
