@@ -123,7 +123,7 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
             time.perf_counter() - began)
         if not passed:
             contention.give_back(request_note)
-            refusals.tell(type(self).__name__, request_note, index)
+            refusals.report(type(self).__name__, request_note, index)
         elif LOG.isEnabledFor(logging.DEBUG):
             for host, reason in request_note.rejected:
                 LOG.debug('Host %s refused: %s', host,
