@@ -280,7 +280,7 @@ class FileTest(ReadTestCase):
     def test_unreadable(self):
         self.assertIn('No such file', str(self.assertRaises(
             values.MachineError, read.load, f'{self.folder}/none')))
-        self.assertIn('by --sys', str(self.assertRaises(
+        self.assertIn('--sys', str(self.assertRaises(
             values.MachineError, read.load, self.folder)))
         path = os.path.join(self.folder, 'raw')
         with open(path, 'wb') as file:
