@@ -122,7 +122,7 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
             type(self).__name__, len(host_states),
             time.perf_counter() - began)
         if not passed:
-            contention.give_back(request_note)
+            contention.release(request_note)
             refusals.report(type(self).__name__, request_note, index)
         elif LOG.isEnabledFor(logging.DEBUG):
             for host, reason in request_note.rejected:
