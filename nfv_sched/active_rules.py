@@ -123,17 +123,18 @@ def _select(options: DecisionOptions, request: Request,
     for rule in request.rules:
         place = min([order[name] for name in rule.filters
                      if name in order], default=None)
-        if rule.steers and (rule.general or place is not None):
-            rules.append((-1 if rule.general else place, rule))
+        if rule.excludes_cells and (rule.always_active or place is not None):
+            rules.append((-1 if rule.always_active else place, rule))
     ordered = tuple([rule for _place, rule in sorted(
         rules, key=lambda item: item[0])])
     return decide.Terms(
         ordered, any(rule.ours for rule in request.rules), options.names,
         options.predicted_is_enough,
         request.is_move and options.limits_lost,
-        tuple([rule for rule in ordered if rule.caps]),
+        tuple([rule for rule in ordered if rule.lowers_cpu_ratio]),
         tuple([rule for rule in request.rules
-               if type(rule).never is not numa_rule.Rule.never]),
+               if type(rule).unsuitable_reason is not
+               numa_rule.Rule.unsuitable_reason]),
         options.sorting,
         options.keeps_room and request.guest is not None and
         _TOPOLOGY in options.filters)

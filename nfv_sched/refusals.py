@@ -41,14 +41,14 @@ def resolve(reason: reasons.Lazy) -> reasons.Reason:
             reasons.CAPACITY, 'NUMA topology', 'room needed', 'none')
 
 
-def tell(name: str, request_note: RequestNote, index: int | None) -> None:
-    """Log the reasons, note them in the journal, perhaps tell the tenant.
+def report(name: str, request_note: RequestNote, index: int | None) -> None:
+    """Log the reasons, and add them to the journal and to the fault.
 
     :param name: class name of the filter that refused the last host
     :param index: number of the server in the request, from 0; None
         if not known
     :raises nova.exception.NoValidHost: with the reason, for the first server
-        of a request, if the operator lets tenants see reasons
+        of a request, if ``expose_reasons`` lets users see it
     """
     rejected = [(host, resolve(reason))
                 for host, reason in request_note.rejected]

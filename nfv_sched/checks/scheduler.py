@@ -27,10 +27,10 @@ from nfv_sched import strings
 from nfv_sched.weights import base as weights_base
 from nfv_sched.weights import numa_fragmentation
 
-STOCK_FILTERS = 'nova.scheduler.filters.all_filters'
-OUR_FILTERS = 'nfv_sched.filters.all_filters'
-STOCK_WEIGHERS = 'nova.scheduler.weights.all_weighers'
-OUR_WEIGHERS = 'nfv_sched.weights.all_weighers'
+NOVA_FILTERS = 'nova.scheduler.filters.all_filters'
+NFV_FILTERS = 'nfv_sched.filters.all_filters'
+NOVA_WEIGHERS = 'nova.scheduler.weights.all_weighers'
+NFV_WEIGHERS = 'nfv_sched.weights.all_weighers'
 
 TOPOLOGY = 'NFVTopologyFilter'
 STOCK_TOPOLOGY = 'NUMATopologyFilter'
@@ -66,13 +66,13 @@ def _keeps() -> dict[str, str]:
     # Without the rules of Nova's own extra specs. A rule of another package
     # may have a name only.
     return {cls.filters[0]: cls.keys[0] if cls.keys else cls.name
-            for cls in rules.classes() if cls.keys or not cls.general}
+            for cls in rules.classes() if cls.keys or not cls.always_active}
 
 
 def _policies() -> tuple[str, ...]:
     """Return filters of one policy, which pass all hosts for other guests."""
     return tuple(cls.filters[0] for cls in rules.classes()
-                 if not cls.general)
+                 if not cls.always_active)
 
 
 def _preferences() -> dict[str, type[weights_base.PreferenceWeigher]]:
@@ -97,7 +97,7 @@ def uses_labels(conf) -> bool:
     # The filter for guest NUMA nodes, and those of all rules that exclude
     # host cells.
     names = {TOPOLOGY}.union(*(
-        cls.filters for cls in rules.classes() if cls.steers))
+        cls.filters for cls in rules.classes() if cls.excludes_cells))
     return not names.isdisjoint(conf.filter_scheduler.enabled_filters)
 
 
@@ -149,7 +149,7 @@ def filters(conf) -> upgradecheck.Result:
     if not ours:
         problems.append(findings.warning(
             'No filter of nfv-sched is enabled, so none of its extra specs '
-            f'and limits is kept: add {OUR_FILTERS} to [filter_scheduler] '
+            f'and limits is kept: add {NFV_FILTERS} to [filter_scheduler] '
             'available_filters and the filters to enabled_filters.'))
     problems += _combination(enabled)
     problems += _order(enabled)
@@ -174,14 +174,14 @@ def _unavailable(
     :param available: values of ``available_filters``
     :param nfv_filters: names of the filters of nfv-sched
     """
-    lost = []
-    if STOCK_FILTERS not in available and set(missing) - nfv_filters:
-        lost.append(STOCK_FILTERS)
-    if OUR_FILTERS not in available and set(missing) & nfv_filters:
-        lost.append(OUR_FILTERS)
+    absent = []  # of available_filters
+    if NOVA_FILTERS not in available and set(missing) - nfv_filters:
+        absent.append(NOVA_FILTERS)
+    if NFV_FILTERS not in available and set(missing) & nfv_filters:
+        absent.append(NFV_FILTERS)
     advice = 'check the spelling'
-    if lost:
-        advice = 'add lines available_filters = ' + ' and '.join(lost) + (
+    if absent:
+        advice = 'add lines available_filters = ' + ' and '.join(absent) + (
             '; a list that is set replaces the default')
     return findings.failure(
         f'enabled_filters has {", ".join(missing)}, which available_filters '
@@ -238,7 +238,7 @@ def weighers(conf) -> upgradecheck.Result:
     enabled = conf.filter_scheduler.enabled_filters
     if not any(path.startswith('nova.') for path in classes.values()):
         problems.append(findings.warning(
-            f'[filter_scheduler] weight_classes lacks {STOCK_WEIGHERS}, so '
+            f'[filter_scheduler] weight_classes lacks {NOVA_WEIGHERS}, so '
             "none of Nova's own weighers runs: add it."))
     for name, weigher in _preferences().items():
         if name not in enabled:
@@ -247,7 +247,7 @@ def weighers(conf) -> upgradecheck.Result:
             problems.append(findings.warning(
                 f'{name} is enabled without {weigher.__name__}: '
                 f'{_keeps()[name]}=prefer chooses NUMA nodes, but not hosts. '
-                f'Add {OUR_WEIGHERS} to [filter_scheduler] '
+                f'Add {NFV_WEIGHERS} to [filter_scheduler] '
                 'weight_classes.'))
         else:
             problems += _multiplier(conf, _keeps()[name], weigher)
@@ -255,7 +255,7 @@ def weighers(conf) -> upgradecheck.Result:
             _FRAGMENTATION.__name__ not in classes):
         problems.append(findings.warning(
             f'[nfv_sched] {_FRAGMENTATION.multiplier} is set, but its '
-            f'weigher is not loaded: add {OUR_WEIGHERS} to '
+            f'weigher is not loaded: add {NFV_WEIGHERS} to '
             '[filter_scheduler] weight_classes.'))
     ours = sorted(name for name, path in classes.items()
                   if not path.startswith('nova.'))

@@ -178,10 +178,7 @@ def _probe() -> int:
 
 
 def _tell(error: object) -> int:
-    """Write an error to stderr, in one line.
-
-    :returns: exit code 1
-    """
+    """Write an error to stderr, in one line, and return exit code 1."""
     print(f'{PROG}: {strings.one_line(error)}', file=sys.stderr)
     return 1
 

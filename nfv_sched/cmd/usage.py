@@ -13,10 +13,9 @@ def show_if_asked(argv: Sequence[str], prog: str, description: str,
                   options: Sequence[cfg.Opt]) -> None:
     """Print the help and exit, if the arguments request it.
 
-    Nova is not imported for it, as that takes seconds.
-
-    :param argv: command-line arguments, without the name of the program
+    :param argv: without the name of the program
     """
+    # Nova is not imported for this, as that takes seconds.
     if any(argument in _ASKED for argument in argv):
         conf = cfg.ConfigOpts()
         log.register_options(conf)

@@ -128,8 +128,8 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
             type(self).__name__, len(host_states),
             time.perf_counter() - began)
         if not passed:
-            contention.give_back(request_note)
-            refusals.tell(type(self).__name__, request_note, index)
+            contention.release(request_note)
+            refusals.report(type(self).__name__, request_note, index)
         elif LOG.isEnabledFor(logging.DEBUG):
             for host, reason in request_note.rejected:
                 LOG.debug('Host %s refused: %s', host,

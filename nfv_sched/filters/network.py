@@ -29,14 +29,14 @@ _ACCEPTED = decide.Decision(True)
 def explain_lost_host(spec_obj) -> None:
     """Report the reason if other requests filled the last host of this one.
 
-    :raises nova.exception.NoValidHost: see ``refusals.tell``
+    :raises nova.exception.NoValidHost: see ``refusals.report``
     """
     # Filters report theirs when they refuse; this host has passed them all.
     note = note_of(spec_obj)
     network = note.part(NetworkNote)
     if network is not None and network.lost_last_host and (
             network.filter and note.index == 0):
-        refusals.tell(network.filter, note, 0)
+        refusals.report(network.filter, note, 0)
 
 
 class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):

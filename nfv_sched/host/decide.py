@@ -263,7 +263,7 @@ def refuse_always(host: HostTopology,
     :returns: None if it may satisfy them all
     """
     for rule in rules:
-        reason = rule.never(host)
+        reason = rule.unsuitable_reason(host)
         if reason is not None:
             return Decision(False, reason, rule.filters)
     return None
@@ -292,7 +292,7 @@ def decide_candidate(
     if not decision.accepted and decision.refused_by == numa_decide.FIT and (
             evaluation.ratios.cpu != ratio):
         for rule in terms.rules:
-            reason = rule.too_full(
+            reason = rule.cpu_ratio_reason(
                 evaluation, fit.ratios(ratio, evaluation.ratios.ram))
             if reason is not None:
                 return Decision(False, reason, rule.filters)
@@ -374,12 +374,12 @@ def broken_rules(
     guest_on_host = labels.ClaimPredictor(
         numa_evaluation.Evaluation(host, guest, UNLIMITED), names, devices, [])
     for rule in rules:
-        reason = rule.never(host)
+        reason = rule.unsuitable_reason(host)
         if reason is None:
             facts = rule.read(host, names)
-            reason = rule.lacks(facts, guest_on_host)
+            reason = rule.missing_reason(facts, guest_on_host)
             if reason is None:
-                reason = rule.broken(facts, guest_on_host, pinning)
+                reason = rule.violation_reason(facts, guest_on_host, pinning)
             elif not networks_known:
                 continue
         if reason is not None:

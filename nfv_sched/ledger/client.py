@@ -223,9 +223,7 @@ class Client:
         return self._set_traits(uuid, generation, [*traits, names.TRAIT])
 
     def unmark(self, uuid: str) -> None:
-        """Remove a provider from the ledger by removing its trait.
-
-        Its inventories and allocations stay.
+        """Remove the trait of the ledger from a provider, and nothing else.
 
         :raises ConflictError: if another client changes it at the same time
         """

@@ -101,12 +101,12 @@ def _take(network: NetworkNote, reference: weakref.ref) -> bool:
         note.rejected.append((host_state.host, of_rules.full(
             of_rules.allowances.for_host(host_state), available[1])))
     if network.passed <= network.tried_hosts:
-        give_back(note)
+        release(note)
         network.lost_last_host = True
     return False
 
 
-def give_back(request_note: RequestNote) -> None:
+def release(request_note: RequestNote) -> None:
     """Cancel all reservations of a request.
 
     To be called when no host is left for a server: the request fails, and Nova

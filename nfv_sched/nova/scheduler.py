@@ -344,12 +344,7 @@ def known_extra_specs() -> set[str]:
 
 
 def extra_spec_validator(name: str):
-    """Return Nova's validator of an extra spec, by name.
-
-    :param name: name with placeholders, such as ``hw:numa_cpus.{num}``
-    :returns: ``nova.api.validation.extra_specs.base.ExtraSpecValidator``
-    :raises KeyError: if there is none of that name
-    """
+    """Return Nova's validator of a name such as ``hw:numa_cpus.{num}``."""
     from nova.api.validation.extra_specs import validators
     return validators.VALIDATORS[name]
 

@@ -3,9 +3,10 @@
 
 An assignment gives each guest cell a host cell of its own.  A set of
 assignments is described by *masks*, a bitmask of host cells for each guest
-cell; by *groups*, bitmasks of host cells, of each of which at least one cell
-must be chosen (near a network, or with a label); and by a *condition*, a
-predicate on the bitmask of the chosen host cells (they have the PCI devices).
+cell; by *groups*, bitmasks of host cells, such as those near a network or with
+a label, and at least one cell of each group must be chosen; and by a
+*condition*, a predicate on the bitmask of the chosen host cells, such as that
+they have the PCI devices.
 
 Sets are narrowed by AND.  A bipartite matching shows whether a set is empty.
 
@@ -53,7 +54,7 @@ def bits(mask: int) -> list[int]:
     return positions
 
 
-def matching(masks: Masks) -> bool:
+def has_matching(masks: Masks) -> bool:
     """Return whether each guest cell can have a host cell of its own.
 
     A bipartite matching by augmenting paths.
@@ -64,6 +65,8 @@ def matching(masks: Masks) -> bool:
     union = functools.reduce(operator.or_, masks, 0)
     if union.bit_count() < count or not all(masks):
         return False
+    # With two masks the conditions above are Hall's, and sufficient; so they
+    # are if all masks are the same.
     if count == 2 or masks.count(union) == count:
         return True
 
@@ -100,7 +103,7 @@ def _covers(masks: Masks, hosts: Iterable[int]) -> bool:
             if mask >> host & 1:
                 column |= 1 << row
         columns.append(column)
-    return not columns or matching(columns)
+    return not columns or has_matching(columns)
 
 
 def feasible(masks: Masks, groups: Iterable[int] = ()) -> bool:
@@ -115,7 +118,7 @@ def feasible(masks: Masks, groups: Iterable[int] = ()) -> bool:
         for group in groups:
             mask &= group
         return mask != 0
-    if not matching(masks):
+    if not has_matching(masks):
         return False
     union = 0
     for mask in masks:

@@ -96,8 +96,8 @@ class Terms(ty.NamedTuple):
         claim is only predicted to satisfy it
     :ivar limits_lost: the claim may be made without the limits
     :ivar capping: the rules among them that lower the CPU allocation ratio
-    :ivar refusing: rules of the request with a :meth:`Rule.never`, whether
-        they count otherwise or not
+    :ivar refusing: rules of the request that override
+        :meth:`Rule.unsuitable_reason`, whether they count otherwise or not
     :ivar sorting: how Nova sorts the cells of a host
     :ivar keeps_room: of the choices that satisfy the rules, the claim is held
         to the one that leaves most capacity for large guests
@@ -261,13 +261,14 @@ class _Decider:
         for rule, facts in self.rules:
             if not rule.strict:
                 continue
-            reason = rule.lacks(facts, predictor)
+            reason = rule.missing_reason(facts, predictor)
             if reason is not None:
                 return Decision(False, reason, rule.filters)
             narrowed = self._with(must, rule, facts)
             if not predictor.possible(narrowed):
                 return Decision(False, functools.partial(
-                    rule.no_room, facts, predictor, must), rule.filters)
+                    rule.capacity_reason, facts, predictor, must),
+                    rule.filters)
             must = narrowed
         return self._decide_strict(must, held)
 
@@ -288,7 +289,7 @@ class _Decider:
                  chosen: Sequence[int] | None) -> bool:
         """Return whether a choice satisfies all rules of a goal."""
         return chosen is not None and all(
-            rule.kept(facts, self.predictor, chosen)
+            rule.is_satisfied(facts, self.predictor, chosen)
             for rule, facts in goal.rules)
 
     def _enforced(self, labels: frozenset[str], goal: numa_rule.Goal) -> bool:
@@ -299,7 +300,7 @@ class _Decider:
         predictor = self.predictor
         groups = ([] if self.terms.limits_lost
                   else predictor.label_groups(labels))
-        if not all(rule.always(facts, predictor, groups)
+        if not all(rule.is_always_satisfied(facts, predictor, groups)
                    for rule, facts in goal.rules):
             return False
         # Labels have been checked for this before; without labels, and without
@@ -423,7 +424,7 @@ class _Decider:
         chosen = predictor.predicted(labels)
         if chosen is None or not predictor.keeps_pins(labels):
             return False
-        if not all(rule.kept(facts, predictor, chosen)
+        if not all(rule.is_satisfied(facts, predictor, chosen)
                    for rule, facts in self.rules if rule.strict):
             return False
         degrees = self._degrees(self.rules, labels)
@@ -525,7 +526,7 @@ class _Decider:
                 'this release of Nova may lose them')
         if blamed is not None:
             rule, facts = must.rules[blamed]
-            reason = rule.not_held(
+            reason = rule.claim_reason(
                 facts, predictor, self._first(must, blamed))
             if reason is not None:
                 return reason
@@ -540,7 +541,7 @@ class _Decider:
                 reasons.ENFORCEMENT, policy,
                 f'labels {prefix}0, {prefix}1, ... needed to hold the guest '
                 f'on its host NUMA nodes', 'the host declares none for them')
-        if any(rule.assigns for rule, _facts in must.rules):
+        if any(rule.assigns_cells for rule, _facts in must.rules):
             return reasons.Reason(
                 reasons.ENFORCEMENT, policy,
                 'a placement that the claim cannot change needed',
@@ -591,7 +592,7 @@ class _Decider:
             options = [held.labels, held.strict_labels]
         else:
             for rule, facts in preferred:
-                options += rule.partly(facts, self.predictor, must)
+                options += rule.partial_labels(facts, self.predictor, must)
         best, most = strict, (-1.0,)
         for labels in options:
             if not self._keeps(labels, must):

@@ -3,10 +3,12 @@
 
 The solver (:mod:`nfv_sched.numa.decide`) knows no rule.  It calls each of
 them: which host cells are left for each guest cell (:meth:`Rule.narrow`)?  Is
-the rule satisfied if the claim chooses these (:meth:`Rule.kept`)?  Does the
-claim satisfy it in every state of the host (:meth:`Rule.always`)?  How far is
-it satisfied (:meth:`Rule.degree`)?  And why is the host refused
-(:meth:`Rule.lacks`, :meth:`Rule.no_room`, :meth:`Rule.not_held`)?
+the rule satisfied if the claim chooses these (:meth:`Rule.is_satisfied`)?
+Does the claim satisfy it in every state of the host
+(:meth:`Rule.is_always_satisfied`)?  How far is it satisfied
+(:meth:`Rule.degree`)?  And why is the host refused
+(:meth:`Rule.missing_reason`, :meth:`Rule.capacity_reason`,
+:meth:`Rule.claim_reason`)?
 
 Rules are made once for a request and shared by all hosts.  A rule reads what
 it needs of a host once (:meth:`Rule.read`); the result, its *facts*, is passed
@@ -236,15 +238,15 @@ class Rule(abc.ABC):
     #: first dot stands for any text, as in ``nfv:numa_node.N``.
     keys: ty.ClassVar[tuple[str, ...]] = ()
     #: It counts whichever filters are enabled.
-    general: ty.ClassVar[bool] = False
+    always_active: ty.ClassVar[bool] = False
     #: It may exclude host cells; otherwise only whole hosts.
-    steers: ty.ClassVar[bool] = True
+    excludes_cells: ty.ClassVar[bool] = True
     #: Weighers rank hosts by its degree.
     weighed: ty.ClassVar[bool] = False
-    #: It puts certain guest cells on certain host cells (:meth:`assigned`).
-    assigns: ty.ClassVar[bool] = False
+    #: It assigns guest cells to host cells (:meth:`assigned_cells`).
+    assigns_cells: ty.ClassVar[bool] = False
     #: It lowers the CPU allocation ratio (:meth:`cpu_ratio`).
-    caps: ty.ClassVar[bool] = False
+    lowers_cpu_ratio: ty.ClassVar[bool] = False
     #: It concerns the NUMA nodes of PCI devices.
     devices: ty.ClassVar[bool] = False
 
@@ -255,14 +257,16 @@ class Rule(abc.ABC):
     def __init_subclass__(cls, **kwargs: ty.Any) -> None:
         """Refuse a class that excludes host cells without holding the claim.
 
-        The defaults of kept and always know nothing of what narrow excludes:
-        the rule would count as satisfied wherever the claim puts the guest.
+        By default is_satisfied and is_always_satisfied do not see what narrow
+        excludes: the rule would count as satisfied on all host cells.
         """
         super().__init_subclass__(**kwargs)
         if cls.narrow is not Rule.narrow and (
-                cls.kept is Rule.kept or cls.always is Rule.always):
-            raise TypeError(f'{cls.__name__}: a rule with narrow() needs '
-                            'kept() and always() of its own')
+                cls.is_satisfied is Rule.is_satisfied or
+                cls.is_always_satisfied is Rule.is_always_satisfied):
+            raise TypeError(
+                f'{cls.__name__}: a rule with narrow() needs is_satisfied() '
+                'and is_always_satisfied() of its own')
 
     @classmethod
     @abc.abstractmethod
@@ -289,7 +293,6 @@ class Rule(abc.ABC):
                   limit: Callable[[str], float]) -> float:
         """Return the CPU allocation ratio: shared vCPUs per shared CPU.
 
-        :param host: the host's NUMA cells
         :param ratio: the ratio by Nova and the rules before this one
         :param limit: returns the value of a limit of ``[nfv_sched]``, by name,
             for this host
@@ -297,7 +300,7 @@ class Rule(abc.ABC):
         """
         return ratio
 
-    def too_full(
+    def cpu_ratio_reason(
         self, evaluation, ratios: fit.Ratios,
     ) -> reasons.Reason | None:
         """Return the reason if only the ratio of :meth:`cpu_ratio` refuses.
@@ -309,7 +312,9 @@ class Rule(abc.ABC):
         """
         return None
 
-    def never(self, host: topology.HostTopology) -> reasons.Reason | None:
+    def unsuitable_reason(
+        self, host: topology.HostTopology,
+    ) -> reasons.Reason | None:
         """Return why not even an empty host can satisfy the rule, or None."""
         return None
 
@@ -318,12 +323,10 @@ class Rule(abc.ABC):
 
         Hosts with equal facts that Nova, too, treats alike share one decision:
         a rule must not look at anything else of a host.
-
-        :param host: the host's NUMA cells
         """
         return None
 
-    def lacks(
+    def missing_reason(
         self, facts: Facts, guest_on_host: GuestOnHost,
     ) -> reasons.Reason | None:
         """Return what the host is missing for the rule, however empty it is.
@@ -347,23 +350,20 @@ class Rule(abc.ABC):
         """Return the condition on the chosen host cells, if any."""
         return None
 
-    def kept(self, facts: Facts, guest_on_host: GuestOnHost,
-             chosen: Sequence[int]) -> bool:
-        """Return whether a choice satisfies the rule: its condition, if any.
-
-        A rule that overrides :meth:`narrow` must override this.
-        """
+    def is_satisfied(self, facts: Facts, guest_on_host: GuestOnHost,
+                     chosen: Sequence[int]) -> bool:
+        """Return whether a choice satisfies the rule, by its condition."""
         condition = self.condition(facts, guest_on_host)
         return condition is None or condition.test(candidates.mask_of(chosen))
 
-    def broken(self, facts: Facts, guest_on_host: GuestOnHost,
-               pinning: Pinning) -> reasons.Reason | None:
+    def violation_reason(self, facts: Facts, guest_on_host: GuestOnHost,
+                         pinning: Pinning) -> reasons.Reason | None:
         """Return why a guest that runs already does not satisfy the rule.
 
         :param pinning: where it runs
         :returns: None if it satisfies the rule
         """
-        if self.kept(facts, guest_on_host, pinning.chosen):
+        if self.is_satisfied(facts, guest_on_host, pinning.chosen):
             return None
         host = guest_on_host.evaluation.host
         nodes = sorted({host.cells[index].id for index in pinning.chosen})
@@ -371,13 +371,13 @@ class Rule(abc.ABC):
             self.order, self.text, f'NUMA nodes{self.where} needed',
             f'it is on {", ".join(map(str, nodes))}')
 
-    def always(self, facts: Facts, guest_on_host: GuestOnHost,
-               groups: Sequence[int]) -> bool:
+    def is_always_satisfied(self, facts: Facts, guest_on_host: GuestOnHost,
+                            groups: Sequence[int]) -> bool:
         """Return whether the claim satisfies the rule in every host state.
 
         That is, whichever guests come or go before the claim is made.  By
         default by its condition, which must not depend on the state of the
-        host then.  A rule that overrides :meth:`narrow` must override this.
+        host then.
 
         :param groups: bitmasks of host cells; the claim takes one of each
         """
@@ -386,10 +386,7 @@ class Rule(abc.ABC):
             groups, condition)
 
     def labels(self, facts: Facts, guest_on_host: GuestOnHost) -> Labels:
-        """Return labels with which the claim may satisfy the rule.
-
-        Node labels are tried in any case and need not be among them.
-        """
+        """Return labels to try, beside node labels, which always are tried."""
         return Labels()
 
     def degree(self, facts: Facts, guest_on_host: GuestOnHost,
@@ -397,8 +394,8 @@ class Rule(abc.ABC):
         """Return how far a choice satisfies the rule, from 0 to 1."""
         return 0.0
 
-    def partly(self, facts: Facts, guest_on_host: GuestOnHost,
-               must: Goal) -> Iterable[frozenset[str]]:
+    def partial_labels(self, facts: Facts, guest_on_host: GuestOnHost,
+                       must: Goal) -> Iterable[frozenset[str]]:
         """Return sets of labels with which the rule may be satisfied in part.
 
         Called for preferred rules that cannot be satisfied in full.
@@ -407,16 +404,16 @@ class Rule(abc.ABC):
         """
         return ()
 
-    def no_room(self, facts: Facts, guest_on_host: GuestOnHost,
-                before: Goal) -> reasons.Reason:
+    def capacity_reason(self, facts: Facts, guest_on_host: GuestOnHost,
+                        before: Goal) -> reasons.Reason:
         """Return why no choice is left once this strict rule is applied.
 
         :param before: the goal without this rule, for which there are choices
         """
         return reasons.Reason(self.order, self.text, 'room needed', 'none')
 
-    def not_held(self, facts: Facts, guest_on_host: GuestOnHost,
-                 before: Goal) -> reasons.Reason | None:
+    def claim_reason(self, facts: Facts, guest_on_host: GuestOnHost,
+                     before: Goal) -> reasons.Reason | None:
         """Return why no labels make the claim satisfy this strict rule.
 
         :param before: the goal without this rule, which labels can enforce
@@ -424,7 +421,7 @@ class Rule(abc.ABC):
         """
         return None
 
-    def assigned(self, facts: Facts) -> Iterable[tuple[int, int, str]]:
+    def assigned_cells(self, facts: Facts) -> Iterable[tuple[int, int, str]]:
         """Return the mapped cells: guest cell, bitmask of host cells, key."""
         return ()
 
@@ -459,7 +456,7 @@ class CellsRule(Rule):
         """Return the label of these host cells; None if they have none."""
 
     @abc.abstractmethod
-    def undeclared(self) -> reasons.Reason:
+    def undeclared_reason(self) -> reasons.Reason:
         """Return the reason for a host that declares no such host cells."""
 
     @property
@@ -472,9 +469,9 @@ class CellsRule(Rule):
         """:attr:`noun` with a space before it; see :meth:`Rule.where`."""
         return f' {self.noun}'
 
-    def lacks(self, facts, guest_on_host):
+    def missing_reason(self, facts, guest_on_host):
         """Return the reason if the host does not declare these host cells."""
-        return self.undeclared() if facts is None else None
+        return self.undeclared_reason() if facts is None else None
 
     def applies(self, facts, guest_on_host):
         """Return whether the host has such host cells."""
@@ -484,11 +481,11 @@ class CellsRule(Rule):
         """Return the masks without all other host cells."""
         return [mask & facts for mask in goal.masks]
 
-    def kept(self, facts, guest_on_host, chosen):
+    def is_satisfied(self, facts, guest_on_host, chosen):
         """Return whether only such host cells are chosen."""
         return not candidates.mask_of(chosen) & ~facts
 
-    def always(self, facts, guest_on_host, groups):
+    def is_always_satisfied(self, facts, guest_on_host, groups):
         """Return whether the claim can choose no other host cell."""
         return guest_on_host.always_within(groups, facts)
 
@@ -506,7 +503,7 @@ class CellsRule(Rule):
             return 0.0
         return (candidates.mask_of(chosen) & facts).bit_count() / len(chosen)
 
-    def partly(self, facts, guest_on_host, must):
+    def partial_labels(self, facts, guest_on_host, must):
         """Yield labels that may put the most guest cells there at once."""
         cells = len(must.masks)
         if cells == 1:
@@ -522,15 +519,16 @@ class CellsRule(Rule):
                 yield from guest_on_host.label_sets(goal)
                 break
 
-    def no_room(self, facts, guest_on_host, before):
+    def capacity_reason(self, facts, guest_on_host, before):
         """Return why the guest cells do not all fit on such host cells."""
         host = guest_on_host.evaluation.host
         nodes = host.nodes(facts)
         cells = len(guest_on_host.evaluation.guest.cells)
         for rule, rule_facts in before.rules:
-            for _guest, mask, key in rule.assigned(rule_facts):
+            for _guest, mask, key in rule.assigned_cells(rule_facts):
                 if not mask & facts:
-                    return self.apart(host.nodes(mask)[0], key, nodes)
+                    return self.node_map_reason(
+                        host.nodes(mask)[0], key, nodes)
         if len(nodes) < cells:
             return reasons.Reason(
                 self.order, self.text,
@@ -562,13 +560,13 @@ class CellsRule(Rule):
         if not one_node:
             return self.needs_topology()
         if facts is None:
-            return self.undeclared()
+            return self.undeclared_reason()
         return reasons.Reason(
             self.order, self.text, f'1 host NUMA node {self.noun} needed',
             'has 0')
 
     @abc.abstractmethod
-    def apart(self, node: int, key: str, nodes: Sequence[int]):
+    def node_map_reason(self, node: int, key: str, nodes: Sequence[int]):
         """Return the reason if the node mapping puts a guest cell elsewhere.
 
         :param node: number of the host NUMA node of the mapping

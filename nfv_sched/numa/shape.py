@@ -41,7 +41,7 @@ def host_shape(
         return None
     several = len(guest.cells) > 1
     if several and (
-            not candidates.matching(masks)
+            not candidates.has_matching(masks)
             or any(cell.cpus == topology.MIXED for cell in guest.cells)):
         return None
     static = fits = None

@@ -26,8 +26,8 @@ class NodeMapRule(rule.Rule):
     filters = ('NFVTopologyFilter', 'VSwitchNUMAAffinityFilter')
     order = 10
     keys = (f'{extra_specs.NUMA_NODE}N',)
-    general = True
-    assigns = True
+    always_active = True
+    assigns_cells = True
 
     pairs: tuple[tuple[int, int], ...] = ()
     keys_used: tuple[str, ...] = ()
@@ -53,7 +53,7 @@ class NodeMapRule(rule.Rule):
         """Return the bit of the host cell of each pair; see the class."""
         return tuple([host.bit_of(node) for _guest, node in self.pairs])
 
-    def lacks(self, facts, guest_on_host):
+    def missing_reason(self, facts, guest_on_host):
         """Return the reason for a host without one of the host nodes."""
         for (_guest, node), key, bit in zip(
                 self.pairs, self.keys_used, facts):
@@ -71,12 +71,12 @@ class NodeMapRule(rule.Rule):
             masks[guest] &= bit
         return masks
 
-    def kept(self, facts, guest_on_host, chosen):
+    def is_satisfied(self, facts, guest_on_host, chosen):
         """Return whether each mapped guest cell is on its host cell."""
         return all(1 << chosen[guest] == bit
                    for (guest, _node), bit in zip(self.pairs, facts))
 
-    def broken(self, facts, guest_on_host, pinning):
+    def violation_reason(self, facts, guest_on_host, pinning):
         """Return the reason for the first guest cell on another host cell."""
         cells = guest_on_host.evaluation.host.cells
         for (guest, node), key, bit in zip(
@@ -88,7 +88,7 @@ class NodeMapRule(rule.Rule):
                     f'it is on {cells[index].id}')
         return None
 
-    def always(self, facts, guest_on_host, groups):
+    def is_always_satisfied(self, facts, guest_on_host, groups):
         """Return whether every claim keeps mapped guest cells in their place.
 
         Nova may take one guest cell for another (see
@@ -128,7 +128,7 @@ class NodeMapRule(rule.Rule):
         single = len(guest_on_host.evaluation.guest.cells) == 1
         return rule.Labels(own if single else frozenset(), own)
 
-    def no_room(self, facts, guest_on_host, before):
+    def capacity_reason(self, facts, guest_on_host, before):
         """Return the reason for the mapped host NUMA node that is too full."""
         masks = self.narrow(facts, before)
         for (guest, _node), key, bit in zip(
@@ -149,7 +149,7 @@ class NodeMapRule(rule.Rule):
             'room that suits the node mapping, networks and PCI devices '
             'needed', 'none')
 
-    def assigned(self, facts):
+    def assigned_cells(self, facts):
         """Yield each mapped guest cell, the bit of its host cell, its key."""
         for (guest, _node), key, bit in zip(
                 self.pairs, self.keys_used, facts):

@@ -41,7 +41,7 @@ class PCIRule(rule.Rule):
                 else f'{extra_specs.NATIVE_PCI_KEY}={pci.PREFERRED}')
         return (cls(text, degree == extra_specs.STRICT, ours),)
 
-    def lacks(self, facts, guest_on_host):
+    def missing_reason(self, facts, guest_on_host):
         """Return the reason for a host that reports no PCI devices."""
         if guest_on_host.devices is None:
             return reasons.Reason(
@@ -57,13 +57,13 @@ class PCIRule(rule.Rule):
         """Return the condition that all devices are on the chosen cells."""
         return guest_on_host.devices.local
 
-    def kept(self, facts, guest_on_host, chosen):
+    def is_satisfied(self, facts, guest_on_host, chosen):
         """Return whether Nova would take all devices from chosen cells."""
         return guest_on_host.devices.local.test(candidates.mask_of(chosen))
 
-    def broken(self, facts, guest_on_host, pinning):
+    def violation_reason(self, facts, guest_on_host, pinning):
         """Return the reason if a device is not near a cell of the guest."""
-        if self.kept(facts, guest_on_host, pinning.chosen):
+        if self.is_satisfied(facts, guest_on_host, pinning.chosen):
             return None
         served = guest_on_host.devices.serve(
             candidates.mask_of(pinning.chosen))
@@ -72,7 +72,7 @@ class PCIRule(rule.Rule):
             self.order, self.text, 'all PCI devices on its NUMA nodes needed',
             f'{local} of {guest_on_host.devices.requested} are')
 
-    def always(self, facts, guest_on_host, groups):
+    def is_always_satisfied(self, facts, guest_on_host, groups):
         """Return whether no claim takes a device from another host cell."""
         # The claim follows the NUMA policy of each PCI request, and takes
         # devices of the resource providers that Placement has allocated. For
@@ -95,11 +95,11 @@ class PCIRule(rule.Rule):
         served = guest_on_host.devices.serve(candidates.mask_of(chosen))
         return served.local / served.total if served and served.total else 0.0
 
-    def partly(self, facts, guest_on_host, must):
+    def partial_labels(self, facts, guest_on_host, must):
         """Return labels for any choice that the strict rules allow."""
         return guest_on_host.label_sets(must)
 
-    def no_room(self, facts, guest_on_host, before):
+    def capacity_reason(self, facts, guest_on_host, before):
         """Return the reason for the first PCI request with too few devices."""
         reason = shortage.devices_reason(
             guest_on_host.devices, before.masks, self.text, self.order,
@@ -109,7 +109,7 @@ class PCIRule(rule.Rule):
             f'NUMA nodes{before.where} with room and all the PCI devices '
             f'needed', 'none')
 
-    def not_held(self, facts, guest_on_host, before):
+    def claim_reason(self, facts, guest_on_host, before):
         """Return the requirement for a claim to take only local devices."""
         devices = guest_on_host.devices.devices
         if any(map(devices.has_unknown, range(len(devices.wanted)))):

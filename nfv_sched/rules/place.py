@@ -132,14 +132,14 @@ class PlaceRule(rule.CellsRule):
             return host.all_cells & ~declared
         return declared or None
 
-    def undeclared(self):
+    def undeclared_reason(self):
         """Return the reason for a host that does not declare the place."""
         return reasons.Reason(
             self.order, self.text,
             f'a host that declares the place {self.place} needed',
             'no label')
 
-    def apart(self, node, key, nodes):
+    def node_map_reason(self, node, key, nodes):
         """Return the reason if the node mapping contradicts the place."""
         return reasons.Reason(
             self.order, self.text,

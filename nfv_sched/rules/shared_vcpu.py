@@ -35,7 +35,7 @@ class SharedVCPURule(rule.Rule):
     filters = ('SharedVCPUFilter',)
     order = 50
     keys = (extra_specs.SHARED_VCPU,)
-    caps = True
+    lowers_cpu_ratio = True
 
     cell: int = 0
     shared: int = 0
@@ -68,12 +68,12 @@ class SharedVCPURule(rule.Rule):
         """Return whether all host cells have enough shared CPUs."""
         return all(cell.shared >= self.shared for cell in host.cells)
 
-    def kept(self, facts, guest_on_host, chosen):
+    def is_satisfied(self, facts, guest_on_host, chosen):
         """Return whether the guest cell of the vCPU fits the chosen cell."""
         return bool(
             guest_on_host.evaluation.masks[self.cell] >> chosen[self.cell] & 1)
 
-    def broken(self, facts, guest_on_host, pinning):
+    def violation_reason(self, facts, guest_on_host, pinning):
         """Return the reason if its host cell has too few shared CPUs."""
         cell = guest_on_host.evaluation.host.cells[pinning.chosen[self.cell]]
         if cell.shared >= self.shared:
@@ -83,7 +83,7 @@ class SharedVCPURule(rule.Rule):
             f'{self.shared} shared CPUs on its NUMA node needed',
             f'node {cell.id} has {cell.shared}')
 
-    def always(self, facts, guest_on_host, groups):
+    def is_always_satisfied(self, facts, guest_on_host, groups):
         """Return whether each claim ends on a cell with enough shared CPUs."""
         # Nova may take one guest cell for another (see nfv_sched.numa.walk).
         # But a claim succeeds only if the pins of each guest cell are on its
@@ -95,12 +95,12 @@ class SharedVCPURule(rule.Rule):
         return (len(guest.cells) == 1 or evaluation.interchangeable or
                 (shared.dedicated > 0 and not guest.isolates) or facts)
 
-    def too_full(
+    def cpu_ratio_reason(
         self, evaluation: numa_evaluation.Evaluation, ratios: fit.Ratios,
     ) -> reasons.Reason | None:
         """Return the reason if shared CPUs are full by the limit, not by Nova.
 
-        See :meth:`nfv_sched.numa.rule.Rule.too_full`.
+        See :meth:`nfv_sched.numa.rule.Rule.cpu_ratio_reason`.
         """
         if evaluation.ratios.cpu >= ratios.cpu or evaluation.masks[self.cell]:
             return None

@@ -22,8 +22,8 @@ class ThreadsRule(rule.Rule):
     name = 'threads'
     filters = ('CPUThreadPolicyFilter', 'NFVTopologyFilter')
     order = 60
-    general = True
-    steers = False
+    always_active = True
+    excludes_cells = False
 
     siblings: bool = False
     isolates: bool = False
@@ -40,7 +40,7 @@ class ThreadsRule(rule.Rule):
         return (cls('hw:cpu_thread_policy', ours=False, siblings=siblings,
                     isolates=isolates),)
 
-    def never(self, host):
+    def unsuitable_reason(self, host):
         """Return the reason if no NUMA node can satisfy the policy."""
         if self.siblings and not any(
                 cell.threads > 1 for cell in host.cells):
@@ -55,7 +55,7 @@ class ThreadsRule(rule.Rule):
                 'Nova cannot keep the siblings of dedicated CPUs idle')
         return None
 
-    def broken(self, facts, guest_on_host, pinning):
+    def violation_reason(self, facts, guest_on_host, pinning):
         """Return the reason if the pinned vCPUs do not follow the policy.
 
         With ``require`` one vCPU of a guest cell may be left over.

@@ -65,14 +65,14 @@ class VSwitchRule(rule.CellsRule):
             cells |= host.tunnel
         return cells or None
 
-    def undeclared(self):
+    def undeclared_reason(self):
         """Return the reason for a host that does not declare its switch."""
         return reasons.Reason(
             self.order, self.text,
             'a host that declares where its virtual switch runs needed',
             'no label or network affinity')
 
-    def apart(self, node, key, nodes):
+    def node_map_reason(self, node, key, nodes):
         """Return the reason if the node mapping leaves the switch's nodes."""
         return reasons.Reason(
             self.order, self.text,

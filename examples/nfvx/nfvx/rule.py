@@ -51,11 +51,11 @@ class EvenNodesRule(rule.CellsRule):
         return sum(1 << place for place, cell in enumerate(host.cells)
                    if cell.id % 2 == 0)
 
-    def undeclared(self):
+    def undeclared_reason(self):
         """Not reached: every host reports the numbers of its NUMA nodes."""
         return self.needs_topology()
 
-    def apart(self, node, key, nodes):
+    def node_map_reason(self, node, key, nodes):
         """Another rule puts a guest cell on an odd node."""
         return reasons.Reason(
             self.order, self.text,

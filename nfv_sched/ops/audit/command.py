@@ -88,7 +88,7 @@ class AuditCloud(source.Looking, base.Lister):
             time.sleep(parsed_args.confirm)
             again = set(self._findings(parsed_args, read(), kinds))
             findings = [each for each in findings if each in again]
-        self.found = bool(findings)
+        self.has_findings = bool(findings)
         self._document = audit_document.audited(
             findings, self._hosts, self._host_ids)
         return _COLUMNS, _rows(findings)
@@ -115,7 +115,7 @@ class AuditCloud(source.Looking, base.Lister):
                        data: Iterable) -> int:
         """Print the findings, or a line on stderr that there are none."""
         code = super().produce_output(parsed_args, column_names, data)
-        if not self.found:
+        if not self.has_findings:
             self.app.stderr.write(
                 f'{strings.count(self._hosts, "host")}: nothing found.\n')
         return code

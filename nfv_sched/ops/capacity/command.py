@@ -13,7 +13,7 @@ from nfv_sched.ops.capacity import document as capacity_document
 from nfv_sched.ops.cli import base
 from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cloud import source
-from nfv_sched.ops.requests import document as ports_document
+from nfv_sched.ops.requests import document as request_document
 from nfv_sched.ops.simulator import progress
 from nfv_sched.ops.snapshot import api_only
 from nfv_sched.ops.snapshot import snapshot
@@ -353,7 +353,7 @@ class ListCapacity(_Capacity):
         self._document = documents.Document(capacity_document.MixFit(
             mix=tuple([capacity_document.MixPart(
                 flavor=flavor.name, flavor_id=flavor.id or None, count=count,
-                ports=ports_document.new_ports(of_name[flavor.name]))
+                ports=request_document.new_ports(of_name[flavor.name]))
                 for flavor, count in flavor_counts]),
             fits=row[1], fits_if_empty=row[2] if parsed_args.empty else None))
         columns.append('Ports')

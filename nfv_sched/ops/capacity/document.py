@@ -8,25 +8,13 @@ from collections.abc import Mapping
 import dataclasses
 import typing as ty
 
-from nfv_sched.ops.requests import document as ports_document
+from nfv_sched.ops.requests import document as request_document
 from nfv_sched.ops.snapshot import snapshot
 
 if ty.TYPE_CHECKING:
     from nfv_sched.ops.capacity import upper_bound
     from nfv_sched.ops.counting import binding
     from nfv_sched.ops.counting import capacity
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Unverified:
-    """A name of which it was not read whether Placement knows it.
-
-    :ivar kind: "trait" or "resource class"
-    :ivar name: name of the trait or resource class
-    """
-
-    kind: str
-    name: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,9 +75,9 @@ class FlavorFit:
     fits_after_loss: int | None
     fits_if_empty: int | None
     error: str | None
-    ports: ports_document.NewPorts
+    ports: request_document.NewPorts
     uncounted: tuple[str, ...]
-    unverified: tuple[Unverified, ...]
+    unverified: tuple[request_document.QueriedName, ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,7 +148,7 @@ class MixPart:
     flavor: str
     flavor_id: str | None
     count: int
-    ports: ports_document.NewPorts
+    ports: request_document.NewPorts
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -282,9 +270,9 @@ class HostFits:
     flavor: str
     flavor_id: str | None
     error: str | None
-    ports: ports_document.NewPorts
+    ports: request_document.NewPorts
     uncounted: tuple[str, ...]
-    unverified: tuple[Unverified, ...]
+    unverified: tuple[request_document.QueriedName, ...]
     hosts: tuple[HostFit, ...]
 
 
@@ -333,8 +321,9 @@ def fit(cloud: snapshot.Cloud, counted: 'capacity.FlavorCapacity',
         fits_after_loss=None if survive is None else sum(most[survive:]),
         fits_if_empty=None if if_empty is None else if_empty.within(
             part.hosts).fits,
-        error=counted.error, ports=ports_document.new_ports(counted.ports),
-        uncounted=counted.uncounted, unverified=_unverified(counted))
+        error=counted.error, ports=request_document.new_ports(counted.ports),
+        uncounted=counted.uncounted, unverified=request_document.queried_names(
+            counted.unverified))
 
 
 def _lost(counted: 'capacity.FlavorCapacity') -> Iterable[LostCapacity]:
@@ -351,12 +340,6 @@ def _lost(counted: 'capacity.FlavorCapacity') -> Iterable[LostCapacity]:
 
 def _kind(limit: 'binding.Binding') -> tuple[str, str | None]:
     return limit.kind.name.lower(), limit.name or None
-
-
-def _unverified(
-        counted: 'capacity.FlavorCapacity') -> tuple[Unverified, ...]:
-    return tuple([Unverified(kind=each.kind, name=each.name)
-                  for each in counted.unverified])
 
 
 def bound(cloud: snapshot.Cloud, flavor_bound: 'upper_bound.Bound',
@@ -381,8 +364,9 @@ def host_fits(cloud: snapshot.Cloud, counted: 'capacity.FlavorCapacity',
     hosts = {host.name: host for host in cloud.hosts}
     return HostFits(
         flavor=counted.flavor.name, flavor_id=counted.flavor.id or None,
-        error=counted.error, ports=ports_document.new_ports(counted.ports),
-        uncounted=counted.uncounted, unverified=_unverified(counted),
+        error=counted.error, ports=request_document.new_ports(counted.ports),
+        uncounted=counted.uncounted, unverified=request_document.queried_names(
+            counted.unverified),
         hosts=tuple([HostFit(
             host=name, host_id=hosts[name].uuid, fits=each.fits,
             placement_grants=each.placement,

@@ -230,11 +230,7 @@ class _Subcommand:
             return super().run(parsed_args)
 
     def tell(self, error: ty.Any) -> int:
-        """Write an error to stderr, in one line.
-
-        :param error: text, or an exception
-        :returns: exit code 1
-        """
+        """Write an error to stderr, in one line, and return exit code 1."""
         self.app.stderr.write(f'error: {strings.one_line(error)}\n')
         return 1
 
@@ -406,10 +402,7 @@ def add_configuration(
 
 
 def configuration(parsed_args: argparse.Namespace) -> list[str]:
-    """Return the arguments with which Nova reads this configuration.
-
-    :param parsed_args: from a parser with :func:`add_configuration`
-    """
+    """Return Nova's arguments for the files of :func:`add_configuration`."""
     return [f'--config-file={name}' for name in parsed_args.config_file]
 
 

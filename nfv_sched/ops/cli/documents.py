@@ -33,10 +33,7 @@ class UnknownKeyError(Exception):
 
 
 def key_of(title: str) -> str:
-    """Return the key of a column, as options may name it too.
-
-    ``pCPUs used`` can also be given as ``pcpus_used``.
-    """
+    """Return the key of a column, also for options: ``pcpus_used``."""
     return _NOT_IN_KEY.sub('_', title.lower()).strip('_')
 
 

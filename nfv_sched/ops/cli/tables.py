@@ -30,7 +30,7 @@ _NUMERIC = re.compile(r'-|-?\d+(\.\d+)?|(\?|\d+)/(\d+|unlimited)', re.ASCII)
 _FIRST_WORD = re.compile(r'\w*')
 
 GOOD, MEDIUM, BAD = 'green', 'yellow', 'red'
-_OTHER = ''
+_OTHER_TEXT = ''
 #: Column -> first word of a cell -> its style on a terminal.
 _STYLES: Mapping[str, Mapping[str, str]] = {
     'Class': {'error': BAD},
@@ -41,7 +41,7 @@ _STYLES: Mapping[str, Mapping[str, str]] = {
     'Status': {'active': GOOD, 'ACTIVE': GOOD, 'error': BAD, 'ERROR': BAD,
                'refused': BAD},
     'Verdict': {'passes': GOOD, 'found': GOOD, 'not': '', 'removed': MEDIUM,
-                _OTHER: BAD},
+                _OTHER_TEXT: BAD},
 }
 
 
@@ -162,7 +162,8 @@ def _table(table: Table, width: int | None, color: bool) -> str:
     shown = columns if table.is_whole else _fitting(
         columns, width, table.least_important)
     widths = _widths(shown, width)
-    text = _printed(_of_rich(shown, widths), sum(widths) + _GAP * len(shown),
+    text = _printed(_rich_table(shown, widths),
+                    sum(widths) + _GAP * len(shown),
                     color)
     left_out = [each.title for each in columns if each not in shown]
     if left_out:
@@ -251,7 +252,7 @@ def _widths(columns: Sequence[_Column], width: int | None) -> list[int]:
     return at(low)
 
 
-def _of_rich(columns: Sequence[_Column], widths: Sequence[int]) -> ty.Any:
+def _rich_table(columns: Sequence[_Column], widths: Sequence[int]) -> ty.Any:
     from rich import box
     from rich import table as rich_table
     from rich import text as rich_text
@@ -267,7 +268,7 @@ def _of_rich(columns: Sequence[_Column], widths: Sequence[int]) -> ty.Any:
         styles = _STYLES.get(column.title, {})
         cells.append([rich_text.Text('\n'.join(
             part for line in lines for part in _wrapped(line, width)),
-            styles.get(_first_word(lines), styles.get(_OTHER, '')))
+            styles.get(_first_word(lines), styles.get(_OTHER_TEXT, '')))
             for lines in column.lines])
     for row in zip(*cells):
         table.add_row(*row)

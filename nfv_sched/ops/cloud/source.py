@@ -73,7 +73,7 @@ class UsageError(Exception):
     """The command line is wrong; the message says why."""
 
 
-class NotThereError(UsageError):
+class NotInCloudError(UsageError):
     """The cloud, as far as it was read, lacks what the command line names.
 
     It may be among what could not be read.
@@ -91,7 +91,7 @@ class Telling:
     """
 
     #: Set by a command if the operator should act on the result.
-    found = False
+    has_findings = False
 
     def run(self, parsed_args: argparse.Namespace) -> int:
         """Run the command; called by cliff.
@@ -109,7 +109,7 @@ class Telling:
                 self._tell_options(parsed_args)
             # The name may be in a part of the cloud that was not read.
             if self._missing and isinstance(
-                    exc, (NotThereError, problems.InputError)):
+                    exc, (NotInCloudError, problems.InputError)):
                 return self._tell_missing()
             return USAGE if isinstance(exc, UsageError) else UNREAD
         except BrokenPipeError:
@@ -125,7 +125,7 @@ class Telling:
             return UNREAD
         if self._missing:
             return self._tell_missing()
-        return code or (FINDINGS if self.found else 0)
+        return code or (FINDINGS if self.has_findings else 0)
 
     def _tell_options(self, parsed_args: argparse.Namespace) -> None:
         """Print the options with which this command finds a cloud."""
@@ -279,7 +279,7 @@ class Looking(Telling):
 
         :raises UsageError: if a property has no key or no value, or the image
             cannot be read for this cloud
-        :raises NotThereError: if no image or several match
+        :raises NotInCloudError: if no image or several match
         :raises CloudUnreadError: if Glance cannot be read
         """
         properties = image_properties(parsed_args)
@@ -296,7 +296,7 @@ class Looking(Telling):
                 return {**images.properties(connection, parsed_args.image),
                         **properties}
             except images.UnknownImageError as exc:
-                raise NotThereError(str(exc)) from exc
+                raise NotInCloudError(str(exc)) from exc
             except images.GlanceError as exc:
                 raise CloudUnreadError(str(exc)) from exc
 
@@ -508,7 +508,7 @@ def chosen(names: Iterable[str], patterns: Sequence[str],
     :param patterns: with ``*`` and ``?``
     :param noun: noun for the names in the error message; of a ``host`` the
         first label is enough
-    :raises NotThereError: if a pattern matches none
+    :raises NotInCloudError: if a pattern matches none
     """
     names = list(names)
     if not patterns:
@@ -517,11 +517,11 @@ def chosen(names: Iterable[str], patterns: Sequence[str],
     for pattern in patterns:
         matches = {name for name in names if _is_of(name, pattern)}
         if not matches and _WILDCARD.search(pattern):
-            raise NotThereError(f'no {noun} matches {pattern!r}')
+            raise NotInCloudError(f'no {noun} matches {pattern!r}')
         if not matches and noun == _HOST:
             matches = {host_name(names, pattern)}
         if not matches:
-            raise NotThereError(name_checks.unknown(noun, pattern, names))
+            raise NotInCloudError(name_checks.unknown(noun, pattern, names))
         selected |= matches
     return [name for name in names if name in selected]
 
@@ -531,16 +531,16 @@ def host_name(hosts: Iterable[str], name: str) -> str:
 
     :param hosts: names of the hosts
     :param name: name of a host, or the first label of it if it is unique
-    :raises NotThereError: if no host or several match
+    :raises NotInCloudError: if no host or several match
     """
     hosts = list(hosts)
     if name in hosts:
         return name
     matches = name_checks.with_label(name, hosts)
     if not matches:
-        raise NotThereError(name_checks.unknown(_HOST, name, hosts))
+        raise NotInCloudError(name_checks.unknown(_HOST, name, hosts))
     if len(matches) > 1:
-        raise NotThereError(
+        raise NotInCloudError(
             f'several hosts named {name!r}: {", ".join(matches)}')
     return matches[0]
 
@@ -553,12 +553,12 @@ def _is_of(name: str, pattern: str) -> bool:
 def flavor(cloud: snapshot.Cloud, name: str) -> snapshot.Flavor:
     """Return the flavor of a name.
 
-    :raises NotThereError: if there is none
+    :raises NotInCloudError: if there is none
     """
     for each in cloud.flavors:
         if each.name == name:
             return each
-    raise NotThereError(name_checks.unknown(
+    raise NotInCloudError(name_checks.unknown(
         'flavor', name, [each.name for each in cloud.flavors]))
 
 
@@ -637,7 +637,7 @@ def ports(cloud: snapshot.Cloud, parsed_args: argparse.Namespace) -> ty.Any:
     """Return the ports chosen with the options of :func:`add_ports`.
 
     :returns: ``ops.requests.assumed_ports.Choice``
-    :raises NotThereError: if the cloud has no such network or server
+    :raises NotInCloudError: if the cloud has no such network or server
     """
     from nfv_sched.ops.requests import assumed_ports
     try:
@@ -647,7 +647,7 @@ def ports(cloud: snapshot.Cloud, parsed_args: argparse.Namespace) -> ty.Any:
             return assumed_ports.of_server(
                 server(cloud, parsed_args.like))
     except assumed_ports.UnknownNetworkError as exc:
-        raise NotThereError(str(exc)) from exc
+        raise NotInCloudError(str(exc)) from exc
     return parsed_args.ports
 
 
@@ -655,14 +655,14 @@ def server(cloud: snapshot.Cloud, name: str) -> snapshot.Server:
     """Return a server of a cloud.
 
     :param name: its UUID, or its name if that is unique
-    :raises NotThereError: if no server or several match
+    :raises NotInCloudError: if no server or several match
     """
     from nfv_sched.ops.requests import request
     from nfv_sched.ops.requests import subject
     try:
         return subject.find(cloud, name)
     except request.ExplainError as exc:
-        raise NotThereError(str(exc)) from exc
+        raise NotInCloudError(str(exc)) from exc
 
 
 def check_image_properties(properties: Mapping[str, str]) -> None:
@@ -712,12 +712,12 @@ def hosts(
     :param names: patterns of host names
     :param zones: patterns of availability zones
     :param aggregates: patterns of aggregates that have hosts
-    :raises NotThereError: if a pattern matches nothing
+    :raises NotInCloudError: if a pattern matches nothing
     """
     hosts = list(cloud.hosts)
     for each in cloud.aggregates:
         if each.name in aggregates and not each.hosts:
-            raise NotThereError(f'aggregate {each.name!r} has no hosts')
+            raise NotInCloudError(f'aggregate {each.name!r} has no hosts')
     for patterns, what, of in (
         (names, _HOST, lambda host: (host.name,)),
         (zones, 'availability zone', lambda host: (host.zone,)),

@@ -225,11 +225,7 @@ def loads(text: str, path: str = '<text>',
 def loads_steps(text: str, path: str, cloud: snapshot.Cloud,
                 check_extra_spec: Callable[[str, str], str | None] = _accept,
                 ) -> scenarios.Scenario:
-    """Read steps for a cloud from a snapshot; see :func:`loads`.
-
-    :returns: the cloud with the additions of the text, and the steps
-    :raises InputError: if anything is wrong with the text
-    """
+    """Read additions to a snapshot, and steps for it; see :func:`loads`."""
     data, marks = cloud_text.parse(text, path)
     return _Loader(problems.Problems(path, marks), scenarios.DEFAULTS,
                    check_extra_spec).load_steps(data, cloud)

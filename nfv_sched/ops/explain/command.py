@@ -127,13 +127,13 @@ class _Explain(source.Looking, base.Lister, metaclass=abc.ABCMeta):
                 self._subject = self.subject(cloud, state, parsed_args)
                 self._found = self._explain(state, self._subject, parsed_args)
         except request.ExplainError as exc:
-            raise source.NotThereError(str(exc)) from exc
+            raise source.NotInCloudError(str(exc)) from exc
         self._hosts = source.chosen(
             [host.name for host in self._found.hosts], parsed_args.patterns,
             'host')
         self._host_ids = {
             host.name: host.uuid for host in reversed(cloud.hosts)}
-        self.found = self._found.fits is False
+        self.has_findings = self._found.fits is False
         return (explain_rendering.columns(self._found),
                 explain_rendering.host_rows(self._found, self._hosts))
 
@@ -258,7 +258,7 @@ is wrong.
         if lists_all or not read.refusals:
             self.app.stderr.write(rendering.missing(
                 read.lost, read.removed))
-        self.found = bool(read.refusals) and not lists_all
+        self.has_findings = bool(read.refusals) and not lists_all
         return rendering.COLUMNS, [
             rendering.row(refusal, parsed_args.full or not lists_all)
             for refusal in read.refusals]

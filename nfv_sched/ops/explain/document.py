@@ -6,6 +6,7 @@ from collections.abc import Mapping
 import dataclasses
 import typing as ty
 
+from nfv_sched.ops.requests import document as request_document
 from nfv_sched import strings
 
 if ty.TYPE_CHECKING:
@@ -121,18 +122,6 @@ class StageRemoval:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class QueriedName:
-    """A name in a query.
-
-    :ivar kind: "trait" or "resource class"
-    :ivar name: name of the trait or resource class
-    """
-
-    kind: str
-    name: str
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class PlacementAnswer:
     """The stage in which Nova asks Placement.
 
@@ -160,8 +149,8 @@ class PlacementAnswer:
     max_placement_results: int | None
     hosts_cut_off: int
     unsupported: tuple[str, ...]
-    unknown: tuple[QueriedName, ...]
-    unverified: tuple[QueriedName, ...]
+    unknown: tuple[request_document.QueriedName, ...]
+    unverified: tuple[request_document.QueriedName, ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -479,13 +468,8 @@ def _placement(stage: 'values.PlacementStage') -> PlacementAnswer:
             for text, hosts in stage.removed.items()]),
         asks_again=stage.fallback, max_placement_results=stage.limit,
         hosts_cut_off=stage.cut, unsupported=stage.unsupported,
-        unknown=_names(stage.unknown), unverified=_names(stage.unverified))
-
-
-def _names(
-        names: 'tuple[values.UnknownInQuery, ...]') -> tuple[QueriedName, ...]:
-    return tuple([QueriedName(kind=each.kind, name=each.name)
-                  for each in names])
+        unknown=request_document.queried_names(stage.unknown),
+        unverified=request_document.queried_names(stage.unverified))
 
 
 def _need(text: str, need: 'values.QueryNeed | None') -> PlacementNeed:

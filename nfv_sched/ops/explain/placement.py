@@ -94,19 +94,12 @@ def explain(state: states.State, queries: Sequence[Query]) -> PlacementResult:
             limit=queries[0].limit if queries else None, cut=len(cut),
             unsupported=tuple(dict.fromkeys(
                 text for query in queries for text in query.unsupported)),
-            unknown=_unknown(unknown),
-            unverified=_unknown(
-                model.unverified(queries[0]) if queries else ())),
+            unknown=unknown,
+            unverified=model.unverified(queries[0]) if queries else ()),
         frozenset(answers), misses, lacks,
         {name: tuple(of_host) for name, of_host in texts.items()},
         {name: sum(missing.free for _requirement, missing in of_host)
          for name, of_host in unmet.items()})
-
-
-def _unknown(names: Iterable[placement.Unknown]) -> tuple[
-        values.UnknownInQuery, ...]:
-    return tuple([values.UnknownInQuery(kind=each.kind, name=each.name)
-                  for each in names])
 
 
 def _lacks(unmet: _Unmet,

@@ -6,6 +6,9 @@ import dataclasses
 import enum
 import typing as ty
 
+if ty.TYPE_CHECKING:
+    from nfv_sched.ops import placement
+
 
 class RefusalKind(enum.StrEnum):
     """Kind of a refusal; it is known for few filters."""
@@ -123,17 +126,6 @@ class QueryRequirement:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class UnknownInQuery:
-    """A name in a query that Placement does not know, or may not know.
-
-    :ivar kind: ``trait`` or ``resource class``
-    """
-
-    kind: str
-    name: str
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class PlacementStage:
     """The stage in which Nova asks Placement.
 
@@ -166,8 +158,8 @@ class PlacementStage:
     limit: int | None = None
     cut: int = 0
     unsupported: tuple[str, ...] = ()
-    unknown: tuple[UnknownInQuery, ...] = ()
-    unverified: tuple[UnknownInQuery, ...] = ()
+    unknown: 'tuple[placement.Unknown, ...]' = ()
+    unverified: 'tuple[placement.Unknown, ...]' = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

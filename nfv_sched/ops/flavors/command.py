@@ -175,7 +175,8 @@ class LintFlavor(planning.Report):
                 needs=values.Needs(image.memory, image.disk),
                 on_hosts=parsed_args.hosts, used=parsed_args.used,
                 update=lambda done, total: update(done, total, 'flavors'))
-        self.found = any(each.severity == values.ERROR for each in results)
+        self.has_findings = any(
+            each.severity == values.ERROR for each in results)
         return planning.Output(
             text=lint_rendering.text(results, len(chosen)),
             columns=lint_rendering.COLUMNS,
@@ -216,7 +217,7 @@ class TranslateFlavor(planning.PlanCommand):
         all_translated = [translate.flavor(each) for each in chosen]
         if image.properties:
             all_translated.append(translate.image(image.id, image.properties))
-        self.found = any(each.errors or any(
+        self.has_findings = any(each.errors or any(
             line.lost for line in each.lines) for each in all_translated)
         return planning.Output(
             text=translate_rendering.text(all_translated),

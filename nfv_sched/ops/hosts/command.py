@@ -350,7 +350,7 @@ class ShowHost(_WithFacts, base.ShowOne):
 def _named(cloud: 'snapshot.Cloud', name: str) -> list['snapshot.Host']:
     """Return the host of a name or UUID, in a list.
 
-    :raises NotThereError: if there is none
+    :raises NotInCloudError: if there is none
     :raises UsageError: if there are several
     """
     from nfv_sched.ops.hosts import view

@@ -22,8 +22,7 @@ def machine(files: Sequence[str] = (), root: str | None = None,
     :param files: paths of files with facts, the best first; if there are
         none, ``/sys`` is read
     :param root: path of ``/sys`` or a copy; None reads none if there are files
-    :param memory: memory of the NUMA nodes in MiB, in the order of their
-        numbers; overrides all files
+    :param memory: MiB of each NUMA node, by number; overrides all files
     :raises MachineError: if facts cannot be read or are missing
     """
     sources = [load(path) for path in files]
@@ -60,10 +59,11 @@ def load(path: str) -> facts.Facts:
 
 
 def _load(path: str) -> facts.Facts:
+    """Read a file, and recognize its kind by its content."""
     try:
         if os.path.isdir(path):
-            raise values.MachineError('is a folder; a copy of /sys is given '
-                                      'by --sys')
+            raise values.MachineError(
+                'is a directory; give a copy of /sys with --sys')
         text = files.read(path).decode()
     except (files.FileLimitError, EOFError, zlib.error) as exc:
         raise values.MachineError(str(exc)) from exc
@@ -80,7 +80,7 @@ def _load(path: str) -> facts.Facts:
         raise values.MachineError(str(exc)) from exc
     except (ValueError, RecursionError) as exc:
         raise values.MachineError(
-            f'is neither JSON nor what "lscpu -p" prints ({exc})') from exc
+            f'is neither JSON nor output of "lscpu -p" ({exc})') from exc
     if lscpu.is_list(data):
         return lscpu.read_list(data)
     if lscpu.is_summary(data):
@@ -92,4 +92,4 @@ def _load(path: str) -> facts.Facts:
     if unwrapped is not None:
         return ironic.read(unwrapped)
     raise values.MachineError(
-        'is not of lscpu, of Ansible (facts) or of Ironic (inspection)')
+        'is JSON, but not from lscpu, Ansible (facts) or Ironic (inspection)')

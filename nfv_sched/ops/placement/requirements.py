@@ -278,12 +278,12 @@ class Shares(ty.NamedTuple):
     :ivar groups: groups of which each comes from one provider: first one for
         each resource class of the unsuffixed group that only nested providers
         have, then the suffixed groups
-    :ivar nested: number of these resource classes
+    :ivar nested_count: number of these resource classes
     """
 
     own: Mapping[str, int]
     groups: tuple[GroupRequirement, ...]
-    nested: int
+    nested_count: int
 
 
 @dataclasses.dataclass(frozen=True)
@@ -321,33 +321,37 @@ class ChoiceRequirement:
     def choices(self, tree: Tree) -> Iterator[tuple[
             resource_provider.ResourceProvider, ...]]:
         """Yield each possible choice of one provider per group of shares."""
-        own, groups, nested = self.shares(tree)
-        givers = list(tree[:1]) if own else []
-        able = [list(filter(group.met_by, tree)) for group in groups]
-        if not all(able):
+        own, groups, nested_count = self.shares(tree)
+        compute_node = list(tree[:1]) if own else []
+        providers_of = [list(filter(group.met_by, tree)) for group in groups]
+        if not all(providers_of):
             return iter(())
-        sums: dict[str, dict[str, int]] = {tree[0].uuid: dict(own)}
+        requested: dict[str, dict[str, int]] = {tree[0].uuid: dict(own)}
         chosen: list[resource_provider.ResourceProvider] = []
 
-        def choose(number: int) -> Iterator[tuple[
+        def choose(index: int) -> Iterator[tuple[
                 resource_provider.ResourceProvider, ...]]:
-            if nested and number == nested and not self._covered(
-                    givers + chosen):
+            """Yield the choices that begin with the chosen providers."""
+            # The traits of the unsuffixed group are checked as soon as all of
+            # its providers are chosen.
+            if nested_count and index == nested_count and not self._covered(
+                    compute_node + chosen):
                 return
-            if number == len(groups):
+            if index == len(groups):
                 yield tuple(chosen)
                 return
-            amounts = groups[number].amounts
-            for provider in able[number]:
-                if self.isolated and provider in chosen[nested:]:
+            amounts = groups[index].amounts
+            for provider in providers_of[index]:
+                # group_policy=isolate concerns the suffixed groups only.
+                if self.isolated and provider in chosen[nested_count:]:
                     continue
-                of_provider = sums.setdefault(provider.uuid, {})
-                resource_provider.add(of_provider, amounts)
-                if provider.allows(of_provider):
+                from_provider = requested.setdefault(provider.uuid, {})
+                resource_provider.add(from_provider, amounts)
+                if provider.allows(from_provider):
                     chosen.append(provider)
-                    yield from choose(number + 1)
+                    yield from choose(index + 1)
                     chosen.pop()
-                resource_provider.add(of_provider, amounts, -1)
+                resource_provider.add(from_provider, amounts, -1)
 
         return choose(0)
 

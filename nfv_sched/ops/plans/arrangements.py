@@ -132,11 +132,7 @@ class Positions:
 
     def new(self, flavor: snapshot.Flavor,
             image: Mapping[str, str] = capacity.NO_IMAGE) -> Guest:
-        """Return a new server of a flavor.
-
-        :param image: image properties that Nova knows
-        :raises servers.Refused: if Nova refuses the flavor
-        """
+        """Return a new server of a flavor; see Counting.guest."""
         return Guest(self._counting.guest(flavor, image))
 
     def guest(self, uuid: str, kind: movable.MoveKind | None = None) -> Guest:

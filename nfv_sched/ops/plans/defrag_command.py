@@ -84,7 +84,7 @@ class DefragCloud(planning.PlanCommand):
                     ports=ports, update=update)
         except servers.Refused as exc:
             raise source.UsageError(f'flavor {flavor.name}: {exc}') from exc
-        self.found = not plan.enough
+        self.has_findings = not plan.enough
         return planning.Output(
             text=defrag_rendering.text(plan),
             columns=defrag_rendering.RECORD_COLUMNS,

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import dataclasses
 import typing as ty
 
-from nfv_sched.ops.requests import document as ports_document
+from nfv_sched.ops.requests import document as request_document
 from nfv_sched.ops.snapshot import snapshot
 
 if ty.TYPE_CHECKING:
@@ -223,7 +223,7 @@ class Defrag:
     not_movable: tuple[FixedServer, ...]
     failed: tuple[str, ...]
     exact: bool
-    ports: ports_document.NewPorts
+    ports: request_document.NewPorts
     unread: tuple[UnreadData, ...]
 
 
@@ -327,7 +327,8 @@ def defragmented(plan: 'defrag.DefragPlan', cloud: snapshot.Cloud) -> Defrag:
             obstacle=ty.cast(MoveObstacle, _obstacle(obstacle)))
             for uuid, obstacle in plan.fixed.items()]),
         failed=plan.failed, exact=plan.exact,
-        ports=ports_document.new_ports(plan.ports), unread=_unread(plan.gaps))
+        ports=request_document.new_ports(plan.ports),
+        unread=_unread(plan.gaps))
 
 
 def lost(losses: 'Iterable[failover.Loss]', together: bool,

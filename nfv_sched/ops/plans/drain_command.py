@@ -64,7 +64,7 @@ class DrainHost(planning.PlanCommand):
         from nfv_sched.ops.plans import drain_rendering
         with progress.shown() as update:
             plan = drain.plan(cloud, host, update=update)
-        self.found = bool(plan.staying or plan.unfinished)
+        self.has_findings = bool(plan.staying or plan.unfinished)
         return planning.Output(
             text=drain_rendering.text(plan),
             columns=drain_rendering.RECORD_COLUMNS,

@@ -69,7 +69,7 @@ class FailoverCloud(planning.Report):
         with progress.shown() as update:
             losses = failover.check(
                 cloud, names, together=parsed_args.together, update=update)
-        self.found = any(loss.stranded for loss in losses)
+        self.has_findings = any(loss.stranded for loss in losses)
         return planning.Output(
             text=failover_rendering.text(losses, parsed_args.together),
             columns=failover_rendering.RECORD_COLUMNS,

@@ -16,10 +16,7 @@ _LEAST_IMPORTANT = ('Evacuable', 'Guests')
 
 def text(losses: Sequence[failover.Loss],
          together: bool = False) -> list[tables.Part]:
-    """Return the effect on servers, for people.
-
-    :param together: whether all of the hosts are lost at once
-    """
+    """Return the effect of losing one host, or all hosts together."""
     return [*_losses(losses, together), *(
         rendering.gap_text(each) for each in dict.fromkeys(
             each for loss in losses for each in loss.gaps))]

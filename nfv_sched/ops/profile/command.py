@@ -251,7 +251,7 @@ class ProfileHost(source.Telling, base.Lister):
         differences = list(check.differences(
             has, host_profile.settings, chosen.vswitch_label,
             chosen.node_label_prefix))
-        self.found = bool(differences)
+        self.has_findings = bool(differences)
         self._document = documents.Document(
             document.compared(differences), ('differences',))
         self._text = None

@@ -28,7 +28,7 @@ DEFAULT_SWITCH_CORES = 2
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Deal:
+class CPUAssignment:
     """The assignment of cores to functions.
 
     :ivar functions: function -> NUMA node -> its cores
@@ -104,7 +104,7 @@ def switch_cores(machine: values.Machine,
     return cores_by_node
 
 
-def deal(machine: values.Machine, chosen: choices.Choices) -> Deal:
+def assign(machine: values.Machine, chosen: choices.Choices) -> CPUAssignment:
     """Assign one function to each online CPU of a machine.
 
     :raises ProfileError: if there are not enough cores, or none for servers
@@ -155,7 +155,7 @@ def deal(machine: values.Machine, chosen: choices.Choices) -> Deal:
             chosen.layout == choices.FLOATING and any(
                 assigned[SHARED].values())):
         raise choices.ProfileError('no CPU is left for guests')
-    return Deal(assigned)
+    return CPUAssignment(assigned)
 
 
 def _cores_with(cpus: int, cores: Sequence[values.Core],

@@ -82,10 +82,10 @@ def derive(machine: values.Machine,
 
     :raises ProfileError: if it cannot be set up as chosen
     """
-    deal = cpus.deal(machine, chosen)
+    assignment = cpus.assign(machine, chosen)
     near = cpus.nic_nodes(machine, chosen)
-    switch = _switch_memory(machine, chosen, deal, near)
-    shared = _shared(chosen, deal)
+    switch = _switch_memory(machine, chosen, assignment, near)
+    shared = _shared(chosen, assignment)
     usable = [node.number for node in machine.usable]
     converged = bool(chosen.ceph.count or chosen.guest_gb is not None)
     platform = memory.kept(machine, chosen, converged)
@@ -108,45 +108,46 @@ def derive(machine: values.Machine,
         nodes=tuple(NodeProfile(
             number=node.number, memory=shares[node.number],
             usable=node.usable,
-            cpus={function: deal.cpus(function, node.number)
+            cpus={function: assignment.cpus(function, node.number)
                   for function in cpus.FUNCTIONS})
             for node in machine.nodes),
         settings=compute_settings.Settings(
-            shared=shared, dedicated=deal.cpus(cpus.GUESTS),
+            shared=shared, dedicated=assignment.cpus(cpus.GUESTS),
             reserved_memory=sum(kept_memory.values()) + sum(switch.values()),
             reserved_pages={
                 (node, size): count for node, each in shares.items()
                 for size, count in each.reserved.items()},
             cpu_ratio=None if ratio is None else round(ratio, 6),
-            physnets=_physnets(machine, chosen, deal, near)),
+            physnets=_physnets(machine, chosen, assignment, near)),
         platform_memory=sum(kept_memory.values()), ceph=ceph,
         vcpus_per_osd=ceph_plan.vcpus_per_osd(chosen.ceph),
         vendor=machine.vendor, warnings=())
     return dataclasses.replace(host_profile, warnings=tuple(warnings.find(
-        machine, chosen, deal, near, host_profile.settings, shares)))
+        machine, chosen, assignment, near, host_profile.settings, shares)))
 
 
-def _shared(chosen: choices.Choices, deal: cpus.Deal) -> frozenset[int]:
+def _shared(chosen: choices.Choices,
+            assignment: cpus.CPUAssignment) -> frozenset[int]:
     """Return the CPUs of ``cpu_shared_set``."""
     # As TripleO, give the platform's CPUs to servers without pinned vCPUs,
     # unless cores are set aside for them.
-    shared = deal.cpus(cpus.SHARED)
+    shared = assignment.cpus(cpus.SHARED)
     if not shared and chosen.layout == choices.EVERY_NODE:
-        return deal.cpus(cpus.PLATFORM)
+        return assignment.cpus(cpus.PLATFORM)
     return shared
 
 
 def _switch_memory(machine: values.Machine, chosen: choices.Choices,
-                   deal: cpus.Deal,
+                   assignment: cpus.CPUAssignment,
                    near: Mapping[str, int | None]) -> dict[int, int]:
     """Return the MiB of the virtual switch on each NUMA node with memory."""
-    if not deal.nodes(cpus.SWITCH):
+    if not assignment.nodes(cpus.SWITCH):
         return {}
     nodes = {node for node in near.values() if node is not None}
     if not nodes and chosen.layout == choices.EVERY_NODE and not isinstance(
             chosen.switch_cores, Mapping):
         nodes = {machine.usable[0].number}  # the others only have a spare core
-    nodes = nodes or set(deal.nodes(cpus.SWITCH))
+    nodes = nodes or set(assignment.nodes(cpus.SWITCH))
     return {node.number: memory.socket_memory(
         chosen.mtus if node.number in nodes else frozenset())
         for node in machine.usable}
@@ -165,7 +166,7 @@ def _ceph(machine: values.Machine, chosen: choices.Choices,
 
 
 def _physnets(machine: values.Machine, chosen: choices.Choices,
-              deal: cpus.Deal, near: Mapping[str, int | None],
+              assignment: cpus.CPUAssignment, near: Mapping[str, int | None],
               ) -> dict[str, frozenset[int]]:
     """Return the NUMA nodes of physical networks and labels."""
     physnets: dict[str, frozenset[int]] = {}
@@ -177,9 +178,9 @@ def _physnets(machine: values.Machine, chosen: choices.Choices,
                 nic.physnet, frozenset()) | {node}
     names = rule.Names(chosen.vswitch_label, chosen.node_label_prefix)
     osd_label = place.label_of(OSD, names)
-    labels = {names.vswitch: frozenset(deal.nodes(cpus.SWITCH))}
+    labels = {names.vswitch: frozenset(assignment.nodes(cpus.SWITCH))}
     if chosen.ceph.count and (
-            chosen.ceph.node is not None or deal.nodes(cpus.CEPH)):
+            chosen.ceph.node is not None or assignment.nodes(cpus.CEPH)):
         labels[osd_label] = frozenset(node for node, count in cpus.osds(
             machine, chosen.ceph).items() if count)
     # libvirt may leave out a node without memory or CPUs, and nova-compute

@@ -36,21 +36,22 @@ class Warning:
 
 
 def find(
-    machine: values.Machine, chosen: choices.Choices, deal: cpus.Deal,
+    machine: values.Machine, chosen: choices.Choices,
+    assignment: cpus.CPUAssignment,
     near: Mapping[str, int | None], settings: compute_settings.Settings,
     shares: Mapping[int, memory.NodeMemory],
 ) -> Iterator[Warning]:
     """Yield all warnings.
 
-    :param deal: function of each CPU
+    :param assignment: function of each CPU
     :param near: NICs of the switch -> their NUMA nodes
     :param shares: NUMA node -> shares of its memory
     """
     yield from _machine(machine)
     yield from _memory(machine, chosen)
     yield from _small_pages(machine, shares, settings)
-    yield from _switch(machine, chosen, deal, near)
-    yield from _cpus(machine, deal, chosen, settings)
+    yield from _switch(machine, chosen, assignment, near)
+    yield from _cpus(machine, assignment, chosen, settings)
     yield from _ceph(chosen, settings)
 
 
@@ -134,10 +135,10 @@ def _small_pages(machine: values.Machine,
 
 
 def _switch(machine: values.Machine, chosen: choices.Choices,
-            deal: cpus.Deal,
+            assignment: cpus.CPUAssignment,
             near: Mapping[str, int | None]) -> Iterator[Warning]:
-    on = deal.nodes(cpus.SWITCH)
-    cores = sum(len(deal.cores(cpus.SWITCH, node)) for node in on)
+    on = assignment.nodes(cpus.SWITCH)
+    cores = sum(len(assignment.cores(cpus.SWITCH, node)) for node in on)
     if not cores:
         if chosen.layout != choices.FLOATING:
             yield Warning(
@@ -161,7 +162,8 @@ def _switch(machine: values.Machine, chosen: choices.Choices,
                 f'node: --vswitch-cores {node}:N, or another NIC')
 
 
-def _cpus(machine: values.Machine, deal: cpus.Deal, chosen: choices.Choices,
+def _cpus(machine: values.Machine, assignment: cpus.CPUAssignment,
+          chosen: choices.Choices,
           settings: compute_settings.Settings) -> Iterator[Warning]:
     if machine.threads > 1 and settings.dedicated:
         yield Warning(
@@ -171,7 +173,7 @@ def _cpus(machine: values.Machine, deal: cpus.Deal, chosen: choices.Choices,
             'threads off in the firmware where latency counts most')
     if chosen.layout != choices.FLOATING:
         empty = [node.number for node in machine.usable
-                 if not deal.cpus(cpus.GUESTS, node.number)]
+                 if not assignment.cpus(cpus.GUESTS, node.number)]
         if empty:
             yield Warning(
                 'no CPU is left for pinned guests on NUMA node '

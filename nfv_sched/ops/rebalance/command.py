@@ -95,7 +95,8 @@ class RebalanceAgent(source.Looking, base.Lister):
             cloud, kinds if parsed_args.kind is None else [parsed_args.kind],
             threshold=parsed_args.threshold or rebalance.THRESHOLD,
             by_ports=parsed_args.ports, room=view.free_ports(cloud))
-        self.found = any(plan.moves or plan.stays for plan in self._plans)
+        self.has_findings = any(
+            plan.moves or plan.stays for plan in self._plans)
         self._render = rendering
         unknown = rendering.of_unknown_networks(self._plans)
         if unknown:

@@ -151,10 +151,7 @@ def records(plans: Sequence[rebalance.RebalancePlan]) -> list[tuple]:
 
 def document(plans: Sequence[rebalance.RebalancePlan],
              gain: freed_capacity.Gain) -> rebalance_document.Rebalance:
-    """Return the document of plans.
-
-    :param gain: the change of capacity by the moves
-    """
+    """Return the document of plans, with the capacity that they gain."""
     return rebalance_document.rebalanced(
         [(number, move, _of_move(move)) for number, move in _numbered(plans)],
         plans, gain)

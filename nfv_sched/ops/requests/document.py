@@ -1,12 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Describe the assumed ports of new servers in documents."""
+"""Describe requests in documents: assumed ports and names in queries."""
 
 import collections
+from collections.abc import Iterable
 import dataclasses
 import typing as ty
 
 if ty.TYPE_CHECKING:
+    from nfv_sched.ops import placement
     from nfv_sched.ops.requests import assumed_ports
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class QueriedName:
+    """A name in a query that Placement does not know, or may not know.
+
+    :ivar kind: "trait" or "resource class"
+    :ivar name: name of the trait or resource class
+    """
+
+    kind: str
+    name: str
+
+
+def queried_names(
+        names: 'Iterable[placement.Unknown]') -> tuple[QueriedName, ...]:
+    """Return names in a query for a document."""
+    return tuple([QueriedName(kind=each.kind, name=each.name)
+                  for each in names])
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

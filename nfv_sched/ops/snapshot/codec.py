@@ -127,7 +127,7 @@ class _CPULists(dict[str, frozenset[int]]):
 
 @functools.cache
 def _schema(kind: type) -> _Schema:
-    return _limited(pydantic.TypeAdapter(kind).core_schema)
+    return _with_limits(pydantic.TypeAdapter(kind).core_schema)
 
 
 @functools.cache
@@ -142,10 +142,10 @@ def _serializer(kind: type) -> pydantic_core.SchemaSerializer:
         _schema(kind), {'ser_json_inf_nan': 'constants'})
 
 
-def _limited(schema: ty.Any) -> ty.Any:
+def _with_limits(schema: ty.Any) -> ty.Any:
     """Add the limits to a schema of pydantic and to all parts of it."""
     if isinstance(schema, list):
-        return [_limited(each) for each in schema]
+        return [_with_limits(each) for each in schema]
     if not isinstance(schema, dict):
         return schema
     kind = schema.get('type')
@@ -157,7 +157,7 @@ def _limited(schema: ty.Any) -> ty.Any:
     if kind == 'dict' and schema['keys_schema']['type'] == 'int':
         schema = {**schema, 'keys_schema': _NUMBER_KEY}
     schema = {**_LIMITS.get(kind, {}),
-              **{key: _limited(value) for key, value in schema.items()}}
+              **{key: _with_limits(value) for key, value in schema.items()}}
     if kind == 'dataclass':
         ref = schema.pop('ref', None)  # its name for other schemas
         return core_schema.no_info_before_validator_function(

@@ -445,11 +445,9 @@ class Migration:
 
     @property
     def settled(self) -> bool:
-        """Whether the server is on the target and stays there.
-
-        True for a resize or cold migration that is not yet confirmed, and for
-        an evacuation that is done.
-        """
+        """Whether the server is on the target, even if not yet confirmed."""
+        # Nova's status of a resize or cold migration is "finished" until it
+        # is confirmed or reverted.
         return self.status == 'finished' or (
             self.kind == EVACUATION and self.status == 'done')
 

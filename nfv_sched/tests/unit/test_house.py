@@ -93,7 +93,9 @@ FOREIGN = {
 }
 
 #: What is asked of a placement rule only to decide about a host.
-QUESTIONS = ('broken', 'cpu_ratio', 'lacks', 'narrow', 'never', 'too_full')
+QUESTIONS = (
+    'cpu_ratio', 'cpu_ratio_reason', 'missing_reason', 'narrow',
+    'unsuitable_reason', 'violation_reason')
 #: The modules that decide.
 DECIDING = ('host/decide.py', 'numa/decide.py')
 

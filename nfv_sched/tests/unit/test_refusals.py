@@ -42,7 +42,7 @@ class TestTell(base.TestCase):
         """What the tenant reads; None if that is nothing."""
         self.flags(expose_reasons=expose)
         try:
-            refusals.tell('AFilter', self.note, index)
+            refusals.report('AFilter', self.note, index)
         except exception.NoValidHost as exc:
             return exc.kwargs['reason']
         return None

@@ -76,10 +76,10 @@ RULES = (
 
 # Rules that run only if none before found an error: they would report the same
 # in other words.
-_LAST = ('no host', 'no host by rules')
+_WITHOUT_ERRORS = ('no host', 'no host by rules')
 # Rules that report nothing about a key with an error of a previous rule.
-_ONCE = ('value refused', 'key refused', 'contradictions',
-         'refused by Nova', *_LAST)
+_ONCE_PER_KEY = ('value refused', 'key refused', 'contradictions',
+                 'refused by Nova', *_WITHOUT_ERRORS)
 
 # Maximum length of a key that the API accepts.
 _LONGEST_KEY = 255
@@ -118,14 +118,15 @@ def findings(subject: values.LintSubject) -> list[LintResult]:
     for rule in RULES:
         errors = {each.key for each in results
                   if each.severity == values.ERROR}
-        if rule.name in _LAST and errors:
+        if rule.name in _WITHOUT_ERRORS and errors:
             continue
+        # keys.too_many has reported it; the other rules would take minutes.
         if len(subject.flavor.extra_specs) > extra_specs.MOST_SPECS and (
                 results):
             break
         for each in dict.fromkeys(rule.find(subject)):
             key = strings.short(each.key, _LONGEST_KEY)
-            if rule.name in _ONCE and key in errors:
+            if rule.name in _ONCE_PER_KEY and key in errors:
                 continue
             results.append(LintResult(
                 flavor=subject.flavor.name, rule=rule.name,
@@ -151,7 +152,7 @@ def lint(
     :param used: also check whether servers have the flavors
     :param update: called with (flavors done, total flavors)
     :raises nfv_sched.ops.cloud_file.problems.InputError: if a filter of
-        the cloud is not installed, or an option is bad
+        the cloud is not installed, or one of its options is invalid
     """
     subjects = [dataclasses.replace(read(each, image), needs=needs)
                 for each in flavors_to_check]

@@ -294,7 +294,7 @@ class TestLedger(network.NetworkTestCase):
         self.passing([host], spec)
         self.assertTrue(host.allocation_candidates)
         self.assertEqual([], self.passing([self.host()], other, index=None))
-        contention.give_back(nfv_request.note_of(spec))
+        contention.release(nfv_request.note_of(spec))
         self.assertEqual(['host1'], self.passing(
             [self.host()], other, index=None))
 

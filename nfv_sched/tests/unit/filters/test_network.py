@@ -397,7 +397,7 @@ class TestContested(network.NetworkTestCase):
             self.claim(hosts, spec)
         # The last server's own room does not stand in its way.
         self.assertEqual(['host1'], self.passing(hosts, spec, index=2))
-        contention.give_back(nfv_request.note_of(spec))
+        contention.release(nfv_request.note_of(spec))
         self.assertEqual(set(UUIDS[:3]), set(self.recent.servers_on('host1')))
 
     def test_other_filters(self):

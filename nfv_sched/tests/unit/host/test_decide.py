@@ -285,7 +285,7 @@ class ExpectedCellsTest(DecideTestCase):
 class BrokenRulesTest(DecideTestCase):
     """Whether servers keep their rules where they run."""
 
-    def broken(self, rules, guest=None, chosen=None, **more):
+    def violation_reason(self, rules, guest=None, chosen=None, **more):
         """Orders of the rules that are not kept."""
         pinning = None if chosen is None else numa_rule.Pinning(
             chosen, [()] * len(chosen), frozenset())
@@ -297,13 +297,13 @@ class BrokenRulesTest(DecideTestCase):
     def test_where_the_server_is(self):
         rule = vswitch.VSwitchRule('switch', True)
         for chosen, orders in (((1,), []), ((0,), [rule.order])):
-            self.assertEqual(orders, self.broken(
+            self.assertEqual(orders, self.violation_reason(
                 [rule], clouds.guest(), chosen))
 
     def test_never(self):
         rule = threads.ThreadsRule('threads', True, siblings=True)
         for networks_known in True, False:
-            self.assertEqual([rule.order], self.broken(
+            self.assertEqual([rule.order], self.violation_reason(
                 [rule], clouds.guest(), (0,),
                 networks_known=networks_known))
 
@@ -320,4 +320,4 @@ class BrokenRulesTest(DecideTestCase):
 
     def test_guest_without_numa_topology(self):
         rule = vswitch.VSwitchRule('switch', True)
-        self.assertEqual([rule.order], self.broken([rule]))
+        self.assertEqual([rule.order], self.violation_reason([rule]))

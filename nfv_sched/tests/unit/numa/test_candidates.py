@@ -32,7 +32,7 @@ class TestCandidates(base.TestCase):
     def test_matching(self, rows):
         self.assertEqual(
             any(True for _ in enumerate_all(rows, ())),
-            candidates.matching(rows))
+            candidates.has_matching(rows))
 
     @SETTINGS
     @given(masks, groups)

@@ -70,11 +70,11 @@ class LastCellRule(numa_rule.CellsRule):
         """The last of several host cells."""
         return 1 << len(host.cells) - 1 if len(host.cells) != 3 else None
 
-    def undeclared(self):
+    def undeclared_reason(self):
         """There are three host cells."""
         return reasons.Reason(self.order, self.text, 'an end needed')
 
-    def apart(self, node, key, nodes):
+    def node_map_reason(self, node, key, nodes):
         """Something else puts a guest cell elsewhere."""
         return reasons.Reason(
             self.order, self.text, f'not {node} for {key}', f'{nodes}')
@@ -169,22 +169,22 @@ class TestBareRule(test_decide.DecideTestCase):
         self.assertEqual([], list(rule.faults({'nfv:x': 'y'})))
         self.assertEqual('', rule.where)
         self.assertEqual(4.0, rule.cpu_ratio(host, 4.0, float))
-        for answer in (facts, rule.never(host),
-                       rule.lacks(facts, guest_on_host),
+        for answer in (facts, rule.unsuitable_reason(host),
+                       rule.missing_reason(facts, guest_on_host),
                        rule.condition(facts, guest_on_host),
-                       rule.not_held(facts, guest_on_host, goal)):
+                       rule.claim_reason(facts, guest_on_host, goal)):
             self.assertIsNone(answer)
         self.assertTrue(rule.applies(facts, guest_on_host))
-        self.assertTrue(rule.kept(facts, guest_on_host, (0,)))
-        self.assertTrue(rule.always(facts, guest_on_host, []))
+        self.assertTrue(rule.is_satisfied(facts, guest_on_host, (0,)))
+        self.assertTrue(rule.is_always_satisfied(facts, guest_on_host, []))
         self.assertEqual((0b11,), rule.narrow(facts, goal))
         self.assertEqual(numa_rule.Labels(), rule.labels(facts, guest_on_host))
         self.assertEqual(0.0, rule.degree(facts, guest_on_host, (0,)))
         self.assertEqual(0.0, rule.floating(None, names))
-        self.assertEqual([], [*rule.partly(facts, guest_on_host, goal),
-                              *rule.assigned(facts)])
+        self.assertEqual([], [*rule.partial_labels(facts, guest_on_host, goal),
+                              *rule.assigned_cells(facts)])
         self.assertEqual('bare: room needed, none',
-                         str(rule.no_room(facts, guest_on_host, goal)))
+                         str(rule.capacity_reason(facts, guest_on_host, goal)))
 
     def test_needs_topology(self):
         """It is the request that lacks it."""
@@ -205,14 +205,15 @@ class TestConditions(test_decide.DecideTestCase):
         guest_on_host = numa_base.guest_on_host(numa_base.evaluation(
             clouds.host_topology(), clouds.guest()))
         rule = UnlikeRule('unlike', cells=0b1)
-        self.assertFalse(rule.kept(None, guest_on_host, (0,)))
-        self.assertTrue(rule.kept(None, guest_on_host, (1,)))
+        self.assertFalse(rule.is_satisfied(None, guest_on_host, (0,)))
+        self.assertTrue(rule.is_satisfied(None, guest_on_host, (1,)))
         for groups, always in (
                 ([], False), ([0b1], False), ([0b10], True),
                 ([0b11, 0b10], True)):
             self.assertEqual(
-                always, rule.always(None, guest_on_host, groups), groups)
-        self.assertTrue(UnlikeRule('unlike', cells=0b11).always(
+                always,
+                rule.is_always_satisfied(None, guest_on_host, groups), groups)
+        self.assertTrue(UnlikeRule('unlike', cells=0b11).is_always_satisfied(
             None, guest_on_host, []))
 
     def test_devices_too(self):
@@ -301,7 +302,7 @@ class TestCellsRule(test_decide.DecideTestCase):
         for chosen, facts, kept in (
                 ((1,), 0b10, True), ((0,), 0b10, False),
                 ((0, 1), 0b10, False), ((1, 2), 0b110, True)):
-            self.assertEqual(kept, rule.kept(facts, None, chosen))
+            self.assertEqual(kept, rule.is_satisfied(facts, None, chosen))
 
     def test_broken(self):
         """By a guest that runs already."""
@@ -312,8 +313,9 @@ class TestCellsRule(test_decide.DecideTestCase):
                 ((1,), None),
                 ((0,), 'last=strict: NUMA nodes at the end needed, it is '
                        'on 0')):
-            broken = rule.broken(0b10, numa_base.guest_on_host(found),
-                                 numa_rule.Pinning(chosen, ((0, 1),)))
+            broken = rule.violation_reason(
+                0b10, numa_base.guest_on_host(found),
+                numa_rule.Pinning(chosen, ((0, 1),)))
             self.assertEqual(said, broken and str(broken))
 
     def test_guest_without_numa_topology(self):

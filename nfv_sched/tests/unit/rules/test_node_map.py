@@ -86,16 +86,17 @@ class TestRule(base.FilterTestCase):
         self.assertEqual((0b10, 0), facts)
         self.assertEqual(
             'nfv:numa_node.1=7: host NUMA node 7 needed, has 2 NUMA nodes',
-            str(rule.lacks(facts, guest_on_host)))
+            str(rule.missing_reason(facts, guest_on_host)))
         self.assertEqual(
             [(0, 0b10, 'nfv:numa_node.0=1'), (1, 0, 'nfv:numa_node.1=7')],
-            list(rule.assigned(facts)))
+            list(rule.assigned_cells(facts)))
 
     def test_kept(self):
         rule = self.rule(cells=2, nodes={1: 0})
         facts = (0b01,)
         self.assertEqual([True, False], [
-            rule.kept(facts, None, chosen) for chosen in ((1, 0), (0, 1))])
+            rule.is_satisfied(facts, None, chosen)
+            for chosen in ((1, 0), (0, 1))])
 
     def test_broken(self):
         rule = self.rule(cells=2, nodes={1: 0})
@@ -105,8 +106,8 @@ class TestRule(base.FilterTestCase):
                 ((1, 0), None),
                 ((0, 1), 'nfv:numa_node.1=0: host NUMA node 0 needed, it is '
                          'on 1')):
-            broken = rule.broken((0b01,), guest_on_host,
-                                 numa_rule.Pinning(chosen, ((), ())))
+            broken = rule.violation_reason((0b01,), guest_on_host,
+                                           numa_rule.Pinning(chosen, ((), ())))
             self.assertEqual(said, broken and str(broken))
 
     def test_always_where_nova_may_mistake_guest_nodes(self):
@@ -119,7 +120,7 @@ class TestRule(base.FilterTestCase):
         rule = self.rule(cells=2, nodes={0: 0})
         facts = rule.read(found.host, guest_on_host.names)
         self.assertEqual(0b001, found.static_fits[0])
-        self.assertFalse(rule.always(facts, guest_on_host, []))
+        self.assertFalse(rule.is_always_satisfied(facts, guest_on_host, []))
 
     def test_always(self):
         """Without labels only where Nova has no choice."""
@@ -131,5 +132,5 @@ class TestRule(base.FilterTestCase):
                 clouds.host_topology(nodes=nodes), clouds.guest(cells=cells))
             guest_on_host = numa_base.guest_on_host(found)
             rule = self.rule(cells=cells, nodes=mapped)
-            self.assertEqual(always, rule.always(
+            self.assertEqual(always, rule.is_always_satisfied(
                 rule.read(found.host, guest_on_host.names), guest_on_host, []))

@@ -342,7 +342,8 @@ class TestRule(base.PCITestCase):
                 rule.degree(None, guest_on_host, (cell,))
                 for cell in range(2)])
             self.assertEqual([degree == 1 for degree in degrees], [
-                rule.kept(None, guest_on_host, (cell,)) for cell in range(2)])
+                rule.is_satisfied(None, guest_on_host, (cell,))
+                for cell in range(2)])
         self.assertEqual(
             0.0, rule.degree(None, numa_base.guest_on_host(found), (0,)))
 
@@ -352,11 +353,12 @@ class TestRule(base.PCITestCase):
         guest_on_host = numa_base.guest_on_host(found, numa_base.devices(
             found, {0: 1, 1: 3}, clouds.pci_request(4, 'preferred')))
         self.assertIn(': all PCI devices on its NUMA nodes needed, 3 of 4 are',
-                      str(rule.broken(None, guest_on_host, numa_rule.Pinning(
-                          (1,), ((),)))))
+                      str(rule.violation_reason(
+                          None, guest_on_host,
+                          numa_rule.Pinning((1,), ((),)))))
         guest_on_host = numa_base.guest_on_host(found, numa_base.devices(
             found, {1: 4}, clouds.pci_request(4, 'preferred')))
-        self.assertIsNone(rule.broken(
+        self.assertIsNone(rule.violation_reason(
             None, guest_on_host, numa_rule.Pinning((1,), ((),))))
 
     def test_always(self):
@@ -370,4 +372,5 @@ class TestRule(base.PCITestCase):
                 ('socket', {0: 1}, True), ('preferred', {0: 1}, False)):
             guest_on_host = numa_base.guest_on_host(found, numa_base.devices(
                 found, free, clouds.pci_request(1, policy)))
-            self.assertEqual(always, rule.always(None, guest_on_host, []))
+            self.assertEqual(
+                always, rule.is_always_satisfied(None, guest_on_host, []))

@@ -173,7 +173,7 @@ class TestRule(base.SharedVCPUTestCase):
                 (0, None),
                 (1, 'nfv:shared_vcpu=0: 1 shared CPUs on its NUMA node '
                     'needed, node 1 has 0')):
-            broken = self.rule().broken(
+            broken = self.rule().violation_reason(
                 None, guest_on_host, numa_rule.Pinning((cell,), ((),)))
             self.assertEqual(said, broken and str(broken))
 

@@ -93,7 +93,7 @@ class TestRule(base.JointTestCase):
 class TestBroken(base.JointTestCase):
     """A guest that runs already; the cores of node 0 are 0-1 and 2-3."""
 
-    def broken(self, policy, *pins, others=()):
+    def violation_reason(self, policy, *pins, others=()):
         host = clouds.host_topology(switch=None)
         host.cells[0].siblings = [{0, 1}, {2, 3}]
         guest = clouds.guest(vcpus=len(pins))
@@ -101,22 +101,24 @@ class TestBroken(base.JointTestCase):
         of_guest, = rules_base.rules_of(strategies.request_spec(
             guest, None, {'hw:cpu_policy': 'dedicated',
                           'hw:cpu_thread_policy': policy}))
-        found = of_guest.broken(None, numa_base.guest_on_host(
+        found = of_guest.violation_reason(None, numa_base.guest_on_host(
             numa_base.evaluation(host, guest)), numa_rule.Pinning(
                 (0,), (pins,), frozenset(others)))
         return found and str(found)
 
     def test_require(self):
         for pins in ((0, 1), (2,), (0, 1, 3), (0, 1, 2, 3)):
-            self.assertIsNone(self.broken('require', *pins), pins)
+            self.assertIsNone(self.violation_reason('require', *pins), pins)
         self.assertEqual(
             'hw:cpu_thread_policy=require: vCPUs on sibling threads needed, '
-            '2 are alone on their core', self.broken('require', 0, 2))
+            '2 are alone on their core',
+            self.violation_reason('require', 0, 2))
 
     def test_isolate(self):
-        self.assertIsNone(self.broken('isolate', 0, 3))
-        self.assertIsNone(self.broken('isolate', 0, others=(2, 3)))
+        self.assertIsNone(self.violation_reason('isolate', 0, 3))
+        self.assertIsNone(self.violation_reason('isolate', 0, others=(2, 3)))
         for pins, others in (((0, 1), ()), ((0,), (1,)), ((0, 2), (3,))):
             self.assertEqual(
                 'hw:cpu_thread_policy=isolate: cores of its own needed, one '
-                'is shared', self.broken('isolate', *pins, others=others))
+                'is shared',
+                self.violation_reason('isolate', *pins, others=others))

@@ -175,7 +175,7 @@ class FactsTest(base.TestCase):
 
     def test_not_sound(self):
         for text, error in (
-                ('', 'is neither JSON nor'), ('{}', 'is not of lscpu'),
+                ('', 'is neither JSON nor'), ('{}', 'not from lscpu'),
                 ('{"cpus": []}', 'there is no CPU'),
                 ('{"lscpu": []}', 'sibling threads of the CPUs are not known; '
                  '"lscpu -J -e=CPU,NODE,SOCKET,CORE,ONLINE" prints them'),

@@ -9,6 +9,7 @@ from nova.scheduler import filters as nova_filters
 
 from nfv_sched.ops.explain import explanation
 from nfv_sched.ops.explain import values
+from nfv_sched.ops import placement
 from nfv_sched.ops.requests import request
 from nfv_sched.ops.simulator import record
 from nfv_sched.ops.simulator import servers
@@ -320,7 +321,7 @@ class UnknownNameTest(ExplanationTestCase):
             found = self.explain(**{
                 'hw__cpu_policy': 'dedicated', key.replace(':', '__'): value})
             self.assertFalse(found.fits)
-            self.assertEqual((values.UnknownInQuery(kind=kind, name=name),),
+            self.assertEqual((placement.Unknown(kind, name),),
                              found.placement.unknown)
             self.assertIn(f'knows no {kind} {name}', found.reason)
             self.assertEqual({(f'knows no {kind} {name}',)},
@@ -347,7 +348,7 @@ class UnknownNameTest(ExplanationTestCase):
                 trait__CUSTOM_NOWHERE='forbidden')
         self.assertTrue(found.fits)
         self.assertEqual(
-            (values.UnknownInQuery(kind='trait', name='CUSTOM_NOWHERE'),),
+            (placement.Unknown('trait', 'CUSTOM_NOWHERE'),),
             found.placement.unverified)
         self.assertTrue(any(
             'CUSTOM_NOWHERE' in text for text in found.assumed))

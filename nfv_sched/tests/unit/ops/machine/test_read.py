@@ -268,9 +268,9 @@ class FileTest(ReadTestCase):
 
     def test_unknown(self):
         for content, told in (
-            ('', 'is neither JSON nor what'), ('{"cpus": [', 'is neither'),
-            ('[]', 'is not of lscpu, of Ansible'), ({}, 'is not of lscpu'),
-            ('#\n', 'is neither JSON'), ('null', 'is not of lscpu'),
+            ('', 'is neither JSON nor output'), ('{"cpus": [', 'is neither'),
+            ('[]', 'not from lscpu, Ansible'), ({}, 'not from lscpu'),
+            ('#\n', 'is neither JSON'), ('null', 'not from lscpu'),
             ('[' * 100000, 'is neither JSON'),
         ):
             text = self.refused(content)
@@ -280,7 +280,7 @@ class FileTest(ReadTestCase):
     def test_unreadable(self):
         self.assertIn('No such file', str(self.assertRaises(
             values.MachineError, read.load, f'{self.folder}/none')))
-        self.assertIn('by --sys', str(self.assertRaises(
+        self.assertIn('--sys', str(self.assertRaises(
             values.MachineError, read.load, self.folder)))
         path = os.path.join(self.folder, 'raw')
         with open(path, 'wb') as file:
