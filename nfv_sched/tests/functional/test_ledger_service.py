@@ -14,6 +14,7 @@ import time
 import fixtures
 from nova import context
 from nova import objects
+from nova.scheduler import request_filter
 from nova.tests.functional.api import client
 from oslo_utils.fixture import uuidsentinel as uuids
 
@@ -204,13 +205,26 @@ class PublicationTest(LedgerTestCase):
             [' '.join(request) for request in self.placement_api.writes()])
 
     def test_nova_leaves_it_alone(self):
-        """The periodic update of nova-compute keeps the provider."""
+        """The periodic update of nova-compute keeps the provider.
+
+        Since 34 Nova marks its own providers with ``OWNER_NOVA``.
+        """
         self.start_host('host1')
+        root = (f'/resource_providers/{self.compute_rp_uuids["host1"]}'
+                '/traits')
+        before = self.placement.get(root, version='1.6').body['traits']
+        if hasattr(request_filter, 'MIN_COMPUTE_VERSION_OWNER_TRAIT'):
+            self.assertIn('OWNER_NOVA', before)
         self.publish()
         self._run_periodics()
         self.computes['host1'].manager.rt.reportclient.clear_provider_cache()
         self._run_periodics()
         self.assertEqual((20, 2), self.inventory('host1'))
+        self.assertEqual([names.TRAIT], self.placement.get(
+            f'/resource_providers/{self.provider("host1")}/traits',
+            version='1.6').body['traits'])
+        self.assertEqual(set(before), set(self.placement.get(
+            root, version='1.6').body['traits']))
 
     def test_guest_counts_once(self):
         """Allocated when it is scheduled, bound later, deleted."""
