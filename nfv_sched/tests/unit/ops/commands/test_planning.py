@@ -3,6 +3,7 @@
 
 import json
 import os
+import subprocess
 
 import fixtures
 
@@ -50,7 +51,25 @@ class PlanningTest(base.CommandTestCase, running.RunningTestCase):
         self.assertEqual(
             ['compute service set', 'server migrate'],
             [found.command for found in commands])
-        self.assertIn('# b stays: no host has room: ', out)
+        done = self.run_script(out)
+        self.assertEqual(code, done.returncode)
+        self.assertRegex(
+            done.stderr, r'^server \S{36} \(b\) stays: no host has room: ')
+        self.assertEqual(1, done.stderr.count('\n'))
+
+    def run_script(self, text):
+        """Run a script with a client whose moves succeed at once."""
+        head = '''\
+            openstack() {
+                case "$*" in
+                *'-c status '*) echo ACTIVE;;
+                *_state*) echo None;;
+                *SRV-ATTR:host*) echo two;;
+                esac
+            }
+            '''
+        return subprocess.run(['sh'], input=head + text, text=True,
+                              capture_output=True, timeout=60)
 
     def test_drain_nothing(self):
         self.save('a p1 one')
@@ -68,7 +87,11 @@ class PlanningTest(base.CommandTestCase, running.RunningTestCase):
             'resize to two is not confirmed: it can come back.',
             ' '.join(out.split()))
         _code, out = self.run_it('host', 'drain', 'one', '-f', 'commands')
-        self.assertIn('# a: its resize to two is not confirmed', out)
+        done = self.run_script(out)
+        self.assertEqual(3, done.returncode)
+        self.assertRegex(
+            done.stderr, r'^server \S{36} \(a\) also holds resources of one: '
+            'its resize to two is not confirmed: it can come back\n$')
         _code, out = self.run_it('host', 'drain', 'one', '-f', 'json')
         self.assertEqual(
             [('a', 'resize', 'one', 'two', True)],
