@@ -32,7 +32,8 @@ then exceed them.
 
 A router is interrupted while it is moved. With "-f commands", a script for sh
 is printed, and nothing else. It stops at the first command that fails. If
-something ought to be moved and cannot be, it says so on stderr and ends with 3.
+something ought to be moved and cannot be, it names that on stderr and ends
+with 3.
 
 examples:
   nfv-sched agent rebalance
