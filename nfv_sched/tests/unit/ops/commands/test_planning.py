@@ -124,9 +124,21 @@ class PlanningTest(base.CommandTestCase, running.RunningTestCase):
                     each['stranded'][0]['server'])
                    for each in json.loads(out)['hosts']))
 
-    def test_all_rows_for_scripts(self):
+    def test_failover_rows(self):
+        """A row for each stranded server, with what names it to the API."""
         self.save('a p4 one', 'b p4 two', 'c p4 three', 'd p4 three')
-        _code, out = self.run_it('cloud', 'failover', '--each', '-f',
-                                 'value')
-        self.assertEqual({'one 1 1 - ', 'two 1 1 - ', 'three 2 2 - '},
-                         set(out.splitlines()))
+        self.assertEqual(
+            (0, ''), self.run_it('cloud', 'failover', '-f', 'value'))
+        code, out = self.run_it('cloud', 'failover', '--together', '-f',
+                                'csv')
+        self.assertEqual(3, code)
+        rows = self.csv_rows(out)
+        self.assertEqual(
+            [('one', 'a'), ('three', 'c'), ('three', 'd'), ('two', 'b')],
+            sorted((row['Host'], row['Server']) for row in rows))
+        ids = {server.name: server.uuid
+               for server in file.load(self.file).servers}
+        for row in rows:
+            self.assertEqual((ids[row['Server']], 'p4'),
+                             (row['Server ID'], row['Flavor']))
+            self.assertIn('there is no other host', row['Why'])
