@@ -87,13 +87,12 @@ class Report(source.Looking, base.Lister, metaclass=abc.ABCMeta):
         return 0
 
 
-def incomplete(left: Iterable[str]) -> Iterator[str]:
+def incomplete(sentences: Iterable[str]) -> Iterator[str]:
     """Yield the end of a script that does not do all that was asked for.
 
-    :param left: sentences on what is left to do; without any, there are no
-        lines
+    :param sentences: what is left to do; without any, there are no lines
     """
-    messages = [' '.join(each.split()) for each in left]
+    messages = [' '.join(each.split()) for each in sentences]
     for message in messages:
         yield shlex.join(('printf', '%s\\n', message)) + ' >&2'
     if messages:
