@@ -25,11 +25,14 @@ class LostCapacity:
         "cpus_on_nodes", "pages", "devices", "policy", "filter", "ports"
     :ivar name: the policy, filter, page size or other name of the limit; null
         if it has none
+    :ivar numa_nodes: number of NUMA nodes on which the CPUs of
+        "cpus_on_nodes" are needed; null for other kinds
     :ivar servers: number of servers
     """
 
     kind: str
     name: str | None
+    numa_nodes: int | None
     servers: int
 
 
@@ -188,12 +191,15 @@ class HostLimit:
         "devices", "policy", "filter", "ports"
     :ivar name: the policy, filter, page size or other name of the limit; null
         if it has none
+    :ivar numa_nodes: number of NUMA nodes on which the CPUs of
+        "cpus_on_nodes" are needed; null for other kinds
     :ivar alone: whether one more server fits once this limit alone is lifted
     :ivar why: the amount needed and the amount free, for people
     """
 
     kind: str
     name: str | None
+    numa_nodes: int | None
     alone: bool
     why: str
 
@@ -328,18 +334,19 @@ def fit(cloud: snapshot.Cloud, counted: 'capacity.FlavorCapacity',
 
 def _lost(counted: 'capacity.FlavorCapacity') -> Iterable[LostCapacity]:
     """Yield what ``FlavorCapacity.lost`` has, with kinds and names."""
-    servers: collections.Counter[tuple[str, str | None]] = (
+    servers: collections.Counter[tuple[str, str | None, int | None]] = (
         collections.Counter())
     for host in counted.hosts.values():
         if host.placement > host.fits:
             servers[_kind(host.binding[0]) if host.binding else (
-                'several', None)] += host.placement - host.fits
-    for (kind, name), count in servers.most_common():
-        yield LostCapacity(kind=kind, name=name, servers=count)
+                'several', None, None)] += host.placement - host.fits
+    for (kind, name, nodes), count in servers.most_common():
+        yield LostCapacity(
+            kind=kind, name=name, numa_nodes=nodes, servers=count)
 
 
-def _kind(limit: 'binding.Binding') -> tuple[str, str | None]:
-    return limit.kind.name.lower(), limit.name or None
+def _kind(limit: 'binding.Binding') -> tuple[str, str | None, int | None]:
+    return limit.kind.name.lower(), limit.name or None, limit.nodes
 
 
 def bound(cloud: snapshot.Cloud, flavor_bound: 'upper_bound.Bound',
@@ -375,8 +382,9 @@ def host_fits(cloud: snapshot.Cloud, counted: 'capacity.FlavorCapacity',
                 pcpus_free=len(node.free))
                 for node in hosts[name].nodes or () if node.dedicated]),
             limits=tuple([HostLimit(
-                kind=_kind(limit)[0], name=_kind(limit)[1], alone=limit.alone,
-                why=limit.text) for limit in each.binding]),
+                kind=kind, name=name, numa_nodes=nodes, alone=limit.alone,
+                why=limit.text) for limit in each.binding
+                for kind, name, nodes in [_kind(limit)]]),
             next=_leaving(leaving[name]) if name in leaving else None)
             for name, each in counted.hosts.items()]))
 

@@ -9,8 +9,10 @@ printed as commands to run (``-f commands``).
 import abc
 import argparse
 from collections.abc import Iterable
+from collections.abc import Iterator
 from collections.abc import Sequence
 import dataclasses
+import shlex
 import typing as ty
 
 from nfv_sched.ops.cli import base
@@ -29,7 +31,8 @@ are for.
 MOVES_HELP = """\
 With -f commands: a script for sh, with comments. It waits for the end of each
 move, and stops at the first command that fails, or server that is not where
-its move should have brought it.
+its move should have brought it. If the plan does not do all that was asked
+for, the script says on stderr what is left, and ends with 3.
 """
 
 
@@ -82,6 +85,18 @@ class Report(source.Looking, base.Lister, metaclass=abc.ABCMeta):
         else:
             return super().produce_output(parsed_args, column_names, data)
         return 0
+
+
+def incomplete(sentences: Iterable[str]) -> Iterator[str]:
+    """Yield the end of a script that does not do all that was asked for.
+
+    :param sentences: what is left to do; without any, there are no lines
+    """
+    messages = [' '.join(each.split()) for each in sentences]
+    for message in messages:
+        yield shlex.join(('printf', '%s\\n', message)) + ' >&2'
+    if messages:
+        yield f'exit {source.FINDINGS}'
 
 
 class PlanCommand(Report):

@@ -16,6 +16,11 @@ from nfv_sched.ops.simulator import document
 from nfv_sched import strings
 
 _EPILOG = """\
+vSwitch and Places say whether the NUMA nodes of a server are near the virtual
+switch or a place, PCI whether its devices are on its NUMA nodes: local if all
+are, partial if some, remote if none. Its policy is in brackets. A server that
+floats over several NUMA nodes has the policy only.
+
 examples:
   nfv-sched simulation run --list-examples
   nfv-sched simulation run --example carrier-grade

@@ -31,7 +31,8 @@ _THREADS = {topology.THREADS_REQUIRE: 'require',
 class BindingKind(enum.Enum):
     """Kind of a limit; the value is its label in tables.
 
-    {} in a value stands for the name of the :class:`Binding`.
+    {} in a value stands for the name of the :class:`Binding`, or its NUMA
+    nodes.
     """
 
     #: The flavor contradicts itself, or Nova refuses it.
@@ -45,8 +46,7 @@ class BindingKind(enum.Enum):
     #: Several resources together, none of them alone.
     SEVERAL = 'several'
     CPUS = 'pCPUs'
-    #: The host has enough, but its NUMA nodes do not; the name says on how
-    #: many of them the CPUs are needed.
+    #: The host has enough, but its NUMA nodes do not.
     CPUS_ON_NODES = 'pCPUs on {}'
     THREADS = 'threads'
     MEMORY = 'memory'
@@ -79,19 +79,27 @@ class Binding(ty.NamedTuple):
     :ivar text: the amount needed and the amount free
     :ivar name: which one of its kind; see :class:`BindingKind`
     :ivar alone: whether one more server fits once this limit alone is lifted
+    :ivar nodes: number of NUMA nodes on which CPUs are needed; None unless it
+        is of CPUS_ON_NODES
     """
 
     kind: BindingKind
     text: str
     name: str = ''
     alone: bool = True
+    nodes: int | None = None
 
     @property
     def label(self) -> str:
         """Kind and name, for tables."""
         if self.kind in (BindingKind.POLICY, BindingKind.FILTER):
             return self.name
-        return self.kind.value.format(self.name)
+        return self.kind.value.format(
+            self.name if self.nodes is None else _on(self.nodes))
+
+
+def _on(nodes: int) -> str:
+    return 'one node' if nodes == 1 else f'{nodes} nodes'
 
 
 class _Case(ty.NamedTuple):
@@ -271,7 +279,7 @@ def _of_cells(
     free = [len(cell.free_cpus) for cell in host_cells]
     dedicated = [cell.dedicated for cell in cells]
     dedicated[0] += guest.reserved
-    nodes = 'one node' if len(cells) == 1 else f'{len(cells)} nodes'
+    nodes = _on(len(cells))
     policy = _THREADS.get(cells[0].threads)
     if any(dedicated):
         need = f'{_sum(dedicated)} pCPUs'
@@ -279,12 +287,12 @@ def _of_cells(
             yield _BindingTrial(Binding(
                 BindingKind.THREADS, f'{need} with thread policy {policy} on '
                 f'{nodes} needed, {_sum(free)} free'), _any_threads, True)
-        kind, name = BindingKind.CPUS, ''
+        binding = Binding(BindingKind.CPUS, f'{need} on {nodes} needed, '
+                          f'{_sum(free)} free')
         if sum(free) >= sum(dedicated):
-            kind, name = BindingKind.CPUS_ON_NODES, nodes
-        yield _BindingTrial(
-            Binding(kind, f'{need} on {nodes} needed, {_sum(free)} free',
-                    name), enough.cpus)
+            binding = binding._replace(
+                kind=BindingKind.CPUS_ON_NODES, nodes=len(cells))
+        yield _BindingTrial(binding, enough.cpus)
     size = cells[0].pagesize
     memory = Binding(BindingKind.MEMORY, '')
     if size:

@@ -96,6 +96,16 @@ class PlacementNeed:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class PlacementQuery:
+    """A query to Placement.
+
+    :ivar needs: its requirements: a host must meet all of them
+    """
+
+    needs: tuple[PlacementNeed, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class StageRequirement:
     """A requirement of the first query, with its effect.
 
@@ -125,7 +135,7 @@ class StageRemoval:
 class PlacementAnswer:
     """The stage in which Nova asks Placement.
 
-    :ivar queries: Nova's queries, for people
+    :ivar queries: Nova's queries, in order
     :ivar hosts: number of known hosts
     :ivar hosts_left: number of hosts in the answers
     :ivar requirements: requirements of the first query
@@ -140,7 +150,7 @@ class PlacementAnswer:
     :ivar unverified: forbidden traits that Placement may not know
     """
 
-    queries: tuple[str, ...]
+    queries: tuple[PlacementQuery, ...]
     hosts: int
     hosts_left: int
     requirements: tuple[StageRequirement, ...]
@@ -459,7 +469,10 @@ def _short(properties: Mapping[str, str]) -> dict[str, str]:
 
 def _placement(stage: 'values.PlacementStage') -> PlacementAnswer:
     return PlacementAnswer(
-        queries=stage.queries, hosts=stage.hosts, hosts_left=stage.left,
+        queries=tuple([PlacementQuery(needs=tuple([
+            _need(text, need) for text, need in query.items()]))
+            for query in stage.queries]),
+        hosts=stage.hosts, hosts_left=stage.left,
         requirements=tuple([StageRequirement(
             need=_need(each.text, each.need), hosts_missing_it=each.missing,
             hosts_without_it=each.without) for each in stage.requirements]),

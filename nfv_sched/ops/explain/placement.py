@@ -82,7 +82,10 @@ def explain(state: states.State, queries: Sequence[Query]) -> PlacementResult:
     misses.update(dict.fromkeys(cut, (_CUT,)))
     return PlacementResult(
         values.PlacementStage(
-            queries=tuple(str(query) for query in queries),
+            queries=tuple([{
+                sentences.title(requirement, names): _need(requirement, names)
+                for requirement in query.single_requirements}
+                for query in queries]),
             hosts=len(roots), left=len(answers),
             requirements=tuple(_dropped(model, queries, roots, names)),
             removed=dict(collections.Counter(

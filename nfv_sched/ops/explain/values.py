@@ -129,7 +129,7 @@ class QueryRequirement:
 class PlacementStage:
     """The stage in which Nova asks Placement.
 
-    :ivar queries: the queries, as text
+    :ivar queries: the requirements of each query: as text -> as a value
     :ivar hosts: number of known hosts
     :ivar left: number of hosts in the answers
     :ivar requirements: requirements of the first query
@@ -147,7 +147,7 @@ class PlacementStage:
         traits were not read
     """
 
-    queries: tuple[str, ...] = ()
+    queries: tuple[ty.Mapping[str, QueryNeed], ...] = ()
     hosts: int = 0
     left: int = 0
     requirements: tuple[QueryRequirement, ...] = ()

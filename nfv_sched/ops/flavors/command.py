@@ -56,13 +56,14 @@ What the keys of a flavor of Helion / Titanium Carrier Grade, or of Intel's
 guide to Enhanced Platform Awareness, are in Nova and nfv-sched. Keys of Nova
 stay. Nothing is changed. "Class" is one of:
 
-  same           the same key
+  same           the same key with the same value
+  changed        the same key with another value
   renamed        another key that means the same
   combination    several keys together, or one that comes close
   host option    an option of hosts, not of a flavor
   other service  something that another service does
   none           nothing
-  unknown        a key that Nova refuses
+  unknown        a key that Nova refuses, or that it does not know
   error          what "flavor lint" finds of the flavor that it becomes
 
 {_FILES}
@@ -80,8 +81,8 @@ examples:
   nfv-sched flavor translate --image image.json
 
 exit code: 0; 1 if something could not be read, and is named; 2 if the command
-line is wrong; 3 if a key has no counterpart that could be set, or "flavor
-lint" finds an error of what the flavor becomes.
+line is wrong; 3 if a key is not fully translated: something is lost, or left
+to do by hand; or if "flavor lint" finds an error of what the flavor becomes.
 """
 
 
@@ -220,7 +221,8 @@ class TranslateFlavor(planning.PlanCommand):
         self.has_findings = any(each.errors or any(
             line.lost for line in each.lines) for each in all_translated)
         return planning.Output(
-            text=translate_rendering.text(all_translated),
+            text=translate_rendering.text(
+                all_translated, are_new=parsed_args.file is not None),
             columns=translate_rendering.COLUMNS,
             rows=translate_rendering.rows(all_translated),
             document=documents.Document(

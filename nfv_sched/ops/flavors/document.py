@@ -59,8 +59,8 @@ class KeyTranslation:
     :ivar key: the key; null for a default of the old platform
     :ivar value: value of the key in the old flavor
     :ivar becomes: keys and values that replace it; empty for none
-    :ivar kind: kind of the translation: "same", "renamed", "combination",
-        "host option", "other service", "none" or "unknown"
+    :ivar kind: kind of the translation: "same", "changed", "renamed",
+        "combination", "host option", "other service", "none" or "unknown"
     :ivar do: what else to do, or what is lost, for people; null for nothing
     :ivar lost: whether something is left to do by hand, or is lost
     """

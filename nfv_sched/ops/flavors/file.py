@@ -9,6 +9,7 @@ of a cloud file of the simulator.
 import collections
 from collections.abc import Iterator
 from collections.abc import Mapping
+import re
 import types
 import typing as ty
 
@@ -36,6 +37,9 @@ _NAMES = {
     'extra_specs': ('extra_specs', 'properties', 'Properties'),
 }
 _MOST = 1 << 31
+#: A property as the client prints it; no quote in a value is escaped.
+_PROPERTY = re.compile(
+    r"([^\s='\",][^='\",]*)='(.*?)'(?:, (?=[^='\",]+=')|\Z)", re.DOTALL)
 
 
 def flavors(path: str) -> list[snapshot.Flavor]:
@@ -81,7 +85,7 @@ def image(path: str) -> Image:
     data = _read(path)
     where = f'{path}: properties'
     if not isinstance(data, Mapping) or not isinstance(
-            data.get('properties'), Mapping):
+            data.get('properties'), (Mapping, str)):
         return Image(properties=_texts(data, where, lenient=True))
     memory, disk, size = (
         0 if data.get(key) in (None, '') else
@@ -216,6 +220,8 @@ def _texts(data: ty.Any, where: str, lenient: bool = False,
 
     :param lenient: skip values such as the lists of Glance
     """
+    if isinstance(data, str):
+        return _printed(data, where)
     if not isinstance(data, Mapping):
         raise source.CloudUnreadError(
             f'{where} must be an object with a value for each key, not '
@@ -234,3 +240,19 @@ def _texts(data: ty.Any, where: str, lenient: bool = False,
                 f'{extra_specs.shown(value)}')
         texts[str(key)] = value
     return texts
+
+
+def _printed(text: str, where: str) -> dict[str, str]:
+    """Return the properties in a text such as ``a='1', b='2'``."""
+    properties: dict[str, str] = {}
+    position = 0
+    while position < len(text):
+        match = _PROPERTY.match(text, position)
+        # Not "a='1' b='2'" with a value of "1' b='2".
+        if match is None or match[1] in properties or "='" in match[2]:
+            raise source.CloudUnreadError(
+                f"{where} must be an object, or a text such as a='1', b='2', "
+                f'not {extra_specs.shown(text)}')
+        properties[match[1]] = match[2]
+        position = match.end()
+    return properties

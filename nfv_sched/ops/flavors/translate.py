@@ -116,8 +116,11 @@ def _line(where: str, key: str, value: str,
           specs: Mapping[str, str]) -> TranslatedKey:
     translation = translations.find(where, key)
     # A pattern of the table can match more keys than Nova knows.
+    # Nova refuses no key of a namespace that it does not know.
     is_known = where != translations.FLAVOR or (
-        flavors.refusal(key, value) is None or _is_known(key))
+        flavors.refusal(key, value) is None and (
+            translation is not None or not key.startswith(translations.WRS))
+        or _is_known(key))
     if translation is not None and (
             is_known or translation.kind != translations.SAME):
         replacement = translations.becomes(translation, key, value, specs)
@@ -132,17 +135,31 @@ def _line(where: str, key: str, value: str,
                 do=f'{other}={specs[other]} contradicts it, and stays: '
                    'correct it if this is what was meant')
         return TranslatedKey(
-            key=key, value=value, kind=translation.kind, becomes=replacement,
+            key=key, value=value, becomes=replacement,
+            kind=_kind(translation, key, value, replacement),
             do=translations.advice(translation, value, specs),
             lost=translation.kind in translations.LOST or not replacement)
     if is_known:
         # "flavor lint" reports wrong values.
         return TranslatedKey(key=key, value=value, becomes={key: value},
                              kind=translations.SAME)
-    return TranslatedKey(key=key, value=value, becomes={}, kind=UNKNOWN,
-                         lost=True,
-                         do='Nova knows no such key; "nfv-sched flavor lint" '
-                            'says whether it is like another')
+    return TranslatedKey(
+        key=key, value=value, becomes={}, kind=UNKNOWN, lost=True,
+        do='nothing reads it; correct it if it is misspelt'
+        if key.startswith(translations.WRS) else
+        'Nova knows no such key; "nfv-sched flavor lint" says whether it is '
+        'like another')
+
+
+def _kind(translation: translations.Translation, key: str, value: str,
+          replacement: Mapping[str, str]) -> str:
+    """Return the kind of a translation of a key with its value."""
+    if replacement == {key: value}:
+        return translations.SAME
+    if translation.kind != translations.SAME:
+        return translation.kind
+    return (translations.CHANGED if replacement.keys() == {key}
+            else translations.COMBINATION)
 
 
 def _contradicted(key: str, replacement: Mapping[str, str],

@@ -26,18 +26,19 @@ _ERROR = 'error'
 
 
 def text(
-    all_translated: Sequence[translate.Translated],
+    all_translated: Sequence[translate.Translated], are_new: bool = False,
 ) -> list[tables.Part]:
-    """Return a table for each flavor."""
+    """Return a table for each flavor.
+
+    :param are_new: whether the commands create the flavors
+    """
     parts: list[tables.Part] = []
     for each in all_translated:
         lost = sum(line.lost for line in each.lines)
-        head = f'{each.where.capitalize()} {each.name}: ' + (
-            'nothing to change' if not (each.set or each.unset) else
-            f'{len(each.set)} to set, {len(each.unset)} to remove')
+        head = f'{each.where.capitalize()} {each.name}: ' + _counts(
+            each, are_new and each.where == translations.FLAVOR)
         if lost:
-            head += (f'; {tables.count(lost, "key")} without a counterpart '
-                     'that could be set')
+            head += f'; {tables.count(lost, "key")} not fully translated'
         if each.errors:
             head += f'; {tables.count(len(each.errors), "error")} afterwards'
         parts += ([''] if parts else []) + [f'{head}.']
@@ -45,6 +46,19 @@ def text(
             parts += ['', tables.Table(
                 COLUMNS[1:], [row[1:] for row in rows([each])])]
     return parts
+
+
+def _counts(translated: translate.Translated, is_new: bool) -> str:
+    """Count the keys in the table, and what the commands do."""
+    if is_new and not translated.extra_specs and not translated.unset:
+        return 'no keys'
+    if not (is_new or translated.set or translated.unset):
+        return 'nothing to change'
+    # All are set if the commands create the flavor: none is there to remove.
+    keys = sum(line.key != translate.NO_KEY for line in translated.lines)
+    changes = f'{len(translated.extra_specs)} to set' if is_new else (
+        f'{len(translated.set)} to set, {len(translated.unset)} to remove')
+    return f'{tables.count(keys, "key")}; {changes}'
 
 
 def rows(

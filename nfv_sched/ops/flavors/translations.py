@@ -21,8 +21,10 @@ from nfv_sched import extra_specs
 FLAVOR, IMAGE, SERVER, NIC, CONF = (
     'flavor', 'image', 'server', 'NIC', 'nova.conf')
 
-#: The same key in Nova.
+#: The same key with the same value in Nova.
 SAME = 'same'
+#: The same key with another value.
+CHANGED = 'changed'
 #: Another key with the same meaning.
 RENAMED = 'renamed'
 #: Several keys together, or a key that comes close.
@@ -67,7 +69,7 @@ class Translation(ty.NamedTuple):
 
 
 # Keys of Titanium, which was strict about PCI devices unless told otherwise.
-_WRS = ('hw:wrs:', 'sw:wrs:')
+WRS = ('hw:wrs:', 'sw:wrs:')
 _PCI_AFFINITY = (*extra_specs.PCI_KEYS, extra_specs.NATIVE_PCI_KEY)
 
 _OFF = ('false', 'no', 'off', 'n', 'f')
@@ -321,7 +323,7 @@ def advice(translation: Translation, value: str, specs: Specs) -> str:
     :param specs: all keys and values of the flavor or image
     """
     if translation.key == 'pci_passthrough:alias' and (
-            any(key.startswith(_WRS) for key in specs) and
+            any(key.startswith(WRS) for key in specs) and
             specs.keys().isdisjoint(_PCI_AFFINITY)):
         return _STRICT_DEVICES
     more = {('hw:cpu_thread_policy', 'isolate'): _ISOLATE,

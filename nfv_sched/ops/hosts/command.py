@@ -6,7 +6,6 @@ from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Sequence
-import operator
 import typing as ty
 
 from cliff import columns as cliff_columns
@@ -45,11 +44,11 @@ Ports used and Rules used are those of the host, with their limits: ports of
 the virtual switch, physical ones included, and rules of the security groups of
 these ports.
 
-With -f csv, json, value or yaml, used and all are columns of their own, which
-a table has with -c, and more is said of the limits. Ports free and Rules free
-are what new servers can have, by the ledger in Placement where it is
-published, else by Neutron; empty without a limit, or if it is not known. Limit
-notes name over-allocations.
+With -f csv or value, a column "... used" has only what is used; "... total",
+"... limit" and "... free" are columns of their own, which a table has with -c,
+and more is said of the limits. Ports free and Rules free are what new servers
+can have, by the ledger in Placement where it is published, else by Neutron;
+empty without a limit, or if not known. Limit notes name over-allocations.
 
 examples:
   nfv-sched host list --sort worst
@@ -101,9 +100,9 @@ _STDOUT = '/dev/stdout'
 
 #: Value of --sort -> sort key of a host.
 _ORDERS: dict[str, Callable[['values.HostView'], tuple]] = {
-    'name': lambda view: (),
-    'free': lambda view: (-view.free,),
-    'fit': lambda view: (-view.largest_fit,),
+    'name': lambda view: (view.title,),
+    'free': lambda view: (-view.free, view.title),
+    'fit': lambda view: (-view.largest_fit, view.title),
     'worst': lambda view: view.order,
 }
 SORTS = tuple(_ORDERS)
@@ -134,7 +133,8 @@ class ListHost(source.Looking, base.Lister):
             '--sort', choices=SORTS, default='name',
             help='order of the hosts: by name, most free pinned CPUs first, '
                  'largest fit first, or those first whose free CPUs are most '
-                 'scattered over their nodes (default: name)')
+                 'scattered over their nodes, as on the HTML map (default: '
+                 'name)')
         parser.add_argument(
             '--full', type=float, metavar='PERCENT',
             help='only hosts whose ports or security group rules are used to '
@@ -187,7 +187,7 @@ def _table(views: Iterable['values.HostView'],
                 f'{node.node.shared_used}/{node.shared_limit}',
                 *(rendering.page_cell(pages[size]) if size in pages else '-'
                   for size in sizes),
-                '{2}/{1}'.format(*node.devices_of('VF')), *limits,
+                '{}/{}'.format(*node.devices_of('VF')[:2]), *limits,
                 ', '.join(rendering.guest_on(guest, node)
                           for guest in node.guests)))
         if view.floating or not view.nodes:
@@ -227,15 +227,15 @@ def _machine(views: Iterable['values.HostView'],
     """Return columns and rows for programs, with one number in each cell."""
     from nfv_sched.ops.hosts import rendering
     columns = (
-        'Host', 'State', 'Node', 'Switch', 'pCPUs used', 'pCPUs',
-        'Largest fit', 'Shared vCPUs', 'Shared vCPU limit', 'Memory used MiB',
-        'Memory MiB',
-        *(f'{rendering.page_size(size)} pages{text}' for size in sizes
-          for text in (' free', '', ' used')),
-        'VFs free', 'VFs', 'VFs used', 'Ports', 'Port limit', 'Ports free',
-        'Rules', 'Rule limit', 'Rules free', 'DHCP servers', 'Routers',
-        'Services limit', 'Limit sources', 'Limit notes', 'Networks',
-        'Guests')
+        'Host', 'State', 'Node', 'Switch', 'pCPUs used', 'pCPUs total',
+        'Largest fit', 'Shared used', 'Shared total', 'Memory MiB used',
+        'Memory MiB total',
+        *(f'{rendering.page_column(size)} {text}' for size in sizes
+          for text in ('used', 'total', 'free')),
+        'VFs used', 'VFs total', 'VFs free', 'Ports used', 'Ports limit',
+        'Ports free', 'Rules used', 'Rules limit', 'Rules free',
+        'DHCP servers', 'Routers', 'Services limit', 'Limit sources',
+        'Limit notes', 'Networks', 'Guests')
     rows: list[tuple] = []
     for view in views:
         network = view.host.network
@@ -252,15 +252,13 @@ def _machine(views: Iterable['values.HostView'],
                 node.used, len(node.node.dedicated), node.largest_fit,
                 node.node.shared_used, node.shared_limit,
                 node.node.memory_used, node.node.memory,
-                *(count(pages[size]) if size in pages else None
-                  for size in sizes
-                  for count in (operator.attrgetter('free'),
-                                operator.attrgetter('usable'),
-                                rendering.used_pages)),
+                *(amount for size in sizes for amount in (
+                    rendering.page_amounts(pages[size]) if size in pages
+                    else (None, None, None))),
                 *node.devices_of('VF'), *limits, ', '.join(node.networks),
                 ', '.join([guest.label for guest in node.guests])))
         if view.floating or not view.nodes:
-            whole = not view.nodes
+            whole, small = not view.nodes, view.small_pages
             rows.append((
                 view.title, view.state, None, None, None, None, None,
                 view.host.vcpus_used if whole else
@@ -268,9 +266,11 @@ def _machine(views: Iterable['values.HostView'],
                 view.shared_limit if whole else None,
                 view.host.memory_used if whole else
                 sum(guest.memory for guest in view.floating),
-                view.host.memory if whole else
-                view.small_pages and view.small_pages.available,
-                *(None for _size in sizes for _count in range(3)),
+                view.host.memory if whole else small and small.available,
+                *(amount for size in sizes for amount in (
+                    (small.floating, small.available, None)
+                    if small is not None and small.size == size
+                    else (None, None, None))),
                 None, None, None, *limits, '',
                 ', '.join([guest.label for guest in view.floating])))
     return columns, rows

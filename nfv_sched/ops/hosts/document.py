@@ -381,7 +381,7 @@ def _rows(view: 'values.HostView') -> Iterator[NodeRow]:
     network = _network(view)
     for each in view.nodes:
         node = each.node
-        free, total, used = each.devices_of('VF')
+        used, total, free = each.devices_of('VF')
         yield NodeRow(
             host=view.title, host_id=view.host.uuid, state=view.state,
             node=node.number, switch=each.switch, pcpus=len(node.dedicated),

@@ -43,12 +43,17 @@ def page_column(size: int) -> str:
     return page_size(size) + (' MiB' if is_small(size) else '')
 
 
+def page_amounts(pages: snapshot.Pages) -> tuple[int, ...]:
+    """Return used, usable and free pages of a NUMA node; small ones in MiB."""
+    numbers = used_pages(pages), pages.usable, pages.free
+    if is_small(pages.size):
+        numbers = tuple([number * pages.size // _MIB for number in numbers])
+    return numbers
+
+
 def page_cell(pages: snapshot.Pages) -> str:
     """Return used and usable pages of a NUMA node; small ones in MiB."""
-    numbers = used_pages(pages), pages.usable
-    if is_small(pages.size):
-        numbers = tuple(number * pages.size // _MIB for number in numbers)
-    return '{}/{}'.format(*numbers)
+    return '{}/{}'.format(*page_amounts(pages))
 
 
 def small_pages(small_pages: memory.SmallPages) -> str:

@@ -149,11 +149,11 @@ class NodeView:
         return len(self.node.dedicated & self.node.pinned)
 
     def devices_of(self, kind: str) -> tuple[int, int, int]:
-        """Return counts of devices of a kind near it: free, total, used."""
+        """Return counts of devices of a kind near it: used, total, free."""
         groups = [each for each in self.devices if each.kind == kind]
-        return (sum(each.free for each in groups),
+        return (sum(each.used for each in groups),
                 sum(each.total for each in groups),
-                sum(each.used for each in groups))
+                sum(each.free for each in groups))
 
     def part_of(self, guest: GuestView) -> Part:
         """Return the part of a server on this node; it must have one."""
@@ -255,6 +255,13 @@ class HostView:
 
     @property
     def order(self) -> tuple:
-        """Sort key: hosts with scattered free CPUs first, full ones last."""
-        return (2.0 if self.wholeness is None else self.wholeness,
-                -self.free, self.title)
+        """Sort key that puts the host with most to gain first.
+
+        First hosts whose free CPUs are scattered over NUMA nodes, by the part
+        of the possible fit that is left, then by the number of CPUs that do
+        not count; then the others, the fullest first; at last full ones and
+        those without pinned CPUs.
+        """
+        ratio = self.wholeness
+        return (ratio is None, not self.dedicated, ratio or 0,
+                self.largest_fit - self.possible_fit, self.free, self.title)

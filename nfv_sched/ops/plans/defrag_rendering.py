@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import typing as ty
 
 from nfv_sched.ops.cli import tables
+from nfv_sched.ops.cloud import planning
 from nfv_sched.ops.plans import defrag
 from nfv_sched.ops.plans import rendering
 
@@ -83,3 +84,7 @@ def commands(plan: defrag.DefragPlan) -> ty.Iterator[str]:
     """Yield lines for a shell; comments begin with ``#``."""
     yield from rendering.gap_comments(plan.gaps)
     yield from rendering.commands([step.move for step in plan.steps])
+    if not plan.enough:
+        yield from planning.incomplete([
+            f'{plan.after} more {plan.flavor} {_fit(plan.after)} now; no '
+            f'moves were found that make room for {plan.count}'])

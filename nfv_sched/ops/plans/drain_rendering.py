@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import typing as ty
 
 from nfv_sched.ops.cli import tables
+from nfv_sched.ops.cloud import planning
 from nfv_sched.ops.plans import drain
 from nfv_sched.ops.plans import movable
 from nfv_sched.ops.plans import rendering
@@ -81,7 +82,8 @@ def commands(plan: drain.DrainPlan) -> Iterator[str]:
     yield from rendering.commands(plan.moves, (
         rendering.comment(f'no more servers for {plan.host}'),
         rendering.disable(plan.host, _REASON)))
-    for guest in plan.staying:
-        yield rendering.comment(f'{guest.name} stays: {_reason(guest)}')
-    for server in plan.unfinished:
-        yield rendering.comment(f'{server.name}: {server.reason}')
+    yield from planning.incomplete([
+        *(f'server {guest.uuid} ({guest.name}) stays: {_reason(guest)}'
+          for guest in plan.staying),
+        *(f'server {server.uuid} ({server.name}) also holds resources of '
+          f'{plan.host}: {server.reason}' for server in plan.unfinished)])

@@ -36,8 +36,8 @@ line is wrong; 3 if a guest finds no place.
 class FailoverCloud(planning.Report):
     """Check which servers find no host after the loss of a host.
 
-    The table shows the hosts of which a guest finds none; all other formats
-    show all hosts.
+    The table shows the hosts of which a guest finds none, csv and value each
+    such guest with its UUID, json and yaml all hosts.
     """
 
     simulates = True

@@ -10,7 +10,7 @@ from nfv_sched.ops.plans import rendering
 
 COLUMNS = ('Host', 'Guests', 'Evacuable', 'Stranded')
 #: Columns of :func:`records`.
-RECORD_COLUMNS = (*COLUMNS, 'Stranded IDs')
+RECORD_COLUMNS = ('Host', 'Server', 'Server ID', 'Flavor', 'Why')
 _LEAST_IMPORTANT = ('Evacuable', 'Guests')
 
 
@@ -47,13 +47,13 @@ def rows(losses: Sequence[failover.Loss]) -> list[Sequence[ty.Any]]:
     """Return a row for each host."""
     return [(loss.host, loss.guests, loss.evacuable, tables.Lines([
         f'{guest.name} ({guest.flavor}): {_reason(guest)}'
-        for guest in loss.stranded] or ['-'])) for loss in losses]
+        for guest in loss.stranded])) for loss in losses]
 
 
 def records(losses: Sequence[failover.Loss]) -> list[Sequence[ty.Any]]:
-    """Return a row for each host, for programs."""
-    return [(*row, ' '.join(guest.uuid for guest in loss.stranded))
-            for row, loss in zip(rows(losses), losses)]
+    """Return a row for each server that finds no host, for programs."""
+    return [(loss.host, guest.name, guest.uuid, guest.flavor, _reason(guest))
+            for loss in losses for guest in loss.stranded]
 
 
 def _reason(guest: failover.Stranded) -> str:

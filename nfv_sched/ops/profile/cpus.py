@@ -66,11 +66,19 @@ def nic_nodes(machine: values.Machine,
                 nodes[switch_nic.name] = nic.node
                 break
         else:
-            names = ', '.join(nic.name for nic in machine.nics)
-            raise choices.ProfileError(
-                f'there is no NIC {switch_nic.name}; there are: '
-                f'{names or "none that is known"}')
+            raise choices.ProfileError(_no_nic(switch_nic.name, machine))
     return nodes
+
+
+def _no_nic(name: str, machine: values.Machine) -> str:
+    if machine.nics:
+        return (f'there is no NIC {name}; there are: '
+                f'{", ".join(nic.name for nic in machine.nics)}')
+    return (f'the facts have no NICs, so the NUMA node of {name} is not '
+            'known: add --facts with the inspection data of Ironic, or --sys '
+            'with a copy of /sys of the machine; or, in place of '
+            '--vswitch-nic, give --vswitch-cores NODE:N with the NODE that '
+            f'"cat /sys/class/net/{name}/device/numa_node" prints there')
 
 
 def switch_cores(machine: values.Machine,

@@ -52,7 +52,7 @@ def find(
     yield from _small_pages(machine, shares, settings)
     yield from _switch(machine, chosen, assignment, near)
     yield from _cpus(machine, assignment, chosen, settings)
-    yield from _ceph(chosen, settings)
+    yield from _ceph(machine, chosen, assignment, settings)
 
 
 def _machine(machine: values.Machine) -> Iterator[Warning]:
@@ -154,7 +154,10 @@ def _switch(machine: values.Machine, chosen: choices.Choices,
         if node is None:
             yield Warning(
                 f'the NUMA node of NIC {name} is not known',
-                'read the facts on the machine itself: /sys has it')
+                'add --facts with the inspection data of Ironic, or --sys '
+                'with a copy of /sys of the machine, which has it in '
+                f'class/net/{name}/device/numa_node (-1 if the firmware does '
+                'not say)')
         elif node not in on:
             yield Warning(
                 f'NIC {name} of the switch is on NUMA node {node}, which has '
@@ -181,7 +184,8 @@ def _cpus(machine: values.Machine, assignment: cpus.CPUAssignment,
                 'switch or to OSDs there')
 
 
-def _ceph(chosen: choices.Choices,
+def _ceph(machine: values.Machine, chosen: choices.Choices,
+          deal: cpus.Deal,
           settings: compute_settings.Settings) -> Iterator[Warning]:
     ceph = chosen.ceph
     if settings.cpu_ratio is not None and settings.cpu_ratio > (
@@ -192,6 +196,14 @@ def _ceph(chosen: choices.Choices,
             f'lower the ratio to {ceph_plan.MOST_RATIO}')
     if not ceph.count:
         return
+    nodes = deal.nodes(cpus.CEPH)
+    if ceph.node is None and nodes and len(machine.usable) > 1:
+        yield Warning(
+            'no --ceph-node: OSDs have cores on NUMA node '
+            f'{", ".join(map(str, nodes))}',
+            'say --ceph-node NODE, the node of their disks: where OSDs are on '
+            'all nodes, guests with nfv:numa_anti_affinity.osd=strict are '
+            'refused')
     types = sorted(kind for kind, count in ceph.osds.items() if count)
     if len(types) > 1:
         yield Warning(

@@ -30,8 +30,10 @@ With --api, all that is looked at is Neutron's, with an account that has the
 role admin there. Limits of virtual switches are in nova.conf, and moves may
 then exceed them.
 
-A router is interrupted while it is moved. With "-f commands", what is to be
-run is printed, and nothing else.
+A router is interrupted while it is moved. With "-f commands", a script for sh
+is printed, and nothing else. It stops at the first command that fails. If
+something ought to be moved and cannot be, it names that on stderr and ends
+with 3.
 
 examples:
   nfv-sched agent rebalance

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from collections.abc import Sequence
 import shlex
 
+from nfv_sched.ops.cloud import planning
 from nfv_sched.ops.rebalance import document as rebalance_document
 from nfv_sched.ops.rebalance import freed_capacity
 from nfv_sched.ops.rebalance import rebalance
@@ -43,7 +44,7 @@ def name_of(service: snapshot.NetworkService) -> str:
     return ' '.join(service.name.split()) or service.id
 
 
-def commands(plans: Iterable[rebalance.RebalancePlan]) -> list[str]:
+def commands(plans: Sequence[rebalance.RebalancePlan]) -> list[str]:
     """Return the shell commands for the moves, in order, with comments.
 
     A DHCP server keeps its address: Neutron keeps its port for the next agent
@@ -56,7 +57,8 @@ def commands(plans: Iterable[rebalance.RebalancePlan]) -> list[str]:
         lines.append(f'# {number}: {name_of(move.service)}, from '
                      f'{_word(move.source.host)} to {_word(move.target.host)}')
         lines += _of_move(move)
-    return lines
+    return [*lines, *planning.incomplete(
+        _of_stay(stay) for plan in plans for stay in plan.stays)]
 
 
 def _of_move(move: rebalance.ServiceMove) -> list[str]:
@@ -103,9 +105,7 @@ def _of_plan(plan: rebalance.RebalancePlan) -> Iterator[str]:
             yield (f'{_word(load.agent.host)}: the agent is '
                    f'{_state(load.agent)}; {load.number} -> {later.number}.')
     for stay in plan.stays:
-        yield (f'{_word(stay.agent.host)}: cannot move '
-               f'{strings.some(map(name_of, stay.services))} '
-               f'({_word(stay.reason)}).')
+        yield f'{_of_stay(stay)}.'
     for what, why, services in (
             ('HA router', '', [each for each in plan.left_out if each.ha]),
             ('distributed router', '', [
@@ -116,6 +116,12 @@ def _of_plan(plan: rebalance.RebalancePlan) -> Iterator[str]:
         if services:
             yield (f'Left out: {strings.count(len(services), what)}{why} '
                    f'({strings.some(map(name_of, services))}).')
+
+
+def _of_stay(stay: rebalance.Stay) -> str:
+    return (f'{_word(stay.agent.host)}: cannot move '
+            f'{strings.some(map(name_of, stay.services))} '
+            f'({_word(stay.reason)})')
 
 
 def of_unknown_networks(plans: Iterable[rebalance.RebalancePlan],

@@ -154,9 +154,11 @@ def _used(free: int, total: int) -> str:
 
 
 def _policy(policy: str | None, result: str | None) -> str:
-    """Return a policy of a server and its result: ``strict: local``."""
-    policy = policy or 'none'
-    return f'{policy}: {result}' if result else policy
+    """Return where a server is, and its policy: ``local (policy strict)``."""
+    text = f'policy {policy}' if policy else 'no policy'
+    if result:
+        return f'{result} ({text})'
+    return text if policy else ''
 
 
 def _device_list(devices: Iterable[tuple[str, int | None]]) -> str:

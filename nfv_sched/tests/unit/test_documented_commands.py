@@ -21,7 +21,7 @@ from nfv_sched.tests.unit.ops.commands import base
 #: Columns of a block in the documentation.
 WIDTH = 100
 #: Lines of scripts cannot be broken.
-_OF_SCRIPTS = ('openstack ', '  openstack ', '# ')
+_OF_SCRIPTS = ('openstack ', '  openstack ', '# ', 'printf ')
 #: What README shows as a picture.
 PICTURE = documented.ROOT / 'doc' / 'source' / 'session.svg'
 SESSION = ('nfv-sched host drain compute-1 --from telco',

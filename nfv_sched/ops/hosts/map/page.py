@@ -95,7 +95,7 @@ def render(cloud: snapshot.Cloud,
            views: Sequence[values.HostView]) -> Iterator[str]:
     """Yield the page, piece by piece; the hosts in the order of need."""
     hosts = [host(view, identifier) for view, identifier in sorted(
-        zip(views, _ids(views)), key=lambda pair: need(pair[0]))]
+        zip(views, _ids(views)), key=lambda pair: pair[0].order)]
     nodes = [node for each in hosts for node in each.nodes]
     has_others = map_marks.has_others(views)
     marks = key(has_others)
@@ -105,19 +105,6 @@ def render(cloud: snapshot.Cloud,
         tab=tab(), hosts=hosts, script=_script(), policy=_policy(),
         key=marks, others=has_others, width=drawing.WIDTH,
         bars=drawing.BAR_WIDTH, odd=markupsafe.Markup(' class="odd"'))
-
-
-def need(view: values.HostView) -> tuple:
-    """Return the sort key that puts the host with most to gain first.
-
-    First hosts whose free CPUs are scattered over NUMA nodes, by the part of
-    the possible fit that is left, then by the number of CPUs that do not
-    count; then the others, the fullest first; at last full ones and those
-    without pinned CPUs.
-    """
-    ratio = view.wholeness
-    return (ratio is None, not view.dedicated, ratio or 0,
-            view.largest_fit - view.possible_fit, view.free, view.title)
 
 
 @functools.cache

@@ -94,7 +94,8 @@ class DocumentsTest(base.CommandTestCase):
             document = self.document('capacity-list', 'capacity', 'list',
                                      '--from', fragmented, *args)
         self.assertIn(
-            [{'kind': 'cpus_on_nodes', 'name': 'one node', 'servers': 1}],
+            [{'kind': 'cpus_on_nodes', 'name': None, 'numa_nodes': 1,
+              'servers': 1}],
             [row['lost'] for row in document['capacities']])
         self.assertEqual(1, document['hosts_lost'])
         document = self.document(
@@ -129,6 +130,12 @@ class DocumentsTest(base.CommandTestCase):
         self.assertEqual([{'PCPU': 6}], [
             each['need']['resources']
             for each in document['placement']['removed']])
+        self.assertEqual([
+            [{'MEMORY_MB': 6144}, {'PCPU': 6}],
+            [{'MEMORY_MB': 6144}, {'VCPU': 6}]], [
+                [need['resources'] for need in query['needs']
+                 if need['kind'] == 'resource']
+                for query in document['placement']['queries']])
         lack, = document['hosts'][0]['placement_lacks']
         self.assertEqual((4, {'PCPU': 6}), (
             lack['free'], lack['need']['resources']))

@@ -8,6 +8,7 @@ import re
 import subprocess
 
 import fixtures
+from osc_lib import utils
 import yaml
 
 from nfv_sched.ops.cloud import source
@@ -89,6 +90,22 @@ class FlavorFileTest(tests_base.TestCase):
         self.assertEqual({'a': 'true', 'b': '1.5', 'c': '2', 'd': 'x'},
                          flavor.extra_specs)
 
+    def test_properties_as_one_text(self):
+        """As the client prints them without -f json."""
+        for specs in (
+            {}, {'a': ''}, {'hw:numa_nodes': '2'},
+            {'hw:cpu_policy': 'dedicated', 'hw:numa_cpus.0': '0,1, 3',
+             'mine:a b': "it's, or x = 'y'", 'trait:CUSTOM_X': 'required'},
+        ):
+            # Not every python-openstackclient prints JSON as an object.
+            flavor, = self.read([{**LISTED, 'Properties': utils.format_dict(
+                specs)}])
+            self.assertEqual(specs, flavor.extra_specs)
+        image = flavors_file.image(self.files.write({
+            'properties': "hw_cpu_policy='dedicated', min='1'"}))
+        self.assertEqual({'hw_cpu_policy': 'dedicated', 'min': '1'},
+                         image.properties)
+
     def test_odd_files(self):
         for content, said in (
             ('', 'no flavors'), ('x', 'no flavors'), ('{', 'YAML'),
@@ -105,7 +122,11 @@ class FlavorFileTest(tests_base.TestCase):
             ('f: {vcpus: 1, ram: 1.5}', 'ram'),
             ('f: {vcpus: 1, ram: 1, disk: x}', 'disk'),
             ('f: {vcpus: 1, ram: 1, properties: 5}', 'properties must be'),
-            ('f: {vcpus: 1, ram: 1, properties: "a=\'b\'"}', 'properties'),
+            ('f: {vcpus: 1, ram: 1, properties: "a=b"}', 'properties must'),
+            ('f: {vcpus: 1, ram: 1, properties: "a=\'b\' c=\'d\'"}',
+             'properties must'),
+            ('f: {vcpus: 1, ram: 1, properties: "a=\'b\', a=\'c\'"}',
+             'properties must'),
             ('f: {vcpus: 1, ram: 1, properties: {a: [1]}}',
              'a must be a text'),
             ('f: {vcpus: 1, ram: 1, properties: {a: null}}',
@@ -322,8 +343,10 @@ class TranslateTest(base.CommandTestCase):
 
     def test_text(self):
         out = self.translate('--file', self.file)
-        self.assertIn('Flavor old one: 4 to set, 3 to remove; 1 key without '
-                      'a counterpart', out)
+        self.assertIn(
+            'Flavor old one: 4 keys; 4 to set; 1 key not fully translated.\n',
+            out)
+        self.assertEqual(4, len(base.cells(out.partition('\n\n')[2])) - 1)
         self.assertRegex(out, r'hw:numa_node\.0 +1 +nfv:numa_node\.0=1 +'
                               'renamed')
 
@@ -362,6 +385,8 @@ class TranslateTest(base.CommandTestCase):
              create.ephemeral, create.swap, create.public))
         self.assertEqual({'hw:numa_nodes': '1'}, properties.properties)
         self.assertIn('\n# private: ', out)
+        self.assertIn('Flavor f: 1 key; 1 to set.\n',
+                      self.translate('--file', path, code=0))
 
     def test_commands_in_place(self):
         """A flavor that was read from the cloud exists."""
@@ -369,6 +394,8 @@ class TranslateTest(base.CommandTestCase):
         file.save(small_clouds.cloud(flavors=(dataclasses.replace(
             small_clouds.flavor(4, name='old one'), extra_specs=self.SPECS),)),
             path)
+        self.assertIn('Flavor old one: 4 keys; 4 to set, 3 to remove; 1 key ',
+                      self.translate('--all', '--from', path))
         (version, new), (other, old) = test_rendering.parsed(self.translate(
             '--all', '--from', path, '-f', 'commands').splitlines())
         self.assertEqual(('2.86', '2.86'), (version, other))
@@ -512,13 +539,14 @@ esac
             '--file', self.file, '-f', 'json'))['translations']
         self.assertEqual('old one', found['flavor'])
         self.assertEqual(
-            [translations.SAME, translations.COMBINATION, translations.NONE,
+            [translations.CHANGED, translations.COMBINATION,
+             translations.NONE,
              translations.RENAMED], [line['kind'] for line in found['keys']])
         self.assertEqual('mixed', found['extra_specs']['hw:cpu_policy'])
 
     def test_nothing_to_do(self):
         path = self.files.write({'f': {'vcpus': 1, 'ram': 1}})
-        self.assertEqual('Flavor f: nothing to change.\n', self.translate(
+        self.assertEqual('Flavor f: no keys.\n', self.translate(
             '--file', path, code=0))
         path = os.path.join(self.files.folder, 'cloud')
         file.save(CLOUD, path)

@@ -98,23 +98,32 @@ class ListTest(_CommandTest):
         first, second, third, *_others, last = self.rows()
         self.assertEqual((2, 3, 1, 'True', 10, 254, 'physnet0'), tuple(
             first[name] for name in (
-                'pCPUs used', 'pCPUs', 'Largest fit', 'Switch', 'Ports',
-                'Port limit', 'Networks')))
+                'pCPUs used', 'pCPUs total', 'Largest fit', 'Switch',
+                'Ports used', 'Ports limit', 'Networks')))
         self.assertEqual((1, '', 'db'), (
-            second['Node'], second['1G pages'], second['Guests']))
+            second['Node'], second['1G total'], second['Guests']))
         self.assertEqual(('', 1, 'web', 1024, 8192), (
-            third['Node'], third['Shared vCPUs'], third['Guests'],
-            third['Memory used MiB'], third['Memory MiB']))
-        self.assertEqual((119, 0), (
-            first['1G pages free'], first['1G pages used']))
+            third['Node'], third['Shared used'], third['Guests'],
+            third['Memory MiB used'], third['Memory MiB total']))
+        self.assertEqual((0, 119, 119), tuple(
+            first[f'1G {text}'] for text in ('used', 'total', 'free')))
+        self.assertEqual(
+            ([0, 8192, 8192], [1024, 8192, '']),
+            tuple([row[f'4K MiB {text}'] for text in (
+                'used', 'total', 'free')] for row in (first, third)))
         self.assertEqual(('down', 16, ''), (
-            last['State'], last['Shared vCPU limit'], last['Ports']))
+            last['State'], last['Shared total'], last['Ports used']))
+
+    def test_names_of_columns(self):
+        """They are the same in every format."""
+        titles, *_rows = base.cells(self.host('list')[1])
+        self.assertLessEqual(set(titles), self.rows()[0].keys())
 
     def test_csv(self):
         code, out, err = self.host('list', '-f', 'csv')
         rows = list(csv.DictReader(io.StringIO(out)))
         self.assertEqual('db, router', rows[0]['Guests'])
-        self.assertEqual('119', rows[0]['1G pages free'])
+        self.assertEqual('119', rows[0]['1G free'])
 
     def test_chosen(self):
         for args, hosts in (
@@ -130,6 +139,24 @@ class ListTest(_CommandTest):
                              ('worst', 'abc')):
             self.assertEqual(hosts, ''.join(dict.fromkeys(
                 row['Host'] for row in self.rows('--sort', order))), order)
+
+    def test_worst_is_the_order_of_the_map(self):
+        """With equal parts, too, and whatever the order of the file."""
+        file.save(snapshots.cloud([snapshots.host(name, [
+            snapshots.node(number, 8, 1, pinned=frozenset(range(
+                number * 8 + 1, number * 8 + 1 + count)))
+            for number, count in enumerate(counts)]) for name, counts in (
+                ('full', (7, 7)), ('empty', (0, 0)), ('left', (7, 6)),
+                ('b', (5, 5)), ('a', (5, 5)), ('halves', (4, 4)))]),
+            self.file)
+        order = ['halves', 'a', 'b', 'left', 'empty', 'full']
+        self.assertEqual(order, list(dict.fromkeys(
+            row['Host'] for row in self.rows('--sort', 'worst'))))
+        self.assertEqual(order, re.findall(
+            '<section[^>]* id="host-([a-z]+)"',
+            self.host('map', '--format', 'html')[1]))
+        self.assertEqual(sorted(order), list(dict.fromkeys(
+            row['Host'] for row in self.rows('--sort', 'name'))))
 
     def test_nothing_matches(self):
         code, out, err = self.host('list', '--aggregate', 'x')

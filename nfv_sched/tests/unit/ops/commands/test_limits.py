@@ -25,8 +25,8 @@ CLOUD = snapshots.with_uuids(small_clouds.cloud(
         metadata={'vswitch_ports_per_node': '20'}),)))
 
 _COLUMNS = (
-    'Host', 'Ports', 'Port limit', 'Ports free', 'Rules', 'Rule limit',
-    'Rules free', 'DHCP servers', 'Routers', 'Services limit',
+    'Host', 'Ports used', 'Ports limit', 'Ports free', 'Rules used',
+    'Rules limit', 'Rules free', 'DHCP servers', 'Routers', 'Services limit',
     'Limit sources', 'Limit notes')
 
 
@@ -60,8 +60,9 @@ class LimitsTest(base.CommandTestCase):
     def test_snapshot(self):
         one, two = self.rows(CLOUD)
         self.assertEqual({
-            'Host': 'one', 'Ports': 10, 'Port limit': 20, 'Ports free': 10,
-            'Rules': 7, 'Rule limit': 16384, 'Rules free': 16377,
+            'Host': 'one', 'Ports used': 10, 'Ports limit': 20,
+            'Ports free': 10, 'Rules used': 7, 'Rules limit': 16384,
+            'Rules free': 16377,
             'DHCP servers': 3, 'Routers': 1, 'Services limit': 250,
             'Limit sources': 'neutron', 'Limit notes': ''},
             {name: one[name] for name in _COLUMNS})
@@ -84,7 +85,8 @@ class LimitsTest(base.CommandTestCase):
         row, _two = self.rows(dataclasses.replace(CLOUD, options={
             **CLOUD.options, 'nfv_sched': {'security_rules_per_node': 0}}))
         self.assertEqual((7, '', ''), tuple(
-            row[name] for name in ('Rules', 'Rule limit', 'Rules free')))
+            row[name] for name in (
+                'Rules used', 'Rules limit', 'Rules free')))
 
     def test_old_name(self):
         file.save(self.with_ledger(17), self.path)
@@ -120,4 +122,5 @@ class LimitsTest(base.CommandTestCase):
             self.assertEqual(
                 (10, free, 'neutron, ledger', notes),
                 tuple(row[name] for name in (
-                    'Ports', 'Ports free', 'Limit sources', 'Limit notes')))
+                    'Ports used', 'Ports free', 'Limit sources',
+                    'Limit notes')))

@@ -3,6 +3,7 @@
 
 import json
 import os
+import subprocess
 
 import fixtures
 
@@ -50,7 +51,25 @@ class PlanningTest(base.CommandTestCase, running.RunningTestCase):
         self.assertEqual(
             ['compute service set', 'server migrate'],
             [found.command for found in commands])
-        self.assertIn('# b stays: no host has room: ', out)
+        done = self.run_script(out)
+        self.assertEqual(code, done.returncode)
+        self.assertRegex(
+            done.stderr, r'^server \S{36} \(b\) stays: no host has room: ')
+        self.assertEqual(1, done.stderr.count('\n'))
+
+    def run_script(self, text):
+        """Run a script with a client whose moves succeed at once."""
+        head = '''\
+            openstack() {
+                case "$*" in
+                *'-c status '*) echo ACTIVE;;
+                *_state*) echo None;;
+                *SRV-ATTR:host*) echo two;;
+                esac
+            }
+            '''
+        return subprocess.run(['sh'], input=head + text, text=True,
+                              capture_output=True, timeout=60)
 
     def test_drain_nothing(self):
         self.save('a p1 one')
@@ -68,7 +87,11 @@ class PlanningTest(base.CommandTestCase, running.RunningTestCase):
             'resize to two is not confirmed: it can come back.',
             ' '.join(out.split()))
         _code, out = self.run_it('host', 'drain', 'one', '-f', 'commands')
-        self.assertIn('# a: its resize to two is not confirmed', out)
+        done = self.run_script(out)
+        self.assertEqual(3, done.returncode)
+        self.assertRegex(
+            done.stderr, r'^server \S{36} \(a\) also holds resources of one: '
+            'its resize to two is not confirmed: it can come back\n$')
         _code, out = self.run_it('host', 'drain', 'one', '-f', 'json')
         self.assertEqual(
             [('a', 'resize', 'one', 'two', True)],
@@ -101,9 +124,21 @@ class PlanningTest(base.CommandTestCase, running.RunningTestCase):
                     each['stranded'][0]['server'])
                    for each in json.loads(out)['hosts']))
 
-    def test_all_rows_for_scripts(self):
+    def test_failover_rows(self):
+        """A row for each stranded server, with what names it to the API."""
         self.save('a p4 one', 'b p4 two', 'c p4 three', 'd p4 three')
-        _code, out = self.run_it('cloud', 'failover', '--each', '-f',
-                                 'value')
-        self.assertEqual({'one 1 1 - ', 'two 1 1 - ', 'three 2 2 - '},
-                         set(out.splitlines()))
+        self.assertEqual(
+            (0, ''), self.run_it('cloud', 'failover', '-f', 'value'))
+        code, out = self.run_it('cloud', 'failover', '--together', '-f',
+                                'csv')
+        self.assertEqual(3, code)
+        rows = self.csv_rows(out)
+        self.assertEqual(
+            [('one', 'a'), ('three', 'c'), ('three', 'd'), ('two', 'b')],
+            sorted((row['Host'], row['Server']) for row in rows))
+        ids = {server.name: server.uuid
+               for server in file.load(self.file).servers}
+        for row in rows:
+            self.assertEqual((ids[row['Server']], 'p4'),
+                             (row['Server ID'], row['Flavor']))
+            self.assertIn('there is no other host', row['Why'])

@@ -8,6 +8,7 @@ import json
 import os
 import re
 import shlex
+import subprocess
 
 import fixtures
 import yaml
@@ -219,6 +220,13 @@ class PlanTest(base.CommandTestCase):
             'Left out: 2 HA routers (h0, h1).\n'
             'Left out: 1 distributed router (spread).\n',
             self.plan())
+        done = subprocess.run(
+            ['sh'], input=self.plan('-f', 'commands'), text=True,
+            capture_output=True, timeout=60)
+        self.assertEqual(
+            (3, '', 'three: cannot move r0 (one, two: no x)\n'
+                    'one: cannot move r0, r1, r2, r3, r4 (two: no x)\n'),
+            (done.returncode, done.stdout, done.stderr))
 
     def test_unknown_networks(self):
         """What a router needs is not known: it stays, and is named."""

@@ -104,6 +104,23 @@ class SimulateTest(SimulateTestCase):
         self.assertEqual([{'routers': 3}] * 2, doc['network'])
         self.assertIsNone(doc['hosts'])
 
+    def test_policy_and_position(self):
+        """Both in words, also where there is no policy."""
+        path = self.file(CLOUD.replace('steps:\n', (
+            '  plain: {vcpus: 1, memory: 1 GiB}\n'
+            '  pinned: {vcpus: 1, memory: 1 GiB, extra_specs: '
+            '{"hw:cpu_policy": dedicated}}\nsteps:\n'
+            '  - {boot: p, flavor: plain}\n  - {boot: q, flavor: pinned}\n')))
+        _code, out, _err = self.run_command(
+            'simulation', 'run', path, '-f', 'csv', '-c', 'Server', '-c',
+            'vSwitch')
+        of_server = {row['Server']: row['vSwitch']
+                     for row in csv.DictReader(io.StringIO(out))}
+        self.assertEqual('local (policy strict)', of_server['s-1'])
+        self.assertEqual('policy strict', of_server['s-5'])
+        self.assertRegex(of_server['q'], r'^(local|remote) \(no policy\)$')
+        self.assertEqual('', of_server['p'])
+
     def test_value(self):
         out = self.good('-f', 'value', '-c', 'Server')
         self.assertEqual(5, len(out.splitlines()))

@@ -18,7 +18,7 @@ from nfv_sched.tests import base
 from nfv_sched.tests.unit.ops import small_clouds
 
 Kind = bindings.BindingKind
-ON_ONE_NODE = (Kind.CPUS_ON_NODES, 'one node')
+ON_ONE_NODE = Kind.CPUS_ON_NODES
 PCPU = (Kind.RESOURCE_CLASS, 'PCPU')
 COUNTING = (Kind.FILTER, 'NumInstancesFilter')
 
@@ -335,7 +335,7 @@ class TestBinding(CapacityTestCase):
     def test_labels(self):
         """What tables call each kind."""
         names = {Kind.POLICY: 'nfv:shared_vcpu=0', Kind.FILTER: 'AFilter',
-                 Kind.CPUS_ON_NODES: '2 nodes', Kind.PAGES: '2 MiB',
+                 Kind.PAGES: '2 MiB',
                  Kind.DEVICES: 'VF', Kind.DEVICES_NEAR: 'PCI device',
                  Kind.RESOURCE_CLASS: 'PCPU', Kind.TRAIT: 'CUSTOM_{}',
                  Kind.UNKNOWN_NAME: 'resource class',
@@ -348,7 +348,9 @@ class TestBinding(CapacityTestCase):
              'AFilter', 'host disabled or down', 'no host mapping',
              'Placement', 'Placement', 'Placement PCPU', 'trait CUSTOM_{}',
              'aggregate', 'isolated aggregate', 'unknown resource class'],
-            [bindings.Binding(kind, '', names.get(kind, '')).label
+            [bindings.Binding(
+                kind, '', names.get(kind, ''),
+                nodes=2 if kind is Kind.CPUS_ON_NODES else None).label
              for kind in Kind])
 
     def test_several(self):

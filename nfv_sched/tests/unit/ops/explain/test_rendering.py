@@ -17,7 +17,7 @@ def host(name, *texts, misses=(), rank=None, present=False):
         passed=rank is not None, rank=rank)
 
 
-ASKED = values.PlacementStage(queries=('q',))
+ASKED = values.PlacementStage(queries=({},))
 
 
 class TextTest(testtools.TestCase):
@@ -31,7 +31,7 @@ class TextTest(testtools.TestCase):
             subject='Server s', request='4 vCPUs', reason='no room',
             assumed=('no networks',),
             placement=values.PlacementStage(
-                queries=('q',), hosts=3, left=2, requirements=(
+                queries=({},), hosts=3, left=2, requirements=(
                     values.QueryRequirement(text='PCPU=4', without=3,
                                             missing=1),
                     values.QueryRequirement(text='trait X', without=2,
@@ -63,7 +63,7 @@ class TextTest(testtools.TestCase):
         found = values.Explanation(
             subject='Flavor f', request='4 vCPUs', fits=None, filters=None,
             placement=values.PlacementStage(
-                queries=('q',), hosts=2, left=1, requirements=(
+                queries=({},), hosts=2, left=1, requirements=(
                     values.QueryRequirement(text='PCPU=4', without=2,
                                             missing=1),)),
             hosts=(values.ExplainedHost(name='full', **unknown,
@@ -124,7 +124,7 @@ class TextTest(testtools.TestCase):
     def test_found_by_the_second_query(self):
         """What the first finds no host for has removed none."""
         stage = values.PlacementStage(
-            queries=('p', 'v'), hosts=2, left=2, fallback=True,
+            queries=({}, {}), hosts=2, left=2, fallback=True,
             requirements=(values.QueryRequirement(
                 text='PCPU=4', without=2, missing=1),))
         found = self.text(values.Explanation(subject='s', placement=stage))

@@ -15,8 +15,9 @@ from nfv_sched.tests import base
 # What the API answers, from 2.86.
 OK, REFUSED, SILENT = 'ok', 400, 'silent'
 
-SAME, RENAMED, COMBINATION = (
-    translations.SAME, translations.RENAMED, translations.COMBINATION)
+SAME, CHANGED, RENAMED, COMBINATION = (
+    translations.SAME, translations.CHANGED, translations.RENAMED,
+    translations.COMBINATION)
 HOST, SERVICE, NONE = (
     translations.HOST, translations.SERVICE, translations.NONE)
 
@@ -33,8 +34,9 @@ FLAVORS = (
     ('hw:cpu_policy', 'dedicated', None, SAME, OK),
     ('hw:cpu_thread_policy', 'require', None, SAME, OK),
     ('hw:mem_page_size', 'small', None, SAME, OK),
-    ('hw:mem_page_size', '2048', {'hw:mem_page_size': '2MB'}, SAME, OK),
-    ('hw:mem_page_size', '1048576', {'hw:mem_page_size': '1GB'}, SAME, OK),
+    ('hw:mem_page_size', '2048', {'hw:mem_page_size': '2MB'}, CHANGED, OK),
+    ('hw:mem_page_size', '1048576', {'hw:mem_page_size': '1GB'}, CHANGED,
+     OK),
     ('hw:numa_nodes', '2', None, SAME, OK),
     ('hw:numa_cpus.0', '0-3', None, SAME, OK),
     ('hw:numa_mem.1', '512', None, SAME, OK),
@@ -44,7 +46,7 @@ FLAVORS = (
     ('hw:wrs:pci_numa_affinity', 'strict', _PCI, RENAMED, OK),
     ('hw:wrs:shared_vcpu', '0', _SHARED, COMBINATION, OK),
     ('hw:wrs:min_vcpus', '1', {}, NONE, REFUSED),
-    ('hw:cpu_realtime', 'true', _REALTIME, SAME, OK),
+    ('hw:cpu_realtime', 'true', _REALTIME, COMBINATION, OK),
     ('hw:cpu_realtime', 'false', None, SAME, OK),
     ('hw:cpu_realtime_mask', '^0', None, SAME, OK),
     ('hw:wrs:vcpu:scheduler', 'fifo:99:1', {}, COMBINATION, REFUSED),
@@ -253,6 +255,26 @@ class TranslateTest(base.TestCase):
             extra_specs={'quota:disk_read_byte_sec': '1'})).lines
         self.assertEqual((translate.UNKNOWN, True), (line.kind, line.lost))
 
+    def test_key_of_titanium_that_is_not_in_the_table(self):
+        """Nova's API takes any sw:wrs: key, and nothing reads it."""
+        for key in ('sw:wrs:auto_recover', 'sw:wrs:x', 'hw:wrs:x'):
+            found = translate.flavor(flavor(extra_specs={key: '1'}))
+            line, = found.lines
+            self.assertEqual((translate.UNKNOWN, True, {}), (
+                line.kind, line.lost, line.becomes))
+            self.assertEqual(({}, (key,)), (found.set, found.unset))
+
+    def test_same(self):
+        """Only what keeps key and value is called that."""
+        lines = translate.flavor(flavor(extra_specs={
+            'hw:cpu_policy': 'dedicated', 'hw:wrs:shared_vcpu': '0',
+            'hw:cpu_realtime': 'true', 'hw:numa_nodes': '1'})).lines
+        self.assertEqual([CHANGED, COMBINATION, COMBINATION, SAME],
+                         [line.kind for line in lines])
+        for line in lines:
+            self.assertEqual(line.kind == SAME,
+                             line.becomes == {line.key: line.value})
+
     def becomes(self, **specs):
         """All keys of a flavor after that; ``__`` for a colon."""
         found = translate.flavor(flavor(extra_specs={
@@ -393,7 +415,8 @@ class TranslateTest(base.TestCase):
             {'hw:wrs:vswitch_numa_affinity': 'prefer', 'hw:hpet': 'true',
              'sw:wrs:guest:heartbeat': 'true', 'hw:numa_mempolicy': 'strict'},
             {key: value for key, value, _becomes, kind, _api in FLAVORS
-             if kind in (HOST, SERVICE, NONE, COMBINATION)},
+             if kind in (HOST, SERVICE, NONE, COMBINATION) and
+             key != 'hw:cpu_realtime'},
         ):
             found = translate.flavor(flavor(extra_specs=specs))
             self.assertEqual([], self.errors(found.extra_specs), specs)

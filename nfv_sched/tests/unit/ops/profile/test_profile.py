@@ -169,6 +169,14 @@ class RefusalTest(base.TestCase):
         ):
             self.assertIn(told, self.refused(**chosen))
 
+    def test_facts_without_nics(self):
+        """As those of lscpu: what has the NUMA node of a NIC is named."""
+        message = self.refused(machines.machine(nics=()), switch_nics=(
+            choices.SwitchNIC(name='ens9'),))
+        for text in ('Ironic', '--sys', '--vswitch-cores NODE:N',
+                     '/sys/class/net/ens9/device/numa_node'):
+            self.assertIn(text, message)
+
     def test_little_memory(self):
         self.assertEqual(
             'NUMA node 0 has 8192 MiB of memory, but 8192 MiB are kept and '
@@ -292,11 +300,24 @@ class WarningTest(base.TestCase):
             machines.machine(threads=1), ceph=choices.Ceph(
                 osds={'nvme': 4}, per_device=4), **workload))
         self.only('what guests need is not known',
-                  ceph=choices.Ceph(osds={'hdd': 1}))
+                  ceph=choices.Ceph(osds={'hdd': 1}, node=0))
         self.only('a CPU allocation ratio of 20, more than 16',
                   utilisation=0.05, **workload)
         self.assertEqual([], self.warned(
             machines.machine(threads=1), utilisation=0.0625, **workload))
+
+    def test_ceph_node(self):
+        """Whoever names none is told where the OSDs are."""
+        osds = {'hdd': 2}
+        self.only('no --ceph-node: OSDs have cores on NUMA node 0, 1',
+                  ceph=choices.Ceph(osds=osds), guest_gb=2.0)
+        for of, ceph in (
+                (machines.machine(threads=1), choices.Ceph(
+                    osds=osds, node=1)),
+                (machines.machine(threads=1, nodes=1), choices.Ceph(
+                    osds=osds))):
+            self.assertNotIn('ceph-node', ''.join(self.warned(
+                of, ceph=ceph, guest_gb=2.0)))
 
 
 class CheckTest(base.TestCase):
