@@ -122,8 +122,8 @@ class _Capacity(source.Looking, base.Lister):
         source.add_image(parser)
         parser.add_argument(
             '--project', metavar='ID',
-            help='count for the project of this ID: hosts that aggregates '
-                 'keep for others are left out; quotas are not counted')
+            help='count for the project of this ID, without hosts that '
+                 'aggregates reserve for others; quotas are not considered')
         return parser
 
     def cloud(self, parsed_args: argparse.Namespace,
@@ -225,14 +225,14 @@ class ListCapacity(_Capacity):
                  '(default: cloud)')
         parser.add_argument(
             '--empty', action='store_true',
-            help='add how many would fit if no servers were there')
+            help='add how many would fit if there were no servers')
         parser.add_argument(
             '--survive', type=source.number, metavar='N',
-            help='add how many fit that still have room after the loss of '
-                 'any N hosts')
+            help='add how many can be booted that still have a host after '
+                 'the loss of any N hosts')
         parser.add_argument(
             '--mix', metavar='FLAVOR=N,...', type=_mix,
-            help='instead, how many times so many of each flavor fit '
+            help='show instead how many times these numbers of guests fit '
                  'together')
         return parser
 
@@ -378,8 +378,8 @@ class ShowCapacity(_Capacity):
         parser.add_argument('flavor', metavar='FLAVOR', help='its name')
         parser.add_argument(
             '--next', action='store_true',
-            help='add the smallest server of each host without which one '
-                 'more fits; slow on many hosts')
+            help='add the smallest server of each host that would have to '
+                 'leave for one more guest; slow on many hosts')
         return parser
 
     def take_action(self, parsed_args):

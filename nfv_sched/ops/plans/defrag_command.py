@@ -56,14 +56,14 @@ class DefragCloud(planning.PlanCommand):
             help='flavor of the new guests')
         parser.add_argument(
             '--count', type=source.positive, default=1, metavar='N',
-            help='how many more are to fit (default: 1)')
+            help='number of new guests (default: 1)')
         parser.add_argument(
             '--max-moves', type=source.positive, default=10, metavar='M',
-            help='the most moves (default: 10)')
+            help='maximum number of moves (default: 10)')
         parser.add_argument(
             '--avoid', action='append', default=[], metavar='PATTERN',
-            help='leave alone: servers of such names stay, and nobody leaves '
-                 'hosts of such names or goes there; can be repeated')
+            help='do not move servers with such names, nor servers from or '
+                 'to hosts with such names; can be repeated')
         source.add_ports(parser)
         return parser
 

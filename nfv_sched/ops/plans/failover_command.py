@@ -52,7 +52,7 @@ class FailoverCloud(planning.Report):
         lost = parser.add_mutually_exclusive_group()
         lost.add_argument(
             '--each', action='store_true',
-            help='lose each of the hosts by itself, with all others there '
+            help='lose each of the hosts alone, while all others are up '
                  '(default)')
         lost.add_argument(
             '--together', action='store_true',
