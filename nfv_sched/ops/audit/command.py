@@ -21,22 +21,21 @@ if ty.TYPE_CHECKING:
     from nfv_sched.ops.audit import values
 
 _EPILOG = """\
-Looks for what is not as it was promised, or recorded in two ways: strict
-policies that are not kept now, PCI devices remote from their guest, CPUs that
-two guests have, guests in the record of a host that are gone, Placement
-against the pins of guests, the ledger against Neutron, and more. Nothing is
-changed.
+Finds strict policies that are not satisfied now, PCI devices remote from their
+guest, CPUs that two guests have, guests in the record of a host that are gone,
+and differences between Placement and the pinned CPUs of guests, between the
+ledger and Neutron, and more. Nothing is changed.
 
-Nova, Placement and Neutron are read one after the other, while servers come
-and go. So the cloud is read again after --confirm seconds if anything is
-found, and only what both readings have is shown; what Nova is working on is
-left out. A file is looked at once.
+Nova, Placement and Neutron are read one after the other, while servers are
+booted and deleted. So a live cloud is read again after --confirm seconds if
+there are findings, and only findings of both readings are shown. Servers with
+a task in progress are left out. A file is read once.
 
-"Since" says what a finding cannot be older than by Nova's records; it may well
-be younger, for nobody records when the switch of a host moved. It is empty
-where no record tells. For what a server has on its host it is when the server
-was created, or when its last move from another host began; for what it has
-elsewhere when it was created; for a move when Nova last changed it.
+"Since" is the earliest time at which a finding can have begun, by Nova's
+records. The finding may be more recent. For a server on its host it is the
+creation of the server, or the begin of its last move from another host; for a
+server elsewhere its creation; for a move its last change in Nova. It is empty
+if there is no record.
 
 examples:
   nfv-sched cloud audit

@@ -20,38 +20,38 @@ from nfv_sched.ops.snapshot import snapshot
 from nfv_sched import strings
 
 _MEANING = """\
-"Fits" is the number of guests that could be booted one after the other until
-the last is refused: what Placement grants, the enabled filters pass and the
-claim on the compute node takes. It is counted on each host by itself, so
-server groups, quotas and hints of the scheduler are left out. Each flavor is
-counted as if no guests of the others came. "Placement says" is what Placement
-alone has room for.
+"Fits" is the number of guests that can be booted, one after the other, until
+one is refused: what Placement grants, the enabled filters pass and the claim
+on the compute node takes. Each host is counted alone, so server groups, quotas
+and scheduler hints are not considered. Each flavor is counted as if no guests
+of other flavors were booted. "Placement says" is what Placement alone admits.
 
-Guests have ports as most servers of their flavor have them, by vNIC type and
-physical network, which says where VFs are needed and on which NUMA nodes the
-guests may be; one port on the virtual switch if there are no such servers.
---network, --like and --ports say otherwise. What was assumed is shown.
+Guests have the ports that most servers of their flavor have, by vNIC type and
+physical network, because these say where VFs are needed and on which NUMA
+nodes the guests may be. If there are no such servers, it is one port on the
+virtual switch. --network, --like and --ports set other ports. The output shows
+what was assumed.
 
-With --project: only the hosts that filters of Nova leave to this project: by
+With --project: only the hosts that Nova leaves to this project, by
 AggregateMultiTenancyIsolation, if it is enabled, and by [scheduler]
-limit_tenants_to_placement_aggregate. Its quotas are not counted. Without it,
-guests are of a project that no aggregate is for.
+limit_tenants_to_placement_aggregate. Quotas are not considered. Without it,
+guests belong to a project without aggregates.
 
-A resource binds if one more guest fits as soon as there is more of it alone.
+"Binding" are the resources that limit a host: with more of one of them alone,
+one more guest fits.
 """
 
 _LIST_EPILOG = f"""\
 {_MEANING}
-With --survive N: how many of the guests that fit can be booted so that all of
-them still have room after the loss of any N hosts. Servers that run now are
-not moved for that.
+With --survive N: how many guests can be booted so that all of these still have
+a host after the loss of any N hosts. Existing servers are not moved for this.
 
-With --mix: how many times all of the mix fits at once, filling host after
-host; another order of guests may fit more.
+With --mix: how many times the mix fits as a whole, filling host after host;
+more may fit in another order.
 
-With --api only an account is needed: "At most" is what Placement alone has
-room for, with Nova's default options. Pinning, pages, NUMA nodes,
-devices and filters are not looked at, so that fewer guests may fit, not more.
+With --api you need only an account: "At most" is what Placement alone admits,
+with Nova's default options. Pinning, pages, NUMA nodes, devices and filters
+are not considered, so fewer guests may fit, but not more.
 
 examples:
   nfv-sched capacity list
@@ -66,9 +66,9 @@ examples:
 
 _SHOW_EPILOG = f"""\
 {_MEANING}
-With --next: the smallest server without which one more fits on the host, and
-what it has there; nothing if no single one would do. Whether it has room
-elsewhere, "nfv-sched cloud defrag" says.
+With --next: the smallest server that would have to leave the host for one more
+guest, and what it uses there; nothing if no single server is enough.
+"nfv-sched cloud defrag" finds out whether it fits on another host.
 
 examples:
   nfv-sched capacity show vrouter.16
@@ -122,8 +122,8 @@ class _Capacity(source.Looking, base.Lister):
         source.add_image(parser)
         parser.add_argument(
             '--project', metavar='ID',
-            help='count for the project of this ID: hosts that aggregates '
-                 'keep for others are left out; quotas are not counted')
+            help='count for the project of this ID, without hosts that '
+                 'aggregates reserve for others; quotas are not considered')
         return parser
 
     def cloud(self, parsed_args: argparse.Namespace,
@@ -225,14 +225,14 @@ class ListCapacity(_Capacity):
                  '(default: cloud)')
         parser.add_argument(
             '--empty', action='store_true',
-            help='add how many would fit if no servers were there')
+            help='add how many would fit if there were no servers')
         parser.add_argument(
             '--survive', type=source.number, metavar='N',
-            help='add how many fit that still have room after the loss of '
-                 'any N hosts')
+            help='add how many can be booted that still have a host after '
+                 'the loss of any N hosts')
         parser.add_argument(
             '--mix', metavar='FLAVOR=N,...', type=_mix,
-            help='instead, how many times so many of each flavor fit '
+            help='show instead how many times these numbers of guests fit '
                  'together')
         return parser
 
@@ -378,8 +378,8 @@ class ShowCapacity(_Capacity):
         parser.add_argument('flavor', metavar='FLAVOR', help='its name')
         parser.add_argument(
             '--next', action='store_true',
-            help='add the smallest server of each host without which one '
-                 'more fits; slow on many hosts')
+            help='add the smallest server of each host that would have to '
+                 'leave for one more guest; slow on many hosts')
         return parser
 
     def take_action(self, parsed_args):

@@ -24,15 +24,15 @@ if ty.TYPE_CHECKING:
     from nfv_sched.ops.cli import tables
 
 COMMANDS_HELP = """\
-With -f commands: what to run, one command a line; lines with # say what they
-are for.
+With -f commands: the commands to run, one in a line; comments (#) explain
+them.
 """
 
 MOVES_HELP = """\
 With -f commands: a script for sh, with comments. It waits for the end of each
-move, and stops at the first command that fails, or server that is not where
-its move should have brought it. If the plan does not do all that was asked
-for, the script says on stderr what is left, and ends with 3.
+move, and stops at the first command that fails, and at the first server that
+is not on its new host. If the plan does not do all that was asked for, the
+script says on stderr what is left, and ends with 3.
 """
 
 

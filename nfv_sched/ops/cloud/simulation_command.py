@@ -67,14 +67,14 @@ class RunSimulation(source.Telling, base.Lister):
     """Simulate a cloud file with Nova's own scheduler and claims.
 
     CLOUD is a YAML file with hosts, flavors, networks and steps: boots,
-    deletes and moves, with what is expected of them. Each server ends with a
-    host, host NUMA nodes and pinned CPUs, or with the reason why it was
-    refused. No service, database or network is needed. Of several files
-    only the expectations are told, one line a file.
+    deletes and moves, with expectations. The output shows the host, host NUMA
+    nodes and pinned CPUs of each server, or why it was refused. No service,
+    database or network is needed. For several files there is one line each,
+    about their expectations.
 
-    With --from, a cloud is there already, as a snapshot has it: CLOUD has
-    steps, and what they need besides. Only the servers and hosts that they
-    are about are shown.
+    With --from, the simulation starts from a snapshot. CLOUD then has steps,
+    and flavors and other things that they need. Only the servers and hosts of
+    the steps are shown.
     """
 
     epilog = _EPILOG
@@ -87,7 +87,7 @@ class RunSimulation(source.Telling, base.Lister):
         what = parser.add_mutually_exclusive_group(required=True)
         what.add_argument(
             'clouds', nargs='*', default=[], metavar='CLOUD',
-            help='cloud file in YAML; of several, only whether their '
+            help='cloud file in YAML; for several, only whether their '
                  'expectations are met is shown')
         what.add_argument(
             '--example', metavar='NAME',
@@ -102,7 +102,7 @@ class RunSimulation(source.Telling, base.Lister):
                  'the end of the steps of a cloud file')
         parser.add_argument(
             '--show', choices=list(_SECTIONS),
-            help='what to show: servers at the end, free resources of the '
+            help='what to show: servers at the end, used resources of the '
                  'hosts, network load of the hosts, or the steps (default: '
                  'servers and hosts, and network if the file has such load; '
                  'csv and value: servers only)')

@@ -13,9 +13,9 @@ from nfv_sched import strings
 
 _EPILOG = """\
 Reads the nova.conf of nova-scheduler. Nova's databases, Placement and Neutron
-are only read: an account of the databases that may do no more than SELECT is
-enough, see [api_database] connection; those of the cells are in the cell
-mappings. Only the owner of the file can read it.
+are only read. An account of the databases that may only SELECT is enough, see
+[api_database] connection; the databases of the cells are in the cell mappings.
+Only the owner of the file can read it.
 
 With --anonymize, names and UUIDs are replaced, and so is every other word that
 neither Nova, Placement nor nfv-sched defines, the same wherever it is used.
@@ -40,8 +40,8 @@ class SaveSnapshot(source.Telling, base.Command):
 
     The file has hosts with NUMA nodes, devices, state and resource providers;
     servers with flavor, CPUs, devices, ports and allocations; flavors,
-    aggregates, server groups, and the options that decide where servers go:
-    compressed JSON, to be looked at later or elsewhere.
+    aggregates, server groups, and the options that decide where servers go.
+    It is compressed JSON. Other commands read it with --from.
     """
 
     epilog = _EPILOG

@@ -624,12 +624,12 @@ def add_ports(parser: argparse.ArgumentParser) -> None:
     group = parser.add_mutually_exclusive_group()
     group.add_argument(
         '--like', metavar='UUID|NAME',
-        help='new servers have ports as this server has them (default: as '
-             'most servers of the flavor have them)')
+        help='new servers have the ports of this server (default: those '
+             'that most servers of the flavor have)')
     group.add_argument(
         '--ports', type=number, metavar='N',
-        help='new servers have so many ports on the virtual switch, on '
-             'networks that are not near any NUMA node')
+        help='new servers have N ports on the virtual switch, on networks '
+             'that are not near any NUMA node')
     add_networks(group)
 
 

@@ -178,15 +178,15 @@ class _Explain(source.Looking, base.Lister, metaclass=abc.ABCMeta):
 class ExplainServer(_Explain):
     """Explain where a server fits, and why not elsewhere.
 
-    A server that was refused is asked for again, by what Nova has stored of
-    its request. One that runs is asked for as if it were booted now, with what
-    it has given back: where else could it be, where would it go, why is it
-    where it is.
+    A server without a host is scheduled again in a copy of the cloud, as Nova
+    has stored its request. A server that runs is scheduled as if it were
+    booted now, with its resources free: where it would go, and where else it
+    could be.
 
-    With --then, the decision journal of this host says why it was refused;
-    without a server, it lists all refusals, the oldest first: how many hosts
-    the first filter of nfv-sched was given, which filter removed the last one,
-    and the reason that most hosts were refused for.
+    With --then, the decision journal of this host says why a server was
+    refused; without a server, it lists all refusals, the oldest first: how
+    many hosts the first filter of nfv-sched got, which filter removed the last
+    one, and the reason that most hosts have.
     """
 
     schemas = {'server-explain': explain_document.Explained,

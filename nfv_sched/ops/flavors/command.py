@@ -19,25 +19,26 @@ flavors by name with vcpus, ram (MiB) and properties.
 """
 
 _LINT_EPILOG = f"""\
-The usual client asks for a microversion at which Nova's API checks no extra
-specs: a misspelt key or value does nothing, or leaves servers without a host.
-Here all validators that the installed Nova has are run, those of nfv-sched and
-of other packages among them, and Nova's own check of the flavor as a whole.
+By default the openstack client uses a microversion with which Nova's API does
+not check extra specs: a misspelt key or value does nothing, or leaves servers
+without a host. This command runs all validators of the installed Nova,
+including those of nfv-sched and of other packages, and Nova's own check of the
+flavor as a whole.
 
 An error means that the API refuses the flavor from microversion 2.86, or that
-no host takes it; with --hosts, that no host of the cloud does, even if it is
-empty and in service. A server that has a flavor keeps it as it was then:
---used says of which flavors there are any.
+no host takes it. With --hosts it also means that no host of the cloud does,
+even if it were empty and in service. A change of a flavor does not affect
+existing servers: --used shows which flavors have any.
 
-With an image: where flavor and image contradict each other, whether the image
-needs more, and what Nova drops of the image without a word.
+With an image: contradictions between flavor and image, whether the image needs
+more, and which properties of the image Nova silently drops.
 
-With --api, flavors and --used are read by the API, with an account: one with
-the role admin sees private flavors, and servers of all projects. --hosts needs
-Nova's databases, or --from.
+With --api, flavors and --used are read from the API. An account with the role
+admin sees private flavors, and servers of all projects. --hosts needs Nova's
+databases, or --from.
 
 {_FILES}
-A file of an image is what "openstack image show -f json" prints, or its
+A file of an image is the output of "openstack image show -f json", or its
 properties with their values.
 
 examples:
@@ -52,19 +53,19 @@ and is named; 2 if the command line is wrong; 3 if there are errors.
 """
 
 _TRANSLATE_EPILOG = f"""\
-What the keys of a flavor of Helion / Titanium Carrier Grade, or of Intel's
-guide to Enhanced Platform Awareness, are in Nova and nfv-sched. Keys of Nova
-stay. Nothing is changed. "Class" is one of:
+Translates keys of flavors of Helion / Titanium Carrier Grade, or of Intel's
+guide to Enhanced Platform Awareness, to keys of Nova and nfv-sched. Keys of
+Nova stay. Nothing is changed. "Class" is one of:
 
   same           the same key with the same value
   changed        the same key with another value
-  renamed        another key that means the same
+  renamed        another key with the same meaning
   combination    several keys together, or one that comes close
   host option    an option of hosts, not of a flavor
-  other service  something that another service does
-  none           nothing
-  unknown        a key that Nova refuses, or that it does not know
-  error          what "flavor lint" finds of the flavor that it becomes
+  other service  another service does this
+  none           no counterpart
+  unknown        a key that Nova refuses, or that is not known
+  error          an error that "flavor lint" finds in the new flavor
 
 {_FILES}
 {planning.COMMANDS_HELP}

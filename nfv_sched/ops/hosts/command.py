@@ -36,9 +36,9 @@ Columns of a NUMA node:
 - 2M used, 1G used: pages used, and all but reserved ones; small pages in MiB
 - VFs used: used ones near it, and all
 
-A row without a node is for what has none: a host that reports no NUMA nodes,
-and guests without NUMA topology, which float over all its shared CPUs; their
-memory is small pages, of those that are left beyond the platform's.
+A row without a node is for a host that reports no NUMA nodes, and for guests
+without NUMA topology, which run on all shared CPUs of the host. Their memory
+is taken from the small pages that are left besides the platform's.
 
 Ports used and Rules used are those of the host, with their limits: ports of
 the virtual switch, physical ones included, and rules of the security groups of
@@ -59,11 +59,10 @@ examples:
 {source.EXIT_CODES}"""
 
 _SHOW_EPILOG = f"""\
-For each core, the CPUs and whose they are: a vCPU of a guest, the emulator
-threads of a guest, idle because the guest beside it wants the core for itself,
-shared, or free; "unknown guest" is what Nova's record of the host has as taken
-though no server on the host has it. With -f json or yaml everything is a value
-of its own.
+For each core, the CPUs and what uses them: a vCPU of a guest, the emulator
+threads of a guest, idle (a guest has the core to itself), shared, or free.
+"unknown guest" means that the CPU is used in Nova's record of the host, but by
+no server on the host. With -f json or yaml everything is a value of its own.
 
 {facts.EPILOG}
 
@@ -78,12 +77,11 @@ _MAP_EPILOG = f"""\
 Letters stand for the guests with pinned CPUs of a host, the oldest is A.
 
 html is one file that needs nothing else: an index of the hosts and a section
-for each, both in the same order: hosts whose free CPUs are scattered over NUMA
-nodes first, the most scattered at the top, then the fullest, full hosts last.
-A box above the index filters hosts by name, and by their servers, networks,
-availability zone and aggregates. What the mouse points at is explained. svg is
-the same as a picture, text is for terminals; both have the hosts by name, so
-two of them can be compared.
+for each. Hosts whose free CPUs are most scattered over NUMA nodes come first,
+then the fullest; hosts without free CPUs come last. A box above the index
+filters hosts by name, and by their servers, networks, availability zone and
+aggregates. Point at something to see what it is. svg is a picture, text is for
+terminals; both sort the hosts by name, so that two maps can be compared.
 
 {facts.EPILOG}
 

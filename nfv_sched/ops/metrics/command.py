@@ -31,16 +31,17 @@ LOG = logging.getLogger(__name__)
 
 _EPILOG = f"""\
 With --textfile the cloud is read once and the file is replaced as a whole, for
-the textfile collector of node_exporter: run the command by a timer. With
---listen it is read every --interval seconds, never because somebody asks; if
-that fails, the last figures are kept, and nfv_sched_snapshot_age_seconds and
-nfv_sched_collection_errors_total grow. SIGTERM ends it. Connections are closed
-after 10 seconds, and the oldest of more than 32 (fewer if the limit of open
-files is low). Certificates and --auth-file are read when it begins.
+the textfile collector of node_exporter: run the command by a timer.
 
-nfv_sched_refusals_total comes from the decision journal on this host: with
---textfile all that were ever in it, with --listen those since the command
-began.
+With --listen the cloud is read every --interval seconds; requests get the
+figures of the last reading. If a reading fails, the last figures stay, and
+nfv_sched_snapshot_age_seconds and nfv_sched_collection_errors_total grow.
+SIGTERM ends the command. Connections are closed after 10 seconds, and the
+oldest of more than 32 (fewer if the limit of open files is low). Certificates
+and --auth-file are read at the start.
+
+nfv_sched_refusals_total is from the decision journal on this host: with
+--textfile all refusals ever recorded, with --listen those since the start.
 
 examples:
   nfv-sched metrics --textfile /var/lib/node_exporter/nfv.prom
@@ -64,11 +65,11 @@ class _Stopped(BaseException):
 class ServeMetrics(source.Looking, base.Command):
     """Export metrics of the cloud for Prometheus.
 
-    Of each host NUMA node: CPUs, largest guest that fits, pages, PCI devices;
-    of each host: resources, ports, security-group rules, DHCP servers and
-    routers, and how evenly these are spread; of each flavor: how many more
-    guests fit, and what Placement says; of the audit: findings by kind; of the
-    decision journal: refusals.
+    For each host NUMA node: CPUs, largest guest that fits, pages, PCI devices.
+    For each host: resources, ports, security group rules, DHCP servers and
+    routers. For each flavor: how many more guests fit, and Placement's number.
+    For the cloud: how evenly DHCP servers and routers are spread, findings of
+    the audit by kind, and refusals in the decision journal.
     """
 
     epilog = _EPILOG

@@ -10,24 +10,24 @@ from nfv_sched.ops.plans import document
 from nfv_sched.ops.simulator import progress
 
 _EPILOG = f"""\
-More guests of the flavor are to fit than now, though the cloud has CPUs,
-pages and devices enough in sum: which servers must be live-migrated, and where
-to? The plan has as few moves as were found, and servers with little memory
-come first. In a cloud of a few hosts no fewer moves do; in larger ones at most
-three servers leave a host for one new guest.
+Guests may not fit although the hosts together have enough free CPUs, pages and
+devices. The plan says which servers to live-migrate, and where to. It has the
+fewest moves that were found, and prefers servers with little memory. In a
+cloud of a few hosts no plan has fewer moves; in larger ones at most three
+servers leave a host for one new guest.
 
-Nothing is moved. Before a plan is shown, it is carried out in the simulator
-by Nova's own scheduler and claims: each move with its destination, then the
-new servers. No policy of a server is kept less than before, nor that of its
-server group. Guests come and go meanwhile: carry a plan out soon.
+Nothing is moved. Before a plan is shown, it is carried out in the simulator by
+Nova's own scheduler and claims: each move with its destination, then the boots
+of the new servers. No policy of a server, or of its server group, is satisfied
+less than before. The cloud changes: carry a plan out soon.
 
-New guests have ports as most servers of the flavor have them, or as --network,
---like or --ports says.
+New guests have the ports that most servers of the flavor have, or those of
+--network, --like or --ports.
 
 Servers that cannot be live-migrated stay: those that are stopped, have a
 device of an alias that is not live_migratable, a TPM whose secret Nova cannot
-read, encrypted memory, or a disk on local LVM, as far as their flavor says so.
-How nova-compute stores disks is not recorded anywhere.
+read, encrypted memory, or a disk on local LVM, if their flavor says so. No
+record says how nova-compute stores disks.
 
 {planning.MOVES_HELP}
 examples:
@@ -53,17 +53,17 @@ class DefragCloud(planning.PlanCommand):
         parser = super().get_parser(prog_name)
         parser.add_argument(
             '--flavor', required=True, metavar='NAME',
-            help='flavor of the guests that are to fit')
+            help='flavor of the new guests')
         parser.add_argument(
             '--count', type=source.positive, default=1, metavar='N',
-            help='how many more are to fit (default: 1)')
+            help='number of new guests (default: 1)')
         parser.add_argument(
             '--max-moves', type=source.positive, default=10, metavar='M',
-            help='the most moves (default: 10)')
+            help='maximum number of moves (default: 10)')
         parser.add_argument(
             '--avoid', action='append', default=[], metavar='PATTERN',
-            help='leave alone: servers of such names stay, and nobody leaves '
-                 'hosts of such names or goes there; can be repeated')
+            help='do not move servers with such names, nor servers from or '
+                 'to hosts with such names; can be repeated')
         source.add_ports(parser)
         return parser
 

@@ -10,11 +10,11 @@ from nfv_sched.ops.plans import document
 from nfv_sched.ops.simulator import progress
 
 _EPILOG = f"""\
-A host must be emptied, for repair or an upgrade: which of its guests can be
-moved, how, and where to? Each is moved live if that is possible, cold if only
-that is, or it stays; "Why" says why it is not live, or not at all. As many
-guests as possible find a place: all orders and destinations are tried where
-there are few hosts for a guest, for half a minute at most.
+To empty a host, for repair or an upgrade: which of its guests can be moved,
+how, in which order, and where to. Each is moved live if possible, else cold,
+or it stays; "Why" says why it is not moved live, or not at all. The plan moves
+as many guests as possible: if a guest has few possible hosts, all orders and
+destinations are tried, for half a minute at most.
 
 Only guests of this host move. No policy of a guest is kept less than before,
 and server groups are kept; soft policies of server groups are kept if there is
@@ -23,8 +23,8 @@ group are. Nothing is moved. Before a plan is shown, it is carried out in the
 simulator by Nova's own scheduler and claims. Guests come and go meanwhile:
 carry a plan out soon.
 
-Some reasons not to move a server are recorded nowhere, such as how
-nova-compute stores disks, and cannot be told.
+Some reasons that prevent a move are not recorded, such as how nova-compute
+stores disks.
 
 {planning.MOVES_HELP}
 The first command keeps new servers off the host. Cold migrations are

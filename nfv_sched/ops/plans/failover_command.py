@@ -10,17 +10,18 @@ from nfv_sched.ops.plans import document
 from nfv_sched.ops.simulator import progress
 
 _EPILOG = """\
-Does everything restart elsewhere if a host dies? For each host: its guests,
-how many find a place when they are evacuated, and which are stranded, and why.
+For each host: its guests, how many of them find another host when they are
+evacuated, and which are stranded, and why.
 
 The guests are evacuated one after the other, the newest first, as the API
-lists them, and each goes where the scheduler puts it. Another order may strand
-others. Shelved servers and those without a host do not count. A guest that
-Nova does not evacuate is stranded, too, with the reason. A host that is down
-already is checked like the others; nobody is evacuated to it.
+lists them, and each goes where the scheduler puts it. In another order others
+may be stranded. Shelved servers and those without a host do not count. A guest
+that Nova does not evacuate is stranded, too, with the reason. A host that is
+already down is checked like the others; no guest is evacuated to it.
 
-What cannot be told at once is done in the simulator, by Nova's own scheduler
-and claims. That is slow in large clouds in which nearly nothing is left.
+If it is not clear whether a guest finds a host, it is evacuated in the
+simulator, by Nova's own scheduler and claims. This is slow in large clouds
+that are nearly full.
 
 examples:
   nfv-sched cloud failover
@@ -36,8 +37,8 @@ line is wrong; 3 if a guest finds no place.
 class FailoverCloud(planning.Report):
     """Check which servers find no host after the loss of a host.
 
-    The table shows the hosts of which a guest finds none, csv and value each
-    such guest with its UUID, json and yaml all hosts.
+    The table shows only hosts with such servers, csv and value a row for each
+    such server, json and yaml all hosts.
     """
 
     simulates = True
@@ -51,7 +52,7 @@ class FailoverCloud(planning.Report):
         lost = parser.add_mutually_exclusive_group()
         lost.add_argument(
             '--each', action='store_true',
-            help='lose each of the hosts by itself, with all others there '
+            help='lose each of the hosts alone, while all others are up '
                  '(default)')
         lost.add_argument(
             '--together', action='store_true',

@@ -35,23 +35,22 @@ _MOST_CORES = 1024
 _MOST_OSDS = 10000
 
 _EPILOG = f"""\
-A new host must be set up: which CPU does what, how much memory is kept, which
-pages, labels and options? Whole cores are dealt, those with the lowest CPUs
-first: to the platform, the virtual switch, Ceph OSDs, shared vCPUs; pinned
-guests have the rest.
+For a new host: what each CPU is for, how much memory is kept from guests, and
+which pages, labels and options it needs. Whole cores are assigned, those with
+the lowest CPU numbers first: to the platform, the virtual switch, Ceph OSDs,
+shared vCPUs; pinned guests get the rest.
 
 Layouts:
 
 - hcg: the platform has one core of node 0, 6 GiB there and 2 GiB on each NUMA
   node, as in HPE Helion Carrier Grade
-- every-node: one core of each NUMA node and 4 GiB, as TripleO had it; the
+- every-node: one core of each NUMA node and 4 GiB, as with TripleO; the
   switch has a core of each node, too
 - floating: guests share all CPUs with the platform, as in hyper-converged
-  clouds; with --osds or --guest-gb their formula says what memory is kept
+  clouds; with --osds or --guest-gb a formula says how much memory is kept
 
-The machine is this one, by /sys, or that of the files of --facts. Each of
-these kinds is recognised; several can be given, and the first that knows
-something counts:
+By default this machine is read, from /sys. --facts names files about another
+one, of these kinds. If several have the same fact, the first one counts:
 
 - what "{facts.LSCPU}" prints, also with
   -p in place of -J -e: CPUs, but neither memory (add --node-memory) nor NICs
@@ -61,7 +60,7 @@ something counts:
 - facts of Ansible (setup): the memory in all and names of NICs; they have
   neither NUMA nodes nor sibling threads, so lscpu or /sys is needed, too
 
-With -f nova.conf, kernel, tuned, ovs or ansible: the configuration of that.
+With -f nova.conf, kernel, tuned, ovs or ansible: the configuration for it.
 
 examples:
   nfv-sched host profile --shared

@@ -185,23 +185,23 @@ def _cpus(machine: values.Machine, assignment: cpus.CPUAssignment,
 
 
 def _ceph(machine: values.Machine, chosen: choices.Choices,
-          deal: cpus.Deal,
+          assignment: cpus.CPUAssignment,
           settings: compute_settings.Settings) -> Iterator[Warning]:
     ceph = chosen.ceph
     if settings.cpu_ratio is not None and settings.cpu_ratio > (
             ceph_plan.MOST_RATIO):
         yield Warning(
             f'a CPU allocation ratio of {settings.cpu_ratio:g}, more than '
-            f'{ceph_plan.MOST_RATIO}', 'say a higher --utilisation, or '
+            f'{ceph_plan.MOST_RATIO}', 'give a higher --utilisation, or '
             f'lower the ratio to {ceph_plan.MOST_RATIO}')
     if not ceph.count:
         return
-    nodes = deal.nodes(cpus.CEPH)
+    nodes = assignment.nodes(cpus.CEPH)
     if ceph.node is None and nodes and len(machine.usable) > 1:
         yield Warning(
             'no --ceph-node: OSDs have cores on NUMA node '
             f'{", ".join(map(str, nodes))}',
-            'say --ceph-node NODE, the node of their disks: where OSDs are on '
+            'give --ceph-node NODE, the node of their disks: where OSDs are on '
             'all nodes, guests with nfv:numa_anti_affinity.osd=strict are '
             'refused')
     types = sorted(kind for kind, count in ceph.osds.items() if count)

@@ -13,22 +13,20 @@ from nfv_sched.ops.snapshot import snapshot
 from nfv_sched import strings
 
 _EPILOG = """\
-Agents that are down or disabled are emptied first. Then, as long as an agent
-carries more than --threshold more than another one that can take something of
-it, something is moved from the one to the other. An agent can take what its
-host has all physical networks for. "After" is the most and the fewest that
-agents carry after a move.
+Agents that are down or disabled are emptied first. Then moves are planned as
+long as an agent has more than --threshold more than another one that can take
+something from it. An agent can take what its host has all physical networks
+for. "After" is the most and the fewest that any agent has after a move.
 
-The number of DHCP servers, or routers, is levelled; of several that may be
-moved it is the one that levels ports best. With --ports, ports of the virtual
-switch are levelled, and --threshold is a number of ports.
+The number of DHCP servers, or routers, is levelled; if several could be moved,
+it is the one that levels ports best. With --ports, ports of the virtual switch
+are levelled, and --threshold is a number of ports.
 
-HA and distributed routers are left out, and those whose networks Neutron does
-not show. Those of ML2/OVN are counted, and OVN itself places them.
+HA and distributed routers are not moved, nor routers whose networks Neutron
+does not show. Routers of ML2/OVN are only counted: OVN itself places them.
 
-With --api, all that is looked at is Neutron's, with an account that has the
-role admin there. Limits of virtual switches are in nova.conf, and moves may
-then exceed them.
+With --api only Neutron is read, with an account that has the role admin.
+Limits of virtual switches are in nova.conf, so moves may exceed them.
 
 A router is interrupted while it is moved. With "-f commands", a script for sh
 is printed, and nothing else. It stops at the first command that fails. If
