@@ -70,7 +70,7 @@ class OldJournalList(_OldName, journal.ListJournal):
     new_name = '"server explain --then"'
 
 
-class OldLedgerProbe(_OldName, source.Telling, base.Command):
+class OldLedgerProbe(_OldName, source.ErrorMixin, base.Command):
     """Test whether Placement grants exactly what the ledger has."""
 
     new_name = '"nfv-sched-status ledger probe"'

@@ -58,7 +58,7 @@ def _concerned(result, all_hosts: bool):
                if all_hosts or host.name in hosts])
 
 
-class RunSimulation(source.Telling, base.Lister):
+class RunSimulation(source.ErrorMixin, base.Lister):
     """Simulate a cloud file with Nova's own scheduler and claims.
 
     CLOUD is a YAML file with hosts, flavors, networks and steps: boots,

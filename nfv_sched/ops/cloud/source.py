@@ -84,7 +84,7 @@ class NotInCloudError(UsageError):
 EXPECTED = (CloudUnreadError, UsageError, problems.InputError)
 
 
-class Telling:
+class ErrorMixin:
     """Mixin of a subcommand that reads something; before ``base.Command``.
 
     Errors are printed in one line each and decide the exit code.
@@ -184,7 +184,7 @@ class Telling:
                                for name in parsed_args.columns]
 
 
-class Looking(Telling):
+class Looking(ErrorMixin):
     """Mixin of a subcommand that works on a cloud; before ``base.Command``.
 
     ``take_action`` gets the cloud from :meth:`cloud`; what could not be read

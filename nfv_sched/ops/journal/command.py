@@ -25,7 +25,7 @@ examples:
 {source.EXIT_CODES}"""
 
 
-class ListJournal(source.Telling, base.Lister):
+class ListJournal(source.ErrorMixin, base.Lister):
     """List servers that found no host, and why.
 
     One row for each server for which a filter of nfv-sched removed the last
