@@ -54,7 +54,7 @@ _CONFIRM = 90.0
 _MOST = 3600.0
 
 
-class AuditCloud(source.Looking, base.Lister):
+class AuditCloud(source.CloudMixin, base.Lister):
     """Check placement guarantees and find inconsistent records."""
 
     epilog = _EPILOG

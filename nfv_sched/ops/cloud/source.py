@@ -184,7 +184,7 @@ class ErrorMixin:
                                for name in parsed_args.columns]
 
 
-class Looking(ErrorMixin):
+class CloudMixin(ErrorMixin):
     """Mixin of a subcommand that works on a cloud; before ``base.Command``.
 
     ``take_action`` gets the cloud from :meth:`cloud`; what could not be read
