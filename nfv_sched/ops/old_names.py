@@ -89,13 +89,13 @@ examples:
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         if parsed_args.claims <= parsed_args.capacity:
-            return self.tell('--claims must be more than --room')
+            return self.print_error('--claims must be more than --room')
         # Imported here so that --help does not wait for Nova.
         from nfv_sched.nova import scheduler
         source.configure(base.configuration(parsed_args), databases=False)
         return probe.run(
             scheduler.CONF, parsed_args,
-            lambda line: self.app.stdout.write(f'{line}\n'), self.tell)
+            lambda line: self.app.stdout.write(f'{line}\n'), self.print_error)
 
 
 class OldLimitsShow(_OldName, limits_command.ShowLimits):

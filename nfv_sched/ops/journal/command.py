@@ -69,7 +69,7 @@ class ListJournal(source.ErrorMixin, base.Lister):
         code = super().run(parsed_args)
         self.app.stderr.write(rendering.missing(
             self._journal.lost, self._journal.removed))
-        return max([code, *map(self.tell, self._journal.unread)])
+        return max([code, *map(self.print_error, self._journal.unread)])
 
 
 def configured(parsed_args: argparse.Namespace) -> str:
