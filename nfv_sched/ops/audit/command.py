@@ -98,7 +98,7 @@ class AuditCloud(source.CloudMixin, base.Lister):
 
     def _reader(self, parsed_args: argparse.Namespace,
                 ) -> Callable[[], snapshot.Cloud]:
-        """Return a function that reads the cloud and can be called again."""
+        """Return a function that reads the cloud, once more for --confirm."""
         if parsed_args.source is not None:
             return lambda: self.cloud(parsed_args)
         read = source.reader(base.configuration(parsed_args))
