@@ -71,7 +71,7 @@ class CellHosts(ty.NamedTuple):
     disabled: bool
 
 
-def plain(text: str | None) -> ty.Any:
+def deserialized(text: str | None) -> ty.Any:
     """Return the data of a serialized object, without versions.
 
     :raises ValueError: if it is not JSON
