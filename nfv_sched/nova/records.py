@@ -496,7 +496,7 @@ def mapped_hosts() -> dict[str, str]:
 class GroupRow(ty.NamedTuple):
     """A server group.
 
-    :ivar rules: serialized rules, for :func:`plain`
+    :ivar rules: serialized rules, for :func:`deserialized`
     """
 
     uuid: str
