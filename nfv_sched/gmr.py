@@ -141,9 +141,9 @@ def _ledger() -> Iterator[str]:
         yield (f'last answer of Placement: '
                f'{time.monotonic() - latest.answered_at:.0f} s ago, '
                f'{latest.providers} providers')
-    if reader.MISSING_TOLD.is_set():
+    if reader.MISSING_LOGGED.is_set():
         yield 'Nova does not hand over what Placement answers; see the log'
-    if reader.MALFORMED_TOLD.is_set():
+    if reader.MALFORMED_LOGGED.is_set():
         yield 'malformed answers of Placement; see the log'
 
 

@@ -64,7 +64,7 @@ class Repeated(metaclass=abc.ABCMeta):
         """Return whether the pause is shorter after a failure."""
         return True
 
-    def rest(self, took: float) -> float:
+    def least_pause(self, took: float) -> float:
         """Return the least pause after an attempt of ``took`` seconds."""
         return took
 
@@ -92,7 +92,7 @@ class Repeated(metaclass=abc.ABCMeta):
                 self.FIRST_PAUSE * 2 ** min(self.failures - 1, 32),
                 self.longest_pause())
         else:
-            pause = max(self.interval() - took, self.rest(took))
+            pause = max(self.interval() - took, self.least_pause(took))
         # So that processes that started together do not read all at once.
         return pause * random.uniform(0.9, 1.1)
 

@@ -3,7 +3,7 @@
 
 A filter decides about one host and gives the reason.  The base class does the
 rest: it reads the request once for all hosts, collects the reasons, reports
-them to the log and the tenant when no host is left, and turns exceptions into
+them to the log and the user when no host is left, and turns exceptions into
 refusals.
 """
 
@@ -49,7 +49,7 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
 
     def __init__(self):
         super().__init__()
-        self._pass = threading.local()
+        self._thread = threading.local()
         gmr.register()
         interfaces.broken()  # logs what is missing
 
@@ -83,7 +83,7 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
     def run_filter_for_index(self, index: int) -> bool:
         """Record the number of the server in its request; always true."""
         # Nova calls this in the same thread just before filter_all.
-        self._pass.index = index
+        self._thread.index = index
         return True
 
     def host_passes(self, host_state, spec_obj) -> bool:
@@ -94,7 +94,7 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
             return False
         if request.error is None and not self.concerns(request):
             return True
-        passed, _refused = self._pass_all(
+        passed, _refused = self._filter_hosts(
             [host_state], request, request_note)
         return bool(passed)
 
@@ -103,12 +103,15 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
 
         :param filter_obj_list: ``nova.scheduler.host_manager.HostState`` each
         :raises nova.exception.NoValidHost: with the reason, if no host is left
-            for the first server of a request and the operator lets tenants see
-            reasons
+            for the first server of a request and ``expose_reasons`` lets users
+            see it
         """
         host_states = list(filter_obj_list)
-        index = getattr(self._pass, 'index', None)
-        self._pass.index = None
+        # The number is of this call only: callers other than Nova's scheduler
+        # do not set it.
+        index = getattr(self._thread, 'index', None)
+        self._thread.index = None
+        # Nova checks RUN_ON_REBUILD in _filter_one, which this replaces.
         if not host_states or scheduler.request_is_rebuild(spec_obj):
             return host_states
         began = time.perf_counter()
@@ -119,7 +122,8 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
             return []
         if request.error is None and not self.concerns(request):
             return host_states
-        passed, refused = self._pass_all(host_states, request, request_note)
+        passed, refused = self._filter_hosts(
+            host_states, request, request_note)
         request_note.rejected += refused
         request_note.passes.append((
             type(self).__name__, len(host_states), len(passed),
@@ -136,7 +140,7 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
                           refusals.resolve(reason))
         return passed
 
-    def _pass_all(
+    def _filter_hosts(
         self, host_states: list, request: nfv_request.Request,
         request_note: nfv_request.RequestNote,
     ) -> tuple[list, list[tuple[str, reasons.Lazy]]]:

@@ -119,8 +119,8 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
         contention.contest(host_state, free_quantity.network)
         return _ACCEPTED
 
-    def _pass_all(self, host_states, request, request_note):
-        passed, refused = super()._pass_all(
+    def _filter_hosts(self, host_states, request, request_note):
+        passed, refused = super()._filter_hosts(
             host_states, request, request_note)
         network = request_note.part(NetworkNote)
         if network is not None:

@@ -90,7 +90,7 @@ class _Thread:
         self._lock = threading.Lock()
         self._waiting: list[_Waiting] = []
         self._lost = 0
-        self._wanted = threading.Event()
+        self._wake_up = threading.Event()
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
         # Only used in the thread.
@@ -110,7 +110,7 @@ class _Thread:
                 self._thread = threading.Thread(
                     target=self._run, name='nfv-sched journal', daemon=True)
                 self._thread.start()
-        self._wanted.set()
+        self._wake_up.set()
 
     def _drop_one(self) -> None:
         """Drop the newest refusal of the project with the most waiting."""
@@ -126,16 +126,16 @@ class _Thread:
     def stop(self) -> None:
         """Write all waiting refusals, and end the thread."""
         self._stopped.set()
-        self._wanted.set()
+        self._wake_up.set()
         if self._thread is not None:
             self._thread.join()
 
     def _run(self) -> None:
         while not self._stopped.is_set() or self._waiting:
             if not self._stopped.is_set():
-                self._wanted.wait(self._pause())
+                self._wake_up.wait(self._pause())
             self._stopped.wait(PAUSE)
-            self._wanted.clear()
+            self._wake_up.clear()
             try:
                 self._write_waiting()
                 self._write_joined(time.monotonic())

@@ -148,7 +148,7 @@ class Client:
     def undefined(self) -> list[str]:
         """Return the names of missing resource classes and traits."""
         return [path.rpartition('/')[2] for path in _DEFINITIONS
-                if not self._found(path)]
+                if not self._exists(path)]
 
     def providers(self) -> list[LedgerProvider]:
         """Return all providers of the ledger."""
@@ -199,9 +199,9 @@ class Client:
 
     def exists(self, uuid: str) -> bool:
         """Return whether a provider exists, in the ledger or not."""
-        return self._found(f'/resource_providers/{uuid}')
+        return self._exists(f'/resource_providers/{uuid}')
 
-    def _found(self, path: str) -> bool:
+    def _exists(self, path: str) -> bool:
         try:
             self._request('GET', path)
         except NotFoundError:

@@ -87,7 +87,7 @@ class _Client(client.Client):
 
     def left_behind(self) -> list[str]:
         """Return the UUIDs of providers that dead probes have left."""
-        if not self._found(f'/traits/{NAME}'):
+        if not self._exists(f'/traits/{NAME}'):
             return []
         return self._request(
             'GET', f'/resource_providers?required={NAME}',

@@ -54,7 +54,7 @@ class Reading:
             return int(amounts['capacity'] - amounts['used']) if amounts else 0
         except (ArithmeticError, AttributeError, KeyError, TypeError,
                 ValueError):
-            _tell_malformed(summary)
+            _log_malformed(summary)
             return None
 
 
@@ -74,22 +74,22 @@ class Latest:
 
 
 #: Set once an error has been logged, so that it is logged only once.
-MISSING_TOLD = threading.Event()
-MALFORMED_TOLD = threading.Event()
+MISSING_LOGGED = threading.Event()
+MALFORMED_LOGGED = threading.Event()
 
 
-def _tell_malformed(summary) -> None:
+def _log_malformed(summary) -> None:
     """Log a malformed summary of a ledger, once in a process."""
-    if not MALFORMED_TOLD.is_set():
-        MALFORMED_TOLD.set()
+    if not MALFORMED_LOGGED.is_set():
+        MALFORMED_LOGGED.set()
         LOG.error('What Placement says of a ledger is malformed, and such '
                   'hosts are judged as if they had none: %s', summary)
 
 
-def tell_missing() -> None:
+def log_missing() -> None:
     """Log that a request has no reading, once in a process."""
-    if not MISSING_TOLD.is_set():
-        MISSING_TOLD.set()
+    if not MISSING_LOGGED.is_set():
+        MISSING_LOGGED.set()
         LOG.error(
             'Nova does not hand over what Placement says of the candidate '
             'hosts. [nfv_sched] ledger = placement has no effect: limits are '

@@ -77,7 +77,7 @@ _HIDDEN_GROUPS = (
 _PROBED = 100
 
 # Largest part of its time that a process may spend reading.
-_SHARE = 0.05
+_MAX_READING_SHARE = 0.05
 
 
 class NeutronError(Exception):
@@ -867,18 +867,19 @@ class NeutronRefresher(periodic.Refresher[usage.Snapshot]):
         self.lookups = Lookups(conf, self.stopped)
         self._doubted = False
         self._stale_told = False
-        self._slow_told = False
+        self._slow_logged = False
 
     def interval(self) -> float:
         """Return ``neutron_refresh_interval``, in seconds."""
         return self._conf.nfv_sched.neutron_refresh_interval
 
-    def rest(self, took: float) -> float:
+    def least_pause(self, took: float) -> float:
         """Return the least pause in seconds after a reading of this length."""
         # Little of the time is to be spent reading. But not more than half of
         # max_snapshot_age, so that figures stay fresh.
         return max(took, min(
-            took / _SHARE - took, self._conf.nfv_sched.max_snapshot_age / 2))
+            took / _MAX_READING_SHARE - took,
+            self._conf.nfv_sched.max_snapshot_age / 2))
 
     def hurries(self) -> bool:
         """Return whether to read again soon after a failure."""
@@ -918,13 +919,15 @@ class NeutronRefresher(periodic.Refresher[usage.Snapshot]):
             LOG.debug('Nova does not say where servers are: %s', exc)
         self._doubted = False
         # The next snapshot comes after a pause and as long a reading.
-        pause = max(options.neutron_refresh_interval - took, self.rest(took))
+        pause = max(options.neutron_refresh_interval - took,
+                    self.least_pause(took))
         share = took / (took + pause)
         stale = pause + 2 * took > options.max_snapshot_age
-        if not stale and share <= _SHARE * 1.01:
-            self._slow_told = False
-        elif not self._slow_told:
-            self._slow_told = True
+        # least_pause makes the share just the maximum, but for rounding.
+        if not stale and share <= _MAX_READING_SHARE * 1.01:
+            self._slow_logged = False
+        elif not self._slow_logged:
+            self._slow_logged = True
             LOG.warning(
                 'Neutron is read every %.0f s and that takes %.0f s, %.0f %% '
                 'of the time: %s', pause + took, took, 100 * share,

@@ -70,7 +70,7 @@ class NetworkNote:
         if options.ledger == 'placement':
             self.ledgers = request_note.ledgers
             if self.ledgers is None:
-                reader.tell_missing()
+                reader.log_missing()
         self.host: str | None = None
         self.passed: set[str] = set()
         self.tried_hosts: set[str] = set()

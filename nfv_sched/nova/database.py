@@ -52,13 +52,13 @@ class ComputeNode(ty.NamedTuple):
 
 
 def read_configuration(args: list[str], prog: str, description: str,
-                       patient: bool = False) -> None:
+                       wait_long: bool = False) -> None:
     """Read nova.conf and prepare to read Nova's database.
 
-    :param patient: wait minutes for databases, without :func:`limit_waiting`
+    :param wait_long: wait minutes for databases, without :func:`limit_waiting`
     """
     parse_configuration(args, prog, description)
-    if not patient:
+    if not wait_long:
         limit_waiting()
     prepare_database()
 

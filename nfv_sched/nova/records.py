@@ -71,7 +71,7 @@ class CellHosts(ty.NamedTuple):
     disabled: bool
 
 
-def plain(text: str | None) -> ty.Any:
+def deserialized(text: str | None) -> ty.Any:
     """Return the data of a serialized object, without versions.
 
     :raises ValueError: if it is not JSON
@@ -496,7 +496,7 @@ def mapped_hosts() -> dict[str, str]:
 class GroupRow(ty.NamedTuple):
     """A server group.
 
-    :ivar rules: serialized rules, for :func:`plain`
+    :ivar rules: serialized rules, for :func:`deserialized`
     """
 
     uuid: str

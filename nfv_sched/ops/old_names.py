@@ -70,7 +70,7 @@ class OldJournalList(_OldName, journal.ListJournal):
     new_name = '"server explain --then"'
 
 
-class OldLedgerProbe(_OldName, source.Telling, base.Command):
+class OldLedgerProbe(_OldName, source.ErrorMixin, base.Command):
     """Test whether Placement grants exactly what the ledger has."""
 
     new_name = '"nfv-sched-status ledger probe"'
@@ -89,13 +89,13 @@ examples:
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         if parsed_args.claims <= parsed_args.capacity:
-            return self.tell('--claims must be more than --room')
+            return self.print_error('--claims must be more than --room')
         # Imported here so that --help does not wait for Nova.
         from nfv_sched.nova import scheduler
         source.configure(base.configuration(parsed_args), databases=False)
         return probe.run(
             scheduler.CONF, parsed_args,
-            lambda line: self.app.stdout.write(f'{line}\n'), self.tell)
+            lambda line: self.app.stdout.write(f'{line}\n'), self.print_error)
 
 
 class OldLimitsShow(_OldName, limits_command.ShowLimits):

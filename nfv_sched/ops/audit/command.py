@@ -53,7 +53,7 @@ _CONFIRM = 90.0
 _MOST = 3600.0
 
 
-class AuditCloud(source.Looking, base.Lister):
+class AuditCloud(source.CloudMixin, base.Lister):
     """Check placement guarantees and find inconsistent records."""
 
     epilog = _EPILOG
@@ -97,7 +97,7 @@ class AuditCloud(source.Looking, base.Lister):
 
     def _reader(self, parsed_args: argparse.Namespace,
                 ) -> Callable[[], snapshot.Cloud]:
-        """Return a function that reads the cloud and can be called again."""
+        """Return a function that reads the cloud, once more for --confirm."""
         if parsed_args.source is not None:
             return lambda: self.cloud(parsed_args)
         read = source.reader(base.configuration(parsed_args))

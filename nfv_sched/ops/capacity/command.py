@@ -107,7 +107,7 @@ _ASSUMED_COLUMNS = ('Ports', 'Ports from', 'Not known')
 _CLOUD, _AGGREGATE, _HOST = 'cloud', 'aggregate', 'host'
 
 
-class _Capacity(source.Looking, base.Lister):
+class _Capacity(source.CloudMixin, base.Lister):
     """Base of both commands: the options for hosts."""
 
     simulates = True
@@ -128,7 +128,7 @@ class _Capacity(source.Looking, base.Lister):
 
     def cloud(self, parsed_args: argparse.Namespace,
               parts: Collection[str] | None = None) -> snapshot.Cloud:
-        """Read the cloud; see :meth:`source.Looking.cloud`."""
+        """Read the cloud; see :meth:`source.CloudMixin.cloud`."""
         cloud = super().cloud(parsed_args, parts)
         project = parsed_args.project
         if project is not None and not _is_known(cloud, project):

@@ -229,7 +229,7 @@ class _Subcommand:
                 stack.enter_context(quiet.logs_ignored())
             return super().run(parsed_args)
 
-    def tell(self, error: ty.Any) -> int:
+    def print_error(self, error: ty.Any) -> int:
         """Write an error to stderr, in one line, and return exit code 1."""
         self.app.stderr.write(f'error: {strings.one_line(error)}\n')
         return 1

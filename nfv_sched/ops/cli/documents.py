@@ -60,7 +60,7 @@ class Document:
         :param sort_columns: keys, or titles, that rows are sorted by
         :raises UnknownKeyError: if no row has one of the columns
         """
-        content = plain(self.content)
+        content = builtins_of(self.content)
         keys = {name: self._keys(name) for name in self.rows}
         for name in self.rows:
             for key in map(key_of, reversed(sort_columns)):
@@ -122,20 +122,20 @@ def dumps(value: ty.Any, formatter: str, indent: bool = True) -> str:
     return yaml.safe_dump(value, sort_keys=False)
 
 
-def plain(value: ty.Any) -> ty.Any:
+def builtins_of(value: ty.Any) -> ty.Any:
     """Return a value made of types that JSON and YAML have.
 
     :param value: of dataclasses, enums, sequences, mappings and JSON types
     """
     if dataclasses.is_dataclass(value):
-        return {field.name: plain(getattr(value, field.name))
+        return {field.name: builtins_of(getattr(value, field.name))
                 for field in dataclasses.fields(value)}
     if isinstance(value, enum.Enum):
         return value.value
     if isinstance(value, (tuple, list)):
-        return [plain(each) for each in value]
+        return [builtins_of(each) for each in value]
     if isinstance(value, Mapping):
-        return {str(key): plain(each) for key, each in value.items()}
+        return {str(key): builtins_of(each) for key, each in value.items()}
     return value
 
 

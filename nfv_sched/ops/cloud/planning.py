@@ -54,7 +54,7 @@ class Output:
     commands: Sequence[str] = ()
 
 
-class Report(source.Looking, base.Lister, metaclass=abc.ABCMeta):
+class Report(source.CloudMixin, base.Lister, metaclass=abc.ABCMeta):
     """Base of the commands that report something about the cloud."""
 
     @abc.abstractmethod

@@ -63,7 +63,7 @@ def _concerned(result, all_hosts: bool):
                if all_hosts or host.name in hosts])
 
 
-class RunSimulation(source.Telling, base.Lister):
+class RunSimulation(source.ErrorMixin, base.Lister):
     """Simulate a cloud file with Nova's own scheduler and claims.
 
     CLOUD is a YAML file with hosts, flavors, networks and steps: boots,
@@ -176,10 +176,10 @@ class RunSimulation(source.Telling, base.Lister):
         if parsed_args.source is not None:
             if not paths:
                 raise source.UsageError('--from needs files with steps')
-            self._found = source.load(parsed_args.source,
+            self._cloud = source.load(parsed_args.source,
                                       parsed_args.config_file)
             self._missing = [f'{parsed_args.source}: {missing}'
-                             for missing in self._found.missing]
+                             for missing in self._cloud.missing]
         if parsed_args.example is not None:
             paths = [self._example(parsed_args.example)]
         if len(paths) > 1:
@@ -247,8 +247,8 @@ class RunSimulation(source.Telling, base.Lister):
         from nfv_sched.ops.simulator import progress
         from nfv_sched.ops.simulator import start
         scenario = loader.loads_steps(
-            text, path, self._found, nova_internals.extra_spec_problem)
-        with (start.started(self._found, reasons=parsed_args.reasons,
+            text, path, self._cloud, nova_internals.extra_spec_problem)
+        with (start.started(self._cloud, reasons=parsed_args.reasons,
                             seed=parsed_args.seed,
                             scenario=scenario) as state,
               progress.shown() as update):
@@ -280,8 +280,8 @@ class RunSimulation(source.Telling, base.Lister):
         if parsed_args.source is not None:
             # What was not read of the first cloud is missing in this one.
             cloud = dataclasses.replace(
-                cloud, missing=self._found.missing,
-                anonymous=self._found.anonymous)
+                cloud, missing=self._cloud.missing,
+                anonymous=self._cloud.anonymous)
         # Standard output has the result, perhaps as a document.
         self.app.stderr.writelines(snapshot_command.save(
             cloud, parsed_args.save, parsed_args.anonymize))

@@ -35,7 +35,7 @@ what could.
 """
 
 
-class SaveSnapshot(source.Telling, base.Command):
+class SaveSnapshot(source.ErrorMixin, base.Command):
     """Save the cloud as it is now to a file.
 
     The file has hosts with NUMA nodes, devices, state and resource providers;

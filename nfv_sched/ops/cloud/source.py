@@ -84,7 +84,7 @@ class NotInCloudError(UsageError):
 EXPECTED = (CloudUnreadError, UsageError, problems.InputError)
 
 
-class Telling:
+class ErrorMixin:
     """Mixin of a subcommand that reads something; before ``base.Command``.
 
     Errors are printed in one line each and decide the exit code.
@@ -104,30 +104,31 @@ class Telling:
             code = super().run(parsed_args)
         except EXPECTED as exc:
             for line in str(exc).splitlines():
-                self.tell(line)
+                self.print_error(line)
             if isinstance(exc, NotConfiguredError):
-                self._tell_options(parsed_args)
+                self._print_options(parsed_args)
             # The name may be in a part of the cloud that was not read.
             if self._missing and isinstance(
                     exc, (NotInCloudError, problems.InputError)):
-                return self._tell_missing()
+                return self._print_missing()
             return USAGE if isinstance(exc, UsageError) else UNREAD
         except BrokenPipeError:
-            raise
+            raise  # main() ends the command without an error
         except OSError as exc:
-            self.tell(exc.strerror or exc)
+            self.print_error(exc.strerror or exc)
             return UNREAD
         except Exception as exc:
             if self.app.options.debug:
                 raise
-            self.tell(f'internal error: {type(exc).__name__}: {exc}; '
-                      '--debug before the command shows where')
+            self.print_error(
+                f'internal error: {type(exc).__name__}: {exc}; '
+                '--debug before the command shows where')
             return UNREAD
         if self._missing:
-            return self._tell_missing()
+            return self._print_missing()
         return code or (FINDINGS if self.has_findings else 0)
 
-    def _tell_options(self, parsed_args: argparse.Namespace) -> None:
+    def _print_options(self, parsed_args: argparse.Namespace) -> None:
         """Print the options with which this command finds a cloud."""
         for option, help_text in self.cloud_options(parsed_args):
             self.app.stderr.write(f'  {option:<18}  {help_text}\n')
@@ -137,10 +138,10 @@ class Telling:
         """Return the options that choose a cloud, each with its meaning."""
         return [_CONFIGURED]
 
-    def _tell_missing(self) -> int:
+    def _print_missing(self) -> int:
         """Print what could not be read; return the exit code for that."""
         for text in self._missing:
-            self.tell(text)
+            self.print_error(text)
         return UNREAD
 
     def check(self, parsed_args: argparse.Namespace) -> None:
@@ -184,7 +185,7 @@ class Telling:
                                for name in parsed_args.columns]
 
 
-class Looking(Telling):
+class CloudMixin(ErrorMixin):
     """Mixin of a subcommand that works on a cloud; before ``base.Command``.
 
     ``take_action`` gets the cloud from :meth:`cloud`; what could not be read

@@ -34,7 +34,7 @@ class HostCompiler:
     def __init__(self, cloud: model.CloudFile, errors: problems.Problems,
                  defaults: scenarios.Defaults):
         self._cloud = cloud
-        self._found = errors
+        self._errors = errors
         self._defaults = defaults
         ours = cloud.options.get('nfv_sched', {})
         self._names = rule.Names(
@@ -52,17 +52,17 @@ class HostCompiler:
             path = ('hosts', i)
             total += host.count or 1
             if total > _MAX_HOSTS:
-                self._found.add(path, f'more than {_MAX_HOSTS} hosts')
+                self._errors.add(path, f'more than {_MAX_HOSTS} hosts')
                 break
             group = self._group(path, host)
             if group is None:
                 continue
             for name in group.names:
                 if name in seen:
-                    line = self._found.line(('hosts', seen[name]))
-                    self._found.add((*path, 'name'),
-                                    f'the host {name!r} is there already, '
-                                    f'from line {line}')
+                    line = self._errors.line(('hosts', seen[name]))
+                    self._errors.add((*path, 'name'),
+                                     f'the host {name!r} is there already, '
+                                     f'from line {line}')
                     break
                 seen[name] = i
             groups.append(group)
@@ -70,7 +70,7 @@ class HostCompiler:
 
     def _group(self, path: problems.Path,
                host: model.HostGroup) -> model.HostGroup | None:
-        before = len(self._found)
+        before = len(self._errors)
         nodes = host.numa_nodes or (
             len(host.cores) if isinstance(host.cores, tuple)
             else _DEFAULT_NODES)
@@ -79,28 +79,28 @@ class HostCompiler:
         self._check_nodes((*path, 'tunnel_nodes'), host.tunnel_nodes, nodes)
         self._check_devices(path, host, nodes)
         if host.dhcp_servers and self._cloud.network_service == 'ovn':
-            self._found.add((*path, 'dhcp_servers'),
-                            'with OVN the switch of each host answers DHCP; '
-                            'there are no servers to count')
+            self._errors.add((*path, 'dhcp_servers'),
+                             'with OVN the switch of each host answers DHCP; '
+                             'there are no servers to count')
         physnets = self._physnets(path, host, nodes)
         host = self._spread(path, host, nodes)
         if host.reserved_memory > sum(host.memory):
-            self._found.add((*path, 'reserved_memory'),
-                            f'{host.reserved_memory} MiB is more than the '
-                            f'{sum(host.memory)} MiB of the host')
+            self._errors.add((*path, 'reserved_memory'),
+                             f'{host.reserved_memory} MiB is more than the '
+                             f'{sum(host.memory)} MiB of the host')
         devices: tuple[snapshot.Device, ...] = ()
         if not cloud_names.is_host(host.name):
-            self._found.add((*path, 'name'), cloud_names.HOST)
+            self._errors.add((*path, 'name'), cloud_names.HOST)
         try:
             devices = pci.build(host.pci_devices)
         except pci.TooManyDevices as e:
-            self._found.add((*path, 'pci_devices'), str(e))
-        if len(self._found) > before:
+            self._errors.add((*path, 'pci_devices'), str(e))
+        if len(self._errors) > before:
             return None
         try:
             layout = topology.build(host, physnets)
         except topology.LayoutError as e:
-            self._found.add((*path, e.field), str(e))
+            self._errors.add((*path, e.field), str(e))
             return None
         return dataclasses.replace(host, names=_names(host), nodes=layout,
                                    devices=devices)
@@ -113,34 +113,34 @@ class HostCompiler:
         for key in ('platform_cores', 'vswitch_cores',
                     'shared_cores_per_node'):
             if getattr(host, key) is not None:
-                self._found.add((*path, key), 'cannot be combined with '
-                                              'dedicated_cpus or shared_cpus')
+                self._errors.add((*path, key), 'cannot be combined with '
+                                               'dedicated_cpus or shared_cpus')
 
     def _check_nodes(self, path: problems.Path, where: ty.Sequence[int],
                      nodes: int) -> None:
         """Check that the NUMA nodes in a list exist on the host."""
         for i, node in enumerate(where):
             if node >= nodes:
-                self._found.add((*path, i), f'there is no NUMA node {node}; '
-                                            f'the host has {nodes}')
+                self._errors.add((*path, i), f'there is no NUMA node {node}; '
+                                             f'the host has {nodes}')
 
     def _check_devices(self, path: problems.Path, host: model.HostGroup,
                        nodes: int) -> None:
         for i, entry in enumerate(host.pci_devices):
             inner = (*path, 'pci_devices', i)
             if entry.node is not None and entry.node >= nodes:
-                self._found.add((*inner, 'node'),
-                                f'there is no NUMA node {entry.node}; the '
-                                f'host has {nodes}')
+                self._errors.add((*inner, 'node'),
+                                 f'there is no NUMA node {entry.node}; the '
+                                 f'host has {nodes}')
             if entry.type != 'PF':
                 for key in ('vfs', 'vf_product'):
                     if getattr(entry, key) is not None:
-                        self._found.add((*inner, key),
-                                        'is for devices of the type PF')
+                        self._errors.add((*inner, key),
+                                         'is for devices of the type PF')
             elif self._pci_in_placement and entry.vfs:
-                self._found.add((*inner, 'vfs'),
-                                'Nova does not take a PF and its VFs '
-                                'together when Placement tracks PCI devices')
+                self._errors.add((*inner, 'vfs'),
+                                 'Nova does not take a PF and its VFs '
+                                 'together when Placement tracks PCI devices')
 
     def _physnets(self, path: problems.Path, host: model.HostGroup,
                   nodes: int) -> list[set[str]]:
@@ -157,20 +157,20 @@ class HostCompiler:
             inner = (*path, 'places', name)
             label = rule_place.label_of(name, names)
             if not rule_place.NAME.fullmatch(name):
-                self._found.add(inner, f'{name!r} is not the name of a place')
+                self._errors.add(inner, f'{name!r} is not the name of a place')
             elif name == rule_place.VSWITCH:
-                self._found.add(inner, 'use switch_nodes')
+                self._errors.add(inner, 'use switch_nodes')
             elif rule_place.place_of(label, names) != name:
-                self._found.add(inner, 'has a label that is of something '
-                                       'else')
+                self._errors.add(inner, 'has a label that is of something '
+                                        'else')
             self._check_nodes(inner, where, nodes)
             declared[label] = where
             reserved.add(label)
         for name, where in host.physical_networks.items():
             inner = (*path, 'physical_networks', name)
             if name in reserved:
-                self._found.add(inner, 'is the name of a label; use '
-                                       'switch_nodes, places and node_labels')
+                self._errors.add(inner, 'is the name of a label; use '
+                                        'switch_nodes, places and node_labels')
             self._check_nodes(inner, where, nodes)
             declared.setdefault(name, where)
         for name, where in declared.items():
@@ -203,9 +203,9 @@ class HostCompiler:
             if not isinstance(value, tuple):
                 value = (value,) * nodes
             elif len(value) != nodes:
-                self._found.add((*path, key),
-                                f'has {len(value)} values, but there are '
-                                f'{nodes} NUMA nodes')
+                self._errors.add((*path, key),
+                                 f'has {len(value)} values, but there are '
+                                 f'{nodes} NUMA nodes')
             spread[key] = value
         return dataclasses.replace(host, **spread)
 

@@ -34,7 +34,7 @@ class _Loader:
 
     def __init__(self, errors: problems.Problems, defaults: scenarios.Defaults,
                  check_extra_spec: Callable[[str, str], str | None]):
-        self._found = errors
+        self._errors = errors
         self._defaults = defaults
         self._check_extra_spec = check_extra_spec
 
@@ -44,7 +44,7 @@ class _Loader:
         :param data: the parsed file
         :raises InputError: if anything is wrong with the file
         """
-        errors = self._found
+        errors = self._errors
         if data is None:
             raise problems.InputError([f'{errors.path}: the file is empty'])
         schema.check(errors, model.CloudFile, data)
@@ -86,7 +86,7 @@ class _Loader:
         :returns: the cloud with the additions of the file, and the steps
         :raises InputError: if anything is wrong with the file
         """
-        errors = self._found
+        errors = self._errors
         if data is None:
             raise problems.InputError([f'{errors.path}: the file is empty'])
         if isinstance(data, Mapping) and 'hosts' in data:
@@ -132,18 +132,18 @@ class _Loader:
 
         :raises InputError: if anything is wrong with the file
         """
-        reader = cloud_steps.Steps(names_by_kind, networks, self._found,
+        reader = cloud_steps.Steps(names_by_kind, networks, self._errors,
                                    servers)
         steps = [reader.read(number, step)
                  for number, step in enumerate(cloud.steps, 1)]
-        self._found.stop_if_wrong()
+        self._errors.stop_if_wrong()
         return steps
 
     def _settings(self, cloud: model.WhatIf) -> list[scenarios.Setting]:
         return [
             scenarios.Setting(
                 group=group, name=name, value=value,
-                line=self._found.line(('options', group, name)))
+                line=self._errors.line(('options', group, name)))
             for group, of_group in cloud.options.items()
             for name, value in of_group.items()]
 
@@ -152,7 +152,7 @@ class _Loader:
             if not flavor.validate:
                 continue
             if len(flavor.extra_specs) > extra_specs.MOST_SPECS:
-                self._found.add(
+                self._errors.add(
                     ('flavors', flavor.name, 'extra_specs'),
                     f'{len(flavor.extra_specs)} extra specs are more than '
                     f'{extra_specs.MOST_SPECS}')
@@ -160,7 +160,7 @@ class _Loader:
             for key, value in flavor.extra_specs.items():
                 complaint = self._check_extra_spec(key, value)
                 if complaint:
-                    self._found.add(
+                    self._errors.add(
                         ('flavors', flavor.name, 'extra_specs', key),
                         f'the Nova API refuses this: {complaint}')
 
@@ -168,7 +168,7 @@ class _Loader:
         for group in cloud.server_groups.values():
             if (group.max_server_per_host is not None and
                     group.policy != 'anti-affinity'):
-                self._found.add(
+                self._errors.add(
                     ('server_groups', group.name, 'max_server_per_host'),
                     'is for the policy anti-affinity')
 
@@ -177,16 +177,16 @@ class _Loader:
             path = ('networks', network.name)
             physical = network.physical_network is not None
             if network.tunneled not in (None, not physical):
-                self._found.add(path, 'must have a physical_network or be '
-                                      'tunneled, one of the two')
+                self._errors.add(path, 'must have a physical_network or be '
+                                       'tunneled, one of the two')
             if network.vnic_type == 'normal':
                 if network.numa_policy is not None:
-                    self._found.add((*path, 'numa_policy'),
-                                    'is for the vnic_type direct or '
-                                    'direct-physical')
+                    self._errors.add((*path, 'numa_policy'),
+                                     'is for the vnic_type direct or '
+                                     'direct-physical')
             elif not physical:
-                self._found.add((*path, 'vnic_type'),
-                                'needs a physical_network')
+                self._errors.add((*path, 'vnic_type'),
+                                 'needs a physical_network')
 
     def _aggregate(self, number: int, aggregate: model.AggregateEntry,
                    hosts: Sequence[str]) -> model.AggregateEntry:
@@ -195,8 +195,8 @@ class _Loader:
         for pattern in aggregate.hosts:
             matches = cloud_steps.matching(pattern, hosts)
             if not matches:
-                self._found.known(('aggregates', number, 'hosts'), 'host',
-                                  pattern, hosts)
+                self._errors.known(('aggregates', number, 'hosts'), 'host',
+                                   pattern, hosts)
             members.update(dict.fromkeys(matches))
         return dataclasses.replace(aggregate, hosts=tuple(members))
 

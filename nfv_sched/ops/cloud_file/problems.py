@@ -68,10 +68,10 @@ class Problems:
     def __init__(self, path: str, marks: Mapping[Path, int]):
         self.path = path
         self._marks = marks
-        self._found: list[tuple[int, str]] = []
+        self._errors: list[tuple[int, str]] = []
 
     def __len__(self) -> int:
-        return len(self._found)
+        return len(self._errors)
 
     def line(self, path: Path) -> int:
         """Return the line of a field, or of the field that contains it."""
@@ -84,14 +84,14 @@ class Problems:
         line = self.line(path)
         field = field_name(path)
         text = f'{self.path}:{line}: {field + ": " if field else ""}{message}'
-        if (line, text) not in self._found:
-            self._found.append((line, text))
+        if (line, text) not in self._errors:
+            self._errors.append((line, text))
 
     def stop_if_wrong(self) -> None:
         """Raise InputError if there are problems so far."""
-        if not self._found:
+        if not self._errors:
             return
-        texts = [text for _, text in sorted(self._found)]
+        texts = [text for _, text in sorted(self._errors)]
         if len(texts) > _MAX_ERRORS:
             more = len(texts) - _MAX_ERRORS
             texts = texts[:_MAX_ERRORS] + [f'{self.path}: {more} more']

@@ -47,7 +47,7 @@ class Steps:
                  networks: Mapping[str, str | None],
                  errors: problems.Problems,
                  servers: Mapping[str, Sequence[str]] | None = None):
-        self._found = errors
+        self._errors = errors
         self._networks = networks
         self._meant = servers or {}
         # Names of the servers that exist at the step.
@@ -66,18 +66,18 @@ class Steps:
         action = self._action(path, data)
         if action is None:
             return None
-        before = len(self._found)
+        before = len(self._errors)
         kind = actions.TYPES[action]
-        schema.check(self._found, kind, data, path)
-        if len(self._found) > before:
+        schema.check(self._errors, kind, data, path)
+        if len(self._errors) > before:
             return None
-        step = schema.read(self._found, kind, data, path)
+        step = schema.read(self._errors, kind, data, path)
         step = dataclasses.replace(
             step, action=action, number=number,
             targets=self._targets((*path, action), action, step))
         names_by_kind = {**self._known, 'server in this step': step.targets}
         for name_path, what, name in schema.names_in(kind, step, path):
-            self._found.known(name_path, what, name, names_by_kind[what])
+            self._errors.known(name_path, what, name, names_by_kind[what])
         self._check(path, step)
         if step.expect is not None:
             self._check_expectation((*path, 'expect'), step.expect,
@@ -94,14 +94,14 @@ class Steps:
         if len(keys) == 1:
             return keys[0]
         if keys:
-            self._found.add(path, 'has more than one action: '
-                                  f'{", ".join(keys)}')
+            self._errors.add(path, 'has more than one action: '
+                                   f'{", ".join(keys)}')
             return None
         close = difflib.get_close_matches(next(iter(data)), actions.TYPES,
                                           n=1)
         hint = (f'; did you mean {close[0]!r}?' if close else
                 f'; known: {", ".join(actions.TYPES)}')
-        self._found.add(path, f'has no known action{hint}')
+        self._errors.add(path, f'has no known action{hint}')
         return None
 
     def _targets(self, path: problems.Path, action: str,
@@ -124,12 +124,12 @@ class Steps:
                 matches = [each for each in self._meant.get(name, ())
                            if each in self._servers]
                 if len(matches) > 1:
-                    self._found.add(
+                    self._errors.add(
                         path, f'there are {len(matches)} servers {name!r}: '
                               f'{", ".join(matches[:_SHOWN])}'
                               f'{", ..." if len(matches) > _SHOWN else ""}')
             if not matches:
-                self._found.known(path, kind, name, names)
+                self._errors.known(path, kind, name, names)
             targets.update(dict.fromkeys(matches))
         if action == 'delete':
             for name in targets:
@@ -139,12 +139,12 @@ class Steps:
     def _booted(self, path: problems.Path,
                 step: actions.Boot) -> tuple[str, ...]:
         if _GLOB.search(step.boot):
-            self._found.add(path, 'a server name must not have *, ? or [')
+            self._errors.add(path, 'a server name must not have *, ? or [')
         names = ((step.boot,) if step.count is None else
                  tuple(f'{step.boot}-{n}' for n in range(1, step.count + 1)))
         duplicate = next((n for n in names if n in self._servers), None)
         if duplicate is not None:
-            self._found.add(path, f'there is a server {duplicate!r} already')
+            self._errors.add(path, f'there is a server {duplicate!r} already')
         self._servers.update(dict.fromkeys(names))
         return names
 
@@ -157,22 +157,22 @@ class Steps:
             case actions.Boot():
                 for i, name in enumerate(step.networks):
                     if step.multi_create and self._is_sriov(name):
-                        self._found.add(
+                        self._errors.add(
                             (*path, 'networks', i),
                             'a request for several servers cannot have the '
                             'ports that SR-IOV needs')
                 if step.host is not None and step.force is not None:
-                    self._found.add((*path, 'force'),
-                                    'cannot be combined with host')
+                    self._errors.add((*path, 'force'),
+                                     'cannot be combined with host')
             case actions.Attach() | actions.Detach():
                 if self._is_sriov(step.network):
-                    self._found.add((*path, 'network'),
-                                    'ports of SR-IOV come and go with the '
-                                    'server here')
+                    self._errors.add((*path, 'network'),
+                                     'ports of SR-IOV come and go with the '
+                                     'server here')
             case actions.ColdMigrate() | actions.Resize():
                 if step.revert and step.confirm:
-                    self._found.add((*path, 'revert'),
-                                    'cannot be combined with confirm: true')
+                    self._errors.add((*path, 'revert'),
+                                     'cannot be combined with confirm: true')
 
     def _check_expectation(self, path: problems.Path,
                            expect: actions.ServerExpectation,
@@ -180,9 +180,9 @@ class Steps:
         for key in ('placed', 'refused'):
             count = getattr(expect, key)
             if count is False:
-                self._found.add((*path, key), 'must be true or a number; say '
-                                              '0 for none')
+                self._errors.add((*path, key), 'must be true or a number; say '
+                                               '0 for none')
             elif count is not True and (count or 0) > len(targets):
-                self._found.add((*path, key), f'{count} is more than the '
-                                              f'{len(targets)} servers of '
-                                              'the step')
+                self._errors.add((*path, key), f'{count} is more than the '
+                                               f'{len(targets)} servers of '
+                                               'the step')

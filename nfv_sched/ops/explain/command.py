@@ -48,7 +48,7 @@ read, and is named, 2 if the command line is wrong.
 """
 
 
-class _Explain(source.Looking, base.Lister, metaclass=abc.ABCMeta):
+class _Explain(source.CloudMixin, base.Lister, metaclass=abc.ABCMeta):
     """Base of both commands."""
 
     simulates = True
@@ -285,7 +285,7 @@ is wrong.
                 part for refusal in self._refusals
                 for part in ('', *rendering.text(refusal))][1:])
             return 0
-        return source.Looking.produce_output(
+        return source.CloudMixin.produce_output(
             self, parsed_args, column_names, data)
 
     def document(self, column_names, data):

@@ -113,7 +113,7 @@ def _chosen(cloud: 'snapshot.Cloud',
                         parsed_args.aggregate)
 
 
-class ListHost(source.Looking, base.Lister):
+class ListHost(source.CloudMixin, base.Lister):
     """List the NUMA nodes of hosts with used and free resources.
 
     A row for each NUMA node.
@@ -300,7 +300,7 @@ class _LinesColumn(cliff_columns.FormattableColumn):
         return '; '.join(map(strings.line, self._value))
 
 
-class _WithFacts(source.Looking):
+class _WithFacts(source.CloudMixin):
     """Mixin of a subcommand with the option --facts."""
 
     def views(

@@ -24,7 +24,7 @@ _COLUMNS = (
     'Age (s)', 'Note')
 
 
-class ShowLimits(source.Looking, base.Lister):
+class ShowLimits(source.CloudMixin, base.Lister):
     """Show the use of port and security group rule limits on each host.
 
     Now part of "nfv-sched host list".

@@ -25,7 +25,7 @@ examples:
 {source.EXIT_CODES}"""
 
 
-class ListJournal(source.Telling, base.Lister):
+class ListJournal(source.ErrorMixin, base.Lister):
     """List servers that found no host, and why.
 
     One row for each server for which a filter of nfv-sched removed the last
@@ -69,7 +69,7 @@ class ListJournal(source.Telling, base.Lister):
         code = super().run(parsed_args)
         self.app.stderr.write(rendering.missing(
             self._journal.lost, self._journal.removed))
-        return max([code, *map(self.tell, self._journal.unread)])
+        return max([code, *map(self.print_error, self._journal.unread)])
 
 
 def configured(parsed_args: argparse.Namespace) -> str:

@@ -75,5 +75,5 @@ class SaveMetadefs(base.Command):
                     f'{path}: {namespace.name}, '
                     f'{len(namespace.properties)} properties\n')
         except (OSError, atomic_file.WriteError) as exc:
-            return self.tell(exc)
+            return self.print_error(exc)
         return 0

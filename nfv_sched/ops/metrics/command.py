@@ -62,7 +62,7 @@ class _Stopped(BaseException):
     """Raised by the signal handler to end the command."""
 
 
-class ServeMetrics(source.Looking, base.Command):
+class ServeMetrics(source.CloudMixin, base.Command):
     """Export metrics of the cloud for Prometheus.
 
     For each host NUMA node: CPUs, largest guest that fits, pages, PCI devices.

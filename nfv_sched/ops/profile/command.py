@@ -177,7 +177,7 @@ def _label(text: str) -> str:
     return text
 
 
-class ProfileHost(source.Telling, base.Lister):
+class ProfileHost(source.ErrorMixin, base.Lister):
     """Propose the settings of a new host: CPUs, memory, pages, labels."""
 
     epilog = _EPILOG

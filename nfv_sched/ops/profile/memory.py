@@ -61,8 +61,8 @@ def socket_memory(mtus: frozenset[int]) -> int:
     return math.ceil((size + _SWITCH_BASE) / 2 ** 30) * _GIB
 
 
-def kept(machine: values.Machine, chosen: choices.Choices,
-         converged: bool) -> dict[int, int]:
+def platform_memory(machine: values.Machine, chosen: choices.Choices,
+                    converged: bool) -> dict[int, int]:
     """Return the memory of the platform on each NUMA node, in MiB.
 
     :param converged: True if the formula for hyper-converged hosts adds the

@@ -88,7 +88,7 @@ def derive(machine: values.Machine,
     shared = _shared(chosen, assignment)
     usable = [node.number for node in machine.usable]
     converged = bool(chosen.ceph.count or chosen.guest_gb is not None)
-    platform = memory.kept(machine, chosen, converged)
+    platform = memory.platform_memory(machine, chosen, converged)
     ceph = _ceph(machine, chosen, shared,
                  sum(platform.values()) + sum(switch.values()))
     kept_memory = dict(platform)

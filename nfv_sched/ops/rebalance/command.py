@@ -50,7 +50,7 @@ _AGENTS = {None: 'DHCP or routers', snapshot.DHCP: 'DHCP',
            snapshot.ROUTER: 'routers'}
 
 
-class RebalanceAgent(source.Looking, base.Lister):
+class RebalanceAgent(source.CloudMixin, base.Lister):
     """Plan an even distribution of DHCP servers and routers over agents.
 
     Nothing is moved. Each plan has been tried, step by step.

@@ -213,12 +213,12 @@ class _Planner:
     def __init__(self, agents: Sequence[snapshot.NetworkAgent],
                  services: Iterable[snapshot.NetworkService],
                  threshold: int, by_ports: bool, free_ports: dict[str, int]):
-        self._threshold, self._by_ports, self._room = (
+        self._threshold, self._by_ports, self._free_ports = (
             threshold, by_ports, free_ports)
-        self._known = {each.id: each for each in services}
+        self._services = {each.id: each for each in services}
         self._agents = sorted(agents, key=_key)
-        self._of_id = {agent.id: agent for agent in agents}
-        self._carried = {agent.id: set(agent.serves) for agent in agents}
+        self._agents_by_id = {agent.id: agent for agent in agents}
+        self._services_of = {agent.id: set(agent.serves) for agent in agents}
         self._ports = {agent.id: self._ports_of(agent) for agent in agents}
         # Services that may still be moved, by their requirements.
         self._groups = {agent.id: self._grouped(agent) for agent in agents}
@@ -226,19 +226,20 @@ class _Planner:
         self._order = sorted(
             self._entry(agent) for agent in agents if in_use(agent))
         self._fit: dict[tuple, bool] = {}
-        self._gone: set[tuple[str, str]] = set()
+        # (service, agent): a service does not return to an agent.
+        self._moved_from: set[tuple[str, str]] = set()
         self._stuck: set[str] = set()
         self._moves: list[ServiceMove] = []
 
     def _ports_of(self, agent: snapshot.NetworkAgent) -> int:
-        return sum(self._known[each].ports for each in agent.serves
-                   if each in self._known)
+        return sum(self._services[each].ports for each in agent.serves
+                   if each in self._services)
 
     def _grouped(self, agent: snapshot.NetworkAgent,
                  ) -> dict[tuple, set[str]]:
         groups: dict[tuple, set[str]] = {}
         for name in agent.serves:
-            service = self._known.get(name)
+            service = self._services.get(name)
             if service is not None and movable(service):
                 groups.setdefault(_needs(service), set()).add(name)
         return groups
@@ -256,11 +257,11 @@ class _Planner:
         return RebalancePlan(
             kind, self._threshold, self._by_ports, before, self._loads(),
             tuple(self._moves), tuple(stays), tuple(
-                each for name, each in sorted(self._known.items())
+                each for name, each in sorted(self._services.items())
                 if name in served and not movable(each)))
 
     def _loads(self) -> tuple[AgentLoad, ...]:
-        return tuple(AgentLoad(agent, len(self._carried[agent.id]),
+        return tuple(AgentLoad(agent, len(self._services_of[agent.id]),
                                self._ports[agent.id])
                      for agent in self._agents)
 
@@ -268,19 +269,19 @@ class _Planner:
 
     def _measure(self, agent: snapshot.NetworkAgent) -> int:
         return self._ports[agent.id] if self._by_ports else len(
-            self._carried[agent.id])
+            self._services_of[agent.id])
 
     def _weight(self, service: snapshot.NetworkService) -> int:
         return service.ports if self._by_ports else 1
 
     def _entry(self, agent: snapshot.NetworkAgent) -> '_Entry':
-        number = len(self._carried[agent.id])
+        number = len(self._services_of[agent.id])
         ports = self._ports[agent.id]
         return _Entry(*((ports, number) if self._by_ports
                         else (number, ports)), *_key(agent))
 
     def _emptiest_first(self) -> list[snapshot.NetworkAgent]:
-        return [self._of_id[entry.id] for entry in self._order]
+        return [self._agents_by_id[entry.id] for entry in self._order]
 
     # Moves
 
@@ -295,7 +296,7 @@ class _Planner:
             names = sorted(
                 self._movable_of(agent), key=lambda name: (
                     sum(self._fits(name, target) for target in targets),
-                    -self._known[name].ports, name))
+                    -self._services[name].ports, name))
             unplaced = []
             for name in names:
                 target = next((target for target in self._emptiest_first()
@@ -331,7 +332,7 @@ class _Planner:
         """Return the service that brings the ports of both closest."""
         apart = self._ports[source.id] - self._ports[target.id]
         return min(names, key=lambda name: (
-            abs(apart - 2 * self._known[name].ports), name))
+            abs(apart - 2 * self._services[name].ports), name))
 
     def _gap(self, source: snapshot.NetworkAgent,
              target: snapshot.NetworkAgent) -> int:
@@ -346,7 +347,7 @@ class _Planner:
             if names and self._fits(next(iter(names)), target):
                 choices += [
                     name for name in names
-                    if 0 < self._weight(self._known[name]) < gap
+                    if 0 < self._weight(self._services[name]) < gap
                     and self._takes(name, target)]
         return choices
 
@@ -356,7 +357,7 @@ class _Planner:
 
     def _fits(self, name: str, agent: snapshot.NetworkAgent) -> bool:
         """Return whether an agent in use can ever take a service."""
-        service = self._known[name]
+        service = self._services[name]
         key = agent.id, _needs(service)
         fits = self._fit.get(key)
         if fits is None:
@@ -366,16 +367,16 @@ class _Planner:
     def _takes(self, name: str, agent: snapshot.NetworkAgent) -> bool:
         """Return whether an agent in use can take a service now."""
         return (self._fits(name, agent)
-                and name not in self._carried[agent.id]
-                and (name, agent.id) not in self._gone
-                and self._known[name].ports <= self._room.get(
-                    agent.host, self._known[name].ports))
+                and name not in self._services_of[agent.id]
+                and (name, agent.id) not in self._moved_from
+                and self._services[name].ports <= self._free_ports.get(
+                    agent.host, self._services[name].ports))
 
     def _move(self, name: str, source: snapshot.NetworkAgent,
               target: snapshot.NetworkAgent) -> None:
-        service = self._known[name]
+        service = self._services[name]
         self._groups[source.id][_needs(service)].discard(name)
-        self._gone.add((name, source.id))
+        self._moved_from.add((name, source.id))
         self._change(source, service, -1)
         self._change(target, service, 1)
         self._moves.append(ServiceMove(
@@ -395,11 +396,11 @@ class _Planner:
         if in_use(agent):
             del self._order[bisect.bisect_left(
                 self._order, self._entry(agent))]
-        carried = self._carried[agent.id]
+        carried = self._services_of[agent.id]
         (carried.add if sign > 0 else carried.remove)(service.id)
         self._ports[agent.id] += sign * service.ports
-        if agent.host in self._room:
-            self._room[agent.host] -= sign * service.ports
+        if agent.host in self._free_ports:
+            self._free_ports[agent.host] -= sign * service.ports
         if in_use(agent):
             bisect.insort(self._order, self._entry(agent))
 
@@ -421,9 +422,9 @@ class _Planner:
         """Return why services cannot be moved, grouped by reason."""
         by_reason: dict[str, list[snapshot.NetworkService]] = {}
         for name in sorted(names, key=lambda name: (
-                self._known[name].name, name)):
+                self._services[name].name, name)):
             by_reason.setdefault(self._reason(name, targets), []).append(
-                self._known[name])
+                self._services[name])
         return [Stay(agent, tuple(services), reason)
                 for reason, services in by_reason.items()]
 
@@ -440,10 +441,10 @@ class _Planner:
 
     def _hindrance(self, name: str, agent: snapshot.NetworkAgent) -> str:
         """Return why an agent in use does not take a service now."""
-        reason = obstacle(self._known[name], agent)
+        reason = obstacle(self._services[name], agent)
         if reason is not None:
             return reason
-        if name in self._carried[agent.id]:
+        if name in self._services_of[agent.id]:
             return 'has it already'
         if not self._takes(name, agent):
             return 'no ports left on the virtual switch'

@@ -47,7 +47,7 @@ def claim_first(state: states.State, spec: objects.RequestSpec,
                 claim: Callable[[compute.ComputeHost, ty.Any], ty.Any]):
     """Claim on the selected host; if that fails, on the alternates in turn.
 
-    :param state: its ``notes`` are set
+    :param state: its ``notes`` are set to the failures before the last claim
     :param selections: the host and its alternates
     :param claim: makes the claim for (host, limits)
     :returns: (host, result of ``claim``)
@@ -60,7 +60,7 @@ def claim_first(state: states.State, spec: objects.RequestSpec,
                 state.context, state.placement, spec, server.uuid,
                 jsonutils.loads(selection.allocation_request),
                 selection.allocation_request_version):
-            failed.append(f'{host.name}: no room in Placement')
+            failed.append(f'{host.name}: Placement refused the allocation')
             continue
         nova_internals.fill_provider_mapping(spec, selection)
         nova_internals.map_requests(state.context, server.instance, spec)

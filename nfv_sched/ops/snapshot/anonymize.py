@@ -452,9 +452,10 @@ class _Anonymizer:
             self._hypervisor(old.hypervisor))
         return dataclasses.replace(
             new, hypervisor=name, providers=tuple(
-                dataclasses.replace(after, name=self._provider_name(
-                    old, before, name, after))
-                for before, after in zip(old.providers, new.providers)))
+                dataclasses.replace(new_provider, name=self._provider_name(
+                    old, old_provider, name, new_provider))
+                for old_provider, new_provider in zip(
+                    old.providers, new.providers)))
 
     @staticmethod
     def _provider_name(host: snapshot.Host, old: snapshot.Provider,

@@ -96,7 +96,7 @@ def read(conf, progress: records.Progress | None = None) -> snapshot.Cloud:
             hosts=tuple(row.hosts)) for row in aggregates),
         groups=tuple(snapshot.Group(
             uuid=row.uuid, name=row.name, policy=row.policy,
-            rules=_texts(records.plain(row.rules) or {}),
+            rules=_texts(records.deserialized(row.rules) or {}),
             members=tuple(row.members)) for row in groups),
         moves=moves, consumers=None if placed is None else placed.others(
             server.value.uuid for server in servers),
@@ -202,7 +202,7 @@ def _left_out(missing: _Missing, kind: snapshot.MissingKind,
 
 
 def _host(row, cell: str, devices: Iterable, **service) -> snapshot.Host:
-    topology = records.plain(row.numa_topology)
+    topology = records.deserialized(row.numa_topology)
     pools = _pools(row.pci_stats)
     return snapshot.Host(
         name=row.host, hypervisor=row.hypervisor_hostname or row.host,
@@ -213,7 +213,7 @@ def _host(row, cell: str, devices: Iterable, **service) -> snapshot.Host:
             tuple(each) for each in json.loads(row.supported_instances)
         ) if row.supported_instances else (),
         cpu_info=row.cpu_info or '',
-        stats=_texts(records.plain(row.stats) or {}),
+        stats=_texts(records.deserialized(row.stats) or {}),
         vcpus=row.vcpus, vcpus_used=row.vcpus_used, memory=row.memory_mb,
         memory_used=row.memory_mb_used, disk=row.local_gb,
         disk_used=row.local_gb_used,
@@ -251,7 +251,7 @@ def _node(cell: Mapping) -> snapshot.Node:
 
 
 def _pools(text: str | None) -> list[Mapping]:
-    pools = records.plain(text)
+    pools = records.deserialized(text)
     if isinstance(pools, Mapping):
         pools = pools.get('objects')
     return [pool for pool in pools or ()
@@ -273,7 +273,7 @@ def _tags(row, pools: list[Mapping]) -> dict[str, str]:
     of its devices is free.  If a device fits several pools, only the tags
     that all of them share are certain.
     """
-    extra = records.plain(row.extra_info) or {}
+    extra = records.deserialized(row.extra_info) or {}
     common: dict[str, str] | None = None
     for pool in pools:
         tags = _texts(pool['tags'])
@@ -340,7 +340,7 @@ def _servers(cells: records.Cells, groups, devices, missing: _Missing,
     hints = {}
     for uuid, spec in records.request_specs(rows, progress):
         with _left_out(missing, _Kind.REQUEST_SPEC, uuids=(uuid,)):
-            hints[uuid] = _asked(records.plain(spec))
+            hints[uuid] = _asked(records.deserialized(spec))
     servers = []
     for uuid, row in rows.items():
         with _left_out(missing, _Kind.SERVER, uuids=(uuid,)):
@@ -368,7 +368,7 @@ def _asked(spec: Mapping) -> _SpecHints:
 def _server(row: records.ServerRow, flavor, group: str | None,
             spec_hints: _SpecHints, devices: Iterable[str]) -> _Server:
     columns = row.columns
-    topology = records.plain(columns.numa_topology)
+    topology = records.deserialized(columns.numa_topology)
     value = snapshot.Server(
         uuid=columns.uuid, name=columns.display_name or '',
         host=columns.host, cell=row.cell, project=columns.project_id or '',
@@ -393,7 +393,7 @@ def _server(row: records.ServerRow, flavor, group: str | None,
         shares=row.shares, group=group,
         zone=spec_hints.zone,
         hints=spec_hints.hints)
-    moving = records.plain(columns.migration_context) or {}
+    moving = records.deserialized(columns.migration_context) or {}
     return _Server(value, _interfaces(columns.network_info), (
         _guest_nodes(moving.get('old_numa_topology')),
         _guest_nodes(moving.get('new_numa_topology'))))
@@ -421,7 +421,7 @@ def _booted_flavor(text: str) -> snapshot.Flavor:
 
     :param text: column ``instance_extra.flavor``
     """
-    fields = records.plain(text)['cur']
+    fields = records.deserialized(text)['cur']
     return snapshot.Flavor(
         name=fields['name'], id=fields['flavorid'], vcpus=fields['vcpus'],
         memory=fields['memory_mb'], disk=fields['root_gb'],
@@ -477,7 +477,7 @@ def _stored_requests(
 
     :param text: column ``instance_extra.pci_requests``
     """
-    requests = records.plain(text)
+    requests = records.deserialized(text)
     if requests is None:
         return None
     return tuple(snapshot.PCIRequest(
@@ -497,7 +497,7 @@ def _interfaces(text: str | None) -> dict[str, snapshot.Port] | None:
 
     :param text: column ``instance_info_caches.network_info``
     """
-    interfaces = records.plain(text)
+    interfaces = records.deserialized(text)
     if interfaces is None:
         return None
     ports = {}

@@ -220,13 +220,13 @@ class PartsTest(MeditationTestCase):
         latest.answered_at = time.monotonic() - 7
         latest.providers = 3
         self.flags(ledger='placement')
-        for told in (reader.MISSING_TOLD, reader.MALFORMED_TOLD):
+        for told in (reader.MISSING_LOGGED, reader.MALFORMED_LOGGED):
             self.addCleanup(told.clear)
             told.clear()
         lines = ['[nfv_sched] ledger = placement',
                  'last answer of Placement: 7 s ago, 3 providers']
         self.assertEqual(lines, self.parts()['Ledger'])
-        reader.MALFORMED_TOLD.set()
+        reader.MALFORMED_LOGGED.set()
         lines.append('malformed answers of Placement; see the log')
         self.assertEqual(lines, self.parts()['Ledger'])
 

@@ -88,12 +88,13 @@ def differ(subject: values.LintSubject) -> Iterator[values.LintFinding]:
         if key in refused_keys or key in subject.image_errors:
             continue
         spec = key.replace('_', ':', 1)
-        theirs = subject.flavor.extra_specs.get(spec)
-        if theirs is not None and theirs.lower() != value.lower() and (
-                flavors.reads_property(key, value)):
+        flavor_value = subject.flavor.extra_specs.get(spec)
+        if (flavor_value is not None
+                and flavor_value.lower() != value.lower()
+                and flavors.reads_property(key, value)):
             yield values.LintFinding(
-                values.WARNING, key, f'{value} in the image, {theirs} in the '
-                f'flavor ({spec}): Nova takes one of them',
+                values.WARNING, key, f'{value} in the image, {flavor_value} '
+                f'in the flavor ({spec}): Nova takes one of them',
                 'set it in one place, or the same in both')
 
 

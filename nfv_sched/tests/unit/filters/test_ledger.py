@@ -105,7 +105,7 @@ class TestLedger(network.NetworkTestCase):
     def test_not_handed_over(self):
         """If Nova says nothing, Neutron decides, and the log is told once."""
         self.neutron({'number': 6})
-        reader.MISSING_TOLD.clear()
+        reader.MISSING_LOGGED.clear()
         for number in range(2):
             host = self.host()
             spec = super().spec(2, instance=UUIDS[number])

@@ -18,7 +18,7 @@ class ReadingTest(base.TestCase):
     def setUp(self):
         super().setUp()
         self.log = self.useFixture(fixtures.FakeLogger('nfv_sched'))
-        reader.MALFORMED_TOLD.clear()
+        reader.MALFORMED_LOGGED.clear()
 
     def left(self, summary, resource_class=names.PORTS):
         return reader.Reading(

@@ -23,12 +23,12 @@ class PlainTest(base.TestCase):
         self.assertEqual(
             {'cells': [{'id': 1, 'cpuset': [1, 2], 'pcpuset': [],
                         'memory': 5, 'pinned_cpus': [2]}]},
-            records.plain(topology._to_json()))
+            records.deserialized(topology._to_json()))
 
     def test_nothing(self):
-        self.assertIsNone(records.plain(None))
-        self.assertIsNone(records.plain(''))
-        self.assertRaises(ValueError, records.plain, '{')
+        self.assertIsNone(records.deserialized(None))
+        self.assertIsNone(records.deserialized(''))
+        self.assertRaises(ValueError, records.deserialized, '{')
 
 
 class CellsTest(base.TestCase):

@@ -34,8 +34,8 @@ class LedgerTest(running.RunningTestCase):
 
     def setUp(self):
         super().setUp()
-        reader.MISSING_TOLD.clear()
-        self.addCleanup(reader.MISSING_TOLD.clear)
+        reader.MISSING_LOGGED.clear()
+        self.addCleanup(reader.MISSING_LOGGED.clear)
 
     def cloud_with(self, servers, full=()):
         """A cloud with servers.
@@ -64,7 +64,7 @@ class LedgerTest(running.RunningTestCase):
         return dataclasses.replace(host, providers=tuple(providers))
 
     def assertLedgerIsRead(self):
-        self.assertFalse(reader.MISSING_TOLD.is_set())
+        self.assertFalse(reader.MISSING_LOGGED.is_set())
 
     def destinations(self, cloud):
         plan = drain.plan(cloud, 'one')
