@@ -141,9 +141,20 @@ class Goal(ty.NamedTuple):
     condition: candidates.Condition | None = None
 
     @property
-    def where(self) -> str:
-        """Description of the remaining host cells, for reasons."""
-        return ''.join(rule.where for rule, _facts in self.rules)
+    def places(self) -> tuple[str, ...]:
+        """Properties of the remaining host cells, for reasons."""
+        return tuple([rule.where.strip() for rule, _facts in self.rules
+                      if rule.where])
+
+    def allowed(self, host: topology.HostTopology) -> Sequence[int]:
+        """Return the cells of an empty host that the rules leave.
+
+        :returns: a bitmask for each guest cell
+        """
+        empty = Goal([host.all_cells] * len(self.masks))
+        for rule, facts in self.rules:
+            empty = Goal(rule.narrow(facts, empty))
+        return empty.masks
 
 
 class GuestOnHost(ty.Protocol):
@@ -536,16 +547,13 @@ class CellsRule(Rule):
                 self.order, self.text,
                 f'{strings.count(cells, "host NUMA node")} {self.noun} '
                 f'needed', f'has {len(nodes)}', len(nodes))
-        if (any(mask & facts for mask in guest_on_host.evaluation.masks)
-                and not any(mask & facts for mask in before.masks)):
-            return reasons.Reason(
-                self.order, self.text,
-                f'NUMA nodes{before.where}{self.where} with room needed',
-                'none')
+        places = (*before.places, self.noun)
+        allowed = [mask & facts for mask in before.allowed(host)]
+        if not any(allowed):
+            return shortage.no_node(self.order, self.text, places)
         return shortage.capacity_reason(
-            guest_on_host.evaluation, self.text, facts, self.order,
-            f'{before.where}{self.where}', guest_on_host.groups,
-            guest_on_host.devices)
+            guest_on_host.evaluation, self.text, allowed, self.order, places,
+            guest_on_host.groups, guest_on_host.devices)
 
     def floating(self, host, names):
         """Return degree 1 if the host's only NUMA node is such a node.
