@@ -134,27 +134,20 @@ class Goal(ty.NamedTuple):
     :ivar masks: for each guest cell the host cells left to it, as a bitmask
     :ivar rules: the rules to satisfy, with their facts
     :ivar condition: the condition on all chosen host cells together
+    :ivar allowed: for each guest cell the host cells that the rules leave to
+        it on an empty host, as a bitmask; for reasons, empty otherwise
     """
 
     masks: Sequence[int]
     rules: tuple[tuple['Rule', Facts], ...] = ()
     condition: candidates.Condition | None = None
+    allowed: Sequence[int] = ()
 
     @property
     def places(self) -> tuple[str, ...]:
         """Properties of the remaining host cells, for reasons."""
         return tuple([rule.where.strip() for rule, _facts in self.rules
                       if rule.where])
-
-    def allowed(self, host: topology.HostTopology) -> Sequence[int]:
-        """Return the cells of an empty host that the rules leave.
-
-        :returns: a bitmask for each guest cell
-        """
-        empty = Goal([host.all_cells] * len(self.masks))
-        for rule, facts in self.rules:
-            empty = Goal(rule.narrow(facts, empty))
-        return empty.masks
 
 
 class GuestOnHost(ty.Protocol):
@@ -548,7 +541,8 @@ class CellsRule(Rule):
                 f'{strings.count(cells, "host NUMA node")} {self.noun} '
                 f'needed', f'has {len(nodes)}', len(nodes))
         places = (*before.places, self.noun)
-        allowed = [mask & facts for mask in before.allowed(host)]
+        allowed = [mask & facts for mask in before.allowed
+                   or [host.all_cells] * cells]
         if not any(allowed):
             return shortage.no_node(self.order, self.text, places)
         return shortage.capacity_reason(

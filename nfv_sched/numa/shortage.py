@@ -246,8 +246,10 @@ def _have(evaluation: Evaluation, need: str = '') -> str:
     """
     several = len(evaluation.guest.cells) > 1
     each = [_AMOUNT_TEXT[amount.resource](amount.needed)
-            for amount in _amounts(evaluation)] or ['room for the guest']
-    if several:
+            for amount in _amounts(evaluation)]
+    if not each:
+        each = ['room for the guest']
+    elif several:
         each[0] = f'each {each[0]}'
     *parts, last = [need, *each] if need else each
     return ('have ' if several else 'has ') + (
