@@ -6,6 +6,7 @@ from collections.abc import Mapping
 import dataclasses
 import typing as ty
 
+from nfv_sched.ops.requests import document as requests_document
 from nfv_sched import strings
 
 if ty.TYPE_CHECKING:
@@ -367,6 +368,9 @@ class Explained:
     :ivar host: name of the host where it runs; null if there is none
     :ivar request: servers that the scheduler is to place
     :ivar assumed: assumptions about the request, for people
+    :ivar usual_ports: ports that "capacity list" assumes for each new server
+        of the flavor, while the request has none, as no --network is given;
+        null otherwise
     :ivar fits: whether all servers of the request would be placed; null if
         only Placement is known, and finds hosts
     :ivar reason: why it does not fit, for people; null if it does, or that is
@@ -390,6 +394,7 @@ class Explained:
     host: str | None
     request: RequestedServers
     assumed: tuple[str, ...]
+    usual_ports: requests_document.NewPorts | None
     fits: bool | None
     reason: str | None
     destinations: tuple[Destination, ...]
@@ -419,6 +424,9 @@ def explained(
         server_id=server.uuid if server else None,
         server_state=server.state if server else None, host=subject.present,
         request=_request(subject.asked), assumed=explanation.assumed,
+        usual_ports=None if subject.usual_ports is None
+        or explanation.filters is None
+        else requests_document.new_ports(subject.usual_ports),
         fits=explanation.fits, reason=explanation.reason or None,
         destinations=tuple([Destination(
             host=each.host, host_id=host_ids[each.host],
