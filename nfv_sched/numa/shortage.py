@@ -13,6 +13,7 @@ from nfv_sched.numa import candidates
 from nfv_sched.numa.evaluation import Evaluation
 from nfv_sched.numa import fit
 from nfv_sched.numa import pci
+from nfv_sched.numa import topology
 from nfv_sched import reasons
 from nfv_sched import strings
 
@@ -81,12 +82,12 @@ def capacity_reason(
         if mask:
             continue
         reserved = 0 if number else guest.reserved
-        best = max(
-            (fit.shortage(host.cells[index], cell, reserved,
-                          evaluation.ratios)
-             for index in candidates.bits(allowed[number])),
-            key=lambda item: (item[0], item[2]), default=None)
-        if best is None or best[0] == fit.FITS:
+        lacks = [_lack(host.cells[index], cell, reserved, evaluation.ratios)
+                 for index in candidates.bits(allowed[number])]
+        if not lacks:
+            break
+        _count, _missing, _code, best = min(lacks)
+        if best[0] == fit.FITS:
             break
         need, have = CAPACITY_TEXT[best[0]]
         return reasons.Reason(
@@ -140,6 +141,26 @@ def _shortage(resource: reasons.Resource, needed: int, free: int,
               places: Sequence[str]) -> reasons.Shortage:
     return reasons.Shortage(reasons.Amount(resource, needed), free,
                             tuple(places))
+
+
+def _lack(
+    host_cell: topology.HostCell, cell: topology.GuestCell, reserved: int,
+    ratios: fit.Ratios,
+) -> tuple[int, float, int, tuple[int, int, int]]:
+    """Return what a guest cell lacks on a host cell, to be compared.
+
+    :returns: number of resources of which there is too little (of memory and
+        CPUs), missing part of the first, a number that is lower the later Nova
+        checks it, and the first: see :func:`fit.shortage`
+    """
+    lack = code, needed, free = fit.shortage(
+        host_cell, cell, reserved, ratios)
+    count = 1
+    if code in (fit.NO_PAGES, fit.NO_MEMORY) and fit.check(
+            host_cell, cell._replace(memory=0), None, reserved,
+            ratios) != fit.FITS:
+        count = 2
+    return count, max(needed - free, 0) / (needed or 1), -code, lack
 
 
 def near(masks: Sequence[int], groups: Sequence[int]) -> Sequence[int]:

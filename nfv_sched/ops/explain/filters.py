@@ -116,7 +116,8 @@ class _SingleFilter:
         reason = refusals.resolve(lazy_reason)
         return values.FilterRefusal(filter=self._name,
                                     text=nova_filters.text(reason),
-                                    policy=reason.policy, rank=reason.rank)
+                                    policy=reason.policy, rank=reason.rank,
+                                    shortage=reason.shortage)
 
     def _one_by_one(self) -> dict[str, values.FilterRefusal]:
         """Ask a filter that raises about each host by itself."""

@@ -6,6 +6,8 @@ import dataclasses
 import enum
 import typing as ty
 
+from nfv_sched import reasons
+
 
 class RefusalKind(enum.StrEnum):
     """Kind of a refusal; it is known for few filters."""
@@ -25,6 +27,8 @@ class FilterRefusal:
     :ivar policy: the extra spec with its value, or another policy that was not
         kept; empty if the filter does not say
     :ivar rank: how close the host came; higher is closer
+    :ivar shortage: the resource that is missing; None if it is none, or not
+        known
     :ivar raised: whether the filter failed with an exception
     """
 
@@ -32,6 +36,7 @@ class FilterRefusal:
     text: str = ''
     policy: str = ''
     rank: int = 0
+    shortage: reasons.Shortage | None = None
     raised: bool = False
     kind: RefusalKind = RefusalKind.OTHER
 
@@ -103,6 +108,12 @@ class ExplainedHost:
     def failures(self) -> int:
         """Number of requirements and filters that it fails."""
         return len(self.misses) + len(self.refusals or ())
+
+    @property
+    def missing(self) -> float:
+        """The largest missing part of a resource; 1 if something else is."""
+        return max((1.0 if each.shortage is None else each.shortage.missing
+                    for each in self.refusals or ()), default=0.0)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -44,6 +44,21 @@ class TestCapacity(tests_base.TestCase):
         self.assertEqual((reasons.Resource.NUMA_NODES, 1, 0),
                          self.lack(host, guest, groups=[0b01, 0b10]))
 
+    def test_the_host_cell_that_lacks_least(self):
+        """Pages are named where a node lacks nothing else."""
+        resource = reasons.Resource
+        for cpus, used, lack in (
+                ((2, 0), (1, 0), (resource.PAGES, 4, 2)),
+                ((2, 1), (2, 0), (resource.DEDICATED_CPUS, 2, 1)),
+                ((0, 1), (1, 0), (resource.DEDICATED_CPUS, 2, 1)),
+                ((0, 0), (1, 2), (resource.PAGES, 4, 2))):
+            host = clouds.host_topology(free=dict(enumerate(cpus)))
+            for cell, pages in zip(host.cells, used):
+                cell.mempages = base.pages(kb4=1024, kb2048=2 - pages)
+            guest = clouds.guest(memory=4)
+            guest.cells[0].pagesize = 2048
+            self.assertEqual(lack, self.lack(host, guest))
+
     def test_only_nodes_near_the_devices_count(self):
         host = clouds.host_topology(free={0: 0, 1: 1})
         request = clouds.pci_request(1, pci.REQUIRED)
@@ -88,7 +103,7 @@ class TestCapacity(tests_base.TestCase):
         self.assertEqual(codes, sorted(shortage.CAPACITY_TEXT))
 
     def test_the_best_host_cell_counts(self):
-        """One that comes as far in Nova's rules, and has the most."""
+        """The one of which the smallest part is missing."""
         host = clouds.host_topology(nodes=3, free={0: 1, 1: 0, 2: 1})
         self.assertEqual(
             ('NUMA topology: 2 dedicated CPUs on one NUMA node needed, '
