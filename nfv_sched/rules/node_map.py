@@ -143,8 +143,8 @@ class NodeMapRule(rule.Rule):
         if guest_on_host.devices is not None and candidates.feasible(
                 masks, guest_on_host.groups):
             reason = shortage.devices_reason(
-                guest_on_host.evaluation, guest_on_host.devices, masks, guest_on_host.strict_text,
-                self.order)
+                guest_on_host.evaluation, guest_on_host.devices, masks,
+                guest_on_host.strict_text, self.order)
             if reason is not None:
                 return reason
         return reasons.Reason(

@@ -200,6 +200,26 @@ class PlacementLack:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceShortage:
+    """A resource of which a host has too little.
+
+    :ivar resource: "pages" is memory in pages of the requested size,
+        "cpu_threads" dedicated CPUs under the thread policy, "shared_vcpus"
+        and "memory_ratio" what the allocation ratios leave
+    :ivar needed: amount that is needed; MiB for "memory", "memory_ratio" and
+        "pages"
+    :ivar free: amount on the NUMA node of the host that comes closest, of
+        those that the server may have
+    """
+
+    resource: ty.Literal[
+        'numa_nodes', 'pages', 'memory', 'dedicated_cpus', 'shared_cpus',
+        'cpu_threads', 'shared_vcpus', 'memory_ratio', 'pci_devices']
+    needed: int
+    free: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class HostRefusal:
     """The refusal of a host by a filter that is asked alone.
 
@@ -209,6 +229,8 @@ class HostRefusal:
     :ivar policy_value: value of the extra spec; null likewise
     :ivar why: the amount needed and the amount there, for people; null
         likewise
+    :ivar shortage: the resource that is missing; null if it is none, or not
+        known
     :ivar kind: "unmapped" if the host is not mapped to its cell; null
         otherwise
     :ivar raised: whether the filter failed with an exception
@@ -218,6 +240,7 @@ class HostRefusal:
     policy: str | None
     policy_value: str | None
     why: str | None
+    shortage: ResourceShortage | None
     kind: str | None
     raised: bool
 
@@ -525,9 +548,13 @@ def _host(host: 'values.ExplainedHost',
 
 def _refusal(refusal: 'values.FilterRefusal') -> HostRefusal:
     policy, equals, value = refusal.policy.partition('=')
+    shortage = refusal.shortage
     return HostRefusal(
         filter=refusal.filter, policy=policy or None,
         policy_value=value if equals else None, why=refusal.text or None,
+        shortage=None if shortage is None else ResourceShortage(
+            resource=shortage.amount.resource.value,
+            needed=shortage.amount.needed, free=shortage.free),
         kind=refusal.kind.value or None, raised=refusal.raised)
 
 

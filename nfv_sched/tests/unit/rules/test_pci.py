@@ -58,7 +58,8 @@ class TestPCI(base.PCITestCase):
         host = clouds.host(devices={0: 3, 1: 8})
         self.assertIn(
             'nfv:pci_numa_affinity=strict: needs a NUMA node that has 8 free '
-            'VFs and 2 free dedicated CPUs, 3 VFs free on NUMA node 0', self.refusal(
+            'VFs and 2 free dedicated CPUs, 3 VFs free on NUMA node 0',
+            self.refusal(
                 [host], self.spec(STRICT, 'preferred', 8, nodes={0: 0})))
 
     def test_strict_and_no_numa_information(self):

@@ -79,6 +79,15 @@ class ExplainTest(test_simulate.SimulateTestCase):
                 self.assertEqual(3, found['placement']['hosts'])
                 self.assertTrue(found['changes'])
 
+    def test_shortages(self):
+        _code, out, _err = self.explain('server', 's-3', '-f', 'json',
+                                        '--try-seconds', '0')
+        fast = json.loads(out)['hosts'][2]
+        self.assertEqual(
+            {('dedicated_cpus', 5)},
+            {(each['shortage']['resource'], each['shortage']['needed'])
+             for each in fast['refusals']})
+
     def test_ports(self):
         """New servers have none, unlike those that capacity counts."""
         for args, ports, basis in (
