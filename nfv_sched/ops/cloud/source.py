@@ -619,8 +619,8 @@ def add_networks(parser: argparse.ArgumentParser,
         metavar='NET[,physnet=P][,vnic-type=T]',
         help='a network, by name or ID, on which the server has a port'
              f'{replaced}; one that the cloud does not show needs physnet=P; '
-             'without a vNIC type the port is normal, or as all ports of the network; can '
-             'be repeated')
+             'without a vNIC type the port is normal, or as all ports of the '
+             'network; can be repeated')
 
 
 def add_ports(parser: argparse.ArgumentParser) -> None:
