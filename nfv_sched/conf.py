@@ -412,8 +412,9 @@ _reason_opts = [
                         "an affinity group names a host of one's own servers, "
                         'and what is free there then is exact. No host is '
                         'named.'),
-            ('hosts', 'The same for each host, by name. For clouds whose '
-                      'tenants may know the hosts and what runs on them.'),
+            ('hosts', 'The same for each host, by name, those that lack '
+                      'least first. For clouds whose tenants may know the '
+                      'hosts and what runs on them.'),
         ],
         help="""
 What a tenant reads in the fault of a server when a filter of nfv-sched

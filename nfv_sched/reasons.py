@@ -8,6 +8,8 @@ only when they are read.
 
 from collections.abc import Callable
 from collections.abc import Iterable
+from collections.abc import Sequence
+import enum
 import typing as ty
 
 from nfv_sched import strings
@@ -35,6 +37,77 @@ VSWITCH_PORTS = 92
 SECURITY_RULES = 93
 
 
+class Resource(enum.StrEnum):
+    """Kind of a resource of which hosts may have too little."""
+
+    NUMA_NODES = 'numa_nodes'
+    #: Memory in pages of the requested size.
+    PAGES = 'pages'
+    MEMORY = 'memory'
+    DEDICATED_CPUS = 'dedicated_cpus'
+    SHARED_CPUS = 'shared_cpus'
+    #: Dedicated CPUs under the thread policy.
+    CPU_THREADS = 'cpu_threads'
+    #: Shared vCPUs that the CPU allocation ratio leaves.
+    SHARED_VCPUS = 'shared_vcpus'
+    #: Memory that the RAM allocation ratio leaves.
+    MEMORY_RATIO = 'memory_ratio'
+    PCI_DEVICES = 'pci_devices'
+
+
+class Amount(ty.NamedTuple):
+    """An amount of a resource.
+
+    :ivar needed: MiB for memory
+    :ivar noun: name of the PCI devices; empty for other resources
+    """
+
+    resource: Resource
+    needed: int
+    noun: str = ''
+
+    def is_part_of(self, other: 'Amount') -> bool:
+        """Return whether another amount includes this one."""
+        return (self.resource == other.resource and self.noun == other.noun
+                and self.needed <= other.needed)
+
+
+class Shortage(ty.NamedTuple):
+    """A resource of which a host has too little.
+
+    :ivar amount: the resource, and the amount that is needed
+    :ivar free: amount on the NUMA node that comes closest among those that may
+        be chosen
+    :ivar places: properties of the NUMA nodes that may be chosen, such as
+        "with the virtual switch"
+    :ivar beside: what the same NUMA nodes must have, too
+    """
+
+    amount: Amount
+    free: int
+    places: tuple[str, ...] = ()
+    beside: tuple[Amount, ...] = ()
+
+    @property
+    def missing(self) -> float:
+        """The part of the amount that is missing, from 0 to 1."""
+        needed = self.amount.needed
+        return max(needed - self.free, 0) / needed if needed else 1.0
+
+    def is_implied_by(self, other: 'Shortage') -> bool:
+        """Return whether the need of another shortage includes this need."""
+        return frozenset(self.places) <= frozenset(other.places) and all(
+            any(mine.is_part_of(each)
+                for each in (other.amount, *other.beside))
+            for mine in (self.amount, *self.beside))
+
+
+def where(places: Iterable[str]) -> str:
+    """Return properties of NUMA nodes as text with a space before it."""
+    text = ' and '.join(places)
+    return f' {text}' if text else ''
+
+
 class Reason(ty.NamedTuple):
     """The reason why one host was refused.
 
@@ -48,6 +121,7 @@ class Reason(ty.NamedTuple):
     :ivar rank: how close the host came to the requirement; higher is closer
     :ivar own: the request or the configuration lacks something, and ``have``
         contains nothing about a host: the tenant may read it, too
+    :ivar shortage: the resource that is missing; None if it is none
     """
 
     order: int
@@ -56,6 +130,12 @@ class Reason(ty.NamedTuple):
     have: str = ''
     rank: int = 0
     own: bool = False
+    shortage: Shortage | None = None
+
+    @property
+    def missing(self) -> float:
+        """The missing part of the resource; 1 if it is about none."""
+        return 1.0 if self.shortage is None else self.shortage.missing
 
     def __str__(self) -> str:
         text = f'{self.policy}: {self.need}'
@@ -96,12 +176,23 @@ def summarise(refused: Iterable[Reason]) -> list[tuple[Reason, int]]:
     return sorted(best.values(), key=lambda item: (item[0].order, -item[1]))
 
 
+def _without_implied(refused: Sequence[Reason]) -> list[Reason]:
+    """Return the reasons whose need is not part of the need of another."""
+    return [
+        reason for reason in refused if reason.shortage is None or not any(
+            other.shortage is not None and other is not reason
+            and reason.shortage.is_implied_by(other.shortage)
+            and (reason.order < other.order
+                 or not other.shortage.is_implied_by(reason.shortage))
+            for other in refused)]
+
+
 def policy_text(refused: Iterable[Reason]) -> str:
     """Return the text for ``expose_reasons = policy``: policies and needs.
 
     It does not tell how many hosts there are, what they have, or which of them
     came closest: a tenant who knows the host could learn what other tenants
-    run there.
+    run there.  A need that another need includes is left out.
 
     :param refused: one reason for each refused host
     :returns: at most ``MAX_BYTES`` bytes
@@ -109,7 +200,7 @@ def policy_text(refused: Iterable[Reason]) -> str:
     # Not in the order of the summary, which would show tenants what more hosts
     # lack.
     sorted_reasons = sorted(
-        (reason for reason, _count in summarise(refused)),
+        _without_implied([reason for reason, _count in summarise(refused)]),
         key=lambda reason: (not reason.own, reason[:3]))
     for reason in sorted_reasons:
         if reason.order == REQUEST:
@@ -159,10 +250,13 @@ def hosts_text(refused: Iterable[tuple[str, Reason]],
                limit: int = MAX_BYTES) -> str:
     """Return the text for ``hosts``: the name and reason of each host.
 
+    Hosts that lack least of what is needed come first.
+
     :param refused: (host, reason) of each refused host
     :param limit: maximum length of the text, in bytes
     """
-    parts = [f'{host}: {reason}' for host, reason in refused]
+    parts = [f'{host}: {reason}' for host, reason in sorted(
+        refused, key=lambda item: (item[1].missing, -item[1].rank))]
     for listed in range(len(parts), 0, -1):
         more = len(parts) - listed
         text = '; '.join(parts[:listed]) + (

@@ -267,8 +267,7 @@ class _Decider:
             narrowed = self._with(must, rule, facts)
             if not predictor.possible(narrowed):
                 return Decision(False, functools.partial(
-                    rule.capacity_reason, facts, predictor, must),
-                    rule.filters)
+                    self._capacity_reason, rule, facts, must), rule.filters)
             must = narrowed
         return self._decide_strict(must, held)
 
@@ -282,6 +281,18 @@ class _Decider:
             condition = goal.condition & condition
         return numa_rule.Goal(rule.narrow(facts, goal),
                               (*goal.rules, (rule, facts)), condition)
+
+    def _capacity_reason(
+        self, rule: numa_rule.Rule, facts: numa_rule.Facts,
+        before: numa_rule.Goal,
+    ) -> reasons.Reason:
+        """Return why a strict rule leaves no choice."""
+        host = self.predictor.host
+        allowed = numa_rule.Goal([host.all_cells] * len(before.masks))
+        for other, other_facts in before.rules:
+            allowed = numa_rule.Goal(other.narrow(other_facts, allowed))
+        return rule.capacity_reason(facts, self.predictor,
+                                    before._replace(allowed=allowed.masks))
 
     # -- which labels make the claim satisfy the rules
 

@@ -136,16 +136,20 @@ class Goal(ty.NamedTuple):
     :ivar masks: for each guest cell the host cells left to it, as a bitmask
     :ivar rules: the rules to satisfy, with their facts
     :ivar condition: the condition on all chosen host cells together
+    :ivar allowed: for each guest cell the host cells that the rules leave to
+        it on an empty host, as a bitmask; for reasons, empty otherwise
     """
 
     masks: Sequence[int]
     rules: tuple[tuple['Rule', Facts], ...] = ()
     condition: candidates.Condition | None = None
+    allowed: Sequence[int] = ()
 
     @property
-    def where(self) -> str:
-        """Description of the remaining host cells, for reasons."""
-        return ''.join(rule.where for rule, _facts in self.rules)
+    def places(self) -> tuple[str, ...]:
+        """Properties of the remaining host cells, for reasons."""
+        return tuple([rule.where.strip() for rule, _facts in self.rules
+                      if rule.where])
 
 
 class GuestOnHost(ty.Protocol):
@@ -534,16 +538,14 @@ class CellsRule(Rule):
                 self.order, self.text,
                 f'{strings.count(cells, "host NUMA node")} {self.noun} '
                 f'needed', f'has {len(nodes)}', len(nodes))
-        if (any(mask & facts for mask in guest_on_host.evaluation.masks)
-                and not any(mask & facts for mask in before.masks)):
-            return reasons.Reason(
-                self.order, self.text,
-                f'NUMA nodes{before.where}{self.where} with room needed',
-                'none')
+        places = (*before.places, self.noun)
+        allowed = [mask & facts for mask in before.allowed
+                   or [host.all_cells] * cells]
+        if not any(allowed):
+            return shortage.no_node(self.order, self.text, places)
         return shortage.capacity_reason(
-            guest_on_host.evaluation, self.text, facts, self.order,
-            f'{before.where}{self.where}', guest_on_host.groups,
-            guest_on_host.devices)
+            guest_on_host.evaluation, self.text, allowed, self.order, places,
+            guest_on_host.groups, guest_on_host.devices)
 
     def floating(self, host, names):
         """Return degree 1 if the host's only NUMA node is such a node.

@@ -4,12 +4,16 @@
 Slow, and called only when a reason is read.  No I/O, no Nova objects.
 """
 
+from collections.abc import Callable
 from collections.abc import Sequence
+import functools
+import operator
 
 from nfv_sched.numa import candidates
 from nfv_sched.numa.evaluation import Evaluation
 from nfv_sched.numa import fit
 from nfv_sched.numa import pci
+from nfv_sched.numa import topology
 from nfv_sched import reasons
 from nfv_sched import strings
 
@@ -26,88 +30,184 @@ CAPACITY_TEXT = {
 }
 
 
+_RESOURCES = {
+    fit.NO_PAGES: reasons.Resource.PAGES,
+    fit.NO_MEMORY: reasons.Resource.MEMORY,
+    fit.NO_DEDICATED: reasons.Resource.DEDICATED_CPUS,
+    fit.NO_SHARED: reasons.Resource.SHARED_CPUS,
+    fit.NO_THREADS: reasons.Resource.CPU_THREADS,
+    fit.NO_SHARED_ROOM: reasons.Resource.SHARED_VCPUS,
+    fit.NO_MEMORY_ROOM: reasons.Resource.MEMORY_RATIO,
+}
+_NETWORKS = 'near the networks of the request'
+_DEVICES = 'near the PCI devices of the request'
+
+
 def capacity_reason(
     evaluation: Evaluation, policy: str = 'NUMA topology',
-    within: int | None = None, order: int = reasons.CAPACITY,
-    where: str = '', groups: Sequence[int] = (),
+    within: Sequence[int] | None = None, order: int = reasons.CAPACITY,
+    places: Sequence[str] = (), groups: Sequence[int] = (),
     devices: pci.CandidateDevices | None = None, pci_policy: str = PCI_DEVICES,
 ) -> reasons.Reason:
     """Return the first shortage of a guest: the amounts needed and free.
 
+    Only host cells that the guest could have if they were empty count.
+
     :param policy: the policy that refuses the host, for the reason
-    :param within: bitmask of the host cells that count; all if None
+    :param within: host cells that each guest cell may have, as bitmasks; all
+        if None
     :param order: ``order`` of the reason
-    :param where: description of these host cells; begins with a space
+    :param places: properties of these host cells, for the reason
     :param groups: host cells near each network of the request, as bitmasks
     :param devices: the PCI devices of the host; None if none are requested
     :param pci_policy: ``policy`` of the reason if devices are missing
     """
     host, guest = evaluation.host, evaluation.guest
     cells = len(guest.cells)
-    within = host.all_cells if within is None else within
+    places = tuple(places)
+    allowed = [host.all_cells] * cells if within is None else list(within)
     if evaluation.too_few_cells:
         return reasons.Reason(
             order, policy, f'{strings.count(cells, "NUMA node")} needed',
-            f'has {len(host.cells)}', len(host.cells))
-    masks = [mask & within for mask in evaluation.masks]
+            f'has {len(host.cells)}', len(host.cells),
+            shortage=_shortage(reasons.Resource.NUMA_NODES, cells,
+                               len(host.cells), places))
+    if cells == 1:
+        allowed[0], places = _chosen_from(
+            evaluation, allowed[0], places, groups, devices)
+        if not allowed[0]:
+            return no_node(order, policy, places)
+    masks = [mask & cell for mask, cell in zip(evaluation.masks, allowed)]
     for number, (cell, mask) in enumerate(zip(guest.cells, masks)):
         if mask:
             continue
         reserved = 0 if number else guest.reserved
-        best = max(
-            (fit.shortage(host.cells[index], cell, reserved,
-                          evaluation.ratios)
-             for index in candidates.bits(within)),
-            key=lambda item: (item[0], item[2]), default=None)
-        if best is None or best[0] == fit.FITS:
+        lacks = [_lack(host.cells[index], cell, reserved, evaluation.ratios)
+                 for index in candidates.bits(allowed[number])]
+        if not lacks:
+            break
+        _count, _missing, _code, best = min(lacks)
+        if best[0] == fit.FITS:
             break
         need, have = CAPACITY_TEXT[best[0]]
         return reasons.Reason(
             order, policy,
-            f'{need.format(best[1])} on one NUMA node{where} needed',
-            f'{have.format(best[2])} free', best[2])
+            f'{need.format(best[1])} on one NUMA node{reasons.where(places)} '
+            'needed', f'{have.format(best[2])} free', best[2],
+            shortage=_shortage(_RESOURCES[best[0]], *best[1:], places))
     union = 0
     for mask in masks:
         union |= mask
     count = union.bit_count()
+    there = _nodes(evaluation, places)
     if count < cells:
         return reasons.Reason(
-            order, policy,
-            f'room for the guest on {strings.count(cells, "NUMA node")}{where}'
-            ' needed', f'{count} have room', count)
+            order, policy, f'needs {there} that {_have(evaluation)}',
+            f'{count} {"has" if count == 1 else "have"}', count,
+            shortage=_shortage(reasons.Resource.NUMA_NODES, cells, count,
+                               places)._replace(beside=_amounts(evaluation)))
     for group in groups:
         if not any(mask & group for mask in masks):
             # No guest cell fits a host cell near this network.
             return capacity_reason(
-                evaluation, policy, within & group, order,
-                f'{where} near the networks of the request')
+                evaluation, policy, [cell & group for cell in allowed],
+                order, (*places, _NETWORKS))
     if devices is not None and candidates.feasible(masks, groups):
         reason = devices_reason(
-            devices, masks, pci_policy if order == reasons.CAPACITY
-            else policy, order, where)
+            evaluation, devices, masks, pci_policy
+            if order == reasons.CAPACITY else policy, order, places)
         if reason is not None:
             return reason
     if candidates.feasible(masks):
         return reasons.Reason(
             order, policy,
-            f'NUMA nodes{where} with room that are also near the networks '
-            f'and PCI devices of the request needed', 'none', count)
+            f'needs {there} near the networks and PCI devices of the request '
+            f'that {_have(evaluation)}', 'none', count)
     return reasons.Reason(
-        order, policy, f'a NUMA node{where} for each guest NUMA node needed',
+        order, policy,
+        f'a NUMA node{reasons.where(places)} for each guest NUMA node needed',
         'the guest NUMA nodes compete for the same', count)
 
 
+def no_node(order: int, policy: str, places: Sequence[str],
+            ) -> reasons.Reason:
+    """Return the reason for a host without a NUMA node of some properties."""
+    return reasons.Reason(
+        order, policy, f'needs a NUMA node{reasons.where(places)}', 'has none',
+        shortage=_shortage(reasons.Resource.NUMA_NODES, 1, 0, places))
+
+
+def _shortage(resource: reasons.Resource, needed: int, free: int,
+              places: Sequence[str]) -> reasons.Shortage:
+    return reasons.Shortage(reasons.Amount(resource, needed), free,
+                            tuple(places))
+
+
+def _lack(
+    host_cell: topology.HostCell, cell: topology.GuestCell, reserved: int,
+    ratios: fit.Ratios,
+) -> tuple[int, float, int, tuple[int, int, int]]:
+    """Return what a guest cell lacks on a host cell, to be compared.
+
+    :returns: number of resources of which there is too little (of memory and
+        CPUs), missing part of the first, a number that is lower the later Nova
+        checks it, and the first: see :func:`fit.shortage`
+    """
+    lack = code, needed, free = fit.shortage(
+        host_cell, cell, reserved, ratios)
+    count = 1
+    if code in (fit.NO_PAGES, fit.NO_MEMORY) and fit.check(
+            host_cell, cell._replace(memory=0), None, reserved,
+            ratios) != fit.FITS:
+        count = 2
+    return count, max(needed - free, 0) / (needed or 1), -code, lack
+
+
+def near(masks: Sequence[int], groups: Sequence[int]) -> Sequence[int]:
+    """Return masks without host cells that are not near the networks.
+
+    Of several guest cells one near each network is enough: these are left.
+
+    :param groups: host cells near each network of the request, as bitmasks
+    """
+    if len(masks) > 1:
+        return masks
+    return [functools.reduce(operator.and_, groups, masks[0])]
+
+
+def _chosen_from(
+    evaluation: Evaluation, allowed: int, places: tuple[str, ...],
+    groups: Sequence[int], devices: pci.CandidateDevices | None,
+) -> tuple[int, tuple[str, ...]]:
+    """Return the cells that networks and devices allow the only guest cell.
+
+    :param allowed: bitmask of the host cells that may be chosen otherwise
+    :returns: bitmask, and the properties of these host cells
+    """
+    cells, = near([allowed], groups)
+    if cells != allowed:
+        places = (*places, _NETWORKS)
+    if devices is None or evaluation.masks[0] & cells:
+        return cells, places
+    able = candidates.mask_of(
+        index for index in candidates.bits(cells)
+        if devices.accepts(1 << index))
+    if able and able != cells:
+        return able, (*places, _DEVICES)
+    return cells, places
+
+
 def devices_reason(
-    devices: pci.CandidateDevices, masks: Sequence[int], policy: str,
-    order: int,
-    where: str = '', local: bool = False,
+    evaluation: Evaluation, devices: pci.CandidateDevices,
+    masks: Sequence[int], policy: str, order: int,
+    places: Sequence[str] = (), local: bool = False,
 ) -> reasons.Reason | None:
     """Return the reason for the first PCI request with too few devices.
 
     :param masks: host cells that each guest cell fits, as bitmasks
     :param policy: the policy that refuses the host, for the reason
     :param order: ``order`` of the reason
-    :param where: description of these host cells; begins with a space
+    :param places: properties of these host cells, for the reason
     :param local: whether devices must be on the chosen host cells, whatever
         Nova's NUMA policy of the request is
     :returns: None if each request alone could be served
@@ -118,12 +218,16 @@ def devices_reason(
         union |= mask
     bits = candidates.bits(union)
     for number, demand in enumerate(host_devices.wanted):
-        need = strings.count(demand.count, demand.noun)
+        amount = reasons.Amount(reasons.Resource.PCI_DEVICES, demand.count,
+                                demand.noun)
         if not local and demand.policy == pci.PREFERRED:
             have = host_devices.free(number)
             if have < demand.count:
                 return reasons.Reason(
-                    order, policy, f'{need} needed', f'{have} free', have)
+                    order, policy,
+                    f'{strings.count(demand.count, demand.noun)} needed',
+                    f'{have} free', have,
+                    shortage=reasons.Shortage(amount, have))
             continue
         free = sorted(
             (host_devices.free(number, host_devices.same_socket(1 << bit)
@@ -134,14 +238,64 @@ def devices_reason(
             have += host_devices.free_unknown(number)
         if have >= demand.count:
             continue
-        nodes = 'one NUMA node' if len(masks) == 1 else (
-            f'{len(masks)} NUMA nodes')
         there = ''
         if len(bits) == len(masks):
             numbers = ', '.join(map(str, host_devices.host.nodes(union)))
             there = (' on NUMA node ' if len(masks) == 1 else
                      ' on NUMA nodes ') + numbers
+        need = strings.count(demand.count, f'free {demand.noun}')
         return reasons.Reason(
-            order, policy, f'{need} on {nodes}{where} with room needed',
-            f'{have} free{there}', have)
+            order, policy, f'needs {_nodes(evaluation, places)} that '
+            f'{_have(evaluation, need)}',
+            f'{strings.count(have, demand.noun)} free{there}', have,
+            shortage=reasons.Shortage(amount, have, tuple(places),
+                                      _amounts(evaluation)))
     return None
+
+
+def _nodes(evaluation: Evaluation, places: Sequence[str]) -> str:
+    """Return the NUMA nodes that a guest needs, as text."""
+    cells = len(evaluation.guest.cells)
+    nodes = 'a NUMA node' if cells == 1 else f'{cells} NUMA nodes'
+    return f'{nodes}{reasons.where(places)}'
+
+
+def _have(evaluation: Evaluation, need: str = '') -> str:
+    """Return what NUMA nodes must have for a guest, with the verb.
+
+    :param need: a need of all of them together, which is said first
+    """
+    several = len(evaluation.guest.cells) > 1
+    each = [_AMOUNT_TEXT[amount.resource](amount.needed)
+            for amount in _amounts(evaluation)]
+    if not each:
+        each = ['room for the guest']
+    elif several:
+        each[0] = f'each {each[0]}'
+    *parts, last = [need, *each] if need else each
+    return ('have ' if several else 'has ') + (
+        f'{", ".join(parts)} and {last}' if parts else last)
+
+
+_AMOUNT_TEXT: dict[reasons.Resource, Callable[[int], str]] = {
+    reasons.Resource.DEDICATED_CPUS:
+        lambda needed: strings.count(needed, 'free dedicated CPU'),
+    reasons.Resource.SHARED_VCPUS:
+        lambda needed: f'room for {strings.count(needed, "shared vCPU")}',
+    reasons.Resource.PAGES: lambda needed: f'{needed} MiB in free pages',
+}
+
+
+def _amounts(evaluation: Evaluation) -> tuple[reasons.Amount, ...]:
+    """Return CPUs and pages of each guest cell; nothing if they differ."""
+    guest = evaluation.guest
+    cell = guest.cells[0]
+    if not evaluation.interchangeable and len(guest.cells) > 1:
+        return ()
+    amounts = (
+        (reasons.Resource.DEDICATED_CPUS, cell.dedicated and (
+            cell.dedicated + guest.reserved)),
+        (reasons.Resource.SHARED_VCPUS, cell.shared),
+        (reasons.Resource.PAGES, cell.memory if cell.pagesize else 0))
+    return tuple([reasons.Amount(resource, amount)
+                  for resource, amount in amounts if amount])

@@ -134,20 +134,23 @@ class NodeMapRule(rule.Rule):
         for (guest, _node), key, bit in zip(
                 self.pairs, self.keys_used, facts):
             if not masks[guest]:
+                allowed = [guest_on_host.evaluation.host.all_cells] * len(
+                    masks)
+                allowed[guest] = bit
                 capacity = shortage.capacity_reason(
-                    guest_on_host.evaluation, within=bit)
+                    guest_on_host.evaluation, within=allowed)
                 return capacity._replace(order=self.order, policy=key)
         if guest_on_host.devices is not None and candidates.feasible(
                 masks, guest_on_host.groups):
             reason = shortage.devices_reason(
-                guest_on_host.devices, masks, guest_on_host.strict_text,
-                self.order)
+                guest_on_host.evaluation, guest_on_host.devices, masks,
+                guest_on_host.strict_text, self.order)
             if reason is not None:
                 return reason
         return reasons.Reason(
             self.order, guest_on_host.strict_text,
-            'room that suits the node mapping, networks and PCI devices '
-            'needed', 'none')
+            'needs NUMA nodes that suit the node mapping, networks and PCI '
+            'devices', 'none')
 
     def assigned_cells(self, facts):
         """Yield each mapped guest cell, the bit of its host cell, its key."""

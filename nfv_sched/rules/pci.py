@@ -101,13 +101,14 @@ class PCIRule(rule.Rule):
 
     def capacity_reason(self, facts, guest_on_host, before):
         """Return the reason for the first PCI request with too few devices."""
+        masks = shortage.near(before.masks, guest_on_host.groups)
         reason = shortage.devices_reason(
-            guest_on_host.devices, before.masks, self.text, self.order,
-            before.where, local=True)
+            guest_on_host.evaluation, guest_on_host.devices, masks, self.text,
+            self.order, before.places, local=True)
         return reason or reasons.Reason(
             self.order, self.text,
-            f'NUMA nodes{before.where} with room and all the PCI devices '
-            f'needed', 'none')
+            f'needs NUMA nodes{reasons.where(before.places)} with all the PCI '
+            'devices and CPUs', 'none')
 
     def claim_reason(self, facts, guest_on_host, before):
         """Return the requirement for a claim to take only local devices."""

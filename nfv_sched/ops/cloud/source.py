@@ -609,15 +609,19 @@ def image_properties(parsed_args: argparse.Namespace) -> dict[str, str]:
     return properties
 
 
-def add_networks(parser: argparse.ArgumentParser) -> None:
-    """Add the option for the networks of new servers."""
+def add_networks(parser: argparse.ArgumentParser,
+                 replaced: str = '') -> None:
+    """Add the option for the networks of servers.
+
+    :param replaced: what they take the place of, for the help text
+    """
     parser.add_argument(
         '--network', action='append', default=[], dest='networks',
         metavar='NET[,physnet=P][,vnic-type=T]',
-        help='a network, by name or ID, on which the server has a port; one '
-             'that the cloud does not show needs physnet=P; without a vNIC '
-             'type the port is normal, or as all ports of the network; can '
-             'be repeated')
+        help='a network, by name or ID, on which the server has a port'
+             f'{replaced}; one that the cloud does not show needs physnet=P; '
+             'without a vNIC type the port is normal, or as all ports of the '
+             'network; can be repeated')
 
 
 def add_ports(parser: argparse.ArgumentParser) -> None:

@@ -55,6 +55,9 @@ class _Explain(source.CloudMixin, base.Lister, metaclass=abc.ABCMeta):
 
     takes_api = True
 
+    #: What --network takes the place of, for its help text.
+    replaced_networks = ''
+
     #: Options that are of no use without filters: attribute of the command
     #: line -> (option, its default).
     for_filters: Mapping[str, tuple[str, ty.Any]] = {
@@ -64,7 +67,7 @@ class _Explain(source.CloudMixin, base.Lister, metaclass=abc.ABCMeta):
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
-        source.add_networks(parser)
+        source.add_networks(parser, self.replaced_networks)
         parser.add_argument(
             '--host', action='append', default=[], dest='patterns',
             metavar='PATTERN',
@@ -208,6 +211,8 @@ was not, 1 if something could not be read, and is named, 2 if the command line
 is wrong.
 """
 
+    replaced_networks = ', in place of all its own networks'
+
     least_important = rendering.LEAST_IMPORTANT  # of a list of refusals
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -231,15 +236,16 @@ is wrong.
         return parser
 
     def check(self, parsed_args: argparse.Namespace) -> None:
-        """Refuse, without --then, --full or a missing server."""
+        """Refuse, without --then, what needs it or a missing server."""
         super().check(parsed_args)
         if parsed_args.then:
             return
         if parsed_args.server is None:
             raise source.UsageError(
                 'name a server, or add --then to list all refusals')
-        if parsed_args.full:
-            raise source.UsageError('--full needs --then')
+        for option in ('full', 'journal'):
+            if getattr(parsed_args, option):
+                raise source.UsageError(f'--{option} needs --then')
 
     def take_action(self, parsed_args):
         self._refusals = None

@@ -198,6 +198,26 @@ class PlacementLack:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceShortage:
+    """A resource of which a host has too little.
+
+    :ivar resource: "pages" is memory in pages of the requested size,
+        "cpu_threads" dedicated CPUs under the thread policy, "shared_vcpus"
+        and "memory_ratio" what the allocation ratios leave
+    :ivar needed: amount that is needed; MiB for "memory", "memory_ratio" and
+        "pages"
+    :ivar free: amount on the NUMA node of the host that comes closest, of
+        those that the server may have
+    """
+
+    resource: ty.Literal[
+        'numa_nodes', 'pages', 'memory', 'dedicated_cpus', 'shared_cpus',
+        'cpu_threads', 'shared_vcpus', 'memory_ratio', 'pci_devices']
+    needed: int
+    free: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class HostRefusal:
     """The refusal of a host by a filter that is asked alone.
 
@@ -207,6 +227,8 @@ class HostRefusal:
     :ivar policy_value: value of the extra spec; null likewise
     :ivar why: the amount needed and the amount there, for people; null
         likewise
+    :ivar shortage: the resource that is missing; null if it is none, or not
+        known
     :ivar kind: "unmapped" if the host is not mapped to its cell; null
         otherwise
     :ivar raised: whether the filter failed with an exception
@@ -216,6 +238,7 @@ class HostRefusal:
     policy: str | None
     policy_value: str | None
     why: str | None
+    shortage: ResourceShortage | None
     kind: str | None
     raised: bool
 
@@ -366,6 +389,9 @@ class Explained:
     :ivar host: name of the host where it runs; null if there is none
     :ivar request: servers that the scheduler is to place
     :ivar assumed: assumptions about the request, for people
+    :ivar usual_ports: ports that "capacity list" assumes for each new server
+        of the flavor, while the request has none, as no --network is given;
+        null otherwise
     :ivar fits: whether all servers of the request would be placed; null if
         only Placement is known, and finds hosts
     :ivar reason: why it does not fit, for people; null if it does, or that is
@@ -389,6 +415,7 @@ class Explained:
     host: str | None
     request: RequestedServers
     assumed: tuple[str, ...]
+    usual_ports: request_document.NewPorts | None
     fits: bool | None
     reason: str | None
     destinations: tuple[Destination, ...]
@@ -418,6 +445,9 @@ def explained(
         server_id=server.uuid if server else None,
         server_state=server.state if server else None, host=subject.present,
         request=_request(subject.asked), assumed=explanation.assumed,
+        usual_ports=None if subject.usual_ports is None
+        or explanation.filters is None
+        else request_document.new_ports(subject.usual_ports),
         fits=explanation.fits, reason=explanation.reason or None,
         destinations=tuple([Destination(
             host=each.host, host_id=host_ids[each.host],
@@ -514,9 +544,13 @@ def _host(host: 'values.ExplainedHost',
 
 def _refusal(refusal: 'values.FilterRefusal') -> HostRefusal:
     policy, equals, value = refusal.policy.partition('=')
+    shortage = refusal.shortage
     return HostRefusal(
         filter=refusal.filter, policy=policy or None,
         policy_value=value if equals else None, why=refusal.text or None,
+        shortage=None if shortage is None else ResourceShortage(
+            resource=shortage.amount.resource.value,
+            needed=shortage.amount.needed, free=shortage.free),
         kind=refusal.kind.value or None, raised=refusal.raised)
 
 

@@ -202,7 +202,8 @@ def _filters(verdicts: Mapping[str, Mapping[str, values.FilterRefusal]],
 def _nearest(hosts: tuple[values.ExplainedHost, ...]) -> tuple[str, ...]:
     """Return the hosts with the fewest failures, the closest first."""
     order = sorted(hosts, key=lambda host: (
-        host.failures, -max([r.rank for r in host.refusals], default=0)))
+        host.failures, host.missing,
+        -max([refusal.rank for refusal in host.refusals or ()], default=0)))
     return tuple(host.name for host in order[:NEAREST])
 
 

@@ -100,11 +100,10 @@ class _SingleFilter:
             note.begin(0, spec)
             for host in hosts:
                 if host.host in silent:
-                    text, rank = nova_filters.reason(self._name, host, spec,
-                                                     note)
+                    lack = nova_filters.reason(self._name, host, spec, note)
                     by_host[host.host] = values.FilterRefusal(
-                        filter=self._name, text=text, rank=rank,
-                        kind=self._kind(host))
+                        filter=self._name, text=lack.text, rank=lack.rank,
+                        shortage=lack.shortage, kind=self._kind(host))
         return {host.host: by_host[host.host] for host in refused}
 
     def _kind(self, host: ty.Any) -> values.RefusalKind:
@@ -116,7 +115,8 @@ class _SingleFilter:
         reason = refusals.resolve(lazy_reason)
         return values.FilterRefusal(filter=self._name,
                                     text=nova_filters.text(reason),
-                                    policy=reason.policy, rank=reason.rank)
+                                    policy=reason.policy, rank=reason.rank,
+                                    shortage=reason.shortage)
 
     def _one_by_one(self) -> dict[str, values.FilterRefusal]:
         """Ask a filter that raises about each host by itself."""

@@ -23,42 +23,55 @@ from nfv_sched import strings
 DISCOVER = 'run nova-manage cell_v2 discover_hosts'
 
 
+class HostLack(ty.NamedTuple):
+    """What a host lacks for a filter.
+
+    :ivar text: for people; empty if nothing is known
+    :ivar rank: how close the host came; higher is closer
+    :ivar shortage: the resource that is missing, if it is known
+    """
+
+    text: str
+    rank: int = 0
+    shortage: reasons.Shortage | None = None
+
+
 def reason(name: str, host_state: ty.Any, spec: objects.RequestSpec,
-           note: nfv_request.RequestNote) -> tuple[str, int]:
+           note: nfv_request.RequestNote) -> HostLack:
     """Return what a host lacks.
 
     :param name: class name of the filter that refuses it
     :param host_state: ``nova.scheduler.host_manager.HostState``, fresh
-    :returns: text, empty if nothing is known; and how close the host came,
-        higher is closer
     """
     explain = _KNOWN.get(name)
     if explain is None:
-        return '', 0
+        return HostLack('')
     try:
         return explain(host_state, spec, note)
     except Exception:
         # The record of the host is malformed.
-        return '', 0
+        return HostLack('')
 
 
-def _compute(host_state, spec, note) -> tuple[str, int]:
+def _compute(host_state, spec, note) -> HostLack:
     service = host_state.service
     if not compute.is_mapped(host_state):
-        return f'no host mapping: {DISCOVER}', 0
+        return HostLack(f'no host mapping: {DISCOVER}')
     if service.get('disabled'):
         why = service.get('disabled_reason')
-        return f'service disabled{f": {why}" if why else ""}', 0
-    return 'service down', 0
+        return HostLack(f'service disabled{f": {why}" if why else ""}')
+    return HostLack('service down')
 
 
-def _numa(host_state, spec, note) -> tuple[str, int]:
+def _numa(host_state, spec, note) -> HostLack:
     if scheduler.too_many_arrangements(host_state, spec):
-        return ("Nova's search on this host would try more than "
-                f'{evaluation.MAX_CLAIM_TRIES} arrangements: '
-                'nova-scheduler would stand still'), 0
+        return HostLack(
+            "Nova's search on this host would try more than "
+            f'{evaluation.MAX_CLAIM_TRIES} arrangements: '
+            'nova-scheduler would stand still')
     reason = refusal(nfv_topology.NFVTopologyFilter(), host_state, spec, note)
-    return (text(reason), reason.rank) if reason is not None else ('', 0)
+    return HostLack('') if reason is None else HostLack(
+        text(reason), reason.rank, reason.shortage)
 
 
 def refusal(nfv_filter: ty.Any, host_state: ty.Any,
@@ -86,7 +99,7 @@ def text(reason: reasons.Reason) -> str:
     return f'{reason.need}, {reason.have}' if reason.have else reason.need
 
 
-def _pci(host_state, spec, note) -> tuple[str, int]:
+def _pci(host_state, spec, note) -> HostLack:
     texts = []
     for demand in note.read(spec).demands:
         free = sum(pool['count'] for pool in host_state.pci_stats.pools
@@ -96,30 +109,31 @@ def _pci(host_state, spec, note) -> tuple[str, int]:
             texts.append(f'{need} needed, {free} free')
     if not texts and spec.numa_topology is not None:
         return _numa(host_state, spec, note)
-    return ', '.join(texts), 0
+    return HostLack(', '.join(dict.fromkeys(texts)))
 
 
-def _members(host_state, spec, note) -> tuple[str, int]:
+def _members(host_state, spec, note) -> HostLack:
     group = spec.instance_group
     here = len([uuid for uuid in group.members
                 if uuid in host_state.instances])
-    return f'{here} of the server group there', -here
+    return HostLack(f'{here} of the server group there', -here)
 
 
-def _away(host_state, spec, note) -> tuple[str, int]:
-    return 'the server group is on ' + ', '.join(
-        sorted(spec.instance_group.hosts)[:3]), 0
+def _away(host_state, spec, note) -> HostLack:
+    return HostLack('the server group is on ' + ', '.join(
+        sorted(spec.instance_group.hosts)[:3]))
 
 
-def _instances(host_state, spec, note) -> tuple[str, int]:
-    return f'{host_state.num_instances} servers there', 0
+def _instances(host_state, spec, note) -> HostLack:
+    return HostLack(f'{host_state.num_instances} servers there')
 
 
-def _io(host_state, spec, note) -> tuple[str, int]:
-    return f'{host_state.num_io_ops} servers being built or moved there', 0
+def _io(host_state, spec, note) -> HostLack:
+    return HostLack(
+        f'{host_state.num_io_ops} servers being built or moved there')
 
 
-def _aggregate_specs(host_state, spec, note) -> tuple[str, int]:
+def _aggregate_specs(host_state, spec, note) -> HostLack:
     scope = 'aggregate_instance_extra_specs:'
     required = {key.removeprefix(scope): value for key, value
                 in spec.flavor.extra_specs.items()
@@ -128,15 +142,15 @@ def _aggregate_specs(host_state, spec, note) -> tuple[str, int]:
     for aggregate in host_state.aggregates:
         for key, value in aggregate.metadata.items():
             have.setdefault(key, set()).add(value)
-    return '; '.join(
+    return HostLack('; '.join(
         f'{key}={value} needed, ' + (
             f'aggregates have {", ".join(sorted(have[key]))}'
             if key in have else 'no aggregate has the key')
         for key, value in sorted(required.items())
-        if value not in have.get(key, ())), 0
+        if value not in have.get(key, ())))
 
 
-_KNOWN: dict[str, Callable[..., tuple[str, int]]] = {
+_KNOWN: dict[str, Callable[..., HostLack]] = {
     'AggregateInstanceExtraSpecsFilter': _aggregate_specs,
     'ComputeFilter': _compute,
     'IoOpsFilter': _io,

@@ -360,7 +360,10 @@ def _without_others(
 
 
 def searches(explained_request: request.ExplainedRequest) -> Iterator[Search]:
-    """Yield amounts of which a smaller one may fit."""
+    """Yield amounts of which a smaller one may fit.
+
+    Less than half is another server, which nobody asked for.
+    """
     flavor, specs = (explained_request.flavor,
                      explained_request.flavor.extra_specs)
     nodes = _nodes_of(specs)
@@ -369,7 +372,9 @@ def searches(explained_request: request.ExplainedRequest) -> Iterator[Search]:
     yield Search([
         Change(strings.count(vcpus, 'vCPU'), _SMALLER,
                explained_request.with_flavor(vcpus=vcpus))
-        for vcpus in range(step, flavor.vcpus, step)])
+        for vcpus in range(step, flavor.vcpus, step)
+        if 2 * vcpus >= flavor.vcpus
+        and _has_topology(vcpus, explained_request)])
     page = (_page_kib(specs.get(_PAGE_SIZE, '')) or _SMALL) / 1024
     step = int(max(page, 64)) * nodes
     count = -(-flavor.memory // step)
@@ -377,7 +382,31 @@ def searches(explained_request: request.ExplainedRequest) -> Iterator[Search]:
     yield Search([
         Change(_memory(memory), _SMALLER,
                explained_request.with_flavor(memory=memory))
-        for memory in range(step, flavor.memory, step)])
+        for memory in range(step, flavor.memory, step)
+        if 2 * memory >= flavor.memory])
+
+
+def _has_topology(vcpus: int,
+                  explained_request: request.ExplainedRequest) -> bool:
+    """Return whether flavor and image allow a virtual CPU topology."""
+    counts = []
+    for part in ('sockets', 'cores', 'threads'):
+        exact = _topology_limit(part, explained_request)
+        most = _topology_limit(f'max_{part}', explained_request)
+        counts.append([
+            count for count in ([exact] if exact else range(1, vcpus + 1))
+            if vcpus % count == 0 and (most is None or count <= most)])
+    sockets, cores, threads = counts
+    return any(vcpus == a * b * c for a in sockets for b in cores
+               for c in threads)
+
+
+def _topology_limit(part: str, explained_request: request.ExplainedRequest,
+                    ) -> int | None:
+    """Return a number of the virtual CPU topology; None if not given."""
+    value = explained_request.flavor.extra_specs.get(
+        f'hw:cpu_{part}', explained_request.image.get(f'hw_cpu_{part}', ''))
+    return int(value) if value.isdecimal() and int(value) else None
 
 
 def _memory(mib: int) -> str:

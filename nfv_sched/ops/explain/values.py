@@ -6,6 +6,8 @@ import dataclasses
 import enum
 import typing as ty
 
+from nfv_sched import reasons
+
 if ty.TYPE_CHECKING:
     from nfv_sched.ops import placement
 
@@ -28,6 +30,8 @@ class FilterRefusal:
     :ivar policy: the extra spec with its value, or another policy that was not
         kept; empty if the filter does not say
     :ivar rank: how close the host came; higher is closer
+    :ivar shortage: the resource that is missing; None if it is none, or not
+        known
     :ivar raised: whether the filter failed with an exception
     """
 
@@ -35,6 +39,7 @@ class FilterRefusal:
     text: str = ''
     policy: str = ''
     rank: int = 0
+    shortage: reasons.Shortage | None = None
     raised: bool = False
     kind: RefusalKind = RefusalKind.OTHER
 
@@ -106,6 +111,12 @@ class ExplainedHost:
     def failures(self) -> int:
         """Number of requirements and filters that it fails."""
         return len(self.misses) + len(self.refusals or ())
+
+    @property
+    def missing(self) -> float:
+        """The largest missing part of a resource; 1 if something else is."""
+        return max((1.0 if each.shortage is None else each.shortage.missing
+                    for each in self.refusals or ()), default=0.0)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

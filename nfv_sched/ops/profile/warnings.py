@@ -201,8 +201,8 @@ def _ceph(machine: values.Machine, chosen: choices.Choices,
         yield Warning(
             'no --ceph-node: OSDs have cores on NUMA node '
             f'{", ".join(map(str, nodes))}',
-            'give --ceph-node NODE, the node of their disks: where OSDs are on '
-            'all nodes, guests with nfv:numa_anti_affinity.osd=strict are '
+            'give --ceph-node NODE, the node of their disks: where OSDs are '
+            'on all nodes, guests with nfv:numa_anti_affinity.osd=strict are '
             'refused')
     types = sorted(kind for kind, count in ceph.osds.items() if count)
     if len(types) > 1:

@@ -29,6 +29,8 @@ class ExplainSubject:
     :ivar present: host on which the server runs; None if it runs on none
     :ivar taken: when the cloud was read
     :ivar server: the server; None for new ones
+    :ivar usual_ports: ports that ``capacity`` assumes for new servers of the
+        flavor, if none are asked for here; else None
     """
 
     text: str
@@ -37,6 +39,7 @@ class ExplainSubject:
     present: str | None = None
     taken: str = ''
     server: snapshot.Server | None = None
+    usual_ports: assumed_ports.Ports | None = None
 
 
 def server(cloud: snapshot.Cloud, state: states.State, name: str,
@@ -48,7 +51,7 @@ def server(cloud: snapshot.Cloud, state: states.State, name: str,
     :param cloud: the snapshot
     :param state: the cloud that was started from it; changed
     :param name: UUID or name of the server
-    :param networks: further networks, as for :func:`flavor`
+    :param networks: networks in place of its own, as for :func:`flavor`
     :raises ExplainError: if there is no such server, or there are several, or
         a network cannot be used
     """
@@ -56,19 +59,24 @@ def server(cloud: snapshot.Cloud, state: states.State, name: str,
     simulated = next(each for each in state.servers.values()
                      if each.uuid == this.uuid)
     present = simulated.host.name if simulated.host is not None else None
-    more = _ports(cloud, state, networks)
-    assumed = [*more.notes]
-    if present is None and not simulated.ports and not networks:
-        assumed.append('Nova does not keep the networks of a server that has '
-                       'no host: none are assumed, --network adds them')
+    named = _ports(cloud, state, networks)
+    assumed = [*named.notes]
+    own = assumed_ports.plugs(this, {
+        network.id: network.name for network in cloud.networks or ()})
+    if networks:
+        if own:
+            assumed.append('the networks of --network in place of its own: ' +
+                           ', '.join(request.network_label(network)
+                                     for network, _groups in own))
     elif this.ports is None:
         assumed.append('its networks were not read: none are assumed, '
-                       '--network adds them')
+                       '--network names them')
+    elif present is None and not simulated.ports:
+        assumed.append('Nova does not keep the networks of a server that has '
+                       'no host: none are assumed, --network names them')
     explained_request = request.ExplainedRequest(
         flavor=this.flavor, image=this.image,
-        ports=assumed_ports.plugs(this, {
-            network.id: network.name for network in cloud.networks or ()},
-        ) + more.plugs,
+        ports=named.plugs if networks else own,
         zone=this.zone, stored=True,
         group=scenario.unique_names(cloud.groups).get(this.group or ''),
         hints=this.hints, project=simulated.project,
@@ -143,8 +151,10 @@ def flavor(
         raise request.ExplainError(
             f'Nova knows no image property {unknown[0]!r}')
     assumed = list(ports.notes)
+    usual_ports = None
     if not networks:
-        assumed.append('no networks; --network adds them')
+        usual_ports = assumed_ports.per_flavor(cloud, None)(flavors[0])
+        assumed.append(_without_ports(usual_ports))
     zones = {host.zone for host in cloud.hosts}
     # Nova also takes ZONE:HOST:NODE.
     if zone and zone.partition(':')[0] not in zones:
@@ -161,7 +171,18 @@ def flavor(
         asked=request.ExplainedRequest(
             flavor=flavors[0], image=image or {}, ports=ports.plugs,
             zone=zone, group=_group(cloud, group), count=count),
-        assumed=tuple(assumed), taken=cloud.taken)
+        assumed=tuple(assumed), taken=cloud.taken, usual_ports=usual_ports)
+
+
+def _without_ports(usual_ports: assumed_ports.Ports) -> str:
+    """Return the assumption that a new server has no ports, as a sentence."""
+    text = 'the server has no port'
+    if usual_ports.basis is assumed_ports.Basis.SERVERS:
+        if not usual_ports.plugs:
+            return f'{text}, {usual_ports.reason}'
+        return (f'{text}, while capacity list assumes {usual_ports.label}, '
+                f'{usual_ports.reason}; --network NET gives it one')
+    return f'{text}, as {usual_ports.reason}; --network NET gives it one'
 
 
 def _group(cloud: snapshot.Cloud, name: str | None) -> str | None:

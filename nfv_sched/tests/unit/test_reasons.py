@@ -59,6 +59,47 @@ class TestText(base.TestCase):
                  for few, many in ((1, 1), (1, 2), (2, 1))}
         self.assertEqual(1, len(texts), texts)
 
+    def test_policy_leaves_out_what_another_need_includes(self):
+        cpus = reasons.Amount(reasons.Resource.DEDICATED_CPUS, 8)
+        device = reasons.Amount(reasons.Resource.PCI_DEVICES, 1, 'VF')
+
+        def reason(need, order, amount, *places, beside=()):
+            return reasons.Reason(
+                order, 'p', need, shortage=reasons.Shortage(
+                    amount, 0, places, beside))
+
+        stock = reason('cpus', reasons.CAPACITY, cpus)
+        switch = reason('switch', POLICY, cpus, 'with the switch')
+        both = reason('both', POLICY, device, 'with the switch',
+                      beside=(cpus,))
+        place = reason('place', POLICY + 1, cpus, 'with osd')
+        nic = reason('nic', POLICY, device._replace(noun='PF'))
+        same = reason('same', POLICY, cpus)
+        for refused, text in (
+                ([stock, switch], 'p: switch, no host has it'),
+                ([stock, switch, both], 'p: both, no host has it'),
+                ([stock, same], 'p: same, no host has it'),
+                ([switch, place], 'p: switch; p: place; no host has all of '
+                                  'it'),
+                ([both, nic], 'p: both; p: nic; no host has all of it')):
+            for order in (1, -1):
+                self.assertEqual(text, reasons.policy_text(refused[::order]))
+
+    def test_hosts_that_lack_least_come_first(self):
+        """In parts of what is needed: CPUs and MiB cannot be compared."""
+        pages = reasons.Amount(reasons.Resource.PAGES, 8192)
+        cpus = reasons.Amount(reasons.Resource.DEDICATED_CPUS, 8)
+        named = [
+            (host, reasons.Reason(
+                reasons.CAPACITY, 'p', 'n', '', free,
+                shortage=amount and reasons.Shortage(amount, free)))
+            for host, amount, free in (
+                ('none', None, 0), ('pages', pages, 4096), ('two', cpus, 2),
+                ('six', cpus, 6))]
+        text = reasons.hosts_text(named)
+        self.assertEqual(['six', 'pages', 'two', 'none'], [
+            part.partition(':')[0] for part in text.split('; ')])
+
     def test_policy_tells_own_business(self):
         own = reasons.Reason(
             reasons.VSWITCH_PORTS, 'vNICs', '9 needed', 'at most 8 allowed',

@@ -19,6 +19,65 @@ class TestCapacity(tests_base.TestCase):
             base.evaluation(host, guest), **kwargs)
         return str(reason), reason.rank
 
+    def lack(self, host, guest, free=None, requests=(), **kwargs):
+        """The resource that is missing, and how much of it."""
+        found = base.evaluation(host, guest)
+        lack = shortage.capacity_reason(
+            found, devices=base.devices(found, free, *requests)
+            if requests else None, **kwargs).shortage
+        return lack.amount.resource, lack.amount.needed, lack.free
+
+    def test_only_nodes_near_the_networks_count(self):
+        """The others may have more CPUs free; pages are named then."""
+        host = clouds.host_topology(free={0: 0, 1: 1})
+        self.assertEqual(
+            (reasons.Resource.DEDICATED_CPUS, 2, 0),
+            self.lack(host, clouds.guest(), groups=[0b01]))
+        base.with_pages(host, [4, 2048], [4, 2048])
+        host.cells[0].mempages[1].used = host.cells[0].mempages[1].total
+        guest = clouds.guest(memory=4)
+        guest.cells[0].pagesize = 2048
+        self.assertEqual((reasons.Resource.PAGES, 4, 0),
+                         self.lack(host, guest, groups=[0b01]))
+        self.assertEqual((reasons.Resource.DEDICATED_CPUS, 2, 1),
+                         self.lack(host, guest))
+        self.assertEqual((reasons.Resource.NUMA_NODES, 1, 0),
+                         self.lack(host, guest, groups=[0b01, 0b10]))
+
+    def test_the_host_cell_that_lacks_least(self):
+        """Pages are named where a node lacks nothing else."""
+        resource = reasons.Resource
+        for cpus, used, lack in (
+                ((2, 0), (1, 0), (resource.PAGES, 4, 2)),
+                ((2, 1), (2, 0), (resource.DEDICATED_CPUS, 2, 1)),
+                ((0, 1), (1, 0), (resource.DEDICATED_CPUS, 2, 1)),
+                ((0, 0), (1, 2), (resource.PAGES, 4, 2))):
+            host = clouds.host_topology(free=dict(enumerate(cpus)))
+            for cell, pages in zip(host.cells, used):
+                cell.mempages = base.pages(kb4=1024, kb2048=2 - pages)
+            guest = clouds.guest(memory=4)
+            guest.cells[0].pagesize = 2048
+            self.assertEqual(lack, self.lack(host, guest))
+
+    def test_only_nodes_near_the_devices_count(self):
+        host = clouds.host_topology(free={0: 0, 1: 1})
+        request = clouds.pci_request(1, pci.REQUIRED)
+        self.assertEqual(
+            (reasons.Resource.DEDICATED_CPUS, 2, 0),
+            self.lack(host, clouds.guest(), {0: 1}, [request]))
+        # Where no node has them, CPUs are said of all.
+        self.assertEqual(
+            (reasons.Resource.DEDICATED_CPUS, 2, 1),
+            self.lack(host, clouds.guest(), {None: 1}, [request]))
+
+    def test_devices_and_what_goes_with_them(self):
+        found = base.evaluation(clouds.host_topology(), clouds.guest())
+        lack = shortage.capacity_reason(found, devices=base.devices(
+            found, {1: 1}, clouds.pci_request(2, pci.REQUIRED))).shortage
+        self.assertEqual(reasons.Shortage(
+            reasons.Amount(reasons.Resource.PCI_DEVICES, 2, 'VF'), 1, (),
+            (reasons.Amount(reasons.Resource.DEDICATED_CPUS, 2),)), lack)
+
     def test_what_one_guest_cell_lacks(self):
         pages = clouds.host_topology()
         for cell in pages.cells:
@@ -44,7 +103,7 @@ class TestCapacity(tests_base.TestCase):
         self.assertEqual(codes, sorted(shortage.CAPACITY_TEXT))
 
     def test_the_best_host_cell_counts(self):
-        """One that comes as far in Nova's rules, and has the most."""
+        """The one of which the smallest part is missing."""
         host = clouds.host_topology(nodes=3, free={0: 1, 1: 0, 2: 1})
         self.assertEqual(
             ('NUMA topology: 2 dedicated CPUs on one NUMA node needed, '
@@ -55,7 +114,7 @@ class TestCapacity(tests_base.TestCase):
             ('p: 2 dedicated CPUs on one NUMA node over there needed, '
              '1 free', 1),
             self.reason(clouds.host_topology(free={1: 1}), clouds.guest(),
-                        policy='p', within=0b10, where=' over there'))
+                        policy='p', within=[0b10], places=['over there']))
 
     def test_order(self):
         found = base.evaluation(
@@ -72,8 +131,8 @@ class TestCapacity(tests_base.TestCase):
 
     def test_too_few_with_room(self):
         self.assertEqual(
-            ('NUMA topology: room for the guest on 2 NUMA nodes needed, '
-             '1 have room', 1),
+            ('NUMA topology: needs 2 NUMA nodes that have each 2 free '
+             'dedicated CPUs, 1 has', 1),
             self.reason(clouds.host_topology(free={0: 1}),
                         clouds.guest(cells=2)))
 
@@ -93,8 +152,8 @@ class TestCapacity(tests_base.TestCase):
             self.reason(clouds.host_topology(free={1: 1}), clouds.guest(),
                         groups=[0b10]))
         self.assertEqual(
-            ('NUMA topology: NUMA nodes with room that are also near the '
-             'networks and PCI devices of the request needed, none', 2),
+            ('NUMA topology: needs a NUMA node near the networks of the '
+             'request, has none', 0),
             self.reason(clouds.host_topology(), clouds.guest(),
                         groups=[0b01, 0b10]))
 
@@ -102,7 +161,8 @@ class TestCapacity(tests_base.TestCase):
         found = base.evaluation(clouds.host_topology(), clouds.guest())
         given = base.devices(found, {1: 1}, clouds.pci_request(2, 'required'))
         self.assertEqual(
-            'nics: 2 VFs on one NUMA node with room needed, 1 free',
+            'nics: needs a NUMA node that has 2 free VFs and 2 free '
+            'dedicated CPUs, 1 VF free',
             str(shortage.capacity_reason(
                 found, devices=given, pci_policy='nics')))
 
@@ -113,27 +173,26 @@ class TestDevices(tests_base.TestCase):
         found = base.evaluation(
             clouds.host_topology(), clouds.guest(cells=len(masks)))
         reason = shortage.devices_reason(
-            base.devices(found, free, *requests), masks, 'p', POLICY,
+            found, base.devices(found, free, *requests), masks, 'p', POLICY,
             **kwargs)
-        return reason and str(reason)
+        return reason and (reason.shortage.amount.needed,
+                           reason.shortage.free)
 
     def test_near(self):
-        for policy, free, text in (
-                (pci.REQUIRED, {0: 1, 1: 2},
-                 'p: 3 VFs on one NUMA node with room needed, 2 free'),
-                (pci.LEGACY, {0: 1, None: 1},
-                 'p: 3 VFs on one NUMA node with room needed, 2 free'),
-                (pci.PREFERRED, {0: 1, 1: 1}, 'p: 3 VFs needed, 2 free'),
+        for policy, free, lack in (
+                (pci.REQUIRED, {0: 1, 1: 2}, (3, 2)),
+                (pci.LEGACY, {0: 1, None: 1}, (3, 2)),
+                (pci.PREFERRED, {0: 1, 1: 1}, (3, 2)),
                 (pci.REQUIRED, {1: 3}, None),
                 (pci.LEGACY, {0: 1, None: 2}, None),
                 (pci.PREFERRED, {0: 1, 1: 2}, None)):
             self.assertEqual(
-                text, self.reason(free, clouds.pci_request(3, policy)))
+                lack, self.reason(free, clouds.pci_request(3, policy)))
 
     def test_socket(self):
         """All host cells of this host are on sockets of their own."""
         self.assertEqual(
-            'p: 2 VFs on one NUMA node with room needed, 1 free',
+            (2, 1),
             self.reason({0: 1, 1: 1}, clouds.pci_request(2, pci.SOCKET)))
 
     def test_several_guest_cells(self):
@@ -141,26 +200,38 @@ class TestDevices(tests_base.TestCase):
         self.assertIsNone(
             self.reason({0: 1, 1: 2}, request, masks=(0b11, 0b11)))
         self.assertEqual(
-            'p: 3 VFs on 2 NUMA nodes with room needed, 2 free on NUMA nodes '
-            '0, 1', self.reason({0: 1, 1: 1}, request, masks=(0b11, 0b11)))
+            (3, 2), self.reason({0: 1, 1: 1}, request, masks=(0b11, 0b11)))
 
-    def test_the_only_node_with_room_is_named(self):
-        self.assertEqual(
-            'p: 2 VFs on one NUMA node over there with room needed, 1 free '
-            'on NUMA node 1',
-            self.reason({0: 5, 1: 1}, clouds.pci_request(2, pci.REQUIRED),
-                        masks=(0b10,), where=' over there'))
+    def test_texts(self):
+        """The only node that the guest fits is named."""
+        found = base.evaluation(clouds.host_topology(), clouds.guest())
+        two = base.evaluation(clouds.host_topology(), clouds.guest(cells=2))
+        for evaluation, masks, text in (
+                (found, (0b11,),
+                 'p: needs a NUMA node over there that has 3 free VFs and 2 '
+                 'free dedicated CPUs, 1 VF free'),
+                (found, (0b10,),
+                 'p: needs a NUMA node over there that has 3 free VFs and 2 '
+                 'free dedicated CPUs, 1 VF free on NUMA node 1'),
+                (two, (0b11, 0b11),
+                 'p: needs 2 NUMA nodes over there that have 3 free VFs and '
+                 'each 2 free dedicated CPUs, 2 VFs free on NUMA nodes 0, 1')):
+            self.assertEqual(text, str(shortage.devices_reason(
+                evaluation, base.devices(
+                    evaluation, {0: 1, 1: 1},
+                    clouds.pci_request(3, pci.REQUIRED)),
+                masks, 'p', POLICY, ['over there'])))
 
     def test_local(self):
         """Whatever Nova's own policy says."""
         for policy in (pci.LEGACY, pci.PREFERRED, pci.SOCKET):
             self.assertEqual(
-                'p: 2 VFs on one NUMA node with room needed, 1 free',
+                (2, 1),
                 self.reason({0: 1, 1: 1, None: 4},
                             clouds.pci_request(2, policy), local=True))
 
     def test_the_request_that_lacks_devices(self):
         self.assertEqual(
-            'p: 9 VFs on one NUMA node with room needed, 4 free',
+            (9, 4),
             self.reason({1: 4}, clouds.pci_request(1, pci.REQUIRED),
                         clouds.pci_request(9, pci.REQUIRED)))

@@ -39,7 +39,8 @@ class TestPCI(base.PCITestCase):
     def test_strict_with_local_devices_gone(self):
         host = clouds.host(devices={1: 2}, free={1: 1})
         self.assertIn(
-            '1 VF on one NUMA node with room needed, 0 free on NUMA node 0 ',
+            'needs a NUMA node that has 1 free VF and 2 free dedicated CPUs, '
+            '0 VFs free on NUMA node 0 ',
             self.refusal([host], self.spec(STRICT)))
 
     def test_default_reason(self):
@@ -50,14 +51,15 @@ class TestPCI(base.PCITestCase):
                                              with_devices: 1})],
             self.spec(STRICT)) for with_devices in (0, 1)}
         self.assertEqual({
-            'No valid host was found. PCI devices: 1 VF on one NUMA node with '
-            'room needed, no host has it'}, texts)
+            'No valid host was found. PCI devices: needs a NUMA node that has '
+            '1 free VF and 2 free dedicated CPUs, no host has it'}, texts)
 
     def test_reason_names_the_policy(self):
         host = clouds.host(devices={0: 3, 1: 8})
         self.assertIn(
-            'nfv:pci_numa_affinity=strict: 8 VFs on one NUMA node with room '
-            'needed, 3 free on NUMA node 0', self.refusal(
+            'nfv:pci_numa_affinity=strict: needs a NUMA node that has 8 free '
+            'VFs and 2 free dedicated CPUs, 3 VFs free on NUMA node 0',
+            self.refusal(
                 [host], self.spec(STRICT, 'preferred', 8, nodes={0: 0})))
 
     def test_strict_and_no_numa_information(self):

@@ -374,8 +374,8 @@ class TestTogether(base.PlaceTestCase):
         self.check(([1], []), {f'{AT}osd': 'strict'},
                    {'osd': (0, 1), 'switch': (1,)}, vswitch='strict')
         self.check(None, strict, {'osd': (1,), 'switch': (1,)}, (
-            ' with the virtual switch', ' without osd',
-            ' with room needed, none'), vswitch='strict')
+            ' with the virtual switch', ' without osd', 'has none'),
+            vswitch='strict')
         # A preference gives way.
         self.check(([0], []), strict, {'osd': (1,), 'switch': (1,)},
                    vswitch='prefer')
@@ -433,11 +433,11 @@ class TestTogether(base.PlaceTestCase):
         self.check(([2], []), keys, {
             'nodes': 4, 'nvme': (0, 2), 'osd': (0, 1)})
         self.check(None, keys, {'nodes': 4, 'nvme': (0,), 'osd': (0, 1)}, (
-            'NUMA nodes with nvme without osd with room needed',))
+            'a NUMA node with nvme and without osd, has none',))
         # Room there is, but not where both are kept.
         self.check(None, keys, {
             'nodes': 4, 'nvme': (0, 2), 'osd': (0, 1), 'free': {2: 1}}, (
-            'with nvme without osd',))
+            'with nvme and without osd',))
 
     def test_networks(self):
         """What the networks need counts before any preference."""

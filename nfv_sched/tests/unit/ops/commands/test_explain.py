@@ -79,6 +79,34 @@ class ExplainTest(test_simulate.SimulateTestCase):
                 self.assertEqual(3, found['placement']['hosts'])
                 self.assertTrue(found['changes'])
 
+    def test_shortages(self):
+        _code, out, _err = self.explain('server', 's-3', '-f', 'json',
+                                        '--try-seconds', '0')
+        fast = json.loads(out)['hosts'][2]
+        self.assertEqual(
+            {('dedicated_cpus', 5)},
+            {(each['shortage']['resource'], each['shortage']['needed'])
+             for each in fast['refusals']})
+
+    def test_ports(self):
+        """New servers have none, unlike those that capacity counts."""
+        for args, ports, basis in (
+                ((), [], 'servers'), (('--network', 'tun'), ['tun'], None)):
+            _code, out, _err = self.explain(
+                'flavor', 'pinned', '-f', 'json', *args)
+            found = json.loads(out)
+            self.assertEqual(ports, [
+                port['network'] for port in found['request']['ports']])
+            usual = found['usual_ports']
+            self.assertEqual(basis, usual and usual['basis'])
+        _code, out, _err = self.explain(
+            'server', 's-1', '--network', 'tun', '-f', 'json')
+        found = json.loads(out)
+        self.assertEqual(
+            (['tun'], None),
+            ([port['network'] for port in found['request']['ports']],
+             found['usual_ports']))
+
     def test_rows(self):
         code, out, _err = self.explain(
             'flavor', 'fast', '-f', 'csv', '-c', 'Host', '-c', 'Passed')
@@ -97,7 +125,10 @@ class ExplainTest(test_simulate.SimulateTestCase):
                 (('flavor', 'fast', '--image-property', 'x'), 'KEY=VALUE'),
                 (('flavor', 'fast', '--network', 'n,x'), '--network n,x'),
                 (('flavor', 'fast', '--network', 'tin'), 'did you mean tun?'),
-                (('server', 's-3', '--network', 'tin'), 'did you mean tun?')):
+                (('server', 's-3', '--network', 'tin'), 'did you mean tun?'),
+                (('server', 's-3', '--full'), '--full needs --then'),
+                (('server', 's-3', '--journal', '/x'),
+                 '--journal needs --then')):
             code, out, err = self.explain(*args)
             self.assertEqual((2, ''), (code, out))
             self.assertIn(text, err)

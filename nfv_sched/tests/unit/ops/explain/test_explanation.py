@@ -15,6 +15,7 @@ from nfv_sched.ops.simulator import record
 from nfv_sched.ops.simulator import servers
 from nfv_sched.ops.simulator import start
 from nfv_sched.ops.snapshot import snapshot
+from nfv_sched import reasons
 from nfv_sched.tests.unit.ops.simulator import base
 
 CLOUD = """\
@@ -140,7 +141,7 @@ steps: [{boot: s, flavor: small}]
 
     def test_refused_by_placement(self):
         found = self.explain(
-            vcpus=10, hw__cpu_policy='dedicated',
+            vcpus=6, hw__cpu_policy='dedicated',
             trait__CUSTOM_FAST='required')
         self.assertFalse(found.fits)
         self.assertEqual(0, found.placement.left)
@@ -148,12 +149,12 @@ steps: [{boot: s, flavor: small}]
                    for each in found.placement.requirements}
         # Only the big host has so many CPUs, only the small one the trait.
         self.assertEqual((2, 1), without['trait CUSTOM_FAST'])
-        self.assertEqual((1, 1), without['PCPU=10'])
+        self.assertEqual((1, 1), without['PCPU=6'])
         self.assertEqual((0, 0), without['MEMORY_MB=1024'])
         self.assertEqual(('no trait CUSTOM_FAST',),
                          self.host(found, 'big').misses)
         (missed,) = self.host(found, 'small').misses
-        self.assertIn('PCPU 10 needed', missed)
+        self.assertIn('PCPU 6 needed', missed)
         self.assertEqual({'big', 'small'}, set(found.nearest[:2]))
         changes = self.changes(found)
         self.assertEqual(1, changes['without trait:CUSTOM_FAST'])
@@ -189,6 +190,33 @@ steps: [{boot: s, flavor: small}]
         self.assertNotIn(f'{max(sizes) - 1} vCPUs', changes)
         self.assertEqual(sorted(changes.values(), reverse=True),
                          list(changes.values()))
+
+    def test_nearest_first(self):
+        """By the part that is missing, in the reason and of the hosts."""
+        text = """
+hosts:
+  - {name: few, cores: 6, memory: 16 GiB, pages: {1G: 8},
+     shared_cores_per_node: 0}
+  - {name: pages, cores: 10, memory: 16 GiB, pages: {1G: 2},
+     shared_cores_per_node: 0}
+  - {name: more, cores: 8, memory: 16 GiB, pages: {1G: 8},
+     shared_cores_per_node: 0}
+flavors: {one: {vcpus: 1, memory: 64}}
+steps: [{boot: a, flavor: one}]
+"""
+        found = self.explain(
+            vcpus=9, text=text, memory=4096, hw__cpu_policy='dedicated',
+            hw__mem_page_size='1GB', relax_seconds=0)
+        shortages = {host.name: refusal.shortage for host in found.hosts
+                     for refusal in host.refusals}
+        self.assertEqual({
+            'few': (reasons.Resource.DEDICATED_CPUS, 9, 6),
+            'pages': (reasons.Resource.PAGES, 4096, 2048),
+            'more': (reasons.Resource.DEDICATED_CPUS, 9, 8)}, {
+                host: (*each.amount[:2], each.free)
+                for host, each in shortages.items()})
+        self.assertEqual(('more', 'few', 'pages'), found.nearest)
+        self.assertEqual('more', found.reason.partition(':')[0])
 
     def test_host_enabled(self):
         text = CLOUD.replace('cores: 12', 'cores: 6', 1)

@@ -25,23 +25,40 @@ class SearchesTest(testtools.TestCase):
                 for search in relaxation.searches(wanted)]
 
     def test_vcpus(self):
-        self.assertEqual(['1 vCPU', '2 vCPUs'], self.texts(asked(3))[0])
-        self.assertEqual(['2 vCPUs', '4 vCPUs', '6 vCPUs'],
+        """Half of them at least."""
+        self.assertEqual(['2 vCPUs'], self.texts(asked(3))[0])
+        self.assertEqual([], self.texts(asked(1))[0])
+        self.assertEqual([f'{vcpus} vCPUs' for vcpus in range(4, 8)],
+                         self.texts(asked())[0])
+        self.assertEqual(['4 vCPUs', '6 vCPUs'],
                          self.texts(asked(hw__numa_nodes='2'))[0])
         self.assertEqual(['2 vCPUs'], self.texts(asked(
             4, hw__cpu_thread_policy='require'))[0])
 
+    def test_vcpus_that_the_topology_allows(self):
+        for specs, vcpus in (
+                ({'hw__cpu_threads': '2'}, [4, 6]),
+                ({'hw__cpu_sockets': '1', 'hw__cpu_cores': '4',
+                  'hw__cpu_threads': '2'}, []),
+                ({'hw__cpu_max_sockets': '1', 'hw__cpu_max_cores': '4',
+                  'hw__cpu_max_threads': '2'}, [4, 6]),
+                ({'hw__cpu_threads': 'odd'}, [4, 5, 6, 7])):
+            self.assertEqual([f'{count} vCPUs' for count in vcpus],
+                             self.texts(asked(**specs))[0])
+        self.assertEqual(['4 vCPUs', '6 vCPUs'], self.texts(
+            dataclasses.replace(asked(), image={'hw_cpu_threads': '2'}))[0])
+
     def test_memory(self):
         """In whole pages on each NUMA node, and not too many steps."""
-        self.assertEqual(['1 GiB', '2 GiB', '3 GiB'], self.texts(asked(
+        self.assertEqual(['2 GiB', '3 GiB'], self.texts(asked(
             hw__mem_page_size='1GB'))[1])
         self.assertEqual(['2 GiB'], self.texts(asked(
             hw__mem_page_size='1GB', hw__numa_nodes='2'))[1])
         self.assertEqual([], self.texts(asked(
             memory=1024, hw__mem_page_size='1048576'))[1])
         many = self.texts(asked(memory=1024 * 1024))[1]
-        self.assertEqual('32 GiB', many[0])
-        self.assertEqual(31, len(many))
+        self.assertEqual('512 GiB', many[0])
+        self.assertEqual(16, len(many))
 
 
 class ChangesTest(base.SimulatorTestCase):

@@ -3,6 +3,7 @@
 import logging
 
 from nfv_sched.ops.explain import explanation
+from nfv_sched.ops.requests import assumed_ports
 from nfv_sched.ops.requests import request
 from nfv_sched.ops.requests import subject
 from nfv_sched.ops.simulator import record
@@ -69,6 +70,31 @@ class SubjectTest(base.SimulatorTestCase):
         self.assertIsNone(far.physnet)
         self.assertEqual(('p1', 'direct'),
                          (near.physnet, near.vnic_type))
+
+    def test_networks_replace_those_of_a_server(self):
+        with start.started(self.found) as state:
+            name = self.found.servers[0].name
+            what = subject.server(self.found, state, name,
+                                  ['far,physnet='])
+        self.assertEqual(['far'], [
+            network.name for network, _groups in what.asked.ports])
+        self.assertIn('in place of its own: ', what.assumed[-1])
+
+    def test_ports_that_others_of_the_flavor_have(self):
+        """They are not asked for, but said."""
+        with start.started(self.found) as state:
+            for name, networks, basis, kinds in (
+                    ('pinned', (), assumed_ports.Basis.SERVERS, 1),
+                    ('plain', (), assumed_ports.Basis.NO_SERVERS, 0),
+                    ('pinned', ['far,physnet='], None, None)):
+                what = subject.flavor(self.found, state, name,
+                                      networks=networks)
+                self.assertEqual(len(networks), len(what.asked.ports))
+                ports = what.usual_ports
+                self.assertEqual((basis, kinds), (
+                    ports and ports.basis, ports and len(ports.plugs)))
+                self.assertEqual(basis is not None, any(
+                    'no port' in text for text in what.assumed))
 
     def test_errors(self):
         with start.started(self.found) as state:
