@@ -42,6 +42,11 @@ A resource binds if one more guest fits as soon as there is more of it alone.
 
 _LIST_EPILOG = f"""\
 {_MEANING}
+"Lost to" says why guests that Placement has room for do not fit: guests are
+lost to a limit if they fit once it alone is left out, to "A or B" if either
+will do, to "A and B" if only both will. What no limit gives back is lost to
+"pCPUs on one node": enough CPUs are free, but not on one NUMA node.
+
 With --survive N: how many of the guests that fit can be booted so that all of
 them still have room after the loss of any N hosts. Servers that run now are
 not moved for that.
@@ -520,8 +525,9 @@ def _parts(by: str, cloud: snapshot.Cloud,
     return [part for part in parts if part.hosts]
 
 
-def _counts(lost: Mapping[str, int]) -> str:
-    return ', '.join(f'{label} {count}' for label, count in lost.items())
+def _counts(lost: Mapping[ty.Any, int]) -> str:
+    """Describe lost servers by cause, ``losses.Cause``."""
+    return ', '.join(f'{cause.label} {count}' for cause, count in lost.items())
 
 
 def _bound(host: ty.Any) -> str:

@@ -147,6 +147,13 @@ class FlavorCapacity:
             servers_by_cause.update(host.lost)
         return dict(servers_by_cause.most_common())
 
+    @property
+    def fragmented(self) -> int:
+        """Servers lost to CPUs that are free, but not on suitable nodes."""
+        return sum(count for cause, count in self.lost.items() if [
+            limit.kind for limit in cause.limits] == [
+                BindingKind.CPUS_ON_NODES])
+
     def within(self, hosts: Iterable[str]) -> 'FlavorCapacity':
         """Return the capacity of some hosts only.
 
