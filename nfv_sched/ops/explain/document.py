@@ -418,7 +418,7 @@ def explained(
         server=server.name if server else None,
         server_id=server.uuid if server else None,
         server_state=server.state if server else None, host=subject.present,
-        request=_request(subject.asked), assumed=explanation.assumed,
+        request=_request(subject.requested), assumed=explanation.assumed,
         fits=explanation.fits, reason=explanation.reason or None,
         destinations=tuple([Destination(
             host=each.host, host_id=host_ids[each.host],
