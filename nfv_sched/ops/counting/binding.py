@@ -168,20 +168,20 @@ def find(
 
 def liftable(
     guest_request: host_count.GuestRequest, room: host_count.FreeResources,
-    left: host_count.FreeResources, ratios: fit.Ratios, servers: int,
+    remaining: host_count.FreeResources, ratios: fit.Ratios, servers: int,
 ) -> list[Binding]:
     """Return the limits of a host that :func:`lift` can lift.
 
     All but the CPUs for pinned servers; without text.
 
     :param room: free capacity of the host
-    :param left: the same after the servers that fit
+    :param remaining: the same after the servers that fit
     :param servers: number of servers for which the host should have capacity;
         what it has enough of for them is left out
     """
     request = guest_request.request
     limits = []
-    for trial in _liftable(_Case(guest_request, left, ratios)):
+    for trial in _liftable(_Case(guest_request, remaining, ratios)):
         limit = trial.binding
         if limit.kind is BindingKind.NETWORKS_NEAR and (
                 room.host is None or
@@ -200,7 +200,7 @@ def lift(
 ) -> host_count.GuestRequest:
     """Return the request without some limits; see :func:`lifted_ratios`.
 
-    :param room: as ``left`` of :func:`liftable`, which returned the limits
+    :param room: ``remaining`` of :func:`liftable`, which returned the limits
     """
     case = _Case(guest_request, room, host_count.NO_RATIOS)
     for trial in list(_liftable(case)):

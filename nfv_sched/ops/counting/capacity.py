@@ -455,9 +455,9 @@ class CountedGuest:
     def count(self, hosts: Sequence[CountedHost]) -> dict[str, HostCapacity]:
         """Count the servers that fit on each host, by host name."""
         refusals = self.refusals([(host, occupancy.NOTHING) for host in hosts])
-        by_host, left = {}, {}
+        by_host, counts = {}, {}
         for host in hosts:
-            by_host[host.name], left[host.name] = self._count(
+            by_host[host.name], counts[host.name] = self._count(
                 host, refusals[host.name])
         later = [host for host in hosts if by_host[host.name].fits > 1]
         changed = self.refusals([
@@ -479,7 +479,7 @@ class CountedGuest:
             if counted.placement > counted.fits:
                 by_host[host.name] = dataclasses.replace(
                     counted, lost=self._lost(
-                        host, counted, left[host.name], self._most_by_filter(
+                        host, counted, counts[host.name], self._most_by_filter(
                             host, refusals[host.name],
                             full.get(host.name, ()), most[host.name])))
         return by_host
@@ -517,23 +517,23 @@ class CountedGuest:
         return most
 
     def _lost(self, host: CountedHost, counted: HostCapacity,
-              left: host_count.Count,
+              on_nodes: host_count.Count,
               most: dict[Binding, int]) -> dict[losses.Cause, int]:
         """Attribute the servers that Placement would grant a host.
 
-        :param left: the count of its NUMA cells and devices
+        :param on_nodes: the count of its NUMA cells and devices
         :param most: number of servers that each filter takes
         """
         for number, limit in self.limits_of(host):
             if number < counted.placement:
                 most[bindings.nameable(limit)] = number
         inside = frozenset(limits := bindings.liftable(
-            self.wanted, host.room, left.left, self.ratios(host),
+            self.wanted, host.room, on_nodes.left, self.ratios(host),
             counted.placement))
 
         def count(lifted: frozenset[Binding]) -> host_count.Count:
             return self._count_without(
-                host, left.left, lifted & inside, counted.placement)
+                host, on_nodes.left, lifted & inside, counted.placement)
 
         def gain(lifted: frozenset[Binding]) -> int:
             cap = min([counted.placement, *(
@@ -547,23 +547,24 @@ class CountedGuest:
         rest = counted.placement - counted.fits - sum(causes.values())
         if rest:
             cause = losses.Cause((self._rest(
-                host, counted, left, inside, bool(causes)),))
+                host, counted, on_nodes, inside, bool(causes)),))
             causes[cause] = causes.get(cause, 0) + rest
         return causes
+
     def _count_without(self, host: CountedHost,
-                       left: host_count.FreeResources,
+                       remaining: host_count.FreeResources,
                        lifted: frozenset[Binding],
                        most: int) -> host_count.Count:
         """Count the servers on one host without some limits.
 
-        :param left: its free capacity after the servers that fit
+        :param remaining: its free capacity after the servers that fit
         :param lifted: of the limits that ``liftable`` returned for it
         :param most: highest number to count to
         """
         counter = self._lifted.get(lifted)
         if counter is None:
             counter = self._lifted[lifted] = host_count.Counter(
-                bindings.lift(self.wanted, left, lifted))
+                bindings.lift(self.wanted, remaining, lifted))
         ratios = bindings.lifted_ratios(
             self._ratios(host, counter.wanted), lifted)
         if self.grants.simple:
@@ -571,27 +572,28 @@ class CountedGuest:
         return self._count_granted(host, counter.wanted, ratios, most)
 
     def _rest(self, host: CountedHost, counted: HostCapacity,
-              left: host_count.Count, lifted: frozenset[Binding],
+              on_nodes: host_count.Count, lifted: frozenset[Binding],
               some: bool) -> Binding:
         """Return the limit of the servers that lifting limits does not help.
 
-        :param left: the count of the host's NUMA cells and devices
+        :param on_nodes: the count of the host's NUMA cells and devices
         :param lifted: the limits that can be lifted
         :param some: whether lifting them helps other servers
         """
-        if not some and not left.more:
+        if not some and not on_nodes.more:
             for limit in map(bindings.nameable, self._binding(
-                    left.left, self.ratios(host))):
+                    on_nodes.left, self.ratios(host))):
                 if limit not in lifted:
                     return limit
         without = self._count_without(
-            host, left.left, lifted, counted.placement)
-        wanted = self._lifted[lifted].wanted
-        key = (lifted, without.left.key)
+            host, on_nodes.left, lifted, counted.placement)
+        guest_request = self._lifted[lifted].wanted
+        ratios = bindings.lifted_ratios(
+            self._ratios(host, guest_request), lifted)
+        key = (lifted, without.left.key, ratios)
         if key not in self._known:
             self._known[key] = bindings.find(
-                wanted, without.left, bindings.lifted_ratios(
-                    self._ratios(host, wanted), lifted))
+                guest_request, without.left, ratios)
         return bindings.nameable((self._known[key] or (_SEVERAL,))[0])
 
     def _count(self, host: CountedHost, refusals: Sequence[Binding],
@@ -659,7 +661,7 @@ class CountedGuest:
         return binding
 
     def _count_granted(
-        self, host: CountedHost, wanted: host_count.GuestRequest,
+        self, host: CountedHost, guest_request: host_count.GuestRequest,
         ratios: fit.Ratios, limit: float,
     ) -> host_count.Count:
         """Count where Placement chooses the devices of each server."""
@@ -668,7 +670,7 @@ class CountedGuest:
         while True:
             candidates = list(self.grants.offers(scratch, host.root))
             placed = host_count.place_first(
-                wanted, room, ratios, candidates)
+                guest_request, room, ratios, candidates)
             if placed is None:
                 break
             if fits >= limit:
@@ -684,14 +686,14 @@ class CountedGuest:
 
     @staticmethod
     def _ratios(host: CountedHost,
-                wanted: host_count.GuestRequest) -> fit.Ratios:
+                guest_request: host_count.GuestRequest) -> fit.Ratios:
         state = host.state
         cpu, ram = state.cpu_allocation_ratio, state.ram_allocation_ratio
         if cpu is None or ram is None:
             return host_count.NO_RATIOS
-        if wanted.terms is not None and host.room.host is not None:
+        if guest_request.terms is not None and host.room.host is not None:
             cpu = decide.capped_ratio(
-                host.room.host, cpu, wanted.terms.capping,
+                host.room.host, cpu, guest_request.terms.capping,
                 functools.partial(nova_scheduler.host_limit, state))
         return fit.ratios(cpu, ram)
 

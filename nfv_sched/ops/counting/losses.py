@@ -39,10 +39,10 @@ class Cause(ty.NamedTuple):
 
 def attribute(limits: Sequence[bindings.Binding],
               gain: Gain) -> dict[Cause, int]:
-    """Return the number of servers that are lost to each cause.
+    """Return the number of servers lost to each cause.
 
     The sum is what lifting all limits gives back.  What lifting one limit
-    alone gives back is the sum of the causes that have it and ``any_one``.
+    alone gives back is the sum of the causes with this limit and ``any_one``.
 
     :param limits: limits that may be lifted, in the order to name them
     :param gain: called several times with the same limits
@@ -56,10 +56,10 @@ def attribute(limits: Sequence[bindings.Binding],
     causes = {Cause((limit,)): alone[limit] - shared[limit]
               for limit in limits}
     causes.update(_any_one(shared))
-    left = most - sum(causes.values())
-    if left > 0:
+    rest = most - sum(causes.values())
+    if rest > 0:
         together = _together(limits, alone, most, gain)
-        causes[Cause(together, False)] = left
+        causes[Cause(together, False)] = rest
     return _at_most(causes, most)
 
 
@@ -82,12 +82,12 @@ def _overlaps(
 def _any_one(shared: dict[bindings.Binding, int]) -> dict[Cause, int]:
     """Return the causes of the servers that several limits give back."""
     causes: dict[Cause, int] = {}
-    done = 0
+    attributed = 0
     for count in sorted(set(shared.values()) - {0}):
         cause = Cause(tuple([
             limit for limit, each in shared.items() if each >= count]))
-        causes[cause] = count - done
-        done = count
+        causes[cause] = count - attributed
+        attributed = count
     return causes
 
 
