@@ -43,6 +43,11 @@ one more guest fits.
 
 _LIST_EPILOG = f"""\
 {_MEANING}
+"Lost to" says why guests that Placement would admit do not fit. They are lost
+to a limit if they fit without it; to "A or B" if they fit without either; to
+"A and B" if they fit only without both. The rest is lost to "pCPUs on one
+node": enough CPUs are free, but not on one NUMA node.
+
 With --survive N: how many guests can be booted so that all of these still have
 a host after the loss of any N hosts. Existing servers are not moved for this.
 
@@ -520,8 +525,9 @@ def _parts(by: str, cloud: snapshot.Cloud,
     return [part for part in parts if part.hosts]
 
 
-def _counts(lost: Mapping[str, int]) -> str:
-    return ', '.join(f'{label} {count}' for label, count in lost.items())
+def _counts(lost: Mapping[ty.Any, int]) -> str:
+    """Describe lost servers by cause, ``losses.Cause``."""
+    return ', '.join(f'{cause.label} {count}' for cause, count in lost.items())
 
 
 def _bound(host: ty.Any) -> str:

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Define the documents of ``capacity list`` and ``capacity show``."""
 
-import collections
 from collections.abc import Collection
 from collections.abc import Iterable
 from collections.abc import Mapping
@@ -18,21 +17,34 @@ if ty.TYPE_CHECKING:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class LostCapacity:
-    """Servers that Placement would grant and hosts do not take.
+class LostLimit:
+    """A limit to which servers are lost.
 
-    :ivar kind: kind of the first limit of these hosts, such as "cpus",
-        "cpus_on_nodes", "pages", "devices", "policy", "filter", "ports"
+    :ivar kind: kind of the limit, such as "cpus_on_nodes", "pages",
+        "devices", "policy", "networks_near", "filter", "ports"
     :ivar name: the policy, filter, page size or other name of the limit; null
         if it has none
     :ivar numa_nodes: number of NUMA nodes on which the CPUs of
         "cpus_on_nodes" are needed; null for other kinds
-    :ivar servers: number of servers
     """
 
     kind: str
     name: str | None
     numa_nodes: int | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class LostCapacity:
+    """Servers that Placement would grant and hosts do not take.
+
+    :ivar limits: the limits to which they are lost
+    :ivar any_one: whether they fit without any one of the limits; if not, only
+        without all of them
+    :ivar servers: number of servers
+    """
+
+    limits: tuple[LostLimit, ...]
+    any_one: bool
     servers: int
 
 
@@ -51,7 +63,7 @@ class FlavorFit:
     :ivar placement_grants: number of servers that Placement alone would grant
     :ivar hosts_with_capacity: number of hosts that take at least one
     :ivar lost: servers that Placement would grant and hosts do not take, by
-        the limit
+        the limits; together "placement_grants" less "fits"
     :ivar fits_after_loss: number of servers that still fit after the loss of
         as many hosts as --survive says; null without it
     :ivar fits_if_empty: number of servers that would fit if the hosts were
@@ -334,15 +346,12 @@ def fit(cloud: snapshot.Cloud, counted: 'capacity.FlavorCapacity',
 
 def _lost(counted: 'capacity.FlavorCapacity') -> Iterable[LostCapacity]:
     """Yield what ``FlavorCapacity.lost`` has, with kinds and names."""
-    servers: collections.Counter[tuple[str, str | None, int | None]] = (
-        collections.Counter())
-    for host in counted.hosts.values():
-        if host.placement > host.fits:
-            servers[_kind(host.binding[0]) if host.binding else (
-                'several', None, None)] += host.placement - host.fits
-    for (kind, name, nodes), count in servers.most_common():
+    for cause, servers in counted.lost.items():
         yield LostCapacity(
-            kind=kind, name=name, numa_nodes=nodes, servers=count)
+            limits=tuple([
+                LostLimit(kind=kind, name=name, numa_nodes=nodes)
+                for kind, name, nodes in map(_kind, cause.limits)]),
+            any_one=cause.any_one, servers=servers)
 
 
 def _kind(limit: 'binding.Binding') -> tuple[str, str | None, int | None]:

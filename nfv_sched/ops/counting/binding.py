@@ -8,11 +8,13 @@ minimal set is named that has to grow together.
 """
 
 from collections.abc import Callable
+from collections.abc import Collection
 from collections.abc import Iterator
 from collections.abc import Sequence
 import dataclasses
 import enum
 import functools
+import math
 import typing as ty
 
 from nfv_sched.host import occupancy
@@ -71,6 +73,9 @@ class BindingKind(enum.Enum):
     ISOLATED_AGGREGATE = 'isolated aggregate'
     #: Placement does not know a name; ``trait`` or ``resource class``.
     UNKNOWN_NAME = 'unknown {}'
+
+
+_CPUS = (BindingKind.CPUS, BindingKind.CPUS_ON_NODES)
 
 
 class Binding(ty.NamedTuple):
@@ -167,6 +172,90 @@ def find(
                 _too_small(empty, request.guest, room.host), alone=False),)
     return (Binding(
         BindingKind.SEVERAL, _lacking(case, trials), alone=False),)
+
+
+def liftable(
+    guest_request: host_count.GuestRequest, room: host_count.FreeResources,
+    remaining: host_count.FreeResources, ratios: fit.Ratios, servers: int,
+) -> list[Binding]:
+    """Return the limits of a host that :func:`lift` can lift.
+
+    All but the CPUs for pinned servers; without text.
+
+    :param room: free capacity of the host
+    :param remaining: the same after the servers that fit
+    :param servers: number of servers for which the host should have capacity;
+        what it has enough of for them is left out
+    """
+    request = guest_request.request
+    limits = []
+    for trial in _liftable(_Case(guest_request, remaining, ratios)):
+        limit = trial.binding
+        if limit.kind is BindingKind.NETWORKS_NEAR and (
+                room.host is None or
+                not guest_request.is_near_networks(room.host)):
+            continue
+        if limit.kind in (BindingKind.MEMORY, BindingKind.PAGES) and (
+                _has_memory(request.guest, room.host, servers)):
+            continue
+        limits.append(nameable(limit))
+    return limits
+
+
+def lift(
+    guest_request: host_count.GuestRequest, room: host_count.FreeResources,
+    limits: Collection[Binding],
+) -> host_count.GuestRequest:
+    """Return the request without some limits; see :func:`lifted_ratios`.
+
+    :param room: ``remaining`` of :func:`liftable`, which returned the limits
+    """
+    case = _Case(guest_request, room, host_count.NO_RATIOS)
+    for trial in list(_liftable(case)):
+        if nameable(trial.binding) in limits:
+            case = trial.without(case)
+    return case.wanted
+
+
+def lifted_ratios(ratios: fit.Ratios,
+                  limits: Collection[Binding]) -> fit.Ratios:
+    """Return the allocation ratios of a host without some limits."""
+    kinds = {limit.kind for limit in limits}
+    if BindingKind.SHARED_CPUS in kinds:
+        ratios = ratios._replace(cpu=math.inf)
+    if not kinds.isdisjoint((BindingKind.MEMORY, BindingKind.PAGES)):
+        ratios = ratios._replace(ram=math.inf)
+    return ratios
+
+
+def _liftable(case: _Case) -> Iterator[_BindingTrial]:
+    """Yield the trials that leave a limit out of the request."""
+    trials = [trial for trial in _trials(case, empty=True)
+              if trial.binding.kind not in _CPUS]
+    terms = case.wanted.terms
+    with_threads: set[str] = set()
+    if terms is not None and any(
+            trial.binding.kind is BindingKind.THREADS for trial in trials):
+        with_threads = {
+            rule.text for rule in terms.refusing if rule.name == 'threads'}
+    # What narrows the choice first, then resources.
+    for trial in sorted(trials, key=lambda each: not each.narrows):
+        if trial.binding.name not in with_threads:
+            yield trial
+
+
+def nameable(limit: Binding) -> Binding:
+    """Return a limit without its figures, to be compared."""
+    return limit._replace(text='', alone=True)
+
+
+def _has_memory(guest: topology.GuestTopology, host: topology.HostTopology,
+                servers: int) -> bool:
+    """Return whether memory cannot limit so many servers on a host."""
+    return all(
+        cell.cpus == topology.DEDICATED and
+        fit.memory_free(host_cell, cell) >= servers * cell.memory
+        for host_cell in host.cells for cell in guest.cells)
 
 
 def _too_small(case: _Case, guest: topology.GuestTopology,
@@ -402,16 +491,16 @@ def _no_cpus(case: _Case) -> _Case:
 def _no_memory(case: _Case) -> _Case:
     """Return the case without memory, and so without a page size."""
     case = _with_cells(case, memory=0, pagesize=None)
-    return case._replace(ratios=case.ratios._replace(ram=float('inf')))
+    return case._replace(ratios=case.ratios._replace(ram=math.inf))
 
 
 #: Lift a resource by freeing what other servers use of it.
 _FREED = _Cells(
     cpus=functools.partial(_freed, cpus=True),
     memory=lambda case: _freed(case, memory=True)._replace(
-        ratios=case.ratios._replace(ram=float('inf'))),
+        ratios=case.ratios._replace(ram=math.inf)),
     shared=lambda case: _freed(case, shared=True)._replace(
-        ratios=case.ratios._replace(cpu=float('inf'))))
+        ratios=case.ratios._replace(cpu=math.inf)))
 #: Lift a resource by leaving it out of the request.
 _UNASKED = _Cells(
     cpus=_no_cpus,

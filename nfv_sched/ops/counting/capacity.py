@@ -10,6 +10,7 @@ that :mod:`nfv_sched.ops.requests.assumed_ports` assumes, and belong to a
 project that no aggregate is reserved for, unless one is named.
 """
 
+import bisect
 import collections
 from collections.abc import Callable
 from collections.abc import Collection
@@ -45,6 +46,7 @@ from nfv_sched.numa import fit
 from nfv_sched.numa import topology
 from nfv_sched.ops.counting import binding as bindings
 from nfv_sched.ops.counting import host_count
+from nfv_sched.ops.counting import losses
 from nfv_sched.ops.counting import placement_count
 from nfv_sched.ops import placement
 from nfv_sched.ops.requests import assumed_ports
@@ -87,11 +89,15 @@ class HostCapacity:
     :ivar fits: number of servers that fit one after the other
     :ivar placement: number of servers that Placement would grant
     :ivar binding: limits that keep the next server off
+    :ivar lost: servers that Placement would grant and the host does not take,
+        by cause
     """
 
     fits: int
     placement: int
     binding: tuple[Binding, ...] = ()
+    lost: Mapping[losses.Cause, int] = dataclasses.field(
+        default_factory=dict, hash=False)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -129,18 +135,24 @@ class FlavorCapacity:
         return sum(host.fits > 0 for host in self.hosts.values())
 
     @property
-    def lost(self) -> Mapping[str, int]:
-        """Capacity that Placement reports and hosts lack, by cause.
+    def lost(self) -> Mapping[losses.Cause, int]:
+        """Servers that Placement would grant and hosts do not take, by cause.
 
-        Label of the host's first limit -> number of servers, highest number
-        first.
+        Highest number first; together the difference of :attr:`placement` and
+        :attr:`fits`.
         """
-        servers_by_label: collections.Counter[str] = collections.Counter()
+        servers_by_cause: collections.Counter[losses.Cause] = (
+            collections.Counter())
         for host in self.hosts.values():
-            if host.placement > host.fits:
-                label = (host.binding or (_SEVERAL,))[0].label
-                servers_by_label[label] += host.placement - host.fits
-        return dict(servers_by_label.most_common())
+            servers_by_cause.update(host.lost)
+        return dict(servers_by_cause.most_common())
+
+    @property
+    def fragmented(self) -> int:
+        """Servers lost to CPUs that are free, but not on suitable nodes."""
+        return sum(count for cause, count in self.lost.items() if [
+            limit.kind for limit in cause.limits] == [
+                BindingKind.CPUS_ON_NODES])
 
     def within(self, hosts: Iterable[str]) -> 'FlavorCapacity':
         """Return the capacity of some hosts only.
@@ -437,13 +449,16 @@ class CountedGuest:
             active_rules.settings(note).sorting)
         self._counter = host_count.Counter(self.wanted)
         self._known: dict[ty.Hashable, tuple[Binding, ...]] = {}
+        #: Counters by the limits that are lifted.
+        self._lifted = {frozenset[Binding](): self._counter}
 
     def count(self, hosts: Sequence[CountedHost]) -> dict[str, HostCapacity]:
         """Count the servers that fit on each host, by host name."""
         refusals = self.refusals([(host, occupancy.NOTHING) for host in hosts])
-        by_host = {}
+        by_host, counts = {}, {}
         for host in hosts:
-            by_host[host.name] = self._count(host, refusals[host.name])
+            by_host[host.name], counts[host.name] = self._count(
+                host, refusals[host.name])
         later = [host for host in hosts if by_host[host.name].fits > 1]
         changed = self.refusals([
             (host, self._more(by_host[host.name].fits - 1)) for host in later])
@@ -451,9 +466,22 @@ class CountedGuest:
             if changed[host.name]:
                 # Some filter depends on the number of servers on the host.
                 by_host[host.name] = self._fewer(host, by_host[host.name])
+        # If all that Placement grants were there but one.
+        most = {host.name: max(counted.fits, counted.placement - 1)
+                for host in hosts for counted in [by_host[host.name]]}
+        full = self.refusals([(host, self._more(most[host.name]))
+                              for host in hosts if most[host.name]])
         self._bind_filters(by_host, [
-            host for host in hosts
-            if by_host[host.name].fits and not changed.get(host.name)])
+            host for host in hosts if full.get(host.name)
+            and by_host[host.name].fits and not changed.get(host.name)])
+        for host in hosts:
+            counted = by_host[host.name]
+            if counted.placement > counted.fits:
+                by_host[host.name] = dataclasses.replace(
+                    counted, lost=self._lost(
+                        host, counted, counts[host.name], self._most_by_filter(
+                            host, refusals[host.name],
+                            full.get(host.name, ()), most[host.name])))
         return by_host
 
     def _bind_filters(self, counts: dict[str, HostCapacity],
@@ -468,11 +496,112 @@ class CountedGuest:
                     each._replace(alone=False) for each in (
                         *refusals[host.name], *counted.binding)))
 
-    def _count(self, host: CountedHost,
-               refusals: Sequence[Binding]) -> HostCapacity:
+    def _most_by_filter(
+        self, host: CountedHost, refusals: Sequence[Binding],
+        full: Sequence[Binding], more: int,
+    ) -> dict[Binding, int]:
+        """Return how many servers each filter takes that refuses a host.
+
+        :param refusals: the filters that refuse it as it is
+        :param full: the filters that refuse it with more servers
+        :param more: the number of these
+        """
+        most = {bindings.nameable(each): 0 for each in refusals}
+        for limit in map(bindings.nameable, full):
+            if limit not in most:
+                # One more than the servers beside which it takes another.
+                most[limit] = 1 + bisect.bisect_left(
+                    range(1, more), True, key=lambda number: limit in map(
+                        bindings.nameable, self.refusals(
+                            [(host, self._more(number))])[host.name]))
+        return most
+
+    def _lost(self, host: CountedHost, counted: HostCapacity,
+              on_nodes: host_count.Count,
+              most: dict[Binding, int]) -> dict[losses.Cause, int]:
+        """Attribute the servers that Placement would grant a host.
+
+        :param on_nodes: the count of its NUMA cells and devices
+        :param most: number of servers that each filter takes
+        """
+        for number, limit in self.limits_of(host):
+            if number < counted.placement:
+                most[bindings.nameable(limit)] = number
+        inside = frozenset(limits := bindings.liftable(
+            self.wanted, host.room, on_nodes.left, self.ratios(host),
+            counted.placement))
+
+        def count(lifted: frozenset[Binding]) -> host_count.Count:
+            return self._count_without(
+                host, on_nodes.left, lifted & inside, counted.placement)
+
+        def gain(lifted: frozenset[Binding]) -> int:
+            cap = min([counted.placement, *(
+                number for limit, number in most.items()
+                if limit not in lifted)])
+            if cap <= counted.fits:
+                return 0
+            return max(0, min(cap, count(lifted).fits) - counted.fits)
+
+        causes = losses.attribute([*most, *limits], functools.cache(gain))
+        rest = counted.placement - counted.fits - sum(causes.values())
+        if rest:
+            cause = losses.Cause((self._rest(
+                host, counted, on_nodes, inside, bool(causes)),))
+            causes[cause] = causes.get(cause, 0) + rest
+        return causes
+
+    def _count_without(self, host: CountedHost,
+                       remaining: host_count.FreeResources,
+                       lifted: frozenset[Binding],
+                       most: int) -> host_count.Count:
+        """Count the servers on one host without some limits.
+
+        :param remaining: its free capacity after the servers that fit
+        :param lifted: of the limits that ``liftable`` returned for it
+        :param most: highest number to count to
+        """
+        counter = self._lifted.get(lifted)
+        if counter is None:
+            counter = self._lifted[lifted] = host_count.Counter(
+                bindings.lift(self.wanted, remaining, lifted))
+        ratios = bindings.lifted_ratios(
+            self._ratios(host, counter.wanted), lifted)
+        if self.grants.simple:
+            return counter.count(host.room, ratios, most)
+        return self._count_granted(host, counter.wanted, ratios, most)
+
+    def _rest(self, host: CountedHost, counted: HostCapacity,
+              on_nodes: host_count.Count, lifted: frozenset[Binding],
+              some: bool) -> Binding:
+        """Return the limit of the servers that lifting limits does not help.
+
+        :param on_nodes: the count of the host's NUMA cells and devices
+        :param lifted: the limits that can be lifted
+        :param some: whether lifting them helps other servers
+        """
+        if not some and not on_nodes.more:
+            for limit in map(bindings.nameable, self._binding(
+                    on_nodes.left, self.ratios(host))):
+                if limit not in lifted:
+                    return limit
+        without = self._count_without(
+            host, on_nodes.left, lifted, counted.placement)
+        guest_request = self._lifted[lifted].wanted
+        ratios = bindings.lifted_ratios(
+            self._ratios(host, guest_request), lifted)
+        key = (lifted, without.left.key, ratios)
+        if key not in self._known:
+            self._known[key] = bindings.find(
+                guest_request, without.left, ratios)
+        return bindings.nameable((self._known[key] or (_SEVERAL,))[0])
+
+    def _count(self, host: CountedHost, refusals: Sequence[Binding],
+               ) -> tuple[HostCapacity, host_count.Count]:
         """Count the servers on one host.
 
         :param refusals: the filters that refuse it as it is
+        :returns: also the count of its NUMA cells and devices
         """
         allowed = self.grants.for_host(host.root)
         limits = self.limits_of(host)
@@ -484,7 +613,7 @@ class CountedGuest:
             counted = self._counter.count(
                 host.room, ratios, int(min(allowed.count, limit)))
         else:
-            counted = self._count_granted(host, ratios, limit)
+            counted = self._count_granted(host, self.wanted, ratios, limit)
         fits = counted.fits
         lacks = self.grants.lacks(host.root, allowed, fits)
         outside = [*refusals,
@@ -511,7 +640,7 @@ class CountedGuest:
             binding = [each._replace(alone=False) for each in binding]
         # Placement grants all that fit, if only by a later query.
         return HostCapacity(
-            fits, max(fits, allowed.believed), tuple(binding))
+            fits, max(fits, allowed.believed), tuple(binding)), counted
 
     def _is_of_threads(self, lack: Binding) -> bool:
         """Return whether the thread policy is why a trait is required."""
@@ -531,15 +660,17 @@ class CountedGuest:
                 self.wanted, room, ratios)
         return binding
 
-    def _count_granted(self, host: CountedHost, ratios: fit.Ratios,
-                       limit: float) -> host_count.Count:
+    def _count_granted(
+        self, host: CountedHost, guest_request: host_count.GuestRequest,
+        ratios: fit.Ratios, limit: float,
+    ) -> host_count.Count:
         """Count where Placement chooses the devices of each server."""
         scratch = self.grants.start(host.root)
         fits, room = 0, host.room
         while True:
             candidates = list(self.grants.offers(scratch, host.root))
             placed = host_count.place_first(
-                self.wanted, room, ratios, candidates)
+                guest_request, room, ratios, candidates)
             if placed is None:
                 break
             if fits >= limit:
@@ -551,13 +682,18 @@ class CountedGuest:
 
     def ratios(self, host: CountedHost) -> fit.Ratios:
         """Return the allocation ratios of a host, lowered by the rules."""
+        return self._ratios(host, self.wanted)
+
+    @staticmethod
+    def _ratios(host: CountedHost,
+                guest_request: host_count.GuestRequest) -> fit.Ratios:
         state = host.state
         cpu, ram = state.cpu_allocation_ratio, state.ram_allocation_ratio
         if cpu is None or ram is None:
             return host_count.NO_RATIOS
-        if self.wanted.terms is not None and host.room.host is not None:
+        if guest_request.terms is not None and host.room.host is not None:
             cpu = decide.capped_ratio(
-                host.room.host, cpu, self.wanted.terms.capping,
+                host.room.host, cpu, guest_request.terms.capping,
                 functools.partial(nova_scheduler.host_limit, state))
         return fit.ratios(cpu, ram)
 

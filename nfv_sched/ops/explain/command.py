@@ -150,8 +150,9 @@ class _Explain(source.CloudMixin, base.Lister, metaclass=abc.ABCMeta):
         seconds = parsed_args.try_seconds
         with progress.shown() as update:
             return explanation.explain(
-                state, subject.text, subject.asked, assumed=subject.assumed,
-                present=subject.present, read_at=subject.taken,
+                state, subject.text, subject.requested,
+                assumed=subject.assumed, present=subject.present,
+                read_at=subject.taken,
                 progress=update,
                 relax_seconds=_TRY_SECONDS if seconds is None else seconds)
 

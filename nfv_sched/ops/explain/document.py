@@ -444,7 +444,7 @@ def explained(
         server=server.name if server else None,
         server_id=server.uuid if server else None,
         server_state=server.state if server else None, host=subject.present,
-        request=_request(subject.asked), assumed=explanation.assumed,
+        request=_request(subject.requested), assumed=explanation.assumed,
         usual_ports=None if subject.usual_ports is None
         or explanation.filters is None
         else request_document.new_ports(subject.usual_ports),

@@ -111,7 +111,7 @@ def explain_placement(state: states.State,
     :raises ExplainError: if there can be no such request
     """
     seconds: dict[str, float] = {}
-    explained_request = subject.asked
+    explained_request = subject.requested
     boot_request = request.wanted(state, dataclasses.replace(
         explained_request, flavor=api_only.without_devices(
             explained_request.flavor)))

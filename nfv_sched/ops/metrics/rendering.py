@@ -86,8 +86,12 @@ GAUGES = (
     Metric('nfv_sched_flavor_fits_placement',
            ('flavor', 'aggregate', 'ports'),
            'More guests of a flavor that Placement has room for.'),
+    Metric('nfv_sched_flavor_lost', ('flavor', 'limits'),
+           'Guests of a flavor that Placement has room for and that do not '
+           'fit, by the limits that keep them off.'),
     Metric('nfv_sched_fragmentation_ratio', ('flavor',),
-           'Part of the guests that Placement has room for that do not fit.'),
+           'Part of the guests that Placement has room for that do not fit, '
+           'as the free CPUs are not on one NUMA node.'),
     Metric('openstack_free_capacity_by_flavor_total',
            ('flavor_name', 'public'),
            'More guests of a flavor that fit in the cloud.'),
@@ -313,10 +317,11 @@ def _flavor(metrics: _Families, cloud: snapshot.Cloud,
         metrics.add('nfv_sched_flavor_fits', labels, counted.fits)
         metrics.add('nfv_sched_flavor_fits_placement', labels,
                     counted.placement)
+    for cause, count in of_flavor.lost.items():
+        metrics.add('nfv_sched_flavor_lost', (flavor.name, cause.label), count)
     if of_flavor.placement:
-        # At least 0, also if more fit than Placement seems to have.
         metrics.add('nfv_sched_fragmentation_ratio', (flavor.name,),
-                    max(0.0, 1 - of_flavor.fits / of_flavor.placement))
+                    of_flavor.fragmented / of_flavor.placement)
     metrics.add('openstack_free_capacity_by_flavor_total',
                 (flavor.name, flavor.public), of_flavor.fits)
 

@@ -24,7 +24,7 @@ class ExplainSubject:
     """The subject of an explanation.
 
     :ivar text: description for people
-    :ivar asked: its request
+    :ivar requested: its request
     :ivar assumed: assumptions about the request, a sentence each
     :ivar present: host on which the server runs; None if it runs on none
     :ivar taken: when the cloud was read
@@ -34,7 +34,7 @@ class ExplainSubject:
     """
 
     text: str
-    asked: request.ExplainedRequest
+    requested: request.ExplainedRequest
     assumed: tuple[str, ...] = ()
     present: str | None = None
     taken: str = ''
@@ -85,7 +85,7 @@ def server(cloud: snapshot.Cloud, state: states.State, name: str,
     where = f'on {present}' if present else 'without a host'
     return ExplainSubject(
         text=f'Server {this.name or this.uuid} ({this.state}, {where})',
-        asked=explained_request, assumed=tuple(assumed), present=present,
+        requested=explained_request, assumed=tuple(assumed), present=present,
         taken=cloud.taken, server=this)
 
 
@@ -168,7 +168,7 @@ def flavor(
     return ExplainSubject(
         text=f'Flavor {flavors[0].name}' + (
             f', {count} servers' if count > 1 else ''),
-        asked=request.ExplainedRequest(
+        requested=request.ExplainedRequest(
             flavor=flavors[0], image=image or {}, ports=ports.plugs,
             zone=zone, group=_group(cloud, group), count=count),
         assumed=tuple(assumed), taken=cloud.taken, usual_ports=usual_ports)

@@ -10,8 +10,10 @@ Nova goes through permutations of host cells.  Cases with more than
 ``MAX_PERMUTATIONS`` of them are skipped, and counted.
 """
 
+import collections
 import functools
 import logging
+import random
 
 import hypothesis
 from hypothesis import strategies as st
@@ -26,7 +28,10 @@ from nfv_sched.host import pci_pools
 from nfv_sched.nova import scheduler
 from nfv_sched.numa import fit
 from nfv_sched.numa import topology
+from nfv_sched.ops.counting import binding as bindings
+from nfv_sched.ops.counting import capacity
 from nfv_sched.ops.counting import host_count
+from nfv_sched.ops.requests import assumed_ports
 from nfv_sched.ops.simulator import nova_internals
 from nfv_sched import request as nfv_request
 from nfv_sched.tests import base
@@ -34,6 +39,7 @@ from nfv_sched.tests.equivalence import claims
 from nfv_sched.tests.equivalence import joint
 from nfv_sched.tests.equivalence import test_stock
 from nfv_sched.tests import strategies
+from nfv_sched.tests.unit.ops import small_clouds
 
 MAX_PERMUTATIONS = 2000
 #: More guests than Nova is asked to put on a host.
@@ -359,3 +365,81 @@ class TestPolicyCapacity(CapacityTestCase):
         check()
         print('capacity, policies: %s' % seen)
         self.assertGreater(seen['several'], test_stock.CASES // 20)
+
+
+class TestLostCapacity(base.TestCase):
+    """What is lost to a limit is what fits besides without it."""
+
+    HOSTS = 150
+    STRICT = bindings.Binding(
+        bindings.BindingKind.POLICY, '', 'nfv:vswitch_numa_affinity=strict')
+    #: Limit -> extra spec without which it is lifted.
+    EXTRA_SPECS = {
+        STRICT: 'nfv:vswitch_numa_affinity',
+        bindings.Binding(bindings.BindingKind.PAGES, '', '1 GiB'):
+            'hw:mem_page_size',
+        bindings.Binding(bindings.BindingKind.THREADS, ''):
+            'hw:cpu_thread_policy',
+        bindings.Binding(bindings.BindingKind.DEVICES, '', 'VF'):
+            'pci_passthrough:alias',
+        bindings.Binding(bindings.BindingKind.DEVICES_NEAR, '', 'VF'):
+            'pci_passthrough:alias'}
+    NETWORKS = bindings.Binding(bindings.BindingKind.NETWORKS_NEAR, '')
+    SPECS = {'nfv:vswitch_numa_affinity': 'strict', 'hw:mem_page_size': '1GB',
+             'hw:cpu_thread_policy': 'require',
+             'pci_passthrough:alias': 'nic:1'}
+
+    def host(self, rng, number):
+        """A host with guests on each node, a network near some, and VFs."""
+        nodes = tuple(small_clouds.near(small_clouds.node(
+            each, rng.sample(range(8), rng.randrange(9)),
+            huge=rng.choice((0, 8, 13, 15, 16))),
+            *['wan'] * rng.choice((True, False))) for each in range(2))
+        return small_clouds.host(f'h{number}', *nodes, devices=tuple([
+            small_clouds.device(each + 1, rng.randrange(2))
+            for each in range(rng.randrange(4))]),
+            traits=['HW_CPU_HYPERTHREADING'])
+
+    def count(self, cloud, keys, networks):
+        """Count a flavor with these extra specs."""
+        found, = capacity.capacities(cloud, [small_clouds.flavor(
+            2, **{key.replace(':', '__'): self.SPECS[key] for key in keys})],
+            ports=assumed_ports.of_networks(
+                cloud, ['x,physnet=wan']) if networks else 1)
+        self.assertIsNone(found.error)
+        return found
+
+    def test_without_each_limit(self):
+        logging.disable(logging.CRITICAL)
+        self.addCleanup(logging.disable, logging.NOTSET)
+        rng = random.Random(1)
+        seen = collections.Counter()
+        for case in range(max(2, test_stock.CASES // 2000)):
+            cloud = small_clouds.cloud(*(
+                self.host(rng, number) for number in range(self.HOSTS)))
+            keys = rng.sample(sorted(self.SPECS), rng.randrange(1, 4))
+            networks = bool(case % 2)
+            found = self.count(cloud, keys, networks)
+            without = {key: self.count(
+                cloud, [other for other in keys if other != key], networks)
+                for key in keys}
+            if networks:
+                without[None] = self.count(cloud, keys, False)
+            limits = dict(self.EXTRA_SPECS)
+            limits[self.NETWORKS] = None
+            for name, host in found.hosts.items():
+                self.assertEqual(host.placement - host.fits,
+                                 sum(host.lost.values()))
+                lost = collections.Counter()
+                for cause, number in host.lost.items():
+                    seen[len(cause.limits), cause.any_one] += 1
+                    if cause.any_one:
+                        lost.update({limits.get(limit, limit): number
+                                     for limit in cause.limits})
+                for key, other in without.items():
+                    fits = min(other.hosts[name].fits, host.placement)
+                    self.assertEqual(
+                        max(0, fits - host.fits), lost[key],
+                        (key, keys, networks, name, host))
+        print('capacity, lost: %s' % dict(seen))
+        self.assertTrue(seen[1, True] and seen[2, False])

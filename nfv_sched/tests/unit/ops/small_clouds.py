@@ -18,6 +18,19 @@ def kinds_of(bindings):
             for each in bindings]
 
 
+def losses_of(found):
+    """Number of servers lost to each kind, as :func:`kinds_of` has it.
+
+    The key is one kind, or ('or' or 'and', kind, kind ...).
+    """
+    lost = {}
+    for cause, count in found.lost.items():
+        kinds = kinds_of(cause.limits)
+        lost[kinds[0] if len(kinds) == 1 else (
+            'or' if cause.any_one else 'and', *kinds)] = count
+    return lost
+
+
 def node(number, pinned=(), cpus=8, memory_used=0, huge=0, threads=2):
     """A NUMA node for pinned guests.
 
@@ -59,6 +72,11 @@ def host(name='one', *nodes, devices=(), network=None, traits=(), **fields):
                     total=memory, max_unit=memory,
                     used=sum(each.memory_used for each in nodes))}),),
         **fields)
+
+
+def near(node, *physnets):
+    """The same NUMA node, near physical networks."""
+    return dataclasses.replace(node, physnets=node.physnets | set(physnets))
 
 
 def device(number, node, **fields):

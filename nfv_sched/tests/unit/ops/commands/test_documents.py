@@ -94,8 +94,9 @@ class DocumentsTest(base.CommandTestCase):
             document = self.document('capacity-list', 'capacity', 'list',
                                      '--from', fragmented, *args)
         self.assertIn(
-            [{'kind': 'cpus_on_nodes', 'name': None, 'numa_nodes': 1,
-              'servers': 1}],
+            [{'limits': [{'kind': 'cpus_on_nodes', 'name': None,
+                          'numa_nodes': 1}],
+              'any_one': True, 'servers': 1}],
             [row['lost'] for row in document['capacities']])
         self.assertEqual(1, document['hosts_lost'])
         document = self.document(

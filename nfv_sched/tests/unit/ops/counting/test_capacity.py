@@ -12,6 +12,7 @@ from nfv_sched.ledger import names
 from nfv_sched.ops.cloud_file import problems
 from nfv_sched.ops.counting import binding as bindings
 from nfv_sched.ops.counting import capacity
+from nfv_sched.ops.requests import assumed_ports
 from nfv_sched.ops.snapshot import occupied
 from nfv_sched.ops.snapshot import snapshot
 from nfv_sched.tests import base
@@ -20,6 +21,8 @@ from nfv_sched.tests.unit.ops import small_clouds
 Kind = bindings.BindingKind
 ON_ONE_NODE = Kind.CPUS_ON_NODES
 PCPU = (Kind.RESOURCE_CLASS, 'PCPU')
+PAGES = (Kind.PAGES, '1 GiB')
+STRICT = (Kind.POLICY, 'nfv:vswitch_numa_affinity=strict')
 COUNTING = (Kind.FILTER, 'NumInstancesFilter')
 
 
@@ -53,7 +56,7 @@ class TestCounts(CapacityTestCase):
             'one', small_clouds.node(0, range(5)),
             small_clouds.node(1, range(5)))))
         self.assertEqual((0, 1), (found.fits, found.placement))
-        self.assertEqual({'pCPUs on one node': 1}, found.lost)
+        self.assertEqual({ON_ONE_NODE: 1}, small_clouds.losses_of(found))
         self.assertEqual('4 pCPUs on one node needed, 3 + 3 free',
                          self.assertBinds([ON_ONE_NODE], found))
 
@@ -189,7 +192,7 @@ class TestBinding(CapacityTestCase):
             'one', small_clouds.node(0, huge=15),
             small_clouds.node(1, huge=16))),
             small_clouds.flavor(hw__mem_page_size='1GB'))
-        self.assertEqual({'pages of 1 GiB': 4}, found.lost)
+        self.assertEqual({PAGES: 4}, small_clouds.losses_of(found))
         self.assertEqual('2048 MiB of pages of 1 GiB on one node needed, '
                          '1024 + 0 free',
                          self.assertBinds([(Kind.PAGES, '1 GiB')], found))
@@ -484,6 +487,139 @@ class TestBinding(CapacityTestCase):
             'on one node needed, 16384 free; 3 shared vCPUs on one node '
             'needed, 8 free', self.assertBinds(
                 [Kind.TOO_SMALL], found, alone=False))
+
+
+class TestLostServers(CapacityTestCase):
+    """What lifting a limit alone gives back is lost to this limit."""
+
+    def lost(self, cloud, flavor=None, wan=False, **kwargs):
+        if wan:
+            kwargs['ports'] = assumed_ports.of_networks(
+                cloud, ['x,physnet=wan'])
+        found = self.count(cloud, flavor, **kwargs)
+        self.assertEqual(found.placement - found.fits,
+                         sum(found.lost.values()))
+        return small_clouds.losses_of(found)
+
+    def nodes(self, pinned=((), ()), wan=0):
+        """Two NUMA nodes, one of them near the network wan.
+
+        :param pinned: CPUs that guests have on each
+        """
+        return [small_clouds.near(
+            small_clouds.node(number, each), *['wan'] * (number == wan))
+            for number, each in enumerate(pinned)]
+
+    def strict(self, **specs):
+        return small_clouds.flavor(
+            nfv__vswitch_numa_affinity='strict', **specs)
+
+    def test_network_on_one_node(self):
+        """Eight free CPUs on one node are of no use, and six on neither."""
+        cloud = small_clouds.cloud(
+            small_clouds.host('one', *self.nodes()),
+            small_clouds.host('two', *self.nodes((range(5), range(5)))),
+            small_clouds.host('six', *self.nodes((range(8), ()))))
+        self.assertEqual({(Kind.NETWORKS_NEAR): 4, ON_ONE_NODE: 1},
+                         self.lost(cloud, wan=True))
+        self.assertEqual({ON_ONE_NODE: 1}, self.lost(cloud))
+
+    def test_network_and_fragments_on_one_host(self):
+        """Of two that Placement has room for, the far node takes one."""
+        self.assertEqual(
+            {Kind.NETWORKS_NEAR: 1, ON_ONE_NODE: 1},
+            self.lost(small_clouds.cloud(small_clouds.host(
+                'one', *self.nodes((range(7), range(1))))), wan=True))
+
+    def test_policy_and_network_need_the_same_node(self):
+        cloud = small_clouds.cloud(small_clouds.host('one', *self.nodes()))
+        self.assertEqual({('and', STRICT, Kind.NETWORKS_NEAR): 2},
+                         self.lost(cloud, self.strict(), wan=True))
+
+    def test_policy_and_network_need_different_nodes(self):
+        """Each of them gives back what fits on the node of the other."""
+        host = small_clouds.host('one', *self.nodes(wan=1))
+        self.assertEqual(
+            {STRICT: 2, Kind.NETWORKS_NEAR: 2},
+            self.lost(small_clouds.cloud(host), self.strict(), wan=True))
+        provider = host.providers[0]
+        host = dataclasses.replace(host, providers=(dataclasses.replace(
+            provider, inventories={
+                **provider.inventories, 'PCPU': dataclasses.replace(
+                    provider.inventories['PCPU'], reserved=8)}),))
+        with self.subTest('Placement has room for two only'):
+            self.assertEqual(
+                {('or', STRICT, Kind.NETWORKS_NEAR): 2},
+                self.lost(small_clouds.cloud(host), self.strict(), wan=True))
+
+    def test_pages_and_fragments(self):
+        """Of three, one lacks pages, and two a node with enough CPUs."""
+        cloud = small_clouds.cloud(
+            small_clouds.host('one', small_clouds.node(0, range(4), huge=16),
+                              small_clouds.node(1, range(4))),
+            *(small_clouds.host(name, small_clouds.node(0, range(5)),
+                                small_clouds.node(1, range(5)))
+              for name in ('two', 'six')))
+        self.assertEqual({PAGES: 1, ON_ONE_NODE: 2}, self.lost(
+            cloud, small_clouds.flavor(hw__mem_page_size='1GB')))
+
+    def test_threads(self):
+        """One CPU of each core is free on a node."""
+        cloud = small_clouds.cloud(small_clouds.host(
+            'one', small_clouds.node(0, (0, 2, 4, 6)), small_clouds.node(1),
+            traits=['HW_CPU_HYPERTHREADING']))
+        self.assertEqual({Kind.THREADS: 1}, self.lost(
+            cloud, small_clouds.flavor(hw__cpu_thread_policy='require')))
+
+    def test_devices(self):
+        """Node 0 takes two and has a VF for one; node 1 has none for two."""
+        cloud = small_clouds.cloud(small_clouds.host('one', devices=(
+            small_clouds.device(1, 0),)))
+        self.assertEqual({(Kind.DEVICES, 'VF'): 3}, self.lost(
+            cloud, small_clouds.flavor(pci_passthrough__alias='nic:1')))
+        cloud = small_clouds.cloud(small_clouds.host('one', devices=tuple([
+            small_clouds.device(number, 0) for number in range(1, 5)])))
+        self.assertEqual({(Kind.DEVICES_NEAR, 'VF'): 2}, self.lost(
+            cloud, small_clouds.flavor(
+                pci_passthrough__alias='nic:1',
+                hw__pci_numa_affinity_policy='required')))
+
+    def test_host_down(self):
+        """If it were up, one would fit; of the other, the CPUs are apart."""
+        cloud = small_clouds.cloud(small_clouds.host(
+            'one', *self.nodes((range(2), range(6))), up=False))
+        self.assertEqual({Kind.SERVICE: 1, ON_ONE_NODE: 1}, self.lost(cloud))
+
+    def test_ports(self):
+        """The policy takes two of four, the limit one of these."""
+        cloud = small_clouds.cloud(
+            small_clouds.host(network=snapshot.HostNetwork(
+                vswitch_ports=6, security_rules=0)),
+            nfv_sched={'vswitch_ports_per_node': 8,
+                       'vswitch_physical_ports': 1})
+        self.assertEqual(
+            {Kind.PORTS: 1, ('and', Kind.PORTS, STRICT): 2},
+            self.lost(cloud, self.strict()))
+
+    def test_filter_that_counts_guests(self):
+        """It takes three, which are more than the policy leaves."""
+        filters = [*small_clouds.FILTERS, 'NumInstancesFilter']
+        for most, lost in (
+                (3, {STRICT: 1, ('and', COUNTING, STRICT): 1}),
+                (2, {('and', COUNTING, STRICT): 2}),
+                (1, {COUNTING: 1, ('and', COUNTING, STRICT): 2}),
+                (4, {STRICT: 2})):
+            with self.subTest(most):
+                cloud = small_clouds.cloud(
+                    small_clouds.host(), filter_scheduler={
+                        'enabled_filters': filters,
+                        'max_instances_per_host': most})
+                self.assertEqual(lost, self.lost(cloud, self.strict()))
+
+    def test_host_too_small(self):
+        cloud = small_clouds.cloud(small_clouds.host())
+        self.assertEqual({Kind.TOO_SMALL: 1},
+                         self.lost(cloud, small_clouds.flavor(9)))
 
 
 class TestOddRecords(CapacityTestCase):
@@ -793,7 +929,8 @@ class TestProject(CapacityTestCase):
         self.assertEqual('AggregateMultiTenancyIsolation refuses the host',
                          self.assertBinds(
                              [(Kind.FILTER, self.ISOLATION)], found))
-        self.assertEqual({self.ISOLATION: 4}, found.lost)
+        self.assertEqual({(Kind.FILTER, self.ISOLATION): 4},
+                         small_clouds.losses_of(found))
         for project in (None, 'gamma'):
             self.assertTakes({'six'}, cloud, project)
 

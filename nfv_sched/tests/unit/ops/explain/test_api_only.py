@@ -33,7 +33,7 @@ class PlacementTest(base.TestCase):
         with start.started(cloud) as state:
             asked = of(cloud, state, name)
             wanted = explanation.explain(
-                state, asked.text, asked.asked, present=asked.present,
+                state, asked.text, asked.requested, present=asked.present,
                 relax_seconds=0)
         found = by_placement(small_clouds.by_api(cloud), of, name)
         self.assertEqual(

@@ -12,7 +12,9 @@ import promql_parser
 import yaml
 
 from nfv_sched.ops.audit import values
+from nfv_sched.ops.counting import binding
 from nfv_sched.ops.counting import capacity
+from nfv_sched.ops.counting import losses
 from nfv_sched.ops.hosts import view
 from nfv_sched.ops.metrics import rendering
 from nfv_sched.ops.plans import failover
@@ -48,11 +50,19 @@ def named(found, name, **labels):
             if key[0] == name and labels.items() <= dict(key[1:]).items()}
 
 
-def counted(name='fw', fits=1, placement=4, **hosts):
-    """What a cloud takes of a flavor."""
+NODES = binding.Binding(binding.BindingKind.CPUS_ON_NODES, '', 'one node')
+NEAR = binding.Binding(binding.BindingKind.NETWORKS_NEAR, '')
+STRICT = binding.Binding(binding.BindingKind.POLICY, '', 'nfv:x=strict')
+
+
+def counted(name='fw', fits=1, placement=4, lost=(), **hosts):
+    """What a cloud takes of a flavor.
+
+    :param lost: cause -> number, on each host
+    """
     return capacity.FlavorCapacity(
         snapshots.flavor(name=name), fits, placement,
-        {host: capacity.HostCapacity(number, number)
+        {host: capacity.HostCapacity(number, number, lost=dict(lost))
          for host, number in hosts.items()})
 
 
@@ -169,28 +179,32 @@ class FamiliesTest(base.TestCase):
             [snapshots.host('a'), snapshots.host('b')], aggregates=(
                 snapshot.Aggregate(name='nfv', hosts=('a',)),))
         found = exposed(cloud, [
-            counted('fw', 1, 4, a=0, b=1), counted('none', 0, 0)])
+            counted('fw', 1, 4, a=0, b=1, lost={
+                losses.Cause((NODES,)): 1}), counted('none', 0, 0)])
         self.assertEqual(
             {'': 1, 'nfv': 0},
             {dict(key).get('aggregate', ''): value for key, value in
              named(found, 'nfv_sched_flavor_fits', flavor='fw').items()})
         self.assertEqual(
-            {(('flavor', 'fw'),): 0.75},
+            {(('flavor', 'fw'),): 0.5},
             named(found, 'nfv_sched_fragmentation_ratio'))
         self.assertEqual(
             {(('flavor_name', 'fw'), ('public', 'True')): 1,
              (('flavor_name', 'none'), ('public', 'True')): 0},
             named(found, 'openstack_free_capacity_by_flavor_total'))
 
-    def test_fragmentation_is_a_part(self):
-        """0 to 1, also where more fit than Placement is said to have."""
-        for fits, placement, ratio in (
-            (0, 4, 1), (4, 4, 0), (5, 4, 0), (9, 1, 0),
-        ):
-            found = exposed(snapshots.cloud(), [
-                counted('fw', fits, placement)])
-            self.assertEqual([ratio], list(named(
-                found, 'nfv_sched_fragmentation_ratio').values()))
+    def test_lost(self):
+        """Only what is lost to the CPUs of NUMA nodes is fragmentation."""
+        found = exposed(snapshots.cloud(), [counted('fw', 0, 16, a=0, lost={
+            losses.Cause((NODES,)): 4, losses.Cause((NEAR,)): 5,
+            losses.Cause((STRICT, NEAR), False): 7})])
+        self.assertEqual(
+            {'pCPUs on one node': 4, 'networks near': 5,
+             'nfv:x=strict and networks near': 7},
+            {dict(key)['limits']: value for key, value in named(
+                found, 'nfv_sched_flavor_lost', flavor='fw').items()})
+        self.assertEqual([0.25], list(named(
+            found, 'nfv_sched_fragmentation_ratio').values()))
 
     def test_audit(self):
         """A figure for each kind, 0 where nothing is found."""

@@ -31,7 +31,7 @@ class SubjectTest(base.SimulatorTestCase):
         with start.started(self.found) as state:
             what = about(self.found, state)
             return what, explanation.explain(
-                state, what.text, what.asked, assumed=what.assumed,
+                state, what.text, what.requested, assumed=what.assumed,
                 present=what.present, relax_seconds=relax_seconds)
 
     def test_one_that_runs(self):
@@ -44,7 +44,7 @@ class SubjectTest(base.SimulatorTestCase):
             self.assertEqual(server.host, what.present)
             self.assertEqual(['flat'], [
                 network.physnet and 'flat'
-                for network, _groups in what.asked.ports])
+                for network, _groups in what.requested.ports])
             there = [host for host in found.hosts if host.present]
             self.assertEqual([server.host], [host.name for host in there])
             self.assertTrue(there[0].passed)
@@ -66,7 +66,7 @@ class SubjectTest(base.SimulatorTestCase):
             what = subject.flavor(
                 self.found, state, 'plain', networks=[
                     'far,physnet=', 'near,physnet=p1,vnic-type=direct'])
-        far, near = (network for network, _groups in what.asked.ports)
+        far, near = (network for network, _groups in what.requested.ports)
         self.assertIsNone(far.physnet)
         self.assertEqual(('p1', 'direct'),
                          (near.physnet, near.vnic_type))

@@ -106,7 +106,7 @@ class ProjectTest(running.RunningTestCase):
     def explain(self, cloud, name):
         with start.started(cloud) as state:
             of = subject.server(cloud, state, name, [])
-            return explanation.explain(state, of.text, of.asked,
+            return explanation.explain(state, of.text, of.requested,
                                        present=of.present, relax_seconds=0)
 
     def test_explain(self):
@@ -178,7 +178,7 @@ aggregates:
         guest, = drain.plan(cloud, host).guests
         with start.started(cloud) as state:
             of = subject.server(cloud, state, 'a', [])
-            found = explanation.explain(state, of.text, of.asked,
+            found = explanation.explain(state, of.text, of.requested,
                                         present=of.present, relax_seconds=0)
         return guest.destination, found.placement.left
 
@@ -219,8 +219,8 @@ aggregates:
             """, head)
         with start.started(cloud) as state:
             of = subject.flavor(cloud, state, 'p1')
-            self.assertEqual('z', of.asked.zone)
+            self.assertEqual('z', of.requested.zone)
             self.assertIn('default_schedule_zone', of.assumed[-1])
             # As it was stored.
             self.assertEqual('nova', subject.server(
-                cloud, state, 'b', []).asked.zone)
+                cloud, state, 'b', []).requested.zone)

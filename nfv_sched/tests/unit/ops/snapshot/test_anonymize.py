@@ -348,10 +348,10 @@ class DecisionTest(base.TestCase):
                        for server in cloud.servers]
             for each in chosen:
                 explained = explanation.explain(
-                    state, each.text, each.asked, relax_seconds=0)
+                    state, each.text, each.requested, relax_seconds=0)
                 placed = explained.placement
                 found.append((
-                    each.asked.flavor.vcpus, each.asked.flavor.memory,
+                    each.requested.flavor.vcpus, each.requested.flavor.memory,
                     explained.fits, placed.left, len(placed.unknown),
                     [requirement.missing for requirement
                      in placed.requirements],
