@@ -24,7 +24,7 @@ DISCOVER = 'run nova-manage cell_v2 discover_hosts'
 
 
 class HostLack(ty.NamedTuple):
-    """What a host lacks for a filter.
+    """A requirement of a filter that a host does not meet.
 
     :ivar text: for people; empty if nothing is known
     :ivar rank: how close the host came; higher is closer
