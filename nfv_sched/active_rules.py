@@ -88,8 +88,7 @@ def for_request(
             request_note.ran = ran
     terms = request_note.terms.get(ran)
     if terms is None:
-        terms = request_note.terms[ran] = _select(
-            settings(request_note), request, ran)
+        terms = request_note.terms[ran] = _select(request_note, request, ran)
     return terms
 
 
@@ -114,8 +113,18 @@ def limits_claim(request_note: RequestNote, request: Request) -> bool:
         deciding(request_note, request) is not None)
 
 
-def _select(options: DecisionOptions, request: Request,
+def _is_live_migration(request_note: RequestNote, request: Request) -> bool:
+    """Return whether a request is, or may be, for a live migration."""
+    if request_note.live_migration is None:
+        request_note.live_migration = (
+            request.is_move and request_note.instance is not None and
+            scheduler.may_be_live_migration(request_note.instance))
+    return request_note.live_migration
+
+
+def _select(request_note: RequestNote, request: Request,
             ran: tuple[str, ...]) -> decide.Terms:
+    options = settings(request_note)
     order = {name: len(options.filters) + place
              for place, name in enumerate(ran)}
     order.update(options.filters)
@@ -130,7 +139,8 @@ def _select(options: DecisionOptions, request: Request,
     return decide.Terms(
         ordered, any(rule.ours for rule in request.rules), options.names,
         options.predicted_is_enough,
-        request.is_move and options.limits_lost,
+        options.limits_lost and any(rule.strict for rule in ordered) and
+        _is_live_migration(request_note, request),
         tuple([rule for rule in ordered if rule.lowers_cpu_ratio]),
         tuple([rule for rule in request.rules
                if type(rule).unsuitable_reason is not

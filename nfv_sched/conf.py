@@ -103,22 +103,28 @@ Related options:
 """),
     cfg.StrOpt(
         'moves_without_limits',
-        default='accept',
+        default='refuse',
         choices=[
-            ('accept', 'Moves are placed like new servers. A live migration '
+            ('accept', 'A live migration is placed like any other move. It '
                        'may end against a strict policy.'),
-            ('refuse', 'A host is accepted for a move only if the claim '
-                       'keeps the policy without limits, as where the '
-                       'switch runs on every NUMA node.'),
+            ('refuse', 'A host is accepted for a live migration only if every '
+                       'placement that the claim could choose keeps the '
+                       'policy, as where the switch runs on every NUMA node.'),
         ],
         help="""
-What becomes of moves of guests with a strict policy or a node mapping, on
-releases of Nova whose live migration loses the limits of the scheduler.
+What becomes of live migrations of guests with a strict policy or a node
+mapping, on a Nova whose live migrations lose the limits of the scheduler.
 
 Before 2026.2 the claim on the destination of a live migration is made without
 the limits, and hence without the labels, that the scheduler chose (bug
-2153425). The scheduler cannot tell a live migration from an evacuation or
-another move. On 2026.2 and later the option has no effect.
+2153425). The documentation has a patch for these releases. With it, and on
+2026.2 and later, the option has no effect; it is noticed in the Nova that is
+installed next to nova-scheduler, so nova-conductor must have it, too.
+
+Cold migrations, resizes, evacuations and unshelves keep the limits on all
+releases, and are not concerned. To tell them apart, nova-scheduler reads the
+task of the server from the database of its cell; if that cannot be read, the
+move is taken for a live migration.
 """),
     cfg.FloatOpt(
         'shared_vcpus_per_core',

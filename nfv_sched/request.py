@@ -87,8 +87,8 @@ class DecisionOptions(ty.NamedTuple):
     :ivar names: names of the labels
     :ivar predicted_is_enough: ``strict_enforcement = predicted``
     :ivar sorting: how Nova sorts the cells of a host
-    :ivar limits_lost: moves must satisfy strict policies without the limits:
-        ``moves_without_limits = refuse`` on a Nova that may lose them
+    :ivar limits_lost: live migrations must satisfy strict policies without the
+        limits: ``moves_without_limits = refuse`` on a Nova that loses them
     :ivar keeps_room: ``numa_fragmentation_within_host``
     :ivar filters: name of each enabled filter -> its position among them;
         the last one if it is enabled several times
@@ -133,13 +133,15 @@ class RequestNote:
         host that a filter of limits passed; empty if none of these has run
     :ivar sources: sources of the network load of hosts; None for those of the
         process
+    :ivar live_migration: whether the request is for a live migration; None
+        until Nova's database is read
     """
 
     __slots__ = ('request', 'index', 'flavor', 'rejected', 'passes',
                  'limits', 'settings', 'ran', 'terms', 'decisions',
                  'instance', 'before', 'queried_at', 'ledgers', 'taken',
-                 'placed', 'sources', '_key', '_extra_specs', '_pristine',
-                 '_parts')
+                 'placed', 'sources', 'live_migration', '_key',
+                 '_extra_specs', '_pristine', '_parts')
 
     def __init__(self):
         self.request: Request | None = None
@@ -160,6 +162,7 @@ class RequestNote:
         self.taken: list[tuple[str, str]] = []
         self.placed: set[str] = set()
         self.sources: sources.Sources | None = None
+        self.live_migration: bool | None = None
         self._key: tuple = ()
         self._extra_specs: dict = {}
         self._pristine: topology.GuestTopology | None = None

@@ -160,9 +160,19 @@ def filters(conf) -> upgradecheck.Result:
             f'effect without {TOPOLOGY}: enable it.'))
     off = [what for name, what in {**_keeps(), **_LIMITED}.items()
            if name not in enabled]
-    return findings.conclude(
-        problems, f'Enabled: {", ".join(ours)}.' + (
-            f' Not enabled, so not kept: {", ".join(off)}.' if off else ''))
+    well = f'Enabled: {", ".join(ours)}.'
+    if off:
+        well += f' Not enabled, so not kept: {", ".join(off)}.'
+    if uses_labels(conf) and not scheduler.live_migration_carries_limits():
+        if conf.nfv_sched.moves_without_limits == 'accept':
+            problems.append(findings.warning(
+                '[nfv_sched] moves_without_limits = accept: live migrations '
+                'may end against strict policies, as this Nova loses the '
+                'labels (bug 2153425). Remove the option, or patch Nova.'))
+        well += (' Live migrations of servers with strict policies are '
+                 'refused where they need labels: this Nova loses them (bug '
+                 '2153425).')
+    return findings.conclude(problems, well)
 
 
 def _unavailable(

@@ -11,7 +11,6 @@ far more of Nova, has a module of its own for that.
 from collections.abc import Callable
 from collections.abc import Iterable
 import functools
-import importlib.metadata
 import inspect
 import math
 import sys
@@ -399,10 +398,44 @@ def claims_sort_by_devices() -> bool:
 
 @functools.cache
 def live_migration_carries_limits() -> bool:
-    """Return whether claims of live migrations get the scheduler's limits."""
-    # NOTE: Before Nova 34.0.0 they do not get the NUMA limits (bug 2153425).
-    major = importlib.metadata.version('nova').partition('.')[0]
-    return not major.isdigit() or int(major) >= 34
+    """Return whether claims of live migrations get the scheduler's limits.
+
+    nova-conductor is assumed to run the Nova of this service.
+    """
+    # NOTE: Before commit f4709ec59f (bug 2153425, Nova 34.0.0, on no stable
+    # branch) the conductor asked the destination for the claim before it had
+    # read the limits of the scheduler's selection, and sent None. A migration
+    # with one possible host shows it, and a backport is noticed.
+    from nova.conductor.tasks import live_migrate
+    limits = objects.SchedulerLimits()
+    sent: list = []
+    task = live_migrate.LiveMigrationTask.__new__(
+        live_migrate.LiveMigrationTask)
+    # All that the task reads and calls on its way to the destination.
+    vars(task).update(
+        context=None, source='', migration=None, limits=None,
+        block_migration=None, disk_over_commit=None,
+        instance=types.SimpleNamespace(
+            uuid='', resources=None, pci_requests=None),
+        _get_request_spec_for_select_destinations=lambda *args: (
+            types.SimpleNamespace(maps_requested_resources=False,
+                                  get_request_group_mapping=lambda: None)),
+        query_client=types.SimpleNamespace(
+            select_destinations=lambda *args, **kwargs: [[objects.Selection(
+                service_host='', nodename='', limits=limits)]]),
+        _check_compatible_with_source_hypervisor=lambda *args: None,
+        compute_rpcapi=types.SimpleNamespace(
+            check_can_live_migrate_destination=lambda *args, **kwargs: (
+                sent.extend([*args, *kwargs.values()]))),
+        network_api=types.SimpleNamespace(
+            has_port_binding_extension=lambda *args: False))
+    try:
+        task._find_destination()
+    except Exception:
+        LOG.exception('Nova does not show whether a live migration carries '
+                      'the limits of the scheduler; it is taken to lose them')
+        return False
+    return any(value is limits for value in sent)
 
 
 def pci_alias_policy(name: str) -> str | None:
@@ -441,24 +474,56 @@ def host_of_server(uuid: str) -> str:
     :returns: empty if the server is on no host, or the databases cannot be
         read
     """
+    try:
+        return _server(uuid).host or ''
+    except Exception as exc:
+        LOG.debug('Nova does not say where server %s is: %s', uuid, exc)
+        return ''
+
+
+def may_be_live_migration(uuid: str) -> bool:
+    """Return whether the request to move a server is for a live migration.
+
+    Waits at most ``_CELL_SECONDS`` for the database of the cell.
+
+    :param uuid: UUID of the server
+    :returns: also True if the databases cannot be read
+    """
+    # NOTE: The conductor sends the same request for each kind of move. But
+    # nova-api has set the task of the server before, and "migrating" is that
+    # of live migrations only.
+    from nova.compute import task_states
+    try:
+        return _server(uuid).task_state == task_states.MIGRATING
+    except Exception as exc:
+        LOG.warning('Nova does not say which move server %s makes; it is '
+                    'taken to be a live migration: %s', uuid, exc)
+        return True
+
+
+def _server(uuid: str):
+    """Return a server from Nova's databases.
+
+    :returns: ``nova.objects.Instance``, without its optional fields
+    :raises Exception: any error of the databases; also if that of the cell
+        does not answer in time
+    """
     from nova import context as nova_context
     context = nova_context.get_admin_context()
 
     def read(cell_context):
         return objects.Instance.get_by_uuid(
-            cell_context, uuid, expected_attrs=[]).host
+            cell_context, uuid, expected_attrs=[])
 
-    try:
-        cell = objects.InstanceMapping.get_by_instance_uuid(
-            context, uuid).cell_mapping
-        result, = nova_context.scatter_gather_cells(
-            context, [cell], _CELL_SECONDS, read).values()
-    except Exception as exc:
-        result = exc
-    if isinstance(result, str):
+    cell = objects.InstanceMapping.get_by_instance_uuid(
+        context, uuid).cell_mapping
+    result, = nova_context.scatter_gather_cells(
+        context, [cell], _CELL_SECONDS, read).values()
+    if isinstance(result, objects.Instance):
         return result
-    LOG.debug('Nova does not say where server %s is: %s', uuid, result)
-    return ''
+    if isinstance(result, Exception):
+        raise result
+    raise exception.CellTimeout()
 
 
 def deleted_servers(uuids: Iterable[str]) -> set[str]:

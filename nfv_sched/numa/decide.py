@@ -94,7 +94,7 @@ class Terms(ty.NamedTuple):
     :ivar names: names of the labels
     :ivar predicted_is_enough: a host is also accepted for a strict rule if the
         claim is only predicted to satisfy it
-    :ivar limits_lost: the claim may be made without the limits
+    :ivar limits_lost: the claim is made without the limits
     :ivar capping: the rules among them that lower the CPU allocation ratio
     :ivar refusing: rules of the request that override
         :meth:`Rule.unsuitable_reason`, whether they count otherwise or not
@@ -533,8 +533,8 @@ class _Decider:
         if self.terms.limits_lost:
             return reasons.Reason(
                 reasons.ENFORCEMENT, policy,
-                'a claim that keeps it without limits needed for a move',
-                'this release of Nova may lose them')
+                'a claim that keeps it without labels needed for a live '
+                'migration', 'this Nova loses them: migrate the server cold')
         if blamed is not None:
             rule, facts = must.rules[blamed]
             reason = rule.claim_reason(

@@ -2,6 +2,7 @@
 """Define the kinds of findings, and a finding."""
 
 from collections.abc import Mapping
+import shlex
 import typing as ty
 
 from nfv_sched.ops.snapshot import snapshot
@@ -32,9 +33,11 @@ _RESTART = 'restart nova-compute on the host, which writes its record anew'
 _HEAL = ('openstack server show; then nova-manage placement '
          'heal_allocations --instance UUID')
 
-#: Name of each kind -> what to do about it.
+#: Name of each kind -> what to do about it; HOST and UUID stand for the host
+#: and the server.
 KINDS: Mapping[str, str] = {
-    POLICY: 'migrate the server, or give the host back what the policy needs',
+    POLICY: 'migrate the server: nfv-sched host drain HOST --server UUID -f '
+            'commands; or give the host back what the policy needs',
     REMOTE_DEVICE: 'migrate the server; ask for '
                    'nfv:pci_numa_affinity=strict',
     REMOTE_NETWORK: 'migrate the server, or detach the port',
@@ -94,7 +97,9 @@ class AuditFinding(ty.NamedTuple):
     @property
     def advice(self) -> str:
         """Instructions for the operator."""
-        return KINDS[self.kind]
+        return KINDS[self.kind].replace(
+            'HOST', shlex.quote(self.host)).replace(
+                'UUID', self.server or 'UUID')
 
 
 def finding(

@@ -441,6 +441,7 @@ class CountedGuest:
         self.spec = spec
         note = self._note = nfv_request.note_of(spec)
         note.sources = state.network.sources
+        note.live_migration = bool(note.live_migration)
         note.begin(0, spec)
         request = self._request = note.read(spec)
         self.wanted = host_count.GuestRequest(

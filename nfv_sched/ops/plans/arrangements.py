@@ -159,15 +159,21 @@ class Positions:
 
     def _guest(self, simulated: servers.SimulatedServer,
                limits_lost: bool) -> Guest:
-        spec = request.of_move(self._state, simulated, None, ())
+        spec = request.of_move(
+            self._state, simulated, None, (), live=limits_lost)
         # Filters know only the present hosts of servers; together() replaces
         # them.
         spec.scheduler_hints = {
             hint: values for hint, values
             in (spec.scheduler_hints or {}).items() if hint not in _HINTS}
         counted = self._counting.guest_of(spec)
+        terms = counted.wanted.terms
+        if terms is not None and limits_lost:
+            # A plan keeps strict policies, even where live migrations need
+            # not: [nfv_sched] moves_without_limits = accept.
+            terms = terms._replace(limits_lost=terms.strict)
         counted.wanted = dataclasses.replace(
-            counted.wanted, limits_lost=limits_lost)
+            counted.wanted, terms=terms, limits_lost=limits_lost)
         return Guest(counted, simulated.has_fixed_devices)
 
     def why_not(self, kind: movable.MoveKind,

@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plan how to empty a host: move each server live, cold or not at all.
 
+Or some of its servers only, such as those that have gone astray: every move
+ends where the strict policies of the server are kept.
+
 A server that many hosts take always finds one that no other server of the plan
 has gone to; for the others all combinations are tried, within a time limit.
 Each plan is carried out in the simulator before it is returned.
 """
 
 from collections.abc import Callable
+from collections.abc import Collection
 from collections.abc import Hashable
 from collections.abc import Iterator
 from collections.abc import Mapping
@@ -74,11 +78,14 @@ class Unfinished:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class DrainPlan:
-    """A plan that empties a host.
+    """A plan that empties a host, or moves some of its servers.
 
     :ivar host: name of the host
     :ivar guests: servers that are moved, in order, then those that stay
-    :ivar unfinished: servers elsewhere that hold resources on the host
+    :ivar others: number of servers of the host that are not to be moved; None
+        if all are
+    :ivar unfinished: servers elsewhere that hold resources on the host, if it
+        is emptied
     :ivar moves: moves, in order
     :ivar failed: reasons of moves that the simulator refused
     :ivar exact: whether no plan moves more servers
@@ -87,6 +94,7 @@ class DrainPlan:
 
     host: str
     guests: tuple[DrainedServer, ...]
+    others: int | None = None
     unfinished: tuple[Unfinished, ...] = ()
     moves: tuple[trial.ServerMove, ...] = ()
     failed: tuple[str, ...] = ()
@@ -100,12 +108,14 @@ class DrainPlan:
 
 
 def plan(
-    cloud: snapshot.Cloud, host: str, *, seconds: float = SECONDS,
+    cloud: snapshot.Cloud, host: str, *,
+    uuids: Collection[str] | None = None, seconds: float = SECONDS,
     update: Update = lambda done, total, what: None,
 ) -> DrainPlan:
     """Plan migrations after which as few servers as possible are left.
 
     :param host: name of the host that is emptied
+    :param uuids: servers of the host to move; None for all
     :param seconds: time limit of the search
     :param update: called with (steps done, all steps, activity)
     :raises nfv_sched.ops.cloud_file.problems.InputError: if a filter of the
@@ -114,8 +124,10 @@ def plan(
     failed: list[str] = []
     with start.started(cloud) as state:
         positions = arrangements.Positions(cloud, state)
-        search = _DrainSearch(positions, host, unfinished(cloud, host),
-                              gap.of_cloud(cloud, (host,)), update)
+        search = _DrainSearch(
+            positions, host, uuids,
+            unfinished(cloud, host) if uuids is None else (),
+            gap.of_cloud(cloud, (host,)), update)
         until = time.monotonic() + seconds
         while True:
             moves, exact = search.moves(until)
@@ -164,12 +176,14 @@ class _DrainSearch:
     """A search for destinations.
 
     :param host: name of the host that is emptied
+    :param uuids: servers of the host to move; None for all
     :param pending: servers elsewhere that hold resources there
     :param gaps: data that was not read
     :param update: see :func:`plan`
     """
 
     def __init__(self, positions: arrangements.Positions, host: str,
+                 uuids: Collection[str] | None,
                  pending: tuple[Unfinished, ...], gaps: tuple[gap.Gap, ...],
                  update: Update):
         self._known = positions
@@ -180,20 +194,28 @@ class _DrainSearch:
         # Moves that the simulator refused: (server, how, destination) -> why.
         self._forbidden: dict[tuple[str, movable.MoveKind, str], str] = {}
         self._live_rounds = 0
-        self._kinds: dict[str, movable.MoveKind] = {}
-        self._reasons: dict[str, movable.Obstacle | None] = {}
-        for uuid in positions.on_host[host]:
-            obstacle = positions.why_not(movable.LIVE, uuid)
-            if obstacle is None:
-                self._kinds[uuid] = movable.LIVE
-            elif positions.why_not(movable.COLD, uuid) is None:
-                self._kinds[uuid] = movable.COLD
-            self._reasons[uuid] = obstacle
+        self._takes: dict[Hashable, bool] = {}
         #: Hosts with the fewest free CPUs first.
         self._hosts = sorted(
             (name for name in positions.hosts if name != host
              and positions.of_name[name].cell == positions.of_name[host].cell),
             key=positions.free_cpus)
+        self._uuids = [uuid for uuid in positions.on_host[host]
+                       if uuids is None or uuid in uuids]
+        self._others = None if uuids is None else (
+            len(positions.on_host[host]) - len(self._uuids))
+        self._kinds: dict[str, movable.MoveKind] = {}
+        self._reasons: dict[str, movable.Obstacle | None] = {}
+        for uuid in self._uuids:
+            live = positions.why_not(movable.LIVE, uuid)
+            cold = positions.why_not(movable.COLD, uuid)
+            if live is None and cold is None and self._loses_labels(uuid):
+                live = movable.Obstacle(movable.ObstacleKind.LABELS)
+            if live is None:
+                self._kinds[uuid] = movable.LIVE
+            elif cold is None:
+                self._kinds[uuid] = movable.COLD
+            self._reasons[uuid] = live
         #: Servers of a hint same_host, which have to be on the host before it.
         self._partners = {
             uuid: frozenset(positions.hinted(arrangements.SAME_HOST, uuid))
@@ -201,7 +223,6 @@ class _DrainSearch:
         self._leading = frozenset().union(*self._partners.values())
         #: Names of the hosts to which each can go.
         self._reach: dict[str, list[str]] = {}
-        self._takes: dict[Hashable, bool] = {}
         self._ways: dict[
             tuple[str, frozenset[str]],
             list[tuple[tuple[str, ...], arrangements.Position]]] = {}
@@ -247,19 +268,37 @@ class _DrainSearch:
         Either as they are, or after a server of its hint same_host has come.
         """
         positions = self._known
-        guest, degrees = self._moving(uuid), positions.degrees(uuid)
         hosts = sorted(self._hosts, key=lambda name: not positions.together(
             _AS_IS, uuid, name))
         for name in hosts:
             if (uuid, self._kinds[uuid], name) in self._forbidden or (
                     not self._may_join(uuid, name)):
                 continue
-            key = name, guest, tuple(sorted(degrees.items()))
-            if key not in self._takes:
-                self._takes[key] = positions.put(
-                    positions.position(name), guest, uuid, degrees) is not None
-            if self._takes[key]:
+            if self._takes_alone(name, uuid, self._kinds[uuid]):
                 yield name
+
+    def _takes_alone(self, name: str, uuid: str,
+                     kind: movable.MoveKind) -> bool:
+        """Return whether a host as it is takes a server."""
+        positions = self._known
+        guest, degrees = positions.guest(uuid, kind), positions.degrees(uuid)
+        key = name, guest, tuple(sorted(degrees.items()))
+        if key not in self._takes:
+            self._takes[key] = positions.put(
+                positions.position(name), guest, uuid, degrees) is not None
+        return self._takes[key]
+
+    def _loses_labels(self, uuid: str) -> bool:
+        """Return whether some host takes a server cold, and not live.
+
+        Because this Nova loses the labels of strict policies in a live
+        migration.
+        """
+        return self._known.guest(uuid, movable.LIVE) is not (
+            self._known.guest(uuid, movable.COLD)) and any(
+                self._takes_alone(name, uuid, movable.COLD) and
+                not self._takes_alone(name, uuid, movable.LIVE)
+                for name in self._hosts)
 
     def _may_join(self, uuid: str, name: str) -> bool:
         """Return whether group and hints allow a host, now or later."""
@@ -452,7 +491,7 @@ class _DrainSearch:
         moves_by_uuid = {move.uuid: move for move in moves}
         guests = [self._guest(move.uuid, move) for move in moves]
         why = refusals.Lacks(positions)
-        for uuid in positions.on_host[self._host]:
+        for uuid in self._uuids:
             if uuid in moves_by_uuid:
                 continue
             guest = self._guest(uuid)
@@ -465,8 +504,8 @@ class _DrainSearch:
                          if (refused, kind) == (uuid, self._kinds[uuid])}))
             guests.append(guest)
         return DrainPlan(host=self._host, guests=tuple(guests),
-                         unfinished=self._pending, moves=tuple(moves),
-                         failed=tuple(failed),
+                         others=self._others, unfinished=self._pending,
+                         moves=tuple(moves), failed=tuple(failed),
                          exact=exact and not self._gaps, gaps=self._gaps)
 
     def _guest(self, uuid: str,

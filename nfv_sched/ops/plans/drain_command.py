@@ -8,6 +8,7 @@ from nfv_sched.ops.cloud import planning
 from nfv_sched.ops.cloud import source
 from nfv_sched.ops.plans import document
 from nfv_sched.ops.simulator import progress
+from nfv_sched.ops.snapshot import snapshot
 
 _EPILOG = f"""\
 To empty a host, for repair or an upgrade: which of its guests can be moved,
@@ -16,8 +17,9 @@ or it stays; "Why" says why it is not moved live, or not at all. The plan moves
 as many guests as possible: if a guest has few possible hosts, all orders and
 destinations are tried, for half a minute at most.
 
-Only guests of this host move. No policy of a guest is kept less than before,
-and server groups are kept; soft policies of server groups are kept if there is
+Only guests of this host move. Strict policies are kept after the move, also
+those of a guest that has gone astray, and other policies no less than before;
+server groups are kept; soft policies of server groups are kept if there is
 a host for that. A guest with policy affinity goes only where others of its
 group are. Nothing is moved. Before a plan is shown, it is carried out in the
 simulator by Nova's own scheduler and claims. Guests come and go meanwhile:
@@ -27,12 +29,13 @@ Some reasons that prevent a move are not recorded, such as how nova-compute
 stores disks.
 
 {planning.MOVES_HELP}
-The first command keeps new servers off the host. Cold migrations are
-confirmed.
+The first command keeps new servers off the host, unless --server is given.
+Cold migrations are confirmed.
 
 examples:
   nfv-sched host drain compute-3
   nfv-sched host drain compute-3 -f commands
+  nfv-sched host drain compute-3 --server fw-1 -f commands
   nfv-sched host drain compute-3 --from cloud.json.gz -f json
 
 exit code: 0; 1 if something could not be read, and is named; 2 if the command
@@ -52,6 +55,10 @@ class DrainHost(planning.PlanCommand):
         """Return the parser; called by cliff."""
         parser = super().get_parser(prog_name)
         parser.add_argument('host', metavar='HOST', help='its name')
+        parser.add_argument(
+            '--server', action='append', default=[], metavar='UUID|NAME',
+            help='move only this server of the host, and do not close the '
+                 'host to others; can be repeated')
         return parser
 
     def report(self, parsed_args: argparse.Namespace) -> planning.Output:
@@ -59,11 +66,12 @@ class DrainHost(planning.PlanCommand):
         cloud = self.cloud(parsed_args)
         host = source.host_name(
             [host.name for host in cloud.hosts], parsed_args.host)
+        uuids = _uuids(cloud, host, parsed_args.server)
         # Importing Nova takes seconds, which --help must not take.
         from nfv_sched.ops.plans import drain
         from nfv_sched.ops.plans import drain_rendering
         with progress.shown() as update:
-            plan = drain.plan(cloud, host, update=update)
+            plan = drain.plan(cloud, host, uuids=uuids, update=update)
         self.has_findings = bool(plan.staying or plan.unfinished)
         return planning.Output(
             text=drain_rendering.text(plan),
@@ -72,3 +80,19 @@ class DrainHost(planning.PlanCommand):
             document=documents.Document(
                 document.drained(plan, cloud), ('servers',)),
             commands=list(drain_rendering.commands(plan)))
+
+
+def _uuids(cloud: snapshot.Cloud, host: str,
+           names: list[str]) -> set[str] | None:
+    """Return the UUIDs of the servers to move; None for all.
+
+    :param names: their names or UUIDs
+    :raises NotInCloudError: if there is no such server on the host
+    """
+    servers = [source.server(cloud, name) for name in names]
+    for server in servers:
+        if server.host != host:
+            raise source.NotInCloudError(
+                f'server {server.name} is not on {host}, but on '
+                f'{server.host or "no host"}')
+    return {server.uuid for server in servers} or None

@@ -34,8 +34,10 @@ def _headline(plan: drain.DrainPlan) -> str:
     parts = [f'{kinds.count(kind)} {word}' for kind, word in (
         (movable.LIVE, 'live'), (movable.COLD, 'cold'), (None, _STAYS))
         if kinds.count(kind)]
-    headline = (f'{tables.count(len(kinds), "guest")} of {plan.host}: '
-                f'{", ".join(parts)}.')
+    guests = tables.count(len(kinds), "guest")
+    if plan.others is not None:
+        guests = f'{len(kinds)} of {len(kinds) + plan.others} guests'
+    headline = f'{guests} of {plan.host}: {", ".join(parts)}.'
     if plan.staying and plan.exact:
         return f'{headline} No other order or destinations move more of them.'
     return headline
@@ -74,14 +76,17 @@ def records(plan: drain.DrainPlan) -> list[Sequence[ty.Any]]:
 
 
 def commands(plan: drain.DrainPlan) -> Iterator[str]:
-    """Yield commands that disable the host and move its servers.
+    """Yield commands that move servers.
+
+    The first disables the host, unless only some of its servers are to move.
 
     :returns: lines for a shell; comments begin with ``#``
     """
     yield from rendering.gap_comments(plan.gaps)
     yield from rendering.commands(plan.moves, (
         rendering.comment(f'no more servers for {plan.host}'),
-        rendering.disable(plan.host, _REASON)))
+        rendering.disable(plan.host, _REASON))
+        if plan.others is None else ())
     yield from planning.incomplete([
         *(f'server {guest.uuid} ({guest.name}) stays: {_reason(guest)}'
           for guest in plan.staying),

@@ -40,6 +40,8 @@ class ObstacleKind(enum.Enum):
     ENCRYPTED = 'its memory is encrypted'
     DEVICES = 'it has PCI devices of an alias that is not live_migratable'
     AVOIDED = 'as --avoid says'
+    #: Some host would keep its strict policies only in a cold migration.
+    LABELS = 'a live migration would lose its labels (bug 2153425)'
     #: Nova refuses the move, or each claim fails; the name says why.
     REFUSED = '{}'
     #: The simulator refused a live migration; the server is migrated cold.

@@ -22,6 +22,7 @@ from nfv_sched.ops.simulator import network
 from nfv_sched.ops.simulator import nova_internals
 from nfv_sched.ops.simulator import servers
 from nfv_sched.ops.simulator import state as states
+from nfv_sched import request as nfv_request
 
 
 def constraints(flavor: objects.Flavor, image_meta: objects.ImageMeta):
@@ -323,12 +324,13 @@ def set_destination(state: states.State, spec: objects.RequestSpec,
 
 
 def of_move(state: states.State, server: servers.SimulatedServer,
-            host: str | None,
-            ignore: Sequence[str]) -> objects.RequestSpec:
+            host: str | None, ignore: Sequence[str],
+            live: bool = False) -> objects.RequestSpec:
     """Return the request of a move, based on the one that Nova has stored.
 
     :param host: name of the only host to consider; None for any
     :param ignore: names of hosts to ignore
+    :param live: whether it is a live migration
     :raises Refused: if the stored request is unknown
     """
     spec = stored(server)
@@ -340,4 +342,5 @@ def of_move(state: states.State, server: servers.SimulatedServer,
     spec.requested_resources = []
     spec.generate_request_groups_from_pci_requests()
     renew_group(state, server, spec)
+    nfv_request.note_of(spec).live_migration = live
     return spec

@@ -280,8 +280,10 @@ class Scheduler(nova_internals.SchedulerManager):
         counts.clear()
         self._placement.queries.clear()
         # The scheduler gets its own copy, as the request crosses RPC in Nova.
+        note = request.note_of(spec)
         spec = spec.obj_clone()
         request.note_of(spec).sources = self._known
+        request.note_of(spec).live_migration = bool(note.live_migration)
         try:
             return self.select_destinations(
                 context, spec_obj=spec, instance_uuids=list(uuids),

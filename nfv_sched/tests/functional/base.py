@@ -24,7 +24,6 @@ import collections
 import contextlib
 import functools
 from importlib import metadata
-import inspect
 import json
 import os
 import re
@@ -35,7 +34,6 @@ import fixtures
 from lxml import etree
 from neutronclient.common import exceptions
 from nova.api.openstack import common
-from nova.conductor.tasks import live_migrate
 import nova.conf
 from nova import context
 from nova.db.main import api as main_db
@@ -51,6 +49,7 @@ import sqlalchemy as sa
 from testtools import content
 
 from nfv_sched import conf
+from nfv_sched.nova import scheduler
 from nfv_sched import process
 from nfv_sched.tests.functional import economy
 
@@ -82,11 +81,9 @@ ALL_LABELS = 'all'
 SWITCH_LABEL = 'switch'
 NO_LABELS = 'none'
 
-#: Does this release pass the scheduler's NUMA limits on to the claim of a
-#: live migration?  Nova 33 keeps LiveMigrationTask.limits at None (bug
-#: 2153425), so its claim is free to choose any node that fits.
-LIVE_MIGRATION_IS_STEERED = 'self.limits = selection.limits' in (
-    inspect.getsource(live_migrate.LiveMigrationTask))
+#: Whether the claim of a live migration gets the scheduler's NUMA limits (bug
+#: 2153425); otherwise it is free to choose any node that fits.
+LIVE_MIGRATION_IS_STEERED = scheduler.live_migration_carries_limits()
 
 
 @functools.cache

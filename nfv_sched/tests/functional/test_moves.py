@@ -125,23 +125,32 @@ class LiveMigrationTest(MovesTestCase):
     @testtools.skipIf(base.LIVE_MIGRATION_IS_STEERED,
                       'this Nova steers live migrations')
     def test_live_migration_that_cannot_be_steered(self):
-        """The operator says what becomes of strict guests."""
+        """A strict guest stays, unless the operator says otherwise."""
         strict, prefer = self.start_pair()
-        self.flags(moves_without_limits='refuse', group='nfv_sched')
         self.assertMoveRefused(self.live_migrate, strict)
         self.assertPlaced(strict, [1], 'host1')
         self.live_migrate(prefer)
         self.assertEqual('host2', self.host(prefer))
+        # Other moves keep the limits.
+        self.cold_migrate(strict)
+        self._confirm_resize(strict)
+        self.assertPlaced(strict, [1], 'host2')
+        self.shelve_and_unshelve(strict)
+        self.assertEqual([1], self.nodes(strict))
         # As the help of the option says, this may end on either node.
         self.flags(moves_without_limits='accept', group='nfv_sched')
+        source = self.host(strict)
         self.live_migrate(strict)
-        self.assertEqual('host2', self.host(strict))
+        self.assertNotEqual(source, self.host(strict))
+        self.flags(moves_without_limits='refuse', group='nfv_sched')
+        self.fail_host(self.host(strict))
+        self.evacuate(strict)
+        self.assertPlaced(strict, [1], source)
 
     @testtools.skipIf(base.LIVE_MIGRATION_IS_STEERED,
                       'this Nova steers live migrations')
     def test_live_migration_that_needs_no_steering(self):
         """A switch on every node: there is no wrong one."""
-        self.flags(moves_without_limits='refuse', group='nfv_sched')
         for name in ('host1', 'host2'):
             self.start_host(name, switch=[0, 1])
         server = self.boot(self.strict, host='host1')

@@ -362,6 +362,8 @@ class MovesTest(network.NetworkCloudTestCase):
         uuid = self.server['id']
         self.assertEqual('host1', scheduler.host_of_server(uuid))
         self.assertEqual('', scheduler.host_of_server(uuids.other))
+        self.assertFalse(scheduler.may_be_live_migration(uuid))
+        self.assertTrue(scheduler.may_be_live_migration(uuids.other))
         self.assertTrue(scheduler.has_connected_servers([uuid]))
         self.assertFalse(scheduler.has_connected_servers([uuids.other]))
         self.assertEqual(set(), scheduler.deleted_servers([uuid]))

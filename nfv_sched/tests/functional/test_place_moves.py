@@ -89,7 +89,6 @@ class Moves(test_moves.Resizes):
                       'this Nova steers live migrations')
     def test_live_migration_that_cannot_be_steered(self):
         server = self.boot_on_first()
-        self.flags(moves_without_limits='refuse', group='nfv_sched')
         self.assertMoveRefused(self.live_migrate, server)
         self.assertPlaced(server, [1], 'host1')
 

@@ -6,6 +6,7 @@ from nova.pci import stats
 from nova.scheduler import weights
 from oslo_utils import uuidutils
 
+from nfv_sched import request as nfv_request
 from nfv_sched.tests import strategies
 
 VSWITCH = 'nfv_vswitch'
@@ -81,7 +82,7 @@ def guest(cells=1, vcpus=2, memory=512):
 
 
 def spec(vswitch=None, numa=True, network=None, nodes=None, move=False,
-         networks=(), extra_specs=None, devices=(), **shape):
+         networks=(), extra_specs=None, devices=(), live=False, **shape):
     """A RequestSpec.
 
     :param vswitch: ``strict`` or ``prefer``
@@ -90,6 +91,8 @@ def spec(vswitch=None, numa=True, network=None, nodes=None, move=False,
     :param move: whether a server is moved
     :param networks: IDs of the requested networks
     :param devices: PCI requests; see :func:`pci_request`
+    :param live: whether a move is a live migration; None to ask Nova's
+        database
     """
     specs = dict(extra_specs or {})
     if vswitch is not None:
@@ -103,6 +106,7 @@ def spec(vswitch=None, numa=True, network=None, nodes=None, move=False,
         request.requested_destination = objects.Destination(
             cell=objects.CellMapping(
                 uuid='8b0d7bd9-2a1d-4b64-8a3a-3f0b9e1c2d3e'))
+        nfv_request.note_of(request).live_migration = live
     if networks:
         request.requested_networks = objects.NetworkRequestList(objects=[
             objects.NetworkRequest(network_id=network, port_id=network)

@@ -135,7 +135,7 @@ def live_migrate(state: states.State, server: servers.SimulatedServer,
     notes: list[str] = []
     try:
         while True:
-            spec = request.of_move(state, server, step.host, tried)
+            spec = request.of_move(state, server, step.host, tried, live=True)
             selections = conductor.select(state, spec, [server.uuid], False)[0]
             try:
                 host, claimed = conductor.claim_first(

@@ -9,6 +9,7 @@ import nova.conf
 from oslo_upgradecheck import upgradecheck
 
 from nfv_sched.checks import scheduler
+from nfv_sched.nova import scheduler as nova_scheduler
 from nfv_sched.ops.simulator import configuration
 from nfv_sched import rules
 from nfv_sched.tests import base
@@ -170,6 +171,23 @@ available_filters = nfv_sched.filters.nfv_topology.NFVTopologyFilter
             'NFVTopologyFilter')
         self.assertSuccess(self.check(
             f'{STOCK},PciPassthroughFilter,{PLUGIN},{LIMITS}'))
+
+    def test_limits_that_live_migrations_lose(self):
+        self.useFixture(fixtures.MockPatchObject(
+            nova_scheduler, 'live_migration_carries_limits', lambda: False))
+        enabled = f'{STOCK},PciPassthroughFilter,{PLUGIN}'
+        lost = 'Live migrations of servers with strict policies are refused'
+        self.assertSuccess(self.check(enabled), lost)
+        self.assertNotIn(lost, self.check(STOCK).details)
+        options = 'moves_without_limits = accept'
+        self.read(f'{AVAILABLE}enabled_filters = {enabled}',
+                  f'[nfv_sched]\n{options}')
+        self.assertWarning(scheduler.filters(CONF), options, '2153425')
+        self.useFixture(fixtures.MockPatchObject(
+            nova_scheduler, 'live_migration_carries_limits', lambda: True))
+        result = scheduler.filters(CONF)
+        self.assertSuccess(result)
+        self.assertNotIn('2153425', result.details)
 
     def test_devices_without_stock_filter(self):
         self.assertWarning(

@@ -45,17 +45,40 @@ class TestMoves(base.FilterTestCase):
         self.assertEqual([1], self.node_of(host))
 
     def test_limits_that_a_live_migration_loses(self):
-        # As on releases before 2026.2, where a move may be such a one.
+        self.lose_limits()
+        live = {'move': True, 'live': True}
+        self.assertIn('this Nova loses them', self.refusal(
+            [clouds.host()], clouds.spec('strict', **live)))
+        self.assertEqual(['host1'], self.passing(
+            [clouds.host(switch=(0, 1))], clouds.spec('strict', **live)))
+        self.assertEqual(['host1'], self.passing(
+            [clouds.host()], clouds.spec('prefer', **live)))
+        self.assertEqual(['host1'], self.passing(
+            [clouds.host()], clouds.spec('strict', move=True)))
+        self.flags(moves_without_limits='accept')
+        self.assertEqual(['host1'], self.passing(
+            [clouds.host()], clouds.spec('strict', **live)))
+
+    def test_live_migrations_are_told_apart(self):
+        """By Nova's database, once, and only if it matters."""
+        self.lose_limits()
+        self.flags(expose_reasons='none')
+        asked = []
+        for answer, passing in ((True, []), (False, ['host1'])):
+            self.useFixture(fixtures.MockPatchObject(
+                nova_scheduler, 'may_be_live_migration',
+                lambda uuid: asked.append(uuid) or answer))
+            spec = clouds.spec('strict', move=True, live=None)
+            for _ in range(2):
+                self.assertEqual(passing, self.passing([clouds.host()], spec))
+            self.assertEqual([spec.instance_uuid], asked)
+            asked.clear()
+        for spec in (clouds.spec('strict'),
+                     clouds.spec('prefer', move=True, live=None)):
+            self.assertEqual(['host1'], self.passing([clouds.host()], spec))
+        self.assertEqual([], asked)
+
+    def lose_limits(self):
+        """Lose the limits in live migrations, as Nova does before 2026.2."""
         self.useFixture(fixtures.MockPatchObject(
             nova_scheduler, 'live_migration_carries_limits', lambda: False))
-        moved = clouds.spec('strict', move=True)
-        self.assertEqual(['host1'], self.passing([clouds.host()], moved))
-        self.flags(moves_without_limits='refuse')
-        self.assertIn('may lose them', self.refusal(
-            [clouds.host()], clouds.spec('strict', move=True)))
-        self.assertEqual(['host1'], self.passing(
-            [clouds.host(switch=(0, 1))], clouds.spec('strict', move=True)))
-        self.assertEqual(['host1'], self.passing(
-            [clouds.host()], clouds.spec('strict')))
-        self.assertEqual(['host1'], self.passing(
-            [clouds.host()], clouds.spec('prefer', move=True)))

@@ -193,11 +193,12 @@ class TestStrict(DecideTestCase):
         host['free'] = {1: 2}
         self.assertFalse(self.decide(away(), how=enough, **host).accepted)
 
-    def test_limits_that_may_be_lost(self):
+    def test_limits_that_are_lost(self):
         lost = {'limits_lost': True}
         self.assertRefused(
-            switch().filters, 'switch: a claim that keeps it without limits '
-            'needed for a move, this release of Nova may lose them',
+            switch().filters, 'switch: a claim that keeps it without labels '
+            'needed for a live migration, this Nova loses them: migrate the '
+            'server cold',
             self.decide(switch(), how=lost))
         self.assertTrue(
             self.decide(switch(), how=lost, switch=(0, 1)).accepted)

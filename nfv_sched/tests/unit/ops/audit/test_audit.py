@@ -65,7 +65,7 @@ class FaultsTest(base.TestCase):
         for kind, advice in values.KINDS.items():
             self.assertRegex(kind, '^[a-z]+(-[a-z]+)+$')
             self.assertEqual(
-                advice, values.finding(kind, 'a', 'b').advice)
+                advice, values.finding(kind, 'HOST', 'b').advice)
 
 
 class SinceTest(base.TestCase):

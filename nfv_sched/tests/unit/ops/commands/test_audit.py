@@ -81,7 +81,9 @@ class AuditTest(base.CommandTestCase):
         self.assertEqual(values.POLICY, policy[3])
         self.assertIn('nfv:vswitch_numa_affinity=strict: NUMA nodes with the '
                       'virtual switch needed, it is on ', policy[4])
-        self.assertEqual(['-', values.KINDS[values.POLICY]], policy[5:])
+        self.assertEqual('-', policy[5])
+        self.assertIn(f'nfv-sched host drain {policy[0]} --server {policy[2]} '
+                      '-f commands', policy[6])
         self.assertEqual(['-', '-', values.ALLOCATION_ORPHAN], orphan[1:4])
         self.assertIn(faults.NOBODY, orphan[4])
 

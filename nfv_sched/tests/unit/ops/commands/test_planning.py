@@ -71,6 +71,24 @@ class PlanningTest(base.CommandTestCase, running.RunningTestCase):
         return subprocess.run(['sh'], input=head + text, text=True,
                               capture_output=True, timeout=60)
 
+    def test_drain_servers(self):
+        """Some servers of a host, which stays open to others."""
+        self.save('a p1 one', 'b p1 one', 'c p1 two')
+        code, out = self.run_it('host', 'drain', 'one', '--server', 'b')
+        self.assertEqual(0, code)
+        self.assertIn('1 of 2 guests of one: 1 live.\n', out)
+        code, out = self.run_it('host', 'drain', 'one', '--server', 'b',
+                                '--server', 'a', '-f', 'commands')
+        self.assertEqual(0, code)
+        self.assertEqual(2, out.count(' server migrate '))
+        self.assertNotIn('--disable', out)
+        for name, error in (('c', 'server c is not on one, but on two'),
+                            ('d', "no server named 'd'")):
+            code, _out, err = self.run_command(
+                'host', 'drain', 'one', '--server', name, '--from', self.file)
+            self.assertEqual(2, code)
+            self.assertIn(error, err)
+
     def test_drain_nothing(self):
         self.save('a p1 one')
         self.assertEqual((0, 'two has no guests.\n'),

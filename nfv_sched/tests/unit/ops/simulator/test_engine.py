@@ -373,7 +373,8 @@ class BooksTestCase(base.SimulatorTestCase):
     def test_live_migrate(self):
         result = self.check(
             self.BOOT + "- {live_migrate: '*', expect: {placed: true}}\n"
-            "- delete: '*'\n", self.HEAD)
+            "- delete: '*'\n", self.HEAD + 'options: '
+            '{nfv_sched: {moves_without_limits: accept}}\n')
         for outcome in result.outcomes:
             if outcome.action == 'live_migrate':
                 self.assertNotEqual(outcome.source, outcome.host)
