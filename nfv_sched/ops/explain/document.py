@@ -463,7 +463,7 @@ def explained(
         weighing=_weighing(explanation.weighing),
         nearest=explanation.nearest,
         changes=tuple([HelpfulChange(
-            text=each.text, request=_request(each.asked),
+            text=each.text, request=_request(each.requested),
             hosts_enabled=each.enabled, hosts=each.hosts, host=each.host)
             for each in explanation.relaxations]),
         changes_tried=explanation.tried, changes_untried=explanation.untried,

@@ -64,13 +64,13 @@ class Change(ty.NamedTuple):
 
     :ivar text: the change, for people
     :ivar size: rank of its size, the smallest first
-    :ivar asked: the changed request
+    :ivar requested: the changed request
     :ivar enabled: names of hosts that are enabled for it
     """
 
     text: str
     size: int
-    asked: request.ExplainedRequest
+    requested: request.ExplainedRequest
     enabled: tuple[str, ...] = ()
 
 
@@ -157,7 +157,7 @@ def _largest(changes: Sequence[Change]) -> _Trials:
 def _try(state: states.State, change: Change) -> values.Relaxation | None:
     """Boot with a change; return None if that is refused."""
     try:
-        boot_request = request.wanted(state, change.asked)
+        boot_request = request.wanted(state, change.requested)
     except request.ExplainError:
         return None
     with _enabled(state, change.enabled):
@@ -166,7 +166,7 @@ def _try(state: states.State, change: Change) -> values.Relaxation | None:
         return None
     return values.Relaxation(
         text=strings.short(change.text), hosts=len(result.passed),
-        host=result.places[0].host, asked=change.asked,
+        host=result.places[0].host, requested=change.requested,
         enabled=change.enabled)
 
 

@@ -273,14 +273,14 @@ class Relaxation:
     :ivar text: the change
     :ivar hosts: number of hosts that pass then
     :ivar host: host to which the first server would go
-    :ivar asked: the changed request; ``requests.request.ExplainedRequest``
+    :ivar requested: the changed request; ``requests.request.ExplainedRequest``
     :ivar enabled: names of hosts that are enabled, mapped and up for it
     """
 
     text: str
     hosts: int
     host: str
-    asked: ty.Any = None
+    requested: ty.Any = None
     enabled: tuple[str, ...] = ()
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parse the allocation candidate queries of Nova's scheduler."""
 
+import collections
 from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
@@ -13,6 +14,7 @@ from urllib import parse
 import os_resource_classes as orc
 
 from nfv_sched.ops.placement import requirements
+from nfv_sched.ops.placement import sentences
 
 #: Kinds of names.
 TRAIT = 'trait'
@@ -120,6 +122,14 @@ class Query:
                 for suffix, of_group in amounts.items()]),
             isolated=isolated, tree=tree, limit=limit,
             unsupported=tuple(unsupported))
+
+    def __str__(self) -> str:
+        texts = [sentences.demand(self.amounts.items(), self.required)]
+        for text, count in collections.Counter([
+                sentences.demand(group.amounts, group.traits)
+                for group in self.groups]).items():
+            texts.append(f'{count} times {text}' if count > 1 else text)
+        return ', '.join(filter(None, texts))
 
     @property
     def names(self) -> tuple[frozenset[str], frozenset[str]]:

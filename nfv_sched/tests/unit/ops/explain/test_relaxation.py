@@ -73,7 +73,7 @@ flavors:
 """
         with self.simulation(self.cloud('- {boot: a, flavor: f}', head)) as (
                 simulation):
-            return {change.text: change.asked for change
+            return {change.text: change.requested for change
                     in relaxation.changes(simulation.state, wanted)}
 
     def test_numa_nodes(self):

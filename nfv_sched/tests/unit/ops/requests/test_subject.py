@@ -77,7 +77,7 @@ class SubjectTest(base.SimulatorTestCase):
             what = subject.server(self.found, state, name,
                                   ['far,physnet='])
         self.assertEqual(['far'], [
-            network.name for network, _groups in what.asked.ports])
+            network.name for network, _groups in what.requested.ports])
         self.assertIn('in place of its own: ', what.assumed[-1])
 
     def test_ports_that_others_of_the_flavor_have(self):
@@ -89,7 +89,7 @@ class SubjectTest(base.SimulatorTestCase):
                     ('pinned', ['far,physnet='], None, None)):
                 what = subject.flavor(self.found, state, name,
                                       networks=networks)
-                self.assertEqual(len(networks), len(what.asked.ports))
+                self.assertEqual(len(networks), len(what.requested.ports))
                 ports = what.usual_ports
                 self.assertEqual((basis, kinds), (
                     ports and ports.basis, ports and len(ports.plugs)))
