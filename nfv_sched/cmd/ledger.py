@@ -2,14 +2,15 @@
 """Run the command ``nfv-sched-ledger``: a service, or one round."""
 
 from collections.abc import Sequence
+import multiprocessing
 import sys
 
 from oslo_config import cfg
 from oslo_log import log as logging
-from oslo_service import backend
 
 from nfv_sched.cmd import quiet
 from nfv_sched.cmd import usage
+from nfv_sched.nova import concurrency
 from nfv_sched import strings
 
 PROG = 'nfv-sched-ledger'
@@ -97,20 +98,27 @@ def serve() -> int:
     from nfv_sched.ledger_service import publisher
 
     class Ledger(service.Service):
-        """The service; made before the fork, started after it."""
+        """The service; with native threads it is started after a fork."""
 
         def __init__(self):
             super().__init__(threads=1)
-            self._keeper = publisher.Keeper()
+            self._keeper = None
 
         def start(self):
             super().start()
+            # Without a fork it is also started again, by SIGHUP.
+            self._keeper = publisher.Keeper()
             self.tg.add_thread(self._keeper.run)
 
         def stop(self, graceful=True):
-            self._keeper.stop()
+            if self._keeper is not None:
+                self._keeper.stop()
             super().stop(graceful=True)
 
+    # NOTE: Nova's configuration object, which the worker gets, cannot be
+    # pickled, so it must be forked.  That is no longer the default of Python
+    # 3.14, and oslo.service forks by itself since 4.5 only.
+    multiprocessing.set_start_method('fork', force=True)
     launcher = service.launch(
         publisher.CONF, Ledger(), workers=1, restart_method='reload')
     return launcher.wait() or 0
@@ -124,8 +132,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     argv = list(sys.argv[1:] if argv is None else argv)
     usage.show_if_asked(argv, PROG, _DESCRIPTION, _CLI_OPTS)
-    # Before anything asks oslo.service for its default, which is eventlet.
-    backend.init_backend(backend.BackendType.THREADING)
+    concurrency.service()
     from nfv_sched.nova import database
     from nfv_sched.nova import scheduler
 
