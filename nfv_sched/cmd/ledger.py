@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run the command ``nfv-sched-ledger``: a service, or one round."""
 
+from collections.abc import Callable
 from collections.abc import Sequence
 import multiprocessing
 import sys
@@ -12,6 +13,9 @@ from nfv_sched.cmd import quiet
 from nfv_sched.cmd import usage
 from nfv_sched.nova import concurrency
 from nfv_sched import strings
+
+CONF = cfg.CONF
+LOG = logging.getLogger(__name__)
 
 PROG = 'nfv-sched-ledger'
 
@@ -91,6 +95,21 @@ def once(dry_run: bool) -> int:
     return 1 if round_report.failed else 0
 
 
+def _restart(restart: Callable[[], None]) -> Callable[[], None]:
+    """Return what SIGHUP calls if there is no worker process.
+
+    A wrong nova.conf would otherwise end the process.
+    """
+    def restart_if_possible():
+        # Before it logs all options, oslo.service reads them.
+        CONF.set_override('log_options', False)
+        try:
+            restart()
+        except Exception as exc:
+            LOG.error('The configuration is not read again: %s', exc)
+    return restart_if_possible
+
+
 def serve() -> int:
     """Do rounds until a signal stops the process; return the exit code."""
     from oslo_service import service
@@ -102,17 +121,16 @@ def serve() -> int:
 
         def __init__(self):
             super().__init__(threads=1)
-            self._keeper = None
+            self._keeper = publisher.Keeper()
 
         def start(self):
             super().start()
-            # Without a fork it is also started again, by SIGHUP.
-            self._keeper = publisher.Keeper()
+            # Without a fork SIGHUP stops it, and starts it again.
+            self._keeper.resume()
             self.tg.add_thread(self._keeper.run)
 
         def stop(self, graceful=True):
-            if self._keeper is not None:
-                self._keeper.stop()
+            self._keeper.stop()
             super().stop(graceful=True)
 
     # NOTE: Nova's configuration object, which the worker gets, cannot be
@@ -121,6 +139,7 @@ def serve() -> int:
     multiprocessing.set_start_method('fork', force=True)
     launcher = service.launch(
         publisher.CONF, Ledger(), workers=1, restart_method='reload')
+    launcher.restart = _restart(launcher.restart)
     return launcher.wait() or 0
 
 

@@ -5,6 +5,8 @@ Call one of the functions before anything else of Nova is imported: it is
 decided once for a process.
 """
 
+from collections.abc import Iterator
+import contextlib
 import logging
 import os
 import sys
@@ -33,10 +35,11 @@ def service() -> None:
     """Prepare for oslo.service, with eventlet where it knows nothing else."""
     # NOTE: oslo.service has no native threads before 4.2, that of OpenStack
     # 2025.2 (Nova 32).
-    if not _select_threading():
-        import nova.monkey_patch  # noqa: F401
+    if _select_threading():
+        native_threads()
         return
-    native_threads()
+    with _silence():  # that oslo.log, as in Nova, has been imported before
+        import nova.monkey_patch  # noqa: F401
 
 
 def is_patched() -> bool:
@@ -50,13 +53,21 @@ def _select_threading() -> bool:
 
     A program that embeds the simulator may have selected another backend.
     """
+    with _silence():  # oslo.service 4.1 knows the name, but lacks the module
+        try:
+            from oslo_service import backend
+            backend.init_backend(backend.BackendType.THREADING)
+            return True
+        except Exception:
+            return False
+
+
+@contextlib.contextmanager
+def _silence() -> Iterator[None]:
+    """Drop all logs, which nobody has set up yet."""
     disabled = logging.root.manager.disable
-    logging.disable()  # oslo.service 4.1 knows the name, and logs an error
+    logging.disable()
     try:
-        from oslo_service import backend
-        backend.init_backend(backend.BackendType.THREADING)
-        return True
-    except Exception:
-        return False
+        yield
     finally:
         logging.disable(disabled)
