@@ -1,16 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run the command ``nfv-sched-ledger``: a service, or one round."""
 
+from collections.abc import Callable
 from collections.abc import Sequence
+import multiprocessing
 import sys
 
 from oslo_config import cfg
 from oslo_log import log as logging
-from oslo_service import backend
 
 from nfv_sched.cmd import quiet
 from nfv_sched.cmd import usage
+from nfv_sched.nova import concurrency
 from nfv_sched import strings
+
+CONF = cfg.CONF
+LOG = logging.getLogger(__name__)
 
 PROG = 'nfv-sched-ledger'
 
@@ -90,6 +95,21 @@ def once(dry_run: bool) -> int:
     return 1 if round_report.failed else 0
 
 
+def _restart(restart: Callable[[], None]) -> Callable[[], None]:
+    """Return what SIGHUP calls if there is no worker process.
+
+    A wrong nova.conf would otherwise end the process.
+    """
+    def restart_if_possible():
+        # Before it logs all options, oslo.service reads them.
+        CONF.set_override('log_options', False)
+        try:
+            restart()
+        except Exception as exc:
+            LOG.error('The configuration is not read again: %s', exc)
+    return restart_if_possible
+
+
 def serve() -> int:
     """Do rounds until a signal stops the process; return the exit code."""
     from oslo_service import service
@@ -97,7 +117,7 @@ def serve() -> int:
     from nfv_sched.ledger_service import publisher
 
     class Ledger(service.Service):
-        """The service; made before the fork, started after it."""
+        """The service; with native threads it is started after a fork."""
 
         def __init__(self):
             super().__init__(threads=1)
@@ -105,14 +125,21 @@ def serve() -> int:
 
         def start(self):
             super().start()
+            # Without a fork SIGHUP stops it, and starts it again.
+            self._keeper.resume()
             self.tg.add_thread(self._keeper.run)
 
         def stop(self, graceful=True):
             self._keeper.stop()
             super().stop(graceful=True)
 
+    # NOTE: Nova's configuration object, which the worker gets, cannot be
+    # pickled, so it must be forked.  That is no longer the default of Python
+    # 3.14, and oslo.service forks by itself since 4.5 only.
+    multiprocessing.set_start_method('fork', force=True)
     launcher = service.launch(
         publisher.CONF, Ledger(), workers=1, restart_method='reload')
+    launcher.restart = _restart(launcher.restart)
     return launcher.wait() or 0
 
 
@@ -124,8 +151,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     argv = list(sys.argv[1:] if argv is None else argv)
     usage.show_if_asked(argv, PROG, _DESCRIPTION, _CLI_OPTS)
-    # Before anything asks oslo.service for its default, which is eventlet.
-    backend.init_backend(backend.BackendType.THREADING)
+    concurrency.service()
     from nfv_sched.nova import database
     from nfv_sched.nova import scheduler
 

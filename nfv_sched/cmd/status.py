@@ -13,6 +13,7 @@ from oslo_upgradecheck import upgradecheck
 from nfv_sched.cmd import probe
 from nfv_sched.cmd import quiet
 from nfv_sched.cmd import usage
+from nfv_sched.nova import concurrency
 from nfv_sched import strings
 
 PROG = 'nfv-sched-status'
@@ -196,6 +197,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         usage.show_if_asked(argv, PROG, _DESCRIPTION, _CLI_OPTS)
     except SystemExit:
         return 0
+    concurrency.native_threads()
     from nfv_sched import conf as nfv_conf
     from nfv_sched.nova import database
     from nfv_sched.nova import scheduler as nova_scheduler

@@ -741,7 +741,6 @@ class Keeper(periodic.Repeated):
         super().__init__()
         self._conf = conf
         self._stopped = threading.Event()
-        self._publisher = Publisher(conf, self._stopped)
         self._interval = conf.nfv_sched.ledger_publish_interval
         self._cells: list[str] = []
         self._failed: frozenset[str] = frozenset()
@@ -759,16 +758,21 @@ class Keeper(periodic.Repeated):
         """Make :meth:`run` return after the requests in progress."""
         self._stopped.set()
 
+    def resume(self) -> None:
+        """Let :meth:`run` be called again after :meth:`stop`."""
+        self._stopped.clear()
+
     def run(self) -> None:
         """Do rounds until :meth:`stop` is called."""
-        with contextlib.closing(self._publisher):
+        with contextlib.closing(
+                Publisher(self._conf, self._stopped)) as publisher:
             while not self._stopped.is_set():
                 began = time.monotonic()
                 try:
                     # nova.conf may have been read again, and be wrong now.
                     self._interval = (
                         self._conf.nfv_sched.ledger_publish_interval)
-                    round_report = self._publisher.round()
+                    round_report = publisher.round()
                 except Exception as exc:
                     if self._stopped.is_set():
                         break

@@ -273,10 +273,10 @@ def cell_error(exc: Exception, cell) -> str:
 def _by_user(connection: str, user: str, password: str | None) -> str:
     """Return the URL of a database with another account."""
     try:
-        url = sa.make_url(connection)
+        url = sa.engine.make_url(connection)
     except sa.exc.ArgumentError:
         return connection  # connecting will say what is wrong
-    return sa.URL.create(
+    return sa.engine.URL.create(
         url.drivername, user, password, url.host, url.port, url.database,
         url.query).render_as_string(hide_password=False)
 

@@ -39,7 +39,7 @@ def text(exc: Exception, noun: str, connection: str | None,
 def _problem(exc: Exception, noun: str, connection: str | None) -> str | None:
     """Return what is wrong with a database; None if that is not known."""
     try:
-        url = sa.make_url(connection or 'sqlite://')
+        url = sa.engine.make_url(connection or 'sqlite://')
     except (sa.exc.ArgumentError, ValueError):
         return f'{noun} has no URL like mysql+pymysql://HOST/DATABASE'
     where = f'{noun} at {_host(url)}' if url.host else noun
@@ -75,13 +75,13 @@ def _problem(exc: Exception, noun: str, connection: str | None) -> str | None:
     return None
 
 
-def _no_table(where: str, url: sa.URL, table: str | None) -> str:
+def _no_table(where: str, url: sa.engine.URL, table: str | None) -> str:
     missing = f'the table {table}' if table else 'a table'
     return (f'{where} lacks {missing}, so {url.database or url.drivername} '
             'may be another database')
 
 
-def _host(url: sa.URL) -> str:
+def _host(url: sa.engine.URL) -> str:
     return f'{url.host}:{url.port}' if url.port else f'{url.host}'
 
 

@@ -438,14 +438,36 @@ def live_migration_carries_limits() -> bool:
     return any(value is limits for value in sent)
 
 
+def pci_aliases() -> dict[str, tuple[str, list[dict]]]:
+    """Return NUMA policy and device specs of each PCI alias of nova.conf.
+
+    :raises nova.exception.PciInvalidAlias: if one is malformed
+    """
+    return _alias_reader()()
+
+
+def forget_pci_aliases() -> None:
+    """Make Nova read the PCI aliases again, as the options have changed."""
+    clear = getattr(_alias_reader(), 'cache_clear', None)
+    if clear is not None:
+        clear()
+
+
+def _alias_reader() -> Callable:
+    # NOTE: Nova up to 30 and the first releases of 31 have it under a private
+    # name, and without a cache.
+    from nova.pci import request
+    return (getattr(request, 'get_alias_from_config', None)
+            or request._get_alias_from_config)
+
+
 def pci_alias_policy(name: str) -> str | None:
     """Return the NUMA policy of a PCI alias, by this service's nova.conf.
 
     :returns: None if there is no such alias
     """
-    from nova.pci import request
     try:
-        aliases = request.get_alias_from_config()
+        aliases = pci_aliases()
     except exception.PciInvalidAlias:
         return None
     return aliases[name][0] if name in aliases else None

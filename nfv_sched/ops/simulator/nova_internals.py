@@ -15,14 +15,12 @@ import itertools
 import typing as ty
 import warnings
 
+from nfv_sched.nova import concurrency
+
 # Nova's libraries warn about eventlet, which is not used here.
 with warnings.catch_warnings():
     warnings.simplefilter('ignore')
-    from oslo_service import backend
-    with contextlib.suppress(Exception):
-        # Nova uses this backend without eventlet.  init_backend() refuses a
-        # second backend, which a program that embeds the simulator may have.
-        backend.init_backend(backend.BackendType.THREADING)
+    concurrency.native_threads()
     from nova.api.validation.extra_specs import validators
     from nova.compute import claims
     from nova.compute import pci_placement_translator
@@ -52,6 +50,7 @@ with warnings.catch_warnings():
     from oslo_serialization import jsonutils
 
 from nfv_sched.nova import flavors
+from nfv_sched.nova import scheduler as nova_scheduler
 
 # Sets the classes as attributes of nova.objects.
 objects.register_all()
@@ -81,7 +80,6 @@ CLAIM_ERRORS = (exception.ComputeResourcesUnavailable,
 
 fill_provider_mapping = scheduler_utils.fill_provider_mapping
 normalize_weights = weights.normalize
-get_alias_from_config = pci_request.get_alias_from_config
 numa_get_constraints = hardware.numa_get_constraints
 numa_usage_from_instance_numa = hardware.numa_usage_from_instance_numa
 claim_resources = scheduler_utils.claim_resources
@@ -192,8 +190,8 @@ def offline(aggregates: Sequence[FilteredAggregate] = ()) -> Iterator[None]:
             stack.callback(setattr, owner, name, vars(owner)[name])
             setattr(owner, name, value)
         # Nova caches the aliases that it has read.
-        get_alias_from_config.cache_clear()
-        stack.callback(get_alias_from_config.cache_clear)
+        nova_scheduler.forget_pci_aliases()
+        stack.callback(nova_scheduler.forget_pci_aliases)
         yield
 
 
@@ -538,7 +536,6 @@ def pci_providers(tracker: PCITracker, node: objects.ComputeNode,
 
 def live_migration_carries_limits() -> bool:
     """See :func:`nfv_sched.nova.scheduler.live_migration_carries_limits`."""
-    from nfv_sched.nova import scheduler as nova_scheduler
     return nova_scheduler.live_migration_carries_limits()
 
 

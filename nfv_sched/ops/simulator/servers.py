@@ -7,6 +7,7 @@ import dataclasses
 import typing as ty
 
 from nova import objects
+from nova.objects import base as nova_base
 
 from nfv_sched import extra_specs
 from nfv_sched.ops.cloud_file import scenario
@@ -252,5 +253,7 @@ class SimulatedServer:
         """The placement policies of its flavor and image."""
         if self.instance is None:
             return extra_specs.NO_POLICY
-        return extra_specs.parse(self.instance.flavor.extra_specs,
-                                 self.image_meta.properties.to_dict())
+        return extra_specs.parse(
+            self.instance.flavor.extra_specs,
+            # As to_dict(), which Nova 29 does not have.
+            nova_base.obj_to_primitive(self.image_meta.properties))

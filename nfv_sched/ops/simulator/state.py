@@ -7,6 +7,7 @@ import typing as ty
 from nova import exception
 from nova import objects
 
+from nfv_sched.nova import scheduler as nova_scheduler
 from nfv_sched.ops.cloud_file import problems
 from nfv_sched.ops.cloud_file import scenario as scenarios
 from nfv_sched.ops import placement
@@ -58,7 +59,7 @@ class State:
         self.images = {name: self._image(name, properties)
                        for name, properties in scenario.images.items()}
         try:
-            nova_internals.get_alias_from_config()
+            nova_scheduler.pci_aliases()
         except exception.NovaException as e:
             raise problems.InputError([f'{scenario.path}: {e}'])
         for host, providers in restore_hosts.hosts(scenario):

@@ -5,6 +5,7 @@ With a nova.conf, databases of Nova in files, a Placement and a Neutron that it
 reaches over HTTP: nothing that Nova's fixtures put in place is in there.
 """
 
+import contextlib
 import json
 import os
 import pathlib
@@ -153,7 +154,8 @@ class ProcessTestCase(testtools.TestCase):
         deadline = time.monotonic() + seconds
         while not condition():
             if time.monotonic() > deadline or process.poll() is not None:
-                os.killpg(process.pid, signal.SIGKILL)
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
                 self.fail('\n'.join(process.communicate()))
             time.sleep(0.05)
 

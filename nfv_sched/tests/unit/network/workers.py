@@ -6,15 +6,19 @@ The parent uses the source before it forks; each worker prints its process ID
 and the number of ports it sees, at first and whenever the number changes.
 """
 
-import json
-import os
-import sys
-import threading
-import time
+# NOTE: Up to Nova 32 this patches Python's modules by eventlet, as it does in
+# nova-scheduler.
+import nova.cmd  # noqa: F401, I100
 
-from oslo_service import backend
+from nfv_sched.nova import concurrency
 
-backend.init_backend(backend.BackendType.THREADING)
+concurrency.service()
+
+import json  # noqa: E402
+import os  # noqa: E402
+import sys  # noqa: E402
+import threading  # noqa: E402
+import time  # noqa: E402
 
 from oslo_service import service  # noqa: E402
 

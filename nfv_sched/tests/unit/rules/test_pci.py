@@ -2,12 +2,12 @@
 """Guests with their PCI devices."""
 
 from nova import objects
-from nova.pci import request as pci_request
 from nova.scheduler.filters import numa_topology_filter
 from nova.scheduler.filters import pci_passthrough_filter
 from oslo_serialization import jsonutils
 
 from nfv_sched.filters import nfv_topology
+from nfv_sched.nova import scheduler as nova_scheduler
 from nfv_sched.numa import rule as numa_rule
 from nfv_sched.rules import pci
 from nfv_sched.tests import strategies
@@ -142,8 +142,8 @@ class TestPCI(base.PCITestCase):
                 ('preferred', 'required', False),
                 ('socket', 'required', False), (None, 'required', False),
                 ('preferred', 'preferred', False)):
-            pci_request.get_alias_from_config.cache_clear()
-            self.addCleanup(pci_request.get_alias_from_config.cache_clear)
+            nova_scheduler.forget_pci_aliases()
+            self.addCleanup(nova_scheduler.forget_pci_aliases)
             self.flags(alias=[jsonutils.dumps({
                 'name': 'vf' if alias else 'other', 'vendor_id': '8086',
                 'product_id': '1515', 'numa_policy': alias or 'required'})],
@@ -158,8 +158,8 @@ class TestPCI(base.PCITestCase):
                 self.assertIn('aliases', self.refusal([host], spec))
 
     def test_placement_does_not_fix_the_device_of_a_move(self):
-        pci_request.get_alias_from_config.cache_clear()
-        self.addCleanup(pci_request.get_alias_from_config.cache_clear)
+        nova_scheduler.forget_pci_aliases()
+        self.addCleanup(nova_scheduler.forget_pci_aliases)
         self.flags(alias=[jsonutils.dumps({
             'name': 'vf', 'vendor_id': '8086', 'product_id': '1515',
             'numa_policy': 'preferred'})], group='pci')
@@ -287,8 +287,8 @@ class UnshelveTest(base.EnforcementTestCase):
 
     def test_the_weaker_policy_counts(self):
         for alias in ('required', 'socket'):
-            pci_request.get_alias_from_config.cache_clear()
-            self.addCleanup(pci_request.get_alias_from_config.cache_clear)
+            nova_scheduler.forget_pci_aliases()
+            self.addCleanup(nova_scheduler.forget_pci_aliases)
             self.flags(alias=[jsonutils.dumps({
                 'name': 'vf', 'vendor_id': '8086', 'product_id': '1515',
                 'numa_policy': alias})], group='pci')

@@ -4,8 +4,8 @@
 
 import re
 
+from nfv_sched.nova import scheduler as nova_scheduler
 from nfv_sched.ops.cloud_file import problems
-from nfv_sched.ops.simulator import nova_internals
 from nfv_sched.tests.unit.ops.simulator import base
 
 # Nova's fit leaves a guest cell here with the pins of another host cell, so
@@ -228,7 +228,7 @@ class PCITestCase(base.SimulatorTestCase):
 
     def test_aliases_are_forgotten(self):
         self.outcomes('- {boot: a, flavor: nic}\n')
-        self.assertEqual({}, nova_internals.get_alias_from_config())
+        self.assertEqual({}, nova_scheduler.pci_aliases())
 
 
 class PlacementPCITestCase(PCITestCase):
