@@ -27,8 +27,8 @@ fi
 # Print the path of a Python 3.11 or newer: $PYTHON if it is set, else
 # python3, else the first of the versions that nfv-sched is tested with.
 find_python() {
-    local name path
-    for name in ${PYTHON:-python3 python3.11 python3.12 python3.13}; do
+    local name path names='python3 python3.11 python3.12 python3.13 python3.14'
+    for name in ${PYTHON:-$names}; do
         path=$(command -v "$name" 2>/dev/null) || continue
         if "$path" -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
                 2>/dev/null; then
@@ -78,14 +78,32 @@ make_venv() {
     }
 }
 
-# Print a hash of the files that say what is installed, and of the Python of
-# virtual environment $1.
+# Print the name of release $1 of OpenStack, which may be given as the number of
+# its Nova. Files and environments of the newest have no name in theirs: for it
+# nothing is printed.
+release_name() {
+    case $1 in
+        29 | 2024.1) echo 2024.1 ;;
+        31 | 2025.1) echo 2025.1 ;;
+        32 | 2025.2) echo 2025.2 ;;
+        33 | 2026.1) echo 2026.1 ;;
+        34 | 2026.2) ;;
+        *)
+            die "nfv-sched does not support OpenStack $1, only 2024.1" \
+                "(Nova 29), 2025.1 (31), 2025.2 (32), 2026.1 (33) and" \
+                "2026.2 (34)"
+            ;;
+    esac
+}
+
+# Print a hash of the files that say what is installed, constraints file $2
+# among them, and of the Python of virtual environment $1.
 install_hash() {
-    local venv=$1
+    local venv=$1 constraints=$2
     {
         "$venv/bin/python" -VV
         cd "$ROOT" || exit
-        cat constraints.txt requirements.txt test-requirements.txt \
+        cat "$constraints" requirements.txt test-requirements.txt \
             setup.cfg setup.py pyproject.toml
     } | sha256sum | cut -d' ' -f1
 }
