@@ -61,7 +61,7 @@ class GeneratedTest(base.SimulatorTestCase):
 
     def boot(self, found, change) -> outcome.SimulationResult:
         """Boot with a change in a simulation of its own."""
-        new = change.asked
+        new = change.requested
         found = {**found, 'flavors': {**found['flavors'], 'new': {
             'vcpus': new.flavor.vcpus, 'memory': new.flavor.memory,
             'extra_specs': dict(new.flavor.extra_specs),
