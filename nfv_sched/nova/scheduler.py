@@ -490,11 +490,7 @@ def numa_topology_limits(
 def host_of_server(uuid: str) -> str:
     """Return the name of a server's host in Nova's databases.
 
-    Waits at most ``_CELL_SECONDS`` for the database of the cell.
-
-    :param uuid: UUID of the server
-    :returns: empty if the server is on no host, or the databases cannot be
-        read
+    Empty if it is on no host, or they cannot be read in ``_CELL_SECONDS``.
     """
     try:
         return _server(uuid).host or ''
@@ -506,10 +502,7 @@ def host_of_server(uuid: str) -> str:
 def may_be_live_migration(uuid: str) -> bool:
     """Return whether the request to move a server is for a live migration.
 
-    Waits at most ``_CELL_SECONDS`` for the database of the cell.
-
-    :param uuid: UUID of the server
-    :returns: also True if the databases cannot be read
+    Also True if Nova's databases cannot be read in ``_CELL_SECONDS``.
     """
     # NOTE: The conductor sends the same request for each kind of move. But
     # nova-api has set the task of the server before, and "migrating" is that

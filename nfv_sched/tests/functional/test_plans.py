@@ -2,6 +2,7 @@
 """Plans of a cloud whose Neutron cannot be read, carried out by the API."""
 
 from nova import objects
+import testtools
 
 from nfv_sched.ops.audit import audit
 from nfv_sched.ops.audit import values as audit_values
@@ -136,3 +137,40 @@ class PolicyTest(WithoutNeutronTestCase):
             ['live', None],
             [guests[server['id']].kind for server in (preferred, required)])
         self.carry_out(plan, [preferred, required, filling])
+
+
+@testtools.skipIf(base.LIVE_MIGRATION_IS_STEERED,
+                  'this Nova steers live migrations')
+class AstrayTest(test_snapshot.SnapshotTestCase):
+    """A server that a live migration has led away from the switch."""
+
+    devices = {}
+    node_threads = 1
+    huge_pages = 0
+
+    def broken(self, cloud):
+        """Return the servers that are not where their policy says."""
+        return [each.server for each in audit.findings(cloud)
+                if each.kind == audit_values.POLICY]
+
+    def test_way_back(self):
+        self.flags(moves_without_limits='accept', group='nfv_sched')
+        for name in ('host1', 'host2'):
+            self.start_host(name, switch=[1])
+        flavor = self.flavor(nfv__vswitch_numa_affinity='strict')
+        server = self.boot(flavor, host='host1', networks='none')
+        # Node 0 has more room now, which the claim prefers.
+        stays = self.boot(flavor, host='host2', networks='none')
+        self.live_migrate(server)
+        self.assertPlaced(server, [0], 'host2')
+        cloud = self.read()
+        self.assertEqual([server['id']], self.broken(cloud))
+        plan = drain.plan(cloud, 'host2', uuids=[server['id']])
+        move, = plan.moves
+        self.assertEqual((movable.COLD, 'host1'),
+                         (move.kind, move.destination))
+        self.cold_migrate(server, host=move.destination)
+        self._confirm_resize(server)
+        self.assertPlaced(server, [1], 'host1')
+        self.assertPlaced(stays, [1], 'host2')
+        self.assertEqual([], self.broken(self.read()))
