@@ -575,14 +575,15 @@ class TestSeveralTries(RefusingTestCase):
 
     def test_tunnel_that_may_not_be_used(self):
         """Nova says so of every move; without it there is room."""
-        spec = clouds.spec('strict', network=clouds.network(tunneled=True),
-                           move=True)
+        def spec():
+            return clouds.spec('strict', move=True,
+                               network=clouds.network(tunneled=True))
+
         for enabled in itertools.permutations(OURS):
             state = clouds.host(switch=(0,), tunnel=(0,), free={0: 1})
             self.assertEqual(['host1'], self.run_filters(
-                [fresh(state)], copy.copy(spec), without(enabled)))
-            self.assertEqual([], self.run_filters(
-                [state], copy.copy(spec), enabled))
+                [fresh(state)], spec(), without(enabled)))
+            self.assertEqual([], self.run_filters([state], spec(), enabled))
             with self.named('tunnel', enabled):
                 self.assertRefusedBy(VSWITCH, enabled)
 
