@@ -5,6 +5,7 @@ What is measured is what Debian's Chromium shows, without a screen.  With
 NFV_SCHED_SCREENSHOTS=FOLDER, pictures of all pages are left there.
 """
 
+import operator
 import os
 import pathlib
 import shutil
@@ -248,7 +249,7 @@ class PageTest(_BrowserTest):
         self.show(cloud)
         index, sections = self.hosts()
         self.assertEqual([host.title for host in sorted(
-            view.views(cloud), key=page.need)], index)
+            view.views(cloud), key=operator.attrgetter('order'))], index)
         self.assertEqual(index, sections)
 
     def test_filter(self):
@@ -276,8 +277,8 @@ class PageTest(_BrowserTest):
                 ('vCPU', lambda host: False), ('aggregates', lambda host:
                                                False)):
             status = self.filter(text)
-            expected = [host.title for host in sorted(views, key=page.need)
-                        if matches(host)]
+            expected = [host.title for host in sorted(
+                views, key=operator.attrgetter('order')) if matches(host)]
             self.assertEqual([expected, expected], self.hosts(), text)
             self.assertEqual(
                 f'{len(expected)} of {len(views)} hosts match '
