@@ -26,6 +26,7 @@ class Feature(enum.Enum):
     FILTERS = 'filters'
     POLICIES = 'placement policies'
     PREDICTION = 'prediction of the claim'
+    LIVE_MIGRATION = 'live migrations of servers with a strict policy'
     ALIASES = 'NUMA policies of PCI aliases'
     LIMITS = 'limits of ports and security group rules'
     WEIGHERS = 'weighers'
@@ -63,6 +64,7 @@ class MissingInterface(ty.NamedTuple):
 _ALL = (Feature.FILTERS,)
 _POLICIES = (Feature.POLICIES,)
 _LIMITS = (Feature.LIMITS,)
+_LIVE = (Feature.LIVE_MIGRATION,)
 
 #: What the filters and weighers use of Nova and of libraries.
 INTERFACES = (
@@ -135,7 +137,14 @@ INTERFACES = (
         'numa_topology',)),
     Used('nova.objects', 'Instance', (Feature.PREDICTION,), (
         'numa_topology',)),
+    Used('nova.compute.task_states', 'MIGRATING', _LIVE),
+    Used('nova.conductor.tasks.live_migrate',
+         'LiveMigrationTask._find_destination', _LIVE),
+    Used('nova.objects', 'SchedulerLimits', _LIVE),
+    Used('nova.objects', 'Selection', _LIVE, (
+        'limits', 'nodename', 'service_host')),
     Used('nova.context', 'get_admin_context', _LIMITS),
+    Used('nova.exception', 'CellTimeout', _LIMITS),
     Used('nova.context', 'scatter_gather_cells', _LIMITS,
          ('context', 'cell_mappings', 'timeout', 'fn')),
     Used('nova.context', 'target_cell', _LIMITS,
