@@ -10,6 +10,7 @@ import logging
 
 import hypothesis
 
+from nfv_sched.nova import scheduler
 from nfv_sched.ops.plans import arrangements
 from nfv_sched.ops.plans import drain
 from nfv_sched.ops.plans import movable
@@ -35,7 +36,11 @@ class _Ways:
             found, start.restored(found))
         self._kinds = {}
         for uuid in known.on_host[host]:
-            for kind in (movable.COLD, movable.LIVE):
+            kinds = movable.COLD, movable.LIVE
+            if not known.why_not(movable.COLD, uuid) and (
+                    self._loses_labels(uuid)):
+                kinds = movable.COLD,
+            for kind in kinds:
                 if known.why_not(kind, uuid) is None:
                     self._kinds[uuid] = kind
         self._moves = [
@@ -46,6 +51,12 @@ class _Ways:
         self._moves = [move for move in self._moves if self._after([move])]
         self._best = 0
         self._seen = set()
+
+    def _loses_labels(self, uuid):
+        """Up to Nova 33 fewer hosts may take a strict guest live than cold."""
+        terms = self._known.guest(uuid).counted.wanted.terms
+        return terms is not None and terms.strict and (
+            not scheduler.live_migration_carries_limits())
 
     @property
     def guests(self):
