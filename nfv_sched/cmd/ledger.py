@@ -96,9 +96,9 @@ def once(dry_run: bool) -> int:
 
 
 def _restart(restart: Callable[[], None]) -> Callable[[], None]:
-    """Return what SIGHUP calls if there is no worker process.
+    """Return what SIGHUP calls with eventlet, in the process of the service.
 
-    A wrong nova.conf would otherwise end the process.
+    A wrong nova.conf would otherwise end it.
     """
     def restart_if_possible():
         # Before it logs all options, oslo.service reads them.
@@ -139,7 +139,8 @@ def serve() -> int:
     multiprocessing.set_start_method('fork', force=True)
     launcher = service.launch(
         publisher.CONF, Ledger(), workers=1, restart_method='reload')
-    launcher.restart = _restart(launcher.restart)
+    if concurrency.is_patched():
+        launcher.restart = _restart(launcher.restart)
     return launcher.wait() or 0
 
 

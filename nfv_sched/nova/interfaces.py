@@ -133,6 +133,10 @@ INTERFACES = (
         'pagesize', 'pcpuset')),
     Used('nova.compute.claims', 'Claim._test_numa_topology',
          (Feature.PREDICTION,), ('compute_node', 'limit')),
+    Used('nova.objects', 'fields.CPUAllocationPolicy.DEDICATED',
+         (Feature.PREDICTION,)),
+    Used('nova.virt.hardware', 'numa_fit_instance_to_host',
+         (Feature.PREDICTION,)),
     Used('nova.objects', 'ComputeNode', (Feature.PREDICTION,), (
         'numa_topology',)),
     Used('nova.objects', 'Instance', (Feature.PREDICTION,), (

@@ -397,6 +397,27 @@ def claims_sort_by_devices() -> bool:
 
 
 @functools.cache
+def pinned_guests_need_cell_memory() -> bool:
+    """Return whether pinned servers need free memory of a NUMA cell itself.
+
+    Otherwise they need free pages, of the smallest size if they request none.
+    """
+    # NOTE: Up to Nova 29 the memory that is left of a cell is compared, that
+    # of all page sizes, also for servers that request huge pages.  A cell with
+    # no memory left, but a free page, shows the difference.
+    from nova.virt import hardware
+    host = objects.NUMATopology(cells=[objects.NUMACell(
+        id=0, cpuset=set(), pcpuset={0}, memory=1, cpu_usage=0,
+        memory_usage=1, pinned_cpus=set(), siblings=[{0}], socket=0,
+        mempages=[objects.NUMAPagesTopology(
+            size_kb=1024, total=1, used=0, reserved=0)])])
+    guest = objects.InstanceNUMATopology(cells=[objects.InstanceNUMACell(
+        id=0, cpuset=set(), pcpuset={0}, memory=1,
+        cpu_policy=objects.fields.CPUAllocationPolicy.DEDICATED)])
+    return not hardware.numa_fit_instance_to_host(host, guest, {})
+
+
+@functools.cache
 def live_migration_carries_limits() -> bool:
     """Return whether claims of live migrations get the scheduler's limits.
 

@@ -10,6 +10,7 @@ answer with the installed Nova.
 import functools
 import typing as ty
 
+from nfv_sched.nova import scheduler
 from nfv_sched.numa import topology
 from nfv_sched.numa.topology import GuestCell
 from nfv_sched.numa.topology import HostCell
@@ -67,11 +68,17 @@ def page_size(host: HostCell, requested: int, memory: int) -> int:
     return 0
 
 
+def _counts_used(cell: GuestCell) -> bool:
+    """Return whether used pages do not matter to a cell that requests none."""
+    return (cell.cpus == topology.SHARED
+            or scheduler.pinned_guests_need_cell_memory())
+
+
 def _memory_fits(host: HostCell, cell: GuestCell) -> bool:
     """Return whether the memory of a guest cell without page request fits.
 
-    Memory of unpinned guests may be overcommitted, but a single guest cell
-    never exceeds the host cell.
+    Where memory may be overcommitted, a single guest cell still never exceeds
+    the host cell.
     """
     need = cell.memory
     pages = host.pages
@@ -81,10 +88,9 @@ def _memory_fits(host: HostCell, cell: GuestCell) -> bool:
             if page.size_kb == smallest.size_kb:
                 smallest = page  # Nova takes the first of equal sizes
                 break
-        have = (smallest.total_kb if cell.cpus == topology.SHARED
-                else smallest.free_kb)
+        have = smallest.total_kb if _counts_used(cell) else smallest.free_kb
         return need * 1024 <= have and need * 1024 % smallest.size_kb == 0
-    if cell.cpus == topology.SHARED:
+    if _counts_used(cell):
         return need <= host.memory
     return need <= host.memory - host.memory_usage
 
@@ -163,6 +169,9 @@ def check(
         free = host.free_cpus
         if need > len(free):
             return NO_DEDICATED
+        if (cell.memory > host.memory - host.memory_usage
+                and scheduler.pinned_guests_need_cell_memory()):
+            return NO_MEMORY
         if not _threads_fit(host, cell, reserved, free):
             return NO_THREADS
         if cpus == topology.DEDICATED:
@@ -215,12 +224,12 @@ def memory_free(host: HostCell, cell: GuestCell) -> int:
     """
     need = cell.memory * 1024
     pages = host.pages
+    left = host.memory - host.memory_usage
     if not pages:
-        return host.memory if cell.cpus == topology.SHARED else \
-            host.memory - host.memory_usage
+        return host.memory if cell.cpus == topology.SHARED else left
     smallest = min(page.size_kb for page in pages)
     size = cell.pagesize or topology.PAGES_SMALL
-    total = not cell.pagesize and cell.cpus == topology.SHARED
+    total = not cell.pagesize and _counts_used(cell)
     free = [page.total_kb if total else page.free_kb for page in pages
             if need % page.size_kb == 0 and (
                 size == topology.PAGES_ANY or page.size_kb == size or
@@ -228,7 +237,11 @@ def memory_free(host: HostCell, cell: GuestCell) -> int:
                  page.size_kb == smallest) or
                 (size == topology.PAGES_LARGE and
                  page.size_kb != smallest))]
-    return max(free, default=0) // 1024
+    most = max(free, default=0) // 1024
+    if (cell.cpus != topology.SHARED
+            and scheduler.pinned_guests_need_cell_memory()):
+        return min(most, left)
+    return most
 
 
 def _threads_free(host: HostCell, cell: GuestCell) -> int:

@@ -257,17 +257,23 @@ def _rich_table(columns: Sequence[_Column], widths: Sequence[int]) -> ty.Any:
     from rich import table as rich_table
     from rich import text as rich_text
     table = rich_table.Table(
-        box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False,
-        padding=(0, _GAP - 1, 0, 0), header_style='')
+        box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=0,
+        header_style='')
     cells = []
+    gap = ''
     for column, width in zip(columns, widths):
+        # Not rich's padding, which makes the last column too wide before 14.1.
+        indent = '' if column.is_numeric else gap
         table.add_column(
-            rich_text.Text('\n'.join(_wrapped(column.title, width))),
-            width=width, no_wrap=True,
+            rich_text.Text('\n'.join(
+                indent + part for part in _wrapped(column.title, width))),
+            width=len(gap) + width, no_wrap=True,
             justify='right' if column.is_numeric else 'left')
+        gap = ' ' * (_GAP - 1)
         styles = _STYLES.get(column.title, {})
         cells.append([rich_text.Text('\n'.join(
-            part for line in lines for part in _wrapped(line, width)),
+            indent + part for line in lines
+            for part in _wrapped(line, width)),
             styles.get(_first_word(lines), styles.get(_OTHER_TEXT, '')))
             for lines in column.lines])
     for row in zip(*cells):

@@ -632,8 +632,9 @@ class CloudTestCase(base.LibvirtMigrationMixin, base.ServersTestBase):
     def cold_migrate(self, server, host=None):
         self.has_moved = True
         with self.unless_placement_is_lost():
-            return self._migrate_server(
-                server, host=host, api=self.admin_api)
+            self.admin_api.post_server_action(
+                server['id'], {'migrate': {'host': host} if host else None})
+            return self._wait_for_state_change(server, 'VERIFY_RESIZE')
 
     @contextlib.contextmanager
     def unless_placement_is_lost(self):

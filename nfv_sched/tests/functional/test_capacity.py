@@ -27,7 +27,7 @@ class FillTest(base.PCI, network.NetworkCloudTestCase):
     def configure(self):
         super().configure()
         self.placement_api = placement_api.PlacementAPI(
-            self.placement_fixture.conf_fixture.conf)
+            self.placement.fixture.conf_fixture.conf)
         self.placement_api.start()
         self.addCleanup(self.placement_api.stop)
         self.flags(auth_type='none', group='placement',

@@ -39,7 +39,7 @@ class LedgerTestCase(network.NetworkCloudTestCase):
     def configure(self):
         super().configure()
         self.placement_api = placement_api.PlacementAPI(
-            self.placement_fixture.conf_fixture.conf)
+            self.placement.fixture.conf_fixture.conf)
         self.placement_api.start()
         self.addCleanup(self.placement_api.stop)
         self.flags(auth_type='none', endpoint_override=self.placement_api.url,

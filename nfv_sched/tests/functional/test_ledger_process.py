@@ -45,6 +45,14 @@ vswitch_ports_per_node = {limit}
 vswitch_physical_ports = 2
 """
 
+_START = """\
+import multiprocessing
+import sys
+multiprocessing.set_start_method('{method}')
+from nfv_sched.cmd import ledger
+sys.exit(ledger.main())
+"""
+
 
 def without_progress(text):
     """What a command tells, without the progress of one that takes long.
@@ -134,11 +142,15 @@ class ProcessTestCase(testtools.TestCase):
 
     def run_module(self, module, *args):
         """Start a command with these arguments."""
+        return self.run_python('-m', module, *args)
+
+    def run_python(self, *args):
+        """Start Python with these arguments."""
         environment = {
             name: value for name, value in os.environ.items()
             if not name.startswith('OS_')}
         process = subprocess.Popen(
-            [sys.executable, '-m', module, *args],
+            [sys.executable, *args],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             env=environment, start_new_session=True)
         self.addCleanup(self._kill, process)
@@ -328,3 +340,16 @@ class ProcessTest(ProcessTestCase):
         self.assertEqual(0, process.returncode, log)
         self.assertIn('The ledger was brought up to date', log)
         self.assertNotIn('Traceback', log)
+
+    def test_other_start_methods(self):
+        """Python 3.14 does not fork by default, and others may not either."""
+        for method in ('forkserver', 'spawn'):
+            self.neutron.ports.pop()
+            reserved = f'"reserved": {len(self.neutron.ports) + 2}'
+            process = self.run_python(
+                '-c', _START.format(method=method), '--config-file', self.conf)
+            self.wait_until(process, lambda text=reserved: (
+                text in self.inventory()))
+            process.send_signal(signal.SIGTERM)
+            log = '\n'.join(process.communicate(timeout=60))
+            self.assertEqual(0, process.returncode, log)

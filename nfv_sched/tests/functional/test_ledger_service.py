@@ -38,7 +38,7 @@ class LedgerTestCase(base.CloudTestCase):
         self.neutron_api.start()
         self.addCleanup(self.neutron_api.stop)
         self.placement_api = placement_api.PlacementAPI(
-            self.placement_fixture.conf_fixture.conf)
+            self.placement.fixture.conf_fixture.conf)
         self.placement_api.start()
         self.addCleanup(self.placement_api.stop)
         self.flags(vswitch_ports_per_node=20, vswitch_physical_ports=2,

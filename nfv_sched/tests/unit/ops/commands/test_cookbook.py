@@ -11,6 +11,7 @@ import json
 import pathlib
 import re
 import shlex
+import types
 
 import yaml
 
@@ -26,6 +27,10 @@ _PAGES = pathlib.Path(nfv_sched.__file__).parents[1] / 'doc/source/user'
 _NOVA = 'No valid host was found.'
 #: Entry points of the client's commands that the pages use.
 _GROUPS = ('openstack.compute.v2', 'openstack.network.v2')
+
+# Clients up to 2025.1 ask it whether networks are Neutron's.
+_APP = types.SimpleNamespace(client_manager=types.SimpleNamespace(
+    is_network_endpoint_enabled=lambda: True))
 
 
 @functools.cache
@@ -50,7 +55,7 @@ def _commands(page):
                 entry = entries.get('_'.join(words[:length]))
                 if entry is not None:
                     break
-            yield entry.name, entry.load()(None, None).get_parser(
+            yield entry.name, entry.load()(_APP, None).get_parser(
                 'openstack').parse_args(words[length:])
 
 
