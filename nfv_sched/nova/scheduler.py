@@ -406,15 +406,20 @@ def pinned_guests_need_cell_memory() -> bool:
     # of all page sizes, also for servers that request huge pages.  A cell with
     # no memory left, but a free page, shows the difference.
     from nova.virt import hardware
-    host = objects.NUMATopology(cells=[objects.NUMACell(
-        id=0, cpuset=set(), pcpuset={0}, memory=1, cpu_usage=0,
-        memory_usage=1, pinned_cpus=set(), siblings=[{0}], socket=0,
-        mempages=[objects.NUMAPagesTopology(
-            size_kb=1024, total=1, used=0, reserved=0)])])
-    guest = objects.InstanceNUMATopology(cells=[objects.InstanceNUMACell(
-        id=0, cpuset=set(), pcpuset={0}, memory=1,
-        cpu_policy=objects.fields.CPUAllocationPolicy.DEDICATED)])
-    return not hardware.numa_fit_instance_to_host(host, guest, {})
+    try:
+        host = objects.NUMATopology(cells=[objects.NUMACell(
+            id=0, cpuset=set(), pcpuset={0}, memory=1, cpu_usage=0,
+            memory_usage=1, pinned_cpus=set(), siblings=[{0}], socket=0,
+            mempages=[objects.NUMAPagesTopology(
+                size_kb=1024, total=1, used=0, reserved=0)])])
+        guest = objects.InstanceNUMATopology(cells=[objects.InstanceNUMACell(
+            id=0, cpuset=set(), pcpuset={0}, memory=1,
+            cpu_policy=objects.fields.CPUAllocationPolicy.DEDICATED)])
+        return not hardware.numa_fit_instance_to_host(host, guest, {})
+    except Exception:
+        LOG.exception('Nova does not show what memory pinned servers need; '
+                      'they are taken to need free pages')
+        return False
 
 
 @functools.cache

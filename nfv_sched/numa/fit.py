@@ -10,7 +10,6 @@ answer with the installed Nova.
 import functools
 import typing as ty
 
-from nfv_sched.nova import scheduler
 from nfv_sched.numa import topology
 from nfv_sched.numa.topology import GuestCell
 from nfv_sched.numa.topology import HostCell
@@ -68,10 +67,17 @@ def page_size(host: HostCell, requested: int, memory: int) -> int:
     return 0
 
 
+@functools.cache
+def _needs_cell_memory() -> bool:
+    """Return whether pinned guest cells need free memory of the host cell."""
+    # Loads Nova, which commands that only print help do not want.
+    from nfv_sched.nova import scheduler
+    return scheduler.pinned_guests_need_cell_memory()
+
+
 def _counts_used(cell: GuestCell) -> bool:
     """Return whether used pages do not matter to a cell that requests none."""
-    return (cell.cpus == topology.SHARED
-            or scheduler.pinned_guests_need_cell_memory())
+    return cell.cpus == topology.SHARED or _needs_cell_memory()
 
 
 def _memory_fits(host: HostCell, cell: GuestCell) -> bool:
@@ -170,7 +176,7 @@ def check(
         if need > len(free):
             return NO_DEDICATED
         if (cell.memory > host.memory - host.memory_usage
-                and scheduler.pinned_guests_need_cell_memory()):
+                and _needs_cell_memory()):
             return NO_MEMORY
         if not _threads_fit(host, cell, reserved, free):
             return NO_THREADS
@@ -238,8 +244,7 @@ def memory_free(host: HostCell, cell: GuestCell) -> int:
                 (size == topology.PAGES_LARGE and
                  page.size_kb != smallest))]
     most = max(free, default=0) // 1024
-    if (cell.cpus != topology.SHARED
-            and scheduler.pinned_guests_need_cell_memory()):
+    if cell.cpus != topology.SHARED and _needs_cell_memory():
         return min(most, left)
     return most
 
