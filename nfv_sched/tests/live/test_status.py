@@ -38,7 +38,7 @@ class StatusTest(base.LiveTestCase):
 
     def test_sound(self):
         checks = self.check(upgradecheck.Code.SUCCESS)
-        self.assertEqual(11, len(checks))
+        self.assertEqual(12, len(checks))
         self.assertEqual({upgradecheck.Code.SUCCESS},
                          {check['result'] for check in checks.values()})
 
