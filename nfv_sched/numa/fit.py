@@ -230,9 +230,9 @@ def memory_free(host: HostCell, cell: GuestCell) -> int:
     """
     need = cell.memory * 1024
     pages = host.pages
-    left = host.memory - host.memory_usage
+    unused = host.memory - host.memory_usage
     if not pages:
-        return host.memory if cell.cpus == topology.SHARED else left
+        return host.memory if cell.cpus == topology.SHARED else unused
     smallest = min(page.size_kb for page in pages)
     size = cell.pagesize or topology.PAGES_SMALL
     total = not cell.pagesize and _counts_used(cell)
@@ -245,7 +245,7 @@ def memory_free(host: HostCell, cell: GuestCell) -> int:
                  page.size_kb != smallest))]
     most = max(free, default=0) // 1024
     if cell.cpus != topology.SHARED and _needs_cell_memory():
-        return min(most, left)
+        return min(most, unused)
     return most
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plan how to empty a host: move each server live, cold or not at all.
 
-Or some of its servers only, such as those that have gone astray: every move
-ends where the strict policies of the server are kept.
+Or some of its servers only, such as those whose strict policy is not kept:
+every move ends where the strict policies of the server are kept.
 
 A server that many hosts take always finds one that no other server of the plan
 has gone to; for the others all combinations are tried, within a time limit.

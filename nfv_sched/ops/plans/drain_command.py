@@ -18,9 +18,9 @@ as many guests as possible: if a guest has few possible hosts, all orders and
 destinations are tried, for half a minute at most.
 
 Only guests of this host move. Strict policies are kept after the move, also
-those of a guest that has gone astray, and other policies no less than before;
-server groups are kept; soft policies of server groups are kept if there is
-a host for that. A guest with policy affinity goes only where others of its
+those that are not kept now, and other policies no less than before. Server
+groups are respected; soft policies of server groups if there is a host for
+that. A guest with policy affinity goes only where others of its
 group are. Nothing is moved. Before a plan is shown, it is carried out in the
 simulator by Nova's own scheduler and claims. Guests come and go meanwhile:
 carry a plan out soon.
