@@ -246,7 +246,7 @@ def measure(count, groups, size):
                 pause = max(
                     neutron.CONF.nfv_sched.neutron_refresh_interval - wall,
                     neutron.NeutronRefresher(
-                        neutron.CONF, reservations.Memory()).rest(wall))
+                        neutron.CONF, reservations.Memory()).least_pause(wall))
                 print(ROW % (
                     count, groups * RULES, name, requests,
                     f'{volume / 1e6:.1f}', f'{wall:.2f}', f'{cpu:.2f}',
