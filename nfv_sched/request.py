@@ -180,6 +180,15 @@ class RequestNote:
         """Drop the object of a class, if there is one."""
         self._parts.pop(kind, None)
 
+    def use(self, network: sources.Sources,
+            live_migration: bool | None = None) -> None:
+        """Set what is otherwise read in ``nova-scheduler``; for tools.
+
+        :param live_migration: None for a request that is no move
+        """
+        self.sources = network
+        self.live_migration = bool(live_migration)
+
     def begin(self, index: int | None, spec_obj=None) -> None:
         """Start a filter; forget what concerned another server.
 

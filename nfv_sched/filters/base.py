@@ -225,7 +225,7 @@ class RuleFilter(NFVHostFilter):
 
     def is_broken(self, request):
         """Return whether policies cannot be kept."""
-        return interfaces.Feature.POLICIES in interfaces.broken()
+        return interfaces.is_broken(interfaces.Feature.POLICIES)
 
     def prepare(self, request, request_note):
         """Return the rules and options to decide by."""

@@ -61,7 +61,7 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
 
     def is_broken(self, request):
         """Return whether limits cannot be kept."""
-        return interfaces.Feature.LIMITS in interfaces.broken()
+        return interfaces.is_broken(interfaces.Feature.LIMITS)
 
     @abc.abstractmethod
     def room(self, limits: network_limits.Limits) -> tuple[float, float]:

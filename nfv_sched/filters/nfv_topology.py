@@ -34,7 +34,7 @@ class NFVTopologyFilter(base.NFVHostFilter):
 
     def is_broken(self, request):
         """Return whether a policy of the request cannot be kept."""
-        return interfaces.Feature.POLICIES in interfaces.broken() and any(
+        return interfaces.is_broken(interfaces.Feature.POLICIES) and any(
             rule.ours for rule in request.rules)
 
     def prepare(self, request, request_note):

@@ -315,8 +315,8 @@ def _check_limits(flavor: objects.Flavor, meta: objects.ImageMeta) -> None:
         _preferred, most = hardware.get_cpu_topology_constraints(flavor, meta)
     except Exception:  # reported by _refusals()
         return
-    for sockets in _divisors(flavor.vcpus, most.sockets):
-        for cores in _divisors(flavor.vcpus // sockets, most.cores):
+    for sockets in divisors(flavor.vcpus, most.sockets):
+        for cores in divisors(flavor.vcpus // sockets, most.cores):
             if flavor.vcpus // sockets // cores <= most.threads:
                 return
     raise exception.ImageVCPULimitsRangeImpossible(
@@ -325,7 +325,7 @@ def _check_limits(flavor: objects.Flavor, meta: objects.ImageMeta) -> None:
             for part in ('sockets', 'cores', 'threads')})
 
 
-def _divisors(number: int, most: int) -> list[int]:
+def divisors(number: int, most: int) -> list[int]:
     """Return the divisors of a number that are not above ``most``."""
     return [each for each in range(1, min(number, most) + 1)
             if number % each == 0]

@@ -173,12 +173,15 @@ INTERFACES = (
 )
 
 
-def missing(used: Iterable[Used] = INTERFACES) -> list[MissingInterface]:
-    """Return what is used and not there, in the order of ``used``."""
+def missing(used: Iterable[Used] | None = None) -> list[MissingInterface]:
+    """Return what is used and not there.
+
+    :param used: ``INTERFACES`` if None
+    """
     # Sets the classes as attributes of nova.objects.
     importlib.import_module('nova.objects').register_all()
     absent = []
-    for item in used:
+    for item in INTERFACES if used is None else used:
         try:
             lacking = min((_lacking(item, name)
                            for name in item.name.split('|')), key=len)
@@ -223,6 +226,11 @@ def broken() -> frozenset[Feature]:
         LOG.error('%s', text(lacking))
     return frozenset(
         feature for item in lacking for feature in item.features)
+
+
+def is_broken(feature: Feature) -> bool:
+    """Return whether a feature, or all filters, cannot work."""
+    return not broken().isdisjoint((feature, Feature.FILTERS))
 
 
 def text(lacking: Iterable[MissingInterface]) -> str:

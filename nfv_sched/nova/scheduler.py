@@ -432,30 +432,31 @@ def live_migration_carries_limits() -> bool:
     # branch) the conductor asked the destination for the claim before it had
     # read the limits of the scheduler's selection, and sent None. A migration
     # with one possible host shows it, and a backport is noticed.
-    from nova.conductor.tasks import live_migrate
-    limits = objects.SchedulerLimits()
     sent: list = []
-    task = live_migrate.LiveMigrationTask.__new__(
-        live_migrate.LiveMigrationTask)
-    # All that the task reads and calls on its way to the destination.
-    vars(task).update(
-        context=None, source='', migration=None, limits=None,
-        block_migration=None, disk_over_commit=None,
-        instance=types.SimpleNamespace(
-            uuid='', resources=None, pci_requests=None),
-        _get_request_spec_for_select_destinations=lambda *args: (
-            types.SimpleNamespace(maps_requested_resources=False,
-                                  get_request_group_mapping=lambda: None)),
-        query_client=types.SimpleNamespace(
-            select_destinations=lambda *args, **kwargs: [[objects.Selection(
-                service_host='', nodename='', limits=limits)]]),
-        _check_compatible_with_source_hypervisor=lambda *args: None,
-        compute_rpcapi=types.SimpleNamespace(
-            check_can_live_migrate_destination=lambda *args, **kwargs: (
-                sent.extend([*args, *kwargs.values()]))),
-        network_api=types.SimpleNamespace(
-            has_port_binding_extension=lambda *args: False))
     try:
+        from nova.conductor.tasks import live_migrate
+        limits = objects.SchedulerLimits()
+        task = live_migrate.LiveMigrationTask.__new__(
+            live_migrate.LiveMigrationTask)
+        # All that the task reads and calls on its way to the destination.
+        vars(task).update(
+            context=None, source='', migration=None, limits=None,
+            block_migration=None, disk_over_commit=None,
+            instance=types.SimpleNamespace(
+                uuid='', resources=None, pci_requests=None),
+            _get_request_spec_for_select_destinations=lambda *args: (
+                types.SimpleNamespace(maps_requested_resources=False,
+                                      get_request_group_mapping=lambda: None)),
+            query_client=types.SimpleNamespace(
+                select_destinations=lambda *args, **kwargs: [[
+                    objects.Selection(service_host='', nodename='',
+                                      limits=limits)]]),
+            _check_compatible_with_source_hypervisor=lambda *args: None,
+            compute_rpcapi=types.SimpleNamespace(
+                check_can_live_migrate_destination=lambda *args, **kwargs: (
+                    sent.extend([*args, *kwargs.values()]))),
+            network_api=types.SimpleNamespace(
+                has_port_binding_extension=lambda *args: False))
         task._find_destination()
     except Exception:
         LOG.exception('Nova does not show whether a live migration carries '

@@ -440,8 +440,7 @@ class CountedGuest:
             state.placement, placement_count.queries(state, spec))
         self.spec = spec
         note = self._note = nfv_request.note_of(spec)
-        note.sources = state.network.sources
-        note.live_migration = bool(note.live_migration)
+        note.use(state.network.sources, note.live_migration)
         note.begin(0, spec)
         request = self._request = note.read(spec)
         self.wanted = host_count.GuestRequest(

@@ -57,9 +57,8 @@ class _SingleFilter:
         state = self._state
         spec = self._stored.obj_clone()
         note = nfv_request.note_of(spec)
-        note.sources = state.network.sources
-        note.live_migration = bool(
-            nfv_request.note_of(self._stored).live_migration)
+        note.use(state.network.sources,
+                 nfv_request.note_of(self._stored).live_migration)
         figures.placement_answered(spec, self._summaries)
         hosts = list(state.manager.get_host_states_by_uuids(
             state.context, list(self._candidates), spec))

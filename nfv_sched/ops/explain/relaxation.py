@@ -12,6 +12,7 @@ import dataclasses
 import time
 import typing as ty
 
+from nfv_sched.nova import flavors
 from nfv_sched.ops.explain import scheduling
 from nfv_sched.ops.explain import values
 from nfv_sched.ops.requests import request
@@ -394,8 +395,8 @@ def _has_topology(vcpus: int,
         exact = _topology_limit(part, explained_request)
         most = _topology_limit(f'max_{part}', explained_request)
         counts.append([
-            count for count in ([exact] if exact else range(1, vcpus + 1))
-            if vcpus % count == 0 and (most is None or count <= most)])
+            count for count in flavors.divisors(vcpus, most or vcpus)
+            if exact in (None, count)])
     sockets, cores, threads = counts
     return any(vcpus == a * b * c for a in sockets for b in cores
                for c in threads)

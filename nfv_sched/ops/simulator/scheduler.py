@@ -282,8 +282,7 @@ class Scheduler(nova_internals.SchedulerManager):
         # The scheduler gets its own copy, as the request crosses RPC in Nova.
         note = request.note_of(spec)
         spec = spec.obj_clone()
-        request.note_of(spec).sources = self._known
-        request.note_of(spec).live_migration = bool(note.live_migration)
+        request.note_of(spec).use(self._known, note.live_migration)
         try:
             return self.select_destinations(
                 context, spec_obj=spec, instance_uuids=list(uuids),

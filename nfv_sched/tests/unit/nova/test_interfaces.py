@@ -147,6 +147,14 @@ class TestMissing(InterfacesTestCase):
                     if '.extra_specs.' not in name}
         self.assertEqual(set(), unlisted)
 
+    def test_what_all_filters_need(self):
+        """Nothing that is kept can be kept without it."""
+        self.useFixture(fixtures.MonkeyPatch(
+            'nfv_sched.nova.interfaces.INTERFACES', (interfaces.Used(
+                'nova.objects', 'None_', (FEATURE.FILTERS,)),)))
+        self.assertTrue(interfaces.is_broken(FEATURE.LIMITS))
+        self.assertTrue(interfaces.is_broken(FEATURE.POLICIES))
+
     def test_one_error(self):
         self.take_schedule()
         for _ in range(2):

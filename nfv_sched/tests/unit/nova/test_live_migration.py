@@ -5,6 +5,7 @@ import importlib.util
 import pathlib
 import re
 import subprocess
+import sys
 
 import fixtures
 from nova.conductor.tasks import live_migrate
@@ -55,6 +56,12 @@ class LiveMigrationLimitsTest(base.TestCase):
     def without_fix(self):
         return re.sub(r'\n +self\.limits = selection\.limits(?=\n)', '',
                       self.source)
+
+    def test_nova_that_lacks_the_task(self):
+        """Limits are taken to be lost; nothing raises."""
+        self.useFixture(fixtures.MonkeyPatch(
+            'sys.modules', {**sys.modules, 'nova.conductor.tasks': None}))
+        self.assertFalse(nova_scheduler.live_migration_carries_limits())
 
     def test_without_the_fix(self):
         self.assertFalse(self.carries(self.without_fix()))

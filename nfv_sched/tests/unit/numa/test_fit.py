@@ -174,6 +174,27 @@ class TestMemory(FitTestCase):
                          guest(dedicated=1, memory=1024, pagesize=GIB))
 
 
+class TestCellMemory(base.TestCase):
+    """Pinned guests as Nova 29 takes them: also by the memory of the cell."""
+
+    def test_pinned_guests(self):
+        pages = numa_base.pages(kb4=1024 * 256, kb2048=1024)
+        for needed, unused, pagesize, expected in (
+                (False, 512, 2048, fit.FITS), (True, 512, 2048, fit.NO_MEMORY),
+                (True, 1024, 2048, fit.FITS), (True, 512, None, fit.NO_MEMORY),
+                (True, 1024, None, fit.FITS)):
+            self.useFixture(fixtures.MonkeyPatch(
+                'nfv_sched.numa.fit._needs_cell_memory',
+                lambda needed=needed: needed))
+            read = topology.guest(guest(
+                dedicated=1, memory=1024, pagesize=pagesize))
+            self.assertEqual(expected, fit.check(
+                topology.HostCell(host(
+                    mempages=pages, memory_usage=4096 - unused)),
+                read.cells[0], None, 0, fit.Ratios(1.0, 1.0)),
+                (needed, unused, pagesize))
+
+
 class TestPageSize(base.TestCase):
     """The size that a request comes to."""
 
