@@ -23,6 +23,8 @@ from nfv_sched.tests.unit.ops.commands import base
 WIDTH = 100
 #: Lines of scripts cannot be broken.
 _OF_SCRIPTS = ('openstack ', '  openstack ', '# ', 'printf ')
+#: Commands that plan live migrations.
+_PLANS = (['host', 'drain'], ['cloud', 'defrag'])
 #: What README shows as a picture.
 PICTURE = documented.ROOT / 'doc' / 'source' / 'session.svg'
 SESSION = ('nfv-sched host drain compute-1 --from telco',
@@ -80,14 +82,14 @@ class DocumentedCommandsTest(base.CommandTestCase):
         return code, [
             line.rstrip() for line in (*out.rstrip().splitlines(), *err)]
 
-    def skip_other_plans(self):
-        """Skip a test where Nova's live migrations allow other plans."""
-        if not scheduler.live_migration_carries_limits():
-            self.skipTest('bug 2153425: plans have fewer live migrations')
+    def plans_differ(self, text: str) -> bool:
+        """Return whether Nova's live migrations allow other plans here."""
+        # NOTE: Before bug 2153425 was fixed, a plan has fewer of them.
+        return shlex.split(text)[1:3] in _PLANS and (
+            not scheduler.live_migration_carries_limits())
 
     def test_outputs(self):
         """They are those of the documentation, or are written there."""
-        self.skip_other_plans()
         differences = []
         for path in documented.pages():
             if os.environ.get(UPDATE):
@@ -96,7 +98,8 @@ class DocumentedCommandsTest(base.CommandTestCase):
                 if block.is_ours and block.reason is None:
                     for command in block.commands():
                         output = self.printed(command.text)
-                        if not command.prints(output):
+                        if not command.prints(output) and (
+                                not self.plans_differ(command.text)):
                             differences.append('\n'.join(
                                 (f'{block.where}: {command.text}', *output)))
         self.assertEqual('', '\n\n'.join(differences),
@@ -104,7 +107,8 @@ class DocumentedCommandsTest(base.CommandTestCase):
 
     def test_session(self):
         """The picture of a terminal session shows real output."""
-        self.skip_other_plans()
+        if any(map(self.plans_differ, SESSION)):
+            self.skipTest('bug 2153425: plans have fewer live migrations')
         lines = []
         for text in SESSION:
             lines += [f'$ {text}', *self.printed(text), '']
