@@ -68,7 +68,7 @@ def page_size(host: HostCell, requested: int, memory: int) -> int:
 
 
 @functools.cache
-def _needs_cell_memory() -> bool:
+def needs_cell_memory() -> bool:
     """Return whether pinned guest cells need free memory of the host cell."""
     # Loads Nova, which commands that only print help do not want.
     from nfv_sched.nova import scheduler
@@ -77,7 +77,7 @@ def _needs_cell_memory() -> bool:
 
 def _counts_used(cell: GuestCell) -> bool:
     """Return whether used pages do not matter to a cell that requests none."""
-    return cell.cpus == topology.SHARED or _needs_cell_memory()
+    return cell.cpus == topology.SHARED or needs_cell_memory()
 
 
 def _memory_fits(host: HostCell, cell: GuestCell) -> bool:
@@ -176,7 +176,7 @@ def check(
         if need > len(free):
             return NO_DEDICATED
         if (cell.memory > host.memory - host.memory_usage
-                and _needs_cell_memory()):
+                and needs_cell_memory()):
             return NO_MEMORY
         if not _threads_fit(host, cell, reserved, free):
             return NO_THREADS
@@ -244,7 +244,7 @@ def memory_free(host: HostCell, cell: GuestCell) -> int:
                 (size == topology.PAGES_LARGE and
                  page.size_kb != smallest))]
     most = max(free, default=0) // 1024
-    if cell.cpus != topology.SHARED and _needs_cell_memory():
+    if cell.cpus != topology.SHARED and needs_cell_memory():
         return min(most, unused)
     return most
 

@@ -184,7 +184,7 @@ class TestCellMemory(base.TestCase):
                 (True, 1024, 2048, fit.FITS), (True, 512, None, fit.NO_MEMORY),
                 (True, 1024, None, fit.FITS)):
             self.useFixture(fixtures.MonkeyPatch(
-                'nfv_sched.numa.fit._needs_cell_memory',
+                'nfv_sched.numa.fit.needs_cell_memory',
                 lambda needed=needed: needed))
             read = topology.guest(guest(
                 dedicated=1, memory=1024, pagesize=pagesize))
