@@ -216,6 +216,11 @@ class ProfileHost(source.ErrorMixin, base.Lister):
         formatter = parsed_args.formatter
         self._text: str | None = None
         self._parts: ty.Sequence | None = None
+        if formatter in self.formats.keys() - formats.LIST.keys():
+            # These have no place for them that every reader keeps.
+            for warning in host_profile.warnings:
+                self.app.stderr.write(
+                    f'warning: {warning.text}. Do: {warning.do}.\n')
         if formatter in _CONFIGURATION:
             self._text = getattr(
                 configuration, _CONFIGURATION[formatter])(host_profile)

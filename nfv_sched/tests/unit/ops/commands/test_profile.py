@@ -10,6 +10,8 @@ import fixtures
 import yaml
 
 from nfv_sched import cpu_spec
+from nfv_sched.ops.cli import formats
+from nfv_sched.ops.profile import command
 from nfv_sched.tests.unit.ops.commands import base
 from nfv_sched.tests.unit.ops.machine import trees
 
@@ -55,6 +57,7 @@ hw:cpu_thread_policy=isolate here. Do: have flavors ask
 for require and twice the vCPUs, or turn threads off in the firmware where \
 latency counts most.
 """
+FILES = command.ProfileHost.formats.keys() - formats.LIST.keys()
 ISOLATED = '1-2,4-13,15-27,29-30,32-41,43-55'
 
 
@@ -73,10 +76,20 @@ class ProfileTest(base.CommandTestCase):
 
     def profile(self, *args, code=0, facts=None):
         """Run the command with the facts of a machine."""
+        out, warnings = self.warned(*args, code=code, facts=facts)
+        if not FILES.intersection(args):
+            self.assertEqual([], warnings)
+        return out
+
+    def warned(self, *args, code=0, facts=None):
+        """Run the command; return its output, and its warnings."""
         status, out, err = self.run_command(
             'host', 'profile', '--facts', facts or self.facts, *args)
-        self.assertEqual((code, ''), (status, err), out)
-        return out
+        warnings = err.splitlines()
+        self.assertEqual((code, []), (status, [
+            line for line in warnings if not line.startswith('warning: ')]),
+            out)
+        return out, warnings
 
     def refused(self, code, *args):
         status, out, err = self.run_command('host', 'profile', *args)
@@ -130,6 +143,17 @@ class ProfileTest(base.CommandTestCase):
                 keepends=True)[0])
         self.assertIn('no column Nothing', self.refused(
             2, '--facts', self.facts, '-c', 'Nothing'))
+
+    def test_warnings_beside_files(self):
+        """Formats that are files have them on standard error."""
+        expected = [f"{found['warning']}. Do: {found['do']}."
+                    for found in json.loads(self.profile(
+                        '--shared', '-f', 'json'))['warnings']]
+        self.assertEqual(2, len(expected))
+        for formatter in FILES:
+            self.assertEqual(
+                [f'warning: {text}' for text in expected],
+                self.warned('--shared', '-f', formatter)[1], formatter)
 
     def test_nova_conf(self):
         out = self.profile('--shared', '--vswitch-nic', 'physnet0=ens1f0',
@@ -280,10 +304,10 @@ class ProfileTest(base.CommandTestCase):
             self.assertNotIn('internal', err)
         pipe = f'{self.folder}/pipe'
         os.mkfifo(pipe)
-        for command in (('--facts', self.facts, '--check', pipe),
-                        ('--facts', pipe)):
+        for words in (('--facts', self.facts, '--check', pipe),
+                      ('--facts', pipe)):
             self.assertEqual(f'error: {pipe}: is a named pipe\n',
-                             self.refused(1, *command))
+                             self.refused(1, *words))
         self.assertRegex(self.refused(
             1, '--facts', self.facts, '--check', f'{self.folder}/none'),
             '^error: .*none')
