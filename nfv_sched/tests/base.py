@@ -3,18 +3,13 @@
 
 import fixtures
 import hypothesis
+import nova.conf
+from nova import objects
 from oslo_config import fixture as config_fixture
 import testtools
 
-from nfv_sched.nova import concurrency
-
-concurrency.native_threads()
-
-import nova.conf  # noqa: E402
-from nova import objects  # noqa: E402
-
-from nfv_sched import conf  # noqa: E402
-from nfv_sched import process  # noqa: E402
+from nfv_sched import conf
+from nfv_sched import process
 
 CONF = nova.conf.CONF
 objects.register_all()

@@ -18,7 +18,7 @@ from nfv_sched.tests.unit.network import base
 from nfv_sched.tests.unit.network import neutron_api
 
 UNREACHABLE = 'Neutron cannot be read'
-WORKERS_MODULE = 'nfv_sched.tests.unit.network.workers'
+WORKERS_MODULE = 'nfv_sched.tests.workers'
 BACK = 'Neutron can be read again'
 
 
