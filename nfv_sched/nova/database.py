@@ -139,8 +139,8 @@ def limit_waiting() -> None:
     for group in ('api_database', 'database'):
         CONF.set_override('max_retries', 1, group)
         CONF.set_override('retry_interval', 0, group)
-    if not sa.event.contains(sa.Engine, 'do_connect', _limit):
-        sa.event.listen(sa.Engine, 'do_connect', _limit)
+    if not sa.event.contains(sa.engine.Engine, 'do_connect', _limit):
+        sa.event.listen(sa.engine.Engine, 'do_connect', _limit)
 
 
 def _limit(dialect, record, arguments, parameters) -> None:

@@ -12,6 +12,7 @@ unknown keys are refused before anything else.
 """
 
 import functools
+import itertools
 import typing as ty
 
 import pydantic
@@ -21,6 +22,8 @@ from pydantic_core import core_schema
 from nfv_sched import cpu_spec
 from nfv_sched import files
 
+# Values of a dictionary that are checked at once.
+_PART = 100
 #: The largest allocation ratio that Placement accepts; products stay finite.
 MAX_NUMBER = 3.40282e+38
 
@@ -163,7 +166,22 @@ def _with_limits(schema: ty.Any) -> ty.Any:
         return core_schema.no_info_before_validator_function(
             functools.partial(_check_keys, frozenset(schema['fields'])),
             schema, ref=ref)
+    if kind == 'dict':
+        return core_schema.no_info_wrap_validator_function(_in_parts, schema)
     return schema
+
+
+def _in_parts(data: ty.Any, check: ty.Callable) -> ty.Any:
+    """Check a dictionary until a part of it has errors."""
+    # NOTE: Up to 2.11 pydantic has no fail_fast for dictionaries, and keeps
+    # an error for each value of a file with millions of them.
+    if not isinstance(data, dict) or len(data) <= _PART:
+        return check(data)
+    items = iter(data.items())
+    checked: dict = {}
+    while part := dict(itertools.islice(items, _PART)):
+        checked.update(check(part))
+    return checked
 
 
 def _check_keys(names: frozenset[str], data: ty.Any) -> ty.Any:

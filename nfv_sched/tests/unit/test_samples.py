@@ -10,6 +10,7 @@ import os
 import pathlib
 import shlex
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -138,7 +139,9 @@ class UnitsTest(base.TestCase):
             self.assertEqual(b'READY=1', manager.recv(100))
         process.terminate()
         process.communicate(timeout=300)
-        self.assertEqual(0, process.returncode)
+        # oslo.service on eventlet sends READY before it handles signals; for
+        # systemd both ends are clean.
+        self.assertIn(process.returncode, (0, -signal.SIGTERM))
         # The one that the sample for logrotate takes.
         self.assertEqual(['nfv-sched-ledger.log'], os.listdir(logs))
         self.assertIn(f'/{os.listdir(logs)[0]} {{', LOGROTATE.read_text())
