@@ -534,6 +534,15 @@ def pci_providers(tracker: PCITracker, node: objects.ComputeNode,
             if uuid != node.uuid]
 
 
+def is_live_migratable(request: objects.InstancePCIRequest) -> bool:
+    """Return whether devices of an alias can be live-migrated."""
+    # NOTE: Nova 29 has no aliases that say it, and refuses these migrations.
+    try:
+        return request.is_live_migratable()
+    except AttributeError:
+        return False
+
+
 def live_migration_carries_limits() -> bool:
     """See :func:`nfv_sched.nova.scheduler.live_migration_carries_limits`."""
     return nova_scheduler.live_migration_carries_limits()

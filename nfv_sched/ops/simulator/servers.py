@@ -135,7 +135,7 @@ class SimulatedServer:
         """Whether it has PCI devices that prevent live migration."""
         return any(
             request.source == objects.InstancePCIRequest.FLAVOR_ALIAS and
-            not request.is_live_migratable()
+            not nova_internals.is_live_migratable(request)
             for request in self.instance.pci_requests.requests)
 
     @property

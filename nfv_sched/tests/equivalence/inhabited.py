@@ -17,6 +17,7 @@ from nfv_sched.ops.simulator import record
 from nfv_sched.ops.simulator import servers
 from nfv_sched.ops.simulator import start
 from nfv_sched.ops.snapshot import snapshot
+from nfv_sched.tests import base
 from nfv_sched.tests.equivalence import test_clouds
 
 STOCK = ('ComputeFilter', 'ServerGroupAntiAffinityFilter',
@@ -52,9 +53,14 @@ def _host(rng: random.Random, number: int, stock: bool) -> dict:
         found['pci_devices'] = [
             {'type': 'VF', 'node': rng.randrange(nodes),
              'count': rng.randrange(1, 5),
-             'live_migratable': rng.random() < 0.5}
+             **_movable(rng, 0.5)}
             for _number in range(rng.choice((1, 2)))]
     return found
+
+
+def _movable(rng: random.Random, often: float) -> dict:
+    movable = rng.random() < often
+    return {'live_migratable': movable} if base.LIVE_MIGRATABLE else {}
 
 
 def _document(rng: random.Random, most_hosts: int) -> dict:
@@ -83,8 +89,7 @@ def _document(rng: random.Random, most_hosts: int) -> dict:
         'hosts': hosts, 'options': options,
         'networks': {'lan': {'tunneled': True},
                      'data': {'physical_network': 'data'}},
-        'pci_aliases': {'nic': {'type': 'VF', 'live_migratable':
-                                rng.random() < 0.3}},
+        'pci_aliases': {'nic': {'type': 'VF', **_movable(rng, 0.3)}},
         'flavors': {name: flavors[name] for name in chosen},
         'server_groups': {'group': {'policy': rng.choice(POLICIES)}},
         'steps': [{'boot': 'first', 'flavor': chosen[0]}]}

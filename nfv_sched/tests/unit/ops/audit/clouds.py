@@ -13,8 +13,9 @@ from nfv_sched.ops.simulator import engine
 from nfv_sched.ops.simulator import nova_internals
 from nfv_sched.ops.simulator import record
 from nfv_sched.ops.simulator import state
+from nfv_sched.tests import base
 
-CLOUD = """\
+CLOUD = base.cloud_file("""\
 options:
   nfv_sched: {ledger: placement, vswitch_ports_per_node: 60}
 pci_aliases:
@@ -54,7 +55,7 @@ security_groups:
 flavors:
   plain: {vcpus: 2, memory: 1024, disk: 5}
   nodes: {vcpus: 4, memory: 1024, extra_specs: {"hw:numa_nodes": 2}}
-"""
+""")
 PINNED = {'hw:cpu_policy': 'dedicated'}
 FLAVORS = {
     'pinned': {}, 'huge': {'hw:mem_page_size': '2MB'},

@@ -12,6 +12,7 @@ from nfv_sched.ops.simulator import record
 from nfv_sched.ops.simulator import start
 from nfv_sched.ops.snapshot import codec
 from nfv_sched.ops.snapshot import snapshot
+from nfv_sched.tests import base as tests_base
 from nfv_sched.tests.unit.ops.simulator import base
 
 NAMES = """\
@@ -53,7 +54,7 @@ security_groups:
 server_groups:
   apart: {policy: anti-affinity}
 """
-CLOUD = NAMES + """\
+CLOUD = NAMES + tests_base.cloud_file("""\
 options:
   nfv_sched: {vswitch_ports_per_node: 12}
 pci_aliases:
@@ -76,7 +77,7 @@ hosts:
   - {type: VF, node: 1, count: 3, live_migratable: true}
 aggregates:
 - {name: racks, hosts: [host1, host2], metadata: {availability_zone: west}}
-"""
+""")
 HOSTS = ('host1', 'host2', 'host3')
 FLAVORS = ('plain', 'pinned', 'wide', 'near', 'fast', 'mixed')
 MOVES = ('live_migrate', 'cold_migrate', 'resize', 'evacuate', 'shelve',
