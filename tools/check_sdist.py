@@ -10,7 +10,9 @@ does not know are left alone::
 Every file that git knows must be in the source distribution, byte for byte.
 It is unpacked outside git, and a wheel built from it there, as the pipelines
 of distributions and of container images do: that wheel must have the same
-files as one from the clone, and each file of ``etc/`` where pip puts it.
+files as one from the clone, and each file of ``etc/`` where pip puts it. So
+must the source distribution and the wheel of an exported tree, and their
+version is that of setup.cfg.
 """
 
 import configparser
@@ -98,6 +100,30 @@ def unpack(sdist, where):
     return found
 
 
+def export(repository, where):
+    """Write the files of a repository, without git.
+
+    :param repository: dict of paths relative to the root, to contents
+    :param where: directory for them; must not exist
+    :returns: root of the tree
+    """
+    for name, content in repository.items():
+        path = where / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    return where
+
+
+def release(tree):
+    """The version in setup.cfg.
+
+    :param tree: root of a source tree
+    """
+    config = configparser.RawConfigParser()
+    config.read(tree / SETUP)
+    return config['metadata']['version']
+
+
 def wheel_files(wheel):
     """What is in a wheel.
 
@@ -160,15 +186,23 @@ def main(argv):
             from_git = wheel_files(build('wheel', tree, top / 'from-git'))
             from_sdist = wheel_files(
                 build('wheel', unpacked, top / 'from-sdist'))
+            exported = export(repository, top / 'exported')
+            exported_sdist = build('sdist', exported, top / 'exported-sdist')
+            exported_unpacked = unpack(exported_sdist, top / 'unpacked-too')
+            from_export = wheel_files(
+                build('wheel', exported_unpacked, top / 'from-export'))
         except subprocess.CalledProcessError as exc:
             sys.stderr.buffer.write(exc.stdout or b'')
             print(exc, file=sys.stderr)
             return 1
         for name in LEFT_OUT:
             repository.pop(name, None)
-        in_sdist = {name: (unpacked / name).read_bytes()
-                    for name in repository if (unpacked / name).is_file()}
-    for contents in (repository, in_sdist):
+        in_sdist, in_exported_sdist = (
+            {name: (root / name).read_bytes()
+             for name in repository if (root / name).is_file()}
+            for root in (unpacked, exported_unpacked))
+        exported_name = f'nfv_sched-{release(exported)}.tar.gz'
+    for contents in (repository, in_sdist, in_exported_sdist):
         contents[SETUP] = settings(contents[SETUP])
 
     etc = {name: content for name, content in repository.items()
@@ -176,8 +210,14 @@ def main(argv):
     package = {name: content for name, content in repository.items()
                if name.startswith('nfv_sched/')}
     errors = different(sdist.name, repository, in_sdist)
+    errors += different('source distribution of the exported tree',
+                        repository, in_exported_sdist)
+    if exported_sdist.name != exported_name:
+        errors.append(
+            f'exported tree: {exported_sdist.name}, not {exported_name}')
     for what, found in (('wheel of the clone', from_git),
-                        ('wheel of the source distribution', from_sdist)):
+                        ('wheel of the source distribution', from_sdist),
+                        ('wheel of the exported tree', from_export)):
         errors += different(what, etc, data_files(found))
         errors += different(what, package, found)
     # Each has all of the other: neither has more.

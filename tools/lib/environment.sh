@@ -18,12 +18,6 @@ export PIP_DISABLE_PIP_VERSION_CHECK=1
 export PIP_NO_INPUT=1
 unset PYTHONHOME PYTHONPATH
 
-# pbr takes the version from git. Where git cannot be asked (an exported tree,
-# a tree of another user) any version does.
-if ! git -C "$ROOT" rev-parse --verify -q HEAD >/dev/null 2>&1; then
-    export PBR_VERSION=${PBR_VERSION:-0.0.0}
-fi
-
 # Print the path of a Python 3.11 or newer: $PYTHON if it is set, else
 # python3, else the first of the versions that nfv-sched is tested with.
 find_python() {

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Versions and files of packages that are built with and without git."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import zipfile
+
+import fixtures
+import testtools
+
+import nfv_sched
+
+_ROOT = pathlib.Path(nfv_sched.__file__).parents[1]
+
+#: What setup.py needs.
+_FILES = ('LICENSE', 'MANIFEST.in', 'README.md', 'pyproject.toml',
+          'requirements.txt', 'setup.cfg', 'setup.py')
+_GENERATED = shutil.ignore_patterns('__pycache__', '*.sample', '*.swp')
+
+
+class PackagingTest(testtools.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.top = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        self.tree = self.top / 'tree'
+        self.tree.mkdir()
+        for name in _FILES:
+            shutil.copy(_ROOT / name, self.tree)
+        for name in ('GIT_DIR', 'PBR_VERSION', 'OSLO_PACKAGE_VERSION'):
+            self.useFixture(fixtures.EnvironmentVariable(name))
+
+    def git(self, *arguments, tree=None):
+        subprocess.run(
+            ['git', '-c', 'user.name=x', '-c', 'user.email=x@x.test',
+             *arguments], cwd=tree or self.tree, check=True,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+    def commit(self, tree=None):
+        self.git('init', '--quiet', tree=tree)
+        self.git('add', '--all', tree=tree)
+        self.git('commit', '--allow-empty', '--message', 'x', tree=tree)
+
+    def version(self):
+        return subprocess.run(
+            [sys.executable, '-W', 'ignore', 'setup.py', '--version'],
+            cwd=self.tree, check=True, stdout=subprocess.PIPE,
+            text=True).stdout.split()[-1]
+
+    def copy_all(self):
+        """Complete the tree; only then is there something to install."""
+        for name in ('nfv_sched', 'etc'):
+            shutil.copytree(_ROOT / name, self.tree / name, ignore=_GENERATED)
+
+    def test_without_git(self):
+        self.assertEqual('1.0.0', self.version())
+
+    def test_inside_another_clone(self):
+        self.commit(self.top)
+        self.git('tag', '--annotate', '--message', 'x', '7.0.0',
+                 tree=self.top)
+        self.assertEqual('1.0.0', self.version())
+
+    def test_without_commits(self):
+        self.git('init', '--quiet')
+        self.assertEqual('1.0.0', self.version())
+
+    def test_clone(self):
+        """A version of the release being developed, also of depth 1."""
+        self.commit()
+        self.assertEqual('1.0.0.dev0', self.version())
+        for count in (1, 2):
+            self.commit()
+            self.assertEqual(f'1.0.0.dev{count}', self.version())
+
+    def test_tag(self):
+        for tag in (('0.9.0',),
+                    ('--annotate', '--message', 'x', '1.0.0')):
+            self.commit()
+            self.git('tag', *tag)
+            self.assertEqual(tag[-1], self.version())
+
+    def test_source_distribution(self):
+        (self.tree / 'PKG-INFO').write_text(
+            'Metadata-Version: 2.1\nName: nfv-sched\nVersion: 1.2.3\n')
+        self.assertEqual('1.2.3', self.version())
+
+    def test_told(self):
+        self.useFixture(fixtures.EnvironmentVariable('PBR_VERSION', '9.0.0'))
+        self.assertEqual('9.0.0', self.version())
+
+    def test_files_without_git(self):
+        """pip installs all files of an exported tree."""
+        self.copy_all()
+        subprocess.run(
+            [sys.executable, '-m', 'pip', '--quiet',
+             '--disable-pip-version-check', 'wheel', '--no-deps',
+             '--no-build-isolation', '--no-index',
+             '--wheel-dir', self.top / 'wheel', self.tree], check=True,
+            cwd=self.top, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        wheel, = os.listdir(self.top / 'wheel')
+        self.assertEqual('nfv_sched-1.0.0-py3-none-any.whl', wheel)
+        with zipfile.ZipFile(self.top / 'wheel' / wheel) as archive:
+            names = {name.rpartition('.data/data/')[2]
+                     for name in archive.namelist()}
+        self.assertEqual(set(), {
+            path.relative_to(self.tree).as_posix()
+            for name in ('nfv_sched', 'etc')
+            for path in (self.tree / name).rglob('*')
+            if path.is_file()} - names)
