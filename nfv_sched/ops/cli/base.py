@@ -29,6 +29,7 @@ from cliff import show
 
 from nfv_sched.cmd import quiet
 from nfv_sched import files
+from nfv_sched.ops.cli import completion
 from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cli import formats
 from nfv_sched.ops.cli import printable
@@ -98,6 +99,9 @@ class NFVSched(app.App):
             description=_DESCRIPTION, version=version(),
             command_manager=commandmanager.CommandManager(NAMESPACE),
             deferred_help=True)
+        # cliff's own is for bash only, and has deprecated commands.
+        self.command_manager.add_command(
+            'complete', completion.PrintCompletion)
         # Before cliff gives the streams to the handlers of the log.
         printable.protect(self)
 

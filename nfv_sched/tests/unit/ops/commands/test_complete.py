@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What bash proposes where a command of nfv-sched is not yet complete."""
+"""What shells propose where a command of nfv-sched is not yet complete."""
 
+import argparse
 import functools
 import os
 import pathlib
+import re
 import shlex
+import shutil
 import subprocess
 
 import fixtures
+import testtools
 
 from nfv_sched.ops.cli import base as cli_base
 from nfv_sched.tests import base
@@ -23,18 +27,110 @@ _get_comp_words_by_ref() {
 }
 """
 
+#: Press Tab in a zsh on a terminal, and print what is added to its matches.
+ZSH = r"""
+zmodload zsh/zpty
+zpty z zsh -f -i
+zpty -w z 'PROMPT= RPROMPT=; unsetopt prompt_cr prompt_sp; stty -echo'
+zpty -w z 'autoload -Uz compinit; compinit -u -D'
+zpty -w z "cd ${(q)1}; source ${(q)1}/_nfv-sched"
+zpty -w z 'finish() { print -r -- "THE""END"; exit }'
+zpty -w z 'comppostfuncs=(finish); bindkey "^I" complete-word'
+zpty -w z 'compadd() {
+    local match
+    local -a matches
+    if [[ ${@[1,(i)(-|--)]} != *-[OAD]* ]]; then
+        builtin compadd -A matches "$@"
+        for match in $matches; do print -r -- "MATCH<$match>"; done
+    fi
+    builtin compadd "$@"
+}'
+zpty -w z 'print "REA""DY"'
+zpty -r z output '*READY*'
+zpty -n -w z "$2"$'\t'
+zpty -r z output '*THEEND*'
+print -r -- $output
+"""
+
 
 @functools.cache
-def function() -> str:
+def function(shell: str = 'bash') -> str:
     """What the command prints."""
-    return test_help.run('complete')[1].rpartition('LOADED ')[0]
+    return test_help.run(
+        'complete', '--shell', shell)[1].rpartition('LOADED ')[0]
 
 
-class CompleteTest(base.TestCase):
+def subcommands():
+    """Names of commands, and the commands that are not deprecated."""
+    app = cli_base.NFVSched()
+    for name, entry_point in app.command_manager:
+        subcommand = entry_point.load()(app, None)
+        if not subcommand.deprecated:
+            yield name, subcommand
+
+
+class CompleteMixin:
+    """What is the same in all shells."""
 
     def setUp(self):
         super().setUp()
         self.top = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+
+    def run_shell(self, *command):
+        done = subprocess.run(
+            command, cwd=self.top, check=True, text=True, timeout=120,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            env={'PATH': os.environ['PATH'], 'HOME': str(self.top),
+                 'LC_ALL': 'C.UTF-8', 'TERM': 'dumb'})
+        self.assertEqual('', done.stderr)
+        return done.stdout
+
+    def test_commands(self):
+        """All but the deprecated ones, and nothing else."""
+        commands = {name.split()[0] for name, _ in subcommands()}
+        self.assertLess(8, len(commands))
+        self.assertEqual(commands, set(self.proposed('nfv-sched', '')))
+
+    def test_subcommands(self):
+        self.assertEqual(
+            ['drain', 'list', 'map', 'profile', 'show'],
+            sorted(self.proposed('nfv-sched', 'host', '')))
+        self.assertEqual(['map'], self.proposed('nfv-sched', 'host', 'm'))
+
+    def test_options(self):
+        self.assertEqual(
+            {'--from', '--flavors', '--failover'},
+            set(self.proposed('nfv-sched', 'metrics', '--f')))
+        self.assertIn(
+            '--sort', self.proposed('nfv-sched', 'host', 'list', '--so'))
+
+    def test_all_options(self):
+        """Those of each command's parser are in the function."""
+        text = function(self.shell)
+        for name, subcommand in subcommands():
+            for action in subcommand.get_parser(name)._actions:
+                if action.help == argparse.SUPPRESS:
+                    continue
+                for option in action.option_strings:
+                    self.assertTrue(
+                        re.search(self.mention(name, option), text),
+                        (name, option))
+        self.assertNotIn('--zone', text)
+        self.assertNotIn('-l zone', text)
+
+    def test_files(self):
+        (self.top / 'cloud.json.gz').touch()
+        for before in (['simulation', 'run'], ['host', 'list', '--from']):
+            self.assertIn('cloud.json.gz', self.proposed(
+                'nfv-sched', *before, 'cl'))
+
+
+class BashTest(CompleteMixin, base.TestCase):
+    shell = 'bash'
+
+    def mention(self, name, option):
+        words = re.sub(r'[ -]', '_', name)
+        return rf"(?m)^  cmds_{words}='.*{option}[ ']"
 
     def proposed(self, *words):
         """What bash proposes for the last of some words."""
@@ -51,11 +147,7 @@ class CompleteTest(base.TestCase):
             'set -- $(complete -p nfv-sched)\n'
             '"$3" nfv-sched\n'
             'printf "%s\\n" "${COMPREPLY[@]}"\n')
-        done = subprocess.run(
-            ['bash', '--norc', '-c', script], cwd=self.top, check=True,
-            text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        self.assertEqual('', done.stderr)
-        return done.stdout.split()
+        return self.run_shell('bash', '--norc', '-c', script).split()
 
     def test_quiet(self):
         """It is quick, and says nothing else."""
@@ -63,27 +155,53 @@ class CompleteTest(base.TestCase):
         self.assertEqual((0, ''), (code, err))
         self.assertEqual('[]', out.rpartition('LOADED ')[2].strip())
 
-    def test_commands(self):
-        commands = {name.split()[0] for name, _ in (
-            cli_base.NFVSched().command_manager)}
-        self.assertLess(10, len(commands))
-        self.assertLessEqual(
-            commands, set(self.proposed('nfv-sched', '')))
 
-    def test_subcommands(self):
-        self.assertEqual(['drain', 'list', 'map', 'profile', 'show'],
-                         self.proposed('nfv-sched', 'host', ''))
-        self.assertEqual(['map'], self.proposed('nfv-sched', 'host', 'm'))
+class ValuesMixin(CompleteMixin):
+    """What fish and zsh propose that bash does not."""
 
-    def test_options(self):
+    def test_values(self):
         self.assertEqual(
-            ['--flavors', '--failover'],
-            self.proposed('nfv-sched', 'metrics', '--f')[-2:])
-        self.assertIn(
-            '--sort', self.proposed('nfv-sched', 'host', 'list', '--so'))
+            {'csv', 'json', 'table', 'value', 'yaml'},
+            set(self.proposed('nfv-sched', 'host', 'list', '-f', '')))
+        self.assertEqual(['json'], self.proposed(
+            'nfv-sched', 'host', 'list', '--format', 'j'))
 
-    def test_files(self):
-        (self.top / 'cloud.json.gz').touch()
-        for before in (['simulation', 'run'], ['host', 'list', '--from']):
-            self.assertIn('cloud.json.gz', self.proposed(
-                'nfv-sched', *before, 'cl'))
+    def test_other_name(self):
+        text = test_help.run(
+            'complete', '--shell', self.shell, '--name', 'nfv')[1]
+        self.assertNotIn('nfv-sched host', text)
+        self.assertNotIn('_nfv_sched', text)
+
+
+@testtools.skipUnless(shutil.which('fish'), 'no fish')
+class FishTest(ValuesMixin, base.TestCase):
+    shell = 'fish'
+
+    def mention(self, name, option):
+        letter = '-l ' if option.startswith('--') else '-s '
+        return (rf"(?m)^complete .*_after \\'{name}\\''.* "
+                rf"{letter}{option.lstrip('-')}( |$)")
+
+    def proposed(self, *words):
+        """What fish proposes for the last of some words."""
+        (self.top / 'nfv-sched.fish').write_text(function('fish'))
+        return [line.split('\t')[0] for line in self.run_shell(
+            'fish', '--no-config', '-c',
+            'source nfv-sched.fish; '
+            f'complete -C "{" ".join(words)}"').splitlines()]
+
+
+@testtools.skipUnless(shutil.which('zsh'), 'no zsh')
+class ZshTest(ValuesMixin, base.TestCase):
+    shell = 'zsh'
+
+    def mention(self, name, option):
+        return (rf"(?s)\('{name}'\)\n((?! ;;).)*"
+                rf"(\)|\*){option}\[")
+
+    def proposed(self, *words):
+        """What zsh proposes for the last of some words."""
+        (self.top / '_nfv-sched').write_text(function('zsh'))
+        (self.top / 'press').write_text(ZSH)
+        return re.findall('MATCH<(.*)>', self.run_shell(
+            'zsh', '-f', 'press', self.top, ' '.join(words)))
