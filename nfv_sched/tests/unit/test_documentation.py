@@ -58,9 +58,6 @@ class FilterListsTest(base.TestCase):
         ('README.md', r'^ *enabled_filters = (.*)', False),
         ('doc/source/install/index.rst', r'^ *enabled_filters = (.*)', False),
         ('doc/source/install/index.rst', r'^(``\w+Filter``.*)', True),
-        ('doc/source/install/deployment.rst',
-         r'^ *enabled_filters = (.*)', True),
-        ('doc/source/install/deployment.rst', r'^ *- (\w+Filter)$', True),
         ('doc/source/configuration/index.rst',
          r'^ *\* - ``(\w+Filter)``$', True),
         ('devstack/settings', r'^_NFV_SCHED_FILTERS\+?=(.*)', True),
@@ -164,6 +161,19 @@ def as_ini(overrides):
     return '\n'.join(lines) + '\n'
 
 
+def as_helm_ini(values):
+    """What OpenStack-Helm makes of values, as an ini file.
+
+    helm-toolkit/templates/utils/_to_oslo_conf.tpl says it: a list becomes one
+    line with commas, a map of the type multistring several lines.
+    """
+    return as_ini({
+        section: {option: dict.fromkeys(value['values'])
+                  if isinstance(value, dict) else value
+                  for option, value in options.items()}
+        for section, options in values.items()})
+
+
 class ConfigurationTest(base.TestCase):
     """Examples of configuration."""
 
@@ -178,6 +188,14 @@ class ConfigurationTest(base.TestCase):
         'nova_user_pip_packages', 'nova_scheduler_default_filters',
         'nova_scheduler_extra_filters', 'nova_nova_conf_overrides',
         'placement_placement_conf_overrides'}
+    #: The same of Kayobe.
+    KAYOBE = {'kolla_build_customizations', 'kolla_sources'}
+    #: What charts of OpenStack-Helm have values for, below "conf", too.
+    CHARTS = {'images', 'conf', 'extraObjects'}
+    CHART_CONF = {'logging', 'nova', 'overrides', 'placement'}
+    #: Kinds of Kubernetes and of the operators of RHOSO.
+    KINDS = {'ConfigMap', 'Deployment', 'OpenStackControlPlane',
+             'OpenStackVersion'}
     #: What Kolla-Ansible merges; a name of a host is compute1.
     MERGED = {
         '/etc/kolla/config/nova/nova-scheduler.conf',
@@ -249,29 +267,149 @@ class ConfigurationTest(base.TestCase):
                     found += 1
         self.assertGreater(found, 10)
 
+    def deployment(self):
+        """The page about deployments, and what its YAML blocks are."""
+        text = (_ROOT / 'doc' / 'source' / 'install' / 'deployment.rst'
+                ).read_text(encoding='utf-8')
+        return text, [yaml.safe_load(block)
+                      for block in blocks(text, 'yaml')]
+
+    def has_all_filters(self, text):
+        """Whether each list of filters in an ini file has all of ours."""
+        ours = configuration.our_filters()
+        lists = [re.findall(r'\w+', value)
+                 for _, option, value in _Sections(text).options
+                 if option == 'enabled_filters']
+        for names in lists:
+            self.assertEqual(ours, [name for name in names if name in ours])
+        return len(lists)
+
     def test_openstack_ansible(self):
         found = set()
-        for path, text in self.pages():
-            if path.name != 'deployment.rst':
-                continue
-            for block in blocks(text, 'yaml'):
-                variables = yaml.safe_load(block)
+        enabled = []
+        _, documents = self.deployment()
+        for variables in documents:
+            if set(variables) & self.VARIABLES:
                 found |= set(variables)
-                for name, value in variables.items():
-                    if name.endswith('_conf_overrides'):
-                        self.assertEqual([], self.wrong(as_ini(value)), name)
-                    elif name.endswith('filters'):
-                        self.assertEqual([], self.unknown_filters(
-                            [('', 'enabled_filters', ','.join(value))]))
+            for name, value in variables.items():
+                if name.endswith('_conf_overrides'):
+                    self.assertEqual([], self.wrong(as_ini(value)), name)
+                elif name.endswith('filters'):
+                    enabled += value
         self.assertEqual(self.VARIABLES, found)
+        text = f'[filter_scheduler]\nenabled_filters = {",".join(enabled)}\n'
+        self.assertEqual([], self.wrong(text))
+        self.assertEqual(1, self.has_all_filters(text))
+
+    def test_deployments(self):
+        """Each block of YAML is for one of the projects."""
+        _, documents = self.deployment()
+        for names in documents:
+            if 'apiVersion' in names:
+                self.assertIn(names['kind'], self.KINDS)
+            else:
+                self.assertTrue(any(set(names) <= known for known in (
+                    self.VARIABLES, self.KAYOBE, self.CHARTS)), set(names))
+
+    def test_openstack_helm(self):
+        found = set()
+        lists = 0
+        hosts = 0
+        _, documents = self.deployment()
+        for values in documents:
+            conf = values.get('conf', {})
+            found |= set(conf)
+            hosts_of = conf.get('overrides', {}).get(
+                'nova_compute', {}).get('hosts', ())
+            files = [each['conf']['nova'] for each in hosts_of]
+            hosts += len(files)
+            files += [conf[name] for name in ('nova', 'placement')
+                      if name in conf]
+            for each in files:
+                text = as_helm_ini(each)
+                self.assertEqual([], self.wrong(text))
+                lists += self.has_all_filters(text)
+            if 'logging' in conf:
+                logger = conf['logging']['logger_nfv_sched']
+                self.assertEqual('nfv_sched', logger['qualname'])
+                self.assertIn('nfv_sched', conf['logging']['loggers']['keys'])
+        self.assertEqual(self.CHART_CONF, found)
+        self.assertEqual((1, 1), (lists, hosts))
+
+    def test_rhoso(self):
+        files = []
+        _, documents = self.deployment()
+        for document in documents:
+            if document.get('kind') == 'OpenStackControlPlane':
+                spec = document['spec']
+                files += [
+                    spec['nova']['template']['schedulerServiceTemplate'][
+                        'customServiceConfig'],
+                    spec['placement']['template']['customServiceConfig']]
+            elif document.get('kind') == 'ConfigMap':
+                # They are read after, and among, those of the operator.
+                for name in document['data']:
+                    self.assertRegex(name, r'^\d\d-[\w-]+\.conf$')
+                files += document['data'].values()
+        for text in files:
+            self.assertEqual([], self.wrong(text))
+        self.assertEqual(3, len(files))
+        self.assertEqual(1, sum(map(self.has_all_filters, files)))
+
+    def test_pods(self):
+        """What runs the ledger mounts what it has, and what it reads."""
+        _, documents = self.deployment()
+        found = [document for document in documents
+                 if document.get('kind') == 'Deployment']
+        for document in documents:
+            found += document.get('extraObjects', {}).values()
+        self.assertEqual(2, len(found))
+        for document in found:
+            template = document['spec']['template']
+            self.assertEqual(
+                document['spec']['selector']['matchLabels'],
+                template['metadata']['labels'])
+            container, = template['spec']['containers']
+            self.assertEqual(
+                {volume['name'] for volume in template['spec']['volumes']},
+                {mount['name'] for mount in container['volumeMounts']})
+            mounts = [mount['mountPath']
+                      for mount in container['volumeMounts']]
+            command, *arguments = container['command']
+            self.assertEqual('nfv-sched-ledger', command)
+            for option, path in zip(arguments[::2], arguments[1::2]):
+                self.assertIn(option, ('--config-file', '--config-dir'))
+                self.assertTrue(
+                    any(mount.startswith(path) for mount in mounts), path)
+
+    def test_images(self):
+        """What is copied into images is a file of this repository."""
+        text, documents = self.deployment()
+        images = blocks(text, 'docker')
+        self.assertEqual(2, len(images))
+        for image in images:
+            self.assertRegex(image, r'^FROM \S+\n')
+            copied = re.findall(r'(?m)^COPY (\S+) (\S+)$', image)
+            self.assertEqual(1, len(copied))
+            for name, folder in copied:
+                self.assertTrue((_ROOT / name).is_file(), name)
+                self.assertIn(f'--constraint {folder}{name} ', image)
 
     def test_kolla(self):
         text = (_ROOT / 'doc' / 'source' / 'install' / 'deployment.rst'
                 ).read_text(encoding='utf-8')
-        self.assertEqual(self.MERGED, set(re.findall(
-            r'/etc/kolla/config/[\w/.-]+\.conf', text)))
+        for folder in ('/etc/kolla/config',
+                       '$KAYOBE_CONFIG_PATH/kolla/config'):
+            self.assertEqual(
+                {name.replace('/etc/kolla/config', folder)
+                 for name in self.MERGED},
+                set(re.findall(
+                    re.escape(folder) + r'/[\w/.-]+\.conf', text)))
         # What its template knows by the name of the image.
         self.assertIn(' nova_base_pip_packages_append ', text)
+        self.assertIn(' nova_base_pip_packages_append:\n', text)
+        self.assertEqual(1, sum(
+            self.has_all_filters(block) for block in blocks(text, 'ini')))
 
     def test_what_is_found(self):
         for text in (
