@@ -20,7 +20,7 @@ def _text(name):
     return (_ROOT / name).read_text()
 
 
-def _pins(path):
+def pinned_versions(path):
     """Normalized names of a file of constraints, and their versions."""
     return {utils.canonicalize_name(name): version
             for name, version in re.findall(
@@ -56,7 +56,7 @@ class ReleasesTest(base.TestCase):
         """The constraints of each release satisfy what is required."""
         extra = self.setup['extras']['ops']
         for release, path in self.constraints.items():
-            pins = _pins(path)
+            pins = pinned_versions(path)
             for required in _requirements(
                     f'{_text("requirements.txt")}\n'
                     f'{_text("test-requirements.txt")}\n{extra}'):
@@ -66,7 +66,7 @@ class ReleasesTest(base.TestCase):
 
     def test_nova(self):
         """Each supported Nova has constraints, and a name."""
-        names = {int(_pins(path)['nova'].partition('.')[0]): name
+        names = {int(pinned_versions(path)['nova'].partition('.')[0]): name
                  for name, path in self.constraints.items()}
         self.assertEqual(list(nova_parts.RELEASES), sorted(names))
         for major, name in names.items():
