@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SECURITY.md says what the code does."""
+
+import argparse
+import ast
+import pathlib
+import re
+
+import fixtures
+import testtools
+
+import nfv_sched
+from nfv_sched import conf
+from nfv_sched import files
+from nfv_sched import http_limits
+from nfv_sched.ops import atomic_file
+from nfv_sched.ops.cli import base as cli_base
+from nfv_sched.ops.metrics import command
+from nfv_sched.ops.metrics import server
+
+_PACKAGE = pathlib.Path(nfv_sched.__file__).parent
+_ROOT = _PACKAGE.parent
+_TEXT = (_ROOT / 'SECURITY.md').read_text(encoding='utf-8')
+
+#: Modules that execute code or programs, or load objects.
+_EXECUTING = {'code', 'dill', 'marshal', 'pickle', 'pty', 'runpy', 'shelve',
+              'subprocess'}
+_EXECUTING_CALLS = {'eval', 'exec', 'execv', 'execve', 'execvp', 'popen',
+                    'spawnv', 'system'}
+#: Modules of servers.
+_LISTENING = {'http.server', 'socketserver', 'wsgiref', 'xmlrpc.server'}
+
+
+def trees():
+    """The syntax trees of all modules but the tests, by relative path."""
+    for path in sorted(_PACKAGE.rglob('*.py')):
+        name = path.relative_to(_PACKAGE)
+        if name.parts[0] != 'tests':
+            yield name.as_posix(), ast.parse(path.read_text(encoding='utf-8'))
+
+
+def imported(tree):
+    """Names of all modules that a module imports."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+
+
+def called(tree):
+    """Last names of all functions that a module calls, and the calls."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            if isinstance(node.func, ast.Attribute):
+                yield node.func.attr, node
+            elif isinstance(node.func, ast.Name):
+                yield node.func.id, node
+
+
+class SecurityTest(testtools.TestCase):
+
+    def test_nothing_is_executed(self):
+        for name, tree in trees():
+            self.assertEqual(
+                set(), set(imported(tree)) & _EXECUTING, name)
+            self.assertEqual(
+                set(), {call for call, _ in called(tree)} & _EXECUTING_CALLS,
+                name)
+
+    def test_yaml_without_objects(self):
+        for name, tree in trees():
+            for node in ast.walk(tree):
+                if isinstance(node, ast.Attribute):
+                    self.assertNotIn(node.attr, (
+                        'FullLoader', 'Loader', 'UnsafeLoader',
+                        'full_load', 'unsafe_load'), name)
+
+    def test_listening(self):
+        self.assertEqual(['ops/metrics/server.py'], [
+            name for name, tree in trees()
+            if set(imported(tree)) & _LISTENING])
+        app = cli_base.NFVSched()
+        parser = command.ServeMetrics(app, None).get_parser('nfv-sched')
+        address = parser.parse_args(['--listen', ':9180']).listen
+        self.assertIn('127.0.0.1', address)
+        self.assertIn(f'closed after {server.SECONDS:.0f} seconds', _TEXT)
+        self.assertIn(f'there are {server.CONNECTIONS} at most', _TEXT)
+        self.assertIn(f'may have {server.REQUEST_BYTES} bytes', _TEXT)
+
+    def test_changes(self):
+        """Only the ledger and its probe send what changes anything."""
+        self.assertEqual(['ledger/client.py', 'ledger/probe.py'], [
+            name for name, tree in trees()
+            if any(isinstance(node, ast.Constant) and node.value in (
+                'DELETE', 'PATCH', 'POST', 'PUT')
+                for node in ast.walk(tree))])
+        self.assertIn('`*_nfv_ledger`', _TEXT)
+        self.assertIn("'_nfv_ledger'\n",
+                      (_PACKAGE / 'ledger' / 'client.py').read_text())
+
+    def test_limits(self):
+        self.assertEqual(
+            (64 * 2 ** 20, 60.0, 128, 64),
+            (http_limits.ANSWER_BYTES, http_limits.ANSWER_SECONDS,
+             files.DEFAULT, files.MAX_DEPTH))
+        for words in ('64 MiB', '60 seconds', '128 MiB', '64 levels'):
+            self.assertIn(words, _TEXT)
+        path = pathlib.Path(
+            self.useFixture(fixtures.TempDir()).path) / 'cloud.json'
+        atomic_file.write(str(path), lambda file: file.write(b'{}'))
+        self.assertEqual(0o100600, path.stat().st_mode)
+
+    def test_options(self):
+        """They exist, and the default is the one that is named."""
+        options = {option.name: option for _, group in conf.list_opts()
+                   for option in group}
+        named = re.findall(r'\[nfv_sched\] (\w+)', _TEXT)
+        self.assertEqual(
+            {'cell_database_user', 'decision_journal', 'expose_reasons'},
+            set(named))
+        self.assertLessEqual(set(named), set(options))
+        reasons = options['expose_reasons']
+        self.assertIn(f'The default, `{reasons.default}`,', _TEXT)
+        self.assertLessEqual(
+            {'summary', 'hosts'}, set(reasons.type.choices))
+        self.assertTrue(options['cell_database_password'].secret)
+
+    def test_command_lines(self):
+        app = cli_base.NFVSched()
+        known = set()
+        for _, entry_point in app.command_manager:
+            parser = entry_point.load()(app, None).get_parser('nfv-sched')
+            for action in parser._actions:
+                if action.help != argparse.SUPPRESS:
+                    known |= set(action.option_strings)
+        named = set(re.findall(r'(?<![\w-])--[a-z][a-z-]+', _TEXT))
+        named -= {'--version'}
+        self.assertLess(5, len(named))
+        self.assertEqual(set(), named - known)
+
+    def test_files(self):
+        for name in re.findall(r'`(etc/[\w/.-]+|[A-Z]\w+file)`', _TEXT):
+            self.assertTrue((_ROOT / name).exists(), name)
+        setup = (_ROOT / 'setup.cfg').read_text()
+        for group in re.findall(r'`(nfv_sched\.\w+)`', _TEXT):
+            self.assertIn(f'\n{group} =', setup)
