@@ -163,6 +163,39 @@ class UnitsTest(base.TestCase):
                         line.startswith(f'{name}=') for line in lines),
                         f'{path.name}: {name}')
 
+    def test_hardening(self):
+        """All services have the same restrictions, but for what they need."""
+        restrictions = {}
+        for path in UNITS:
+            if path.suffix == '.service':
+                text = path.read_text()
+                start = text.index('NoNewPrivileges=')
+                restrictions[path.stem] = {
+                    line for line in text[start:].splitlines()
+                    if '=' in line and not line.startswith((
+                        '#', 'ReadWritePaths=', 'UMask=', 'TasksMax=',
+                        'WantedBy='))}
+        exporter = restrictions['nfv-sched-exporter']
+        self.assertEqual(exporter, restrictions['nfv-sched-ledger'])
+        # It keeps the group of a file that it replaces.
+        self.assertEqual(
+            {'PrivateUsers=yes', 'SystemCallFilter=fchown'},
+            exporter ^ restrictions['nfv-sched-metrics'])
+
+    @testtools.skipUnless(shutil.which('systemd-analyze'), 'no systemd')
+    def test_exposure(self):
+        """systemd finds them well protected, from 0.0 to 10.0."""
+        for path in UNITS:
+            if path.suffix != '.service':
+                continue
+            done = subprocess.run(
+                ['systemd-analyze', 'security', '--offline=true',
+                 '--no-pager', '--threshold=15', path], text=True,
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            if 'unrecognized option' in done.stdout:
+                self.skipTest('systemd before 250')
+            self.assertEqual(0, done.returncode, done.stdout)
+
     def test_addresses(self):
         """A drop-in denies all but loopback; the units deny nothing.
 
