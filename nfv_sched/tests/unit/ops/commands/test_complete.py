@@ -3,19 +3,24 @@
 
 import argparse
 import functools
+import importlib.util
 import os
 import pathlib
 import re
 import shlex
 import shutil
 import subprocess
+import sys
 
 import fixtures
 import testtools
 
+import nfv_sched
 from nfv_sched.ops.cli import base as cli_base
 from nfv_sched.tests import base
 from nfv_sched.tests.unit.ops.commands import test_help
+
+ROOT = pathlib.Path(nfv_sched.__file__).parents[1]
 
 #: The package bash-completion, where it is installed, or what is used of it.
 LIBRARY = '/usr/share/bash-completion/bash_completion'
@@ -67,6 +72,32 @@ def subcommands():
         subcommand = entry_point.load()(app, None)
         if not subcommand.deprecated:
             yield name, subcommand
+
+
+@testtools.skipUnless(importlib.util.find_spec('sphinx'), 'no Sphinx')
+class InstallTest(base.TestCase):
+
+    def test_manuals(self):
+        """One command installs man pages and completions."""
+        top = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        done = subprocess.run(
+            [ROOT / 'tools' / 'install-manuals', top / 'usr'], text=True,
+            env=dict(os.environ, PYTHON=sys.executable),
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self.assertEqual(0, done.returncode, done.stdout)
+        share = top / 'usr' / 'share'
+        for shell, name in (
+                ('bash', 'bash-completion/completions/nfv-sched'),
+                ('fish', 'fish/vendor_completions.d/nfv-sched.fish'),
+                ('zsh', 'zsh/site-functions/_nfv-sched')):
+            self.assertEqual(function(shell), (share / name).read_text())
+        for name, section in (('nfv-sched', 1), ('nfv-sched-status', 1),
+                              ('nfv-sched-ledger', 8)):
+            page = share / 'man' / f'man{section}' / f'{name}.{section}'
+            self.assertRegex(
+                page.read_text(encoding='utf-8'),
+                rf'(?m)^\.TH "{name.upper()}" "{section}" ')
+        self.assertEqual(6, len(done.stdout.splitlines()))
 
 
 class CompleteMixin:
