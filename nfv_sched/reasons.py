@@ -55,6 +55,13 @@ class Resource(enum.StrEnum):
     PCI_DEVICES = 'pci_devices'
 
 
+class Place(enum.StrEnum):
+    """Property of NUMA nodes that comes from the request, not from a rule."""
+
+    NETWORKS = 'near the networks of the request'
+    DEVICES = 'near the PCI devices of the request'
+
+
 class Amount(ty.NamedTuple):
     """An amount of a resource.
 
@@ -78,8 +85,8 @@ class Shortage(ty.NamedTuple):
     :ivar amount: the resource, and the amount that is needed
     :ivar free: amount on the NUMA node that comes closest among those that may
         be chosen
-    :ivar places: properties of the NUMA nodes that may be chosen, such as
-        "with the virtual switch"
+    :ivar places: properties of the NUMA nodes that may be chosen: each a
+        :class:`Place` or the noun of a rule, "with the virtual switch"
     :ivar beside: what the same NUMA nodes must have, too
     """
 
@@ -93,6 +100,12 @@ class Shortage(ty.NamedTuple):
         """The part of the amount that is missing, from 0 to 1."""
         needed = self.amount.needed
         return max(needed - self.free, 0) / needed if needed else 1.0
+
+    @property
+    def lacks_node(self) -> bool:
+        """Whether no NUMA node has these properties, however empty it is."""
+        return bool(self.places) and self.amount == (
+            Resource.NUMA_NODES, 1, '')
 
     def is_implied_by(self, other: 'Shortage') -> bool:
         """Return whether the need of another shortage includes this need."""

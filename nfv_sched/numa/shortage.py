@@ -39,8 +39,6 @@ _RESOURCES = {
     fit.NO_SHARED_ROOM: reasons.Resource.SHARED_VCPUS,
     fit.NO_MEMORY_ROOM: reasons.Resource.MEMORY_RATIO,
 }
-_NETWORKS = 'near the networks of the request'
-_DEVICES = 'near the PCI devices of the request'
 
 
 def capacity_reason(
@@ -75,8 +73,8 @@ def capacity_reason(
     if cells == 1:
         allowed[0], places = _chosen_from(
             evaluation, allowed[0], places, groups, devices)
-        if not allowed[0]:
-            return no_node(order, policy, places)
+    if not any(allowed):
+        return no_node(order, policy, places)
     masks = [mask & cell for mask, cell in zip(evaluation.masks, allowed)]
     for number, (cell, mask) in enumerate(zip(guest.cells, masks)):
         if mask:
@@ -111,7 +109,7 @@ def capacity_reason(
             # No guest cell fits a host cell near this network.
             return capacity_reason(
                 evaluation, policy, [cell & group for cell in allowed],
-                order, (*places, _NETWORKS))
+                order, (*places, reasons.Place.NETWORKS))
     if devices is not None and candidates.feasible(masks, groups):
         reason = devices_reason(
             evaluation, devices, masks, pci_policy
@@ -186,14 +184,14 @@ def _chosen_from(
     """
     cells, = near([allowed], groups)
     if cells != allowed:
-        places = (*places, _NETWORKS)
+        places = (*places, reasons.Place.NETWORKS)
     if devices is None or evaluation.masks[0] & cells:
         return cells, places
     able = candidates.mask_of(
         index for index in candidates.bits(cells)
         if devices.accepts(1 << index))
     if able and able != cells:
-        return able, (*places, _DEVICES)
+        return able, (*places, reasons.Place.DEVICES)
     return cells, places
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 import dataclasses
 import typing as ty
 
+from nfv_sched.ops.explain import sentences
 from nfv_sched.ops.requests import document as request_document
 from nfv_sched import strings
 
@@ -229,8 +230,9 @@ class HostRefusal:
         likewise
     :ivar shortage: the resource that is missing; null if it is none, or not
         known
-    :ivar kind: "unmapped" if the host is not mapped to its cell; null
-        otherwise
+    :ivar kind: "unmapped" if the host is not mapped to its cell, "disabled" or
+        "down" of its compute service, "request" if the request itself is
+        wrong; null otherwise
     :ivar raised: whether the filter failed with an exception
     """
 
@@ -271,6 +273,43 @@ class HostVerdict:
     passes: bool | None
     removed_by: str | None
     rank: int | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class RefusalCause:
+    """Something that keeps the request off hosts, as far as it is common.
+
+    :ivar text: the cause, for people
+    :ivar kind: "deployment" if no NUMA node has all that it must be near,
+        however empty it is; "shortage" of a resource of NUMA nodes;
+        "placement" for a requirement of Placement; "filter" for another
+        refusal of a filter, "error" if it raises an exception; "request" if
+        the request itself is wrong; "disabled", "down", "unmapped" hosts;
+        "cut-off" by [scheduler] max_placement_results
+    :ivar hosts: number of hosts; each is in one cause only
+    :ivar nearest_host: name of the host that lacks least of it
+    :ivar nearest_host_id: UUID of its compute node
+    :ivar filters: class names of the filters that refuse for it
+    :ivar need: the requirement of Placement; null if it is none
+    :ivar free: what the nearest host has of it, as in hosts; null likewise
+    :ivar refusal: how a filter refuses the nearest host; null for Placement
+    :ivar places: properties that the NUMA nodes must have, for people
+    :ivar physical_networks: physical networks that they must be near
+    """
+
+    text: str
+    kind: ty.Literal[
+        'disabled', 'down', 'unmapped', 'request', 'cut-off', 'placement',
+        'deployment', 'shortage', 'filter', 'error']
+    hosts: int
+    nearest_host: str
+    nearest_host_id: str
+    filters: tuple[str, ...]
+    need: PlacementNeed | None
+    free: int | None
+    refusal: HostRefusal | None
+    places: tuple[str, ...]
+    physical_networks: tuple[str, ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -396,6 +435,8 @@ class Explained:
         only Placement is known, and finds hosts
     :ivar reason: why it does not fit, for people; null if it does, or that is
         not known
+    :ivar causes: what keeps the first server off all hosts, that of most hosts
+        first; empty if a host takes it
     :ivar destinations: where each server would go, as far as it fits
     :ivar placement: the stage in which Nova asks Placement
     :ivar filters: Nova's chain, in order; null if filters are not known
@@ -418,6 +459,7 @@ class Explained:
     usual_ports: request_document.NewPorts | None
     fits: bool | None
     reason: str | None
+    causes: tuple[RefusalCause, ...]
     destinations: tuple[Destination, ...]
     placement: PlacementAnswer
     filters: tuple[FilterStage, ...] | None
@@ -449,6 +491,8 @@ def explained(
         or explanation.filters is None
         else request_document.new_ports(subject.usual_ports),
         fits=explanation.fits, reason=explanation.reason or None,
+        causes=tuple([_cause(cause, len(explanation.hosts), host_ids)
+                      for cause in explanation.causes]),
         destinations=tuple([Destination(
             host=each.host, host_id=host_ids[each.host],
             numa_nodes=each.nodes, cpus=each.cpus, pci_devices=each.devices,
@@ -552,6 +596,22 @@ def _refusal(refusal: 'values.FilterRefusal') -> HostRefusal:
             resource=shortage.amount.resource.value,
             needed=shortage.amount.needed, free=shortage.free),
         kind=refusal.kind.value or None, raised=refusal.raised)
+
+
+def _cause(cause: 'values.CommonCause', hosts: int,
+           host_ids: Mapping[str, str]) -> RefusalCause:
+    lack, refusal = cause.lack, cause.refusal
+    shortage = None if refusal is None else refusal.shortage
+    return RefusalCause(
+        text=sentences.cause(cause, hosts),
+        kind=ty.cast(ty.Any, cause.kind.value), hosts=len(cause.hosts),
+        nearest_host=cause.nearest, nearest_host_id=host_ids[cause.nearest],
+        filters=cause.filters,
+        need=None if lack is None else _need(lack.title, lack.need),
+        free=None if lack is None else lack.free,
+        refusal=None if refusal is None else _refusal(refusal),
+        places=() if shortage is None else tuple(map(str, shortage.places)),
+        physical_networks=cause.networks)
 
 
 def _weighing(weighing: 'values.Weighing | None') -> HostOrder | None:

@@ -11,6 +11,7 @@ import time
 
 
 from nfv_sched.ops.counting import capacity
+from nfv_sched.ops.explain import causes
 from nfv_sched.ops.explain import filters
 from nfv_sched.ops.explain import placement
 from nfv_sched.ops.explain import relaxation
@@ -91,6 +92,8 @@ def explain(
     return values.Explanation(
         subject=subject, assumed=assumed, request=_text(explained_request),
         fits=ran.reason is None, reason=ran.reason or '',
+        causes=_causes(hosts, explained_request) if (
+            queries and ran.reason is not None) else (),
         placement=answer.stage,
         filters=tuple(_filters(verdicts, first_round)), hosts=hosts,
         weighing=weighing, places=tuple(ran.places),
@@ -122,19 +125,34 @@ def explain_placement(state: states.State,
     assumed = [_DEFAULTS, *_uncertain(explained_request.flavor, answer.stage)]
     if api_only.ALIAS in explained_request.flavor.extra_specs:
         assumed.append(_NO_DEVICES)
+    hosts = tuple([
+        values.ExplainedHost(
+            name=name, present=name == subject.present,
+            misses=answer.misses.get(name, ()),
+            lacks=answer.lacks.get(name, ()),
+            found=name in answer.found, refusals=None, passed=None)
+        for name in state.hosts])
     return values.Explanation(
         subject=subject.text, assumed=tuple(assumed),
         request=_text(explained_request),
         fits=None if ran.reason is None else False,
         reason=ran.reason or '',
-        placement=answer.stage, filters=None, hosts=tuple([
-            values.ExplainedHost(
-                name=name, present=name == subject.present,
-                misses=answer.misses.get(name, ()),
-                lacks=answer.lacks.get(name, ()),
-                found=name in answer.found, refusals=None, passed=None)
-            for name in state.hosts]),
+        causes=_causes(hosts, explained_request) if ran.queries else (),
+        placement=answer.stage, filters=None, hosts=hosts,
         wanted=explained_request.count, seconds=seconds)
+
+
+def _causes(
+    hosts: tuple[values.ExplainedHost, ...],
+    explained_request: request.ExplainedRequest,
+) -> tuple[values.CommonCause, ...]:
+    """Return what keeps the request off all hosts; nothing if one passes."""
+    if any(host.passed or (host.passed is None and host.found)
+           for host in hosts):
+        return ()
+    return causes.find(hosts, tuple(dict.fromkeys(
+        network.physnet for network, _groups in explained_request.ports
+        if network.physnet)))
 
 
 def _uncertain(flavor: snapshot.Flavor,

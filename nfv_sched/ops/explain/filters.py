@@ -22,7 +22,6 @@ from nfv_sched.network_limits import figures
 from nfv_sched.ops.explain import nova_filters
 from nfv_sched.ops.explain import values
 from nfv_sched.ops import placement
-from nfv_sched.ops.simulator import compute
 from nfv_sched.ops.simulator import state as states
 from nfv_sched import reasons
 from nfv_sched import refusals
@@ -104,21 +103,19 @@ class _SingleFilter:
                 if host.host in silent:
                     lack = nova_filters.reason(self._name, host, spec, note)
                     by_host[host.host] = values.FilterRefusal(
-                        filter=self._name, text=lack.text, rank=lack.rank,
-                        shortage=lack.shortage, kind=self._kind(host))
+                        filter=self._name, text=lack.text, need=lack.need,
+                        rank=lack.rank,
+                        shortage=lack.shortage, kind=lack.kind)
         return {host.host: by_host[host.host] for host in refused}
-
-    def _kind(self, host: ty.Any) -> values.RefusalKind:
-        if self._name == 'ComputeFilter' and not compute.is_mapped(host):
-            return values.RefusalKind.UNMAPPED
-        return values.RefusalKind.OTHER
 
     def _told(self, lazy_reason: reasons.Lazy) -> values.FilterRefusal:
         reason = refusals.resolve(lazy_reason)
         return values.FilterRefusal(filter=self._name,
                                     text=nova_filters.text(reason),
-                                    policy=reason.policy, rank=reason.rank,
-                                    shortage=reason.shortage)
+                                    policy=reason.policy, need=reason.need,
+                                    rank=reason.rank,
+                                    shortage=reason.shortage,
+                                    kind=nova_filters.kind(reason))
 
     def _one_by_one(self) -> dict[str, values.FilterRefusal]:
         """Ask a filter that raises about each host by itself."""

@@ -12,6 +12,7 @@ from nova import objects
 
 from nfv_sched.filters import nfv_topology
 from nfv_sched.numa import evaluation
+from nfv_sched.ops.explain import values
 from nfv_sched.ops.simulator import compute
 from nfv_sched.ops.simulator import scheduler
 from nfv_sched import reasons
@@ -29,11 +30,14 @@ class HostLack(ty.NamedTuple):
     :ivar text: for people; empty if nothing is known
     :ivar rank: how close the host came; higher is closer
     :ivar shortage: the resource that is missing, if it is known
+    :ivar need: the requirement, without anything about the host
     """
 
     text: str
     rank: int = 0
     shortage: reasons.Shortage | None = None
+    kind: values.RefusalKind = values.RefusalKind.OTHER
+    need: str = ''
 
 
 def reason(name: str, host_state: ty.Any, spec: objects.RequestSpec,
@@ -56,11 +60,13 @@ def reason(name: str, host_state: ty.Any, spec: objects.RequestSpec,
 def _compute(host_state, spec, note) -> HostLack:
     service = host_state.service
     if not compute.is_mapped(host_state):
-        return HostLack(f'no host mapping: {DISCOVER}')
+        return HostLack(f'no host mapping: {DISCOVER}',
+                        kind=values.RefusalKind.UNMAPPED)
     if service.get('disabled'):
         why = service.get('disabled_reason')
-        return HostLack(f'service disabled{f": {why}" if why else ""}')
-    return HostLack('service down')
+        return HostLack(f'service disabled{f": {why}" if why else ""}',
+                        kind=values.RefusalKind.DISABLED)
+    return HostLack('service down', kind=values.RefusalKind.DOWN)
 
 
 def _numa(host_state, spec, note) -> HostLack:
@@ -71,7 +77,8 @@ def _numa(host_state, spec, note) -> HostLack:
             'nova-scheduler would stand still')
     reason = refusal(nfv_topology.NFVTopologyFilter(), host_state, spec, note)
     return HostLack('') if reason is None else HostLack(
-        text(reason), reason.rank, reason.shortage)
+        text(reason), reason.rank, reason.shortage, kind(reason),
+        reason.need)
 
 
 def refusal(nfv_filter: ty.Any, host_state: ty.Any,
@@ -90,6 +97,12 @@ def refusal(nfv_filter: ty.Any, host_state: ty.Any,
     if decision.accepted or decision.reason is None:
         return None
     return refusals.resolve(decision.reason)
+
+
+def kind(reason: reasons.Reason) -> values.RefusalKind:
+    """Return the kind of a refusal."""
+    return (values.RefusalKind.REQUEST if reason.order == reasons.REQUEST
+            else values.RefusalKind.OTHER)
 
 
 def text(reason: reasons.Reason) -> str:

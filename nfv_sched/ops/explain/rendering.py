@@ -7,6 +7,7 @@ import typing as ty
 
 from nfv_sched import cpu_spec
 from nfv_sched.ops.cli import tables
+from nfv_sched.ops.explain import sentences
 from nfv_sched.ops.explain import values
 
 #: Default of the maximum number of hosts.
@@ -15,6 +16,7 @@ _WEIGHED = 3
 #: Seconds after which weights may have changed.
 _OLD = 60
 _CHANGES = 10
+_CAUSES = 3
 _UNKNOWN = ('Not known by the API: filters, weights, the nearest hosts, and '
             'what would make filters take it.')
 COLUMNS = ('Host', 'Placement', 'Refused by', 'Passed', 'Rank', 'Lacks')
@@ -64,8 +66,15 @@ def _head(explanation: values.Explanation) -> list[tables.Part]:
         placed = len(explanation.places)
         which = (f' (server {placed + 1} of {explanation.wanted})'
                  if placed else '')
+        causes = explanation.causes
         lines.append(tables.Line(
+            f'It does not fit{which}.' if causes else
             f'It does not fit{which}: {explanation.reason}', tables.BAD))
+        lines += [sentences.cause(cause, len(explanation.hosts))
+                  for cause in causes[:_CAUSES]]
+        others = sum(len(cause.hosts) for cause in causes[_CAUSES:])
+        if others:
+            lines.append(f'{_of_hosts(others)} more: other causes, see below.')
     for place in explanation.places:
         lines.append(f'It would go to {_place(place)}.')
     return lines

@@ -17,6 +17,12 @@ class RefusalKind(enum.StrEnum):
 
     #: The host is not mapped to its cell.
     UNMAPPED = 'unmapped'
+    #: The compute service of the host is disabled.
+    DISABLED = 'disabled'
+    #: It is down.
+    DOWN = 'down'
+    #: The request itself is wrong, on any host.
+    REQUEST = 'request'
     OTHER = ''
 
 
@@ -29,6 +35,8 @@ class FilterRefusal:
         does not say
     :ivar policy: the extra spec with its value, or another policy that was not
         kept; empty if the filter does not say
+    :ivar need: the requirement, for people, without anything about the host;
+        empty if the filter does not say
     :ivar rank: how close the host came; higher is closer
     :ivar shortage: the resource that is missing; None if it is none, or not
         known
@@ -38,10 +46,16 @@ class FilterRefusal:
     filter: str
     text: str = ''
     policy: str = ''
+    need: str = ''
     rank: int = 0
     shortage: reasons.Shortage | None = None
     raised: bool = False
     kind: RefusalKind = RefusalKind.OTHER
+
+    @property
+    def missing(self) -> float:
+        """The missing part of the resource; 1 if it is about none."""
+        return 1.0 if self.shortage is None else self.shortage.missing
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,8 +129,56 @@ class ExplainedHost:
     @property
     def missing(self) -> float:
         """The largest missing part of a resource; 1 if something else is."""
-        return max((1.0 if each.shortage is None else each.shortage.missing
-                    for each in self.refusals or ()), default=0.0)
+        return max((each.missing for each in self.refusals or ()),
+                   default=0.0)
+
+
+class CauseKind(enum.StrEnum):
+    """Kind of what keeps a request off hosts."""
+
+    #: The compute service is disabled.
+    DISABLED = 'disabled'
+    #: It is down.
+    DOWN = 'down'
+    #: The host is not mapped to its cell.
+    UNMAPPED = 'unmapped'
+    #: The request itself is wrong, on any host.
+    REQUEST = 'request'
+    #: ``[scheduler] max_placement_results`` has cut off the host.
+    CUT = 'cut-off'
+    #: A requirement of the query to Placement is not met.
+    PLACEMENT = 'placement'
+    #: No NUMA node has all that it must be near, however empty it is: the
+    #: virtual switch and the networks, for example.
+    DEPLOYMENT = 'deployment'
+    #: NUMA nodes have too little of a resource.
+    SHORTAGE = 'shortage'
+    #: A filter refuses for another reason.
+    FILTER = 'filter'
+    #: A filter raises an exception.
+    ERROR = 'error'
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class CommonCause:
+    """Something that keeps a request off hosts.
+
+    :ivar hosts: names of the hosts; each is in one cause only
+    :ivar nearest: name of the host that lacks least of it
+    :ivar lack: what this host lacks of a query to Placement; None for filters
+    :ivar refusal: how a filter refuses this host; None for Placement
+    :ivar filters: class names of the filters that refuse for it
+    :ivar networks: the physical networks of the request that a NUMA node must
+        be near; empty if it is not about networks
+    """
+
+    kind: CauseKind
+    hosts: tuple[str, ...]
+    nearest: str
+    lack: QueryLack | None = None
+    refusal: FilterRefusal | None = None
+    filters: tuple[str, ...] = ()
+    networks: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -294,6 +356,8 @@ class Explanation:
     :ivar fits: whether all of its servers would be placed; None if Placement
         finds hosts, and more is not known
     :ivar reason: why it does not fit; empty if it does, or that is not known
+    :ivar causes: what keeps the first server off all hosts, that of most hosts
+        first; empty if a host takes it
     :ivar placement: the stage of Placement
     :ivar filters: Nova's own chain, in order; None if filters are not known:
         then neither are weights, the nearest hosts and relaxations
@@ -315,6 +379,7 @@ class Explanation:
     request: str = ''
     fits: bool | None = False
     reason: str = ''
+    causes: tuple[CommonCause, ...] = ()
     placement: PlacementStage = PlacementStage()
     filters: tuple[Filter, ...] | None = ()
     hosts: tuple[ExplainedHost, ...] = ()

@@ -56,7 +56,8 @@ class ExplainTest(test_simulate.SimulateTestCase):
     def test_server_that_was_refused(self):
         code, out, err = self.explain('server', 's-3', '--network', 'tun')
         self.assertEqual((3, ''), (code, err))
-        self.assertIn('It does not fit: ', out)
+        self.assertIn('It does not fit.\nAll 3 hosts: 5 free dedicated CPUs ',
+                      out)
         self.assertIn('nfv:vswitch_numa_affinity=prefer', out)
         self.assertIn('dedicated CPUs on one NUMA node with the virtual', out)
 
@@ -160,7 +161,8 @@ class APITest(test_simulate.SimulateTestCase):
     def test_nothing_found(self):
         code, out, err = self.explain('flavor', 'fast')
         self.assertEqual((3, ''), (code, err))
-        self.assertIn('It does not fit: Placement has no host', out)
+        self.assertIn('It does not fit.\n2 of 3 hosts: needed by Placement '
+                      'and not there: trait CUSTOM_FAST.\n', out)
         self.assertIn('no trait CUSTOM_FAST', out)
 
     def test_server(self):

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Write the causes of a refusal as sentences."""
+
+from collections.abc import Callable
+
+from nfv_sched.ops.explain import values
+from nfv_sched import reasons
+from nfv_sched import strings
+
+_Kind = values.CauseKind
+_Resource = reasons.Resource
+_MIB = 'MiB of '
+
+# Resources on NUMA nodes, after an amount.
+_NOUNS = {
+    _Resource.PAGES: _MIB + 'free memory in pages of the requested size',
+    _Resource.MEMORY: _MIB + 'free memory',
+    _Resource.DEDICATED_CPUS: 'free dedicated CPUs',
+    _Resource.SHARED_CPUS: 'shared CPUs',
+    _Resource.CPU_THREADS: 'free CPUs under the thread policy',
+    _Resource.SHARED_VCPUS: 'free shared vCPUs',
+    _Resource.MEMORY_RATIO: _MIB + 'memory within the RAM allocation ratio',
+    _Resource.NUMA_NODES: 'NUMA nodes',
+}
+
+
+def cause(each: values.CommonCause, hosts: int) -> str:
+    """Return a cause as a sentence.
+
+    :param hosts: number of all hosts
+    """
+    return f'{_who(each, hosts)}: {_TEXTS[each.kind](each)}.'
+
+
+def _who(each: values.CommonCause, hosts: int) -> str:
+    count = len(each.hosts)
+    if count == 1:
+        return each.nearest if hosts > 1 else f'The only host, {each.nearest}'
+    if count == hosts:
+        return 'Both hosts' if hosts == 2 else f'All {hosts} hosts'
+    return f'{count} of {hosts} hosts'
+
+
+def _shortage(each: values.CommonCause) -> str:
+    shortage = _of(each)
+    need = _amount(shortage.amount, shortage.amount.needed)
+    place = ''
+    if shortage.amount.resource is not _Resource.NUMA_NODES and (
+            shortage.amount.resource is not _Resource.PCI_DEVICES
+            or shortage.places or shortage.beside):
+        place = ' on one NUMA node'
+    text = f'{need}{place}{_where(each)}'
+    if shortage.beside:
+        beside = ' and '.join(_amount(amount, amount.needed)
+                              for amount in shortage.beside)
+        text += f' that also has {beside}'
+    has = f'has {shortage.free}' if shortage.free else 'has none'
+    return f'{text} needed, {_nearest(each)} {has}'
+
+
+def _nearest(each: values.CommonCause) -> str:
+    return (f'the nearest host, {each.nearest},' if len(each.hosts) > 1
+            else 'it')
+
+
+def _deployment(each: values.CommonCause) -> str:
+    return f'no NUMA node is{_where(each)}'
+
+
+def _of(each: values.CommonCause) -> reasons.Shortage:
+    assert each.refusal is not None and each.refusal.shortage is not None
+    return each.refusal.shortage
+
+
+def _where(each: values.CommonCause) -> str:
+    """Return the properties of NUMA nodes, with the networks by name."""
+    names = ' and '.join(each.networks)
+    return reasons.where(
+        f'near {names}' if place == reasons.Place.NETWORKS and names else place
+        for place in _of(each).places)
+
+
+def _amount(amount: reasons.Amount, number: int) -> str:
+    if amount.resource is _Resource.PCI_DEVICES:
+        return strings.count(number, f'free {amount.noun}')
+    noun = _NOUNS[amount.resource]
+    if number == 1 and noun.endswith('s'):
+        noun = noun.removesuffix('s')
+    return f'{number} {noun}'
+
+
+def _placement(each: values.CommonCause) -> str:
+    lack = each.lack
+    assert lack is not None
+    need = lack.need
+    if need is None:
+        return lack.title
+    if need.kind == 'resource':
+        (name, amount), = need.resources.items()
+        text = f'{amount} {name} needed by Placement'
+        if lack.free is None:
+            return f'{text}, none has any' if len(each.hosts) > 1 else (
+                f'{text}, it has none')
+        if lack.free >= amount:
+            return f'{text}, which it does not grant at once'
+        return f'{text}, {_nearest(each)} has {lack.free}'
+    return f'needed by Placement and not there: {lack.title}'
+
+
+def _filter(each: values.CommonCause) -> str:
+    refusal = each.refusal
+    assert refusal is not None
+    who = f'{refusal.filter} refuses'
+    if refusal.policy:
+        who += f' for {refusal.policy}'
+    if not refusal.text:
+        return who
+    if len(each.hosts) == 1:
+        return f'{who}: {refusal.text}'
+    return f'{who}, {each.nearest} for example: {refusal.text}'
+
+
+def _request(each: values.CommonCause) -> str:
+    assert each.refusal is not None
+    return f'the request itself is wrong: {each.refusal.text}'
+
+
+def _error(each: values.CommonCause) -> str:
+    assert each.refusal is not None
+    return f'{each.refusal.filter} {each.refusal.text}'
+
+
+def _same(text: str) -> Callable[[values.CommonCause], str]:
+    return lambda each: text
+
+
+_TEXTS: dict[values.CauseKind, Callable[[values.CommonCause], str]] = {
+    _Kind.DISABLED: _same('the compute service is disabled'),
+    _Kind.DOWN: _same('the compute service is down'),
+    _Kind.UNMAPPED: _same('not mapped to a cell'),
+    _Kind.REQUEST: _request,
+    _Kind.CUT: _same(
+        '[scheduler] max_placement_results leaves them out of the answer of '
+        'Placement'),
+    _Kind.PLACEMENT: _placement,
+    _Kind.DEPLOYMENT: _deployment,
+    _Kind.SHORTAGE: _shortage,
+    _Kind.FILTER: _filter,
+    _Kind.ERROR: _error,
+}

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+
+import testtools
+
+from nfv_sched.ops.cloud import source
+from nfv_sched.ops.explain import causes
+from nfv_sched.ops.explain import explanation
+from nfv_sched.ops.explain import sentences
+from nfv_sched.ops.explain import values
+from nfv_sched.ops.requests import subject
+from nfv_sched.ops.simulator import start
+from nfv_sched import reasons
+
+_CPUS = reasons.Amount(reasons.Resource.DEDICATED_CPUS, 8)
+_PAGES = reasons.Amount(reasons.Resource.PAGES, 4096)
+_SWITCH = 'with the virtual switch'
+_DISABLED = values.QueryLack(
+    title='no trait COMPUTE_STATUS_DISABLED', need=values.QueryNeed(
+        kind='forbidden_trait', traits=('COMPUTE_STATUS_DISABLED',)))
+
+
+def pcpus(free):
+    return values.QueryLack(title='PCPU=8', free=free, need=values.QueryNeed(
+        kind='resource', resources={'PCPU': 8}))
+
+
+def short(free, *places, amount=_CPUS, **fields):
+    return values.FilterRefusal(
+        filter=fields.pop('filter', 'AFilter'), shortage=reasons.Shortage(
+            amount, free, places, **fields))
+
+
+def host(name, *failures):
+    """A host with what it lacks of Placement and how filters refuse it."""
+    lacks = tuple(each for each in failures
+                  if isinstance(each, values.QueryLack))
+    return values.ExplainedHost(
+        name=name, lacks=lacks, misses=tuple(each.title for each in lacks),
+        found=not lacks, refusals=tuple(
+            each for each in failures
+            if isinstance(each, values.FilterRefusal)))
+
+
+class FindTest(testtools.TestCase):
+
+    def find(self, *hosts, networks=()):
+        return [(each.kind.value, each.hosts, each.nearest)
+                for each in causes.find(hosts, networks)]
+
+    def test_common_to_most(self):
+        """A smaller need that is not met either counts with the larger."""
+        found = causes.find((
+            host('a', pcpus(4), short(2)), host('b', short(2, _SWITCH)),
+            host('c', short(6, _SWITCH)),
+            host('d', short(6, _SWITCH), short(0, filter='BFilter'))), ())
+        each, = found
+        self.assertEqual(
+            (values.CauseKind.SHORTAGE, ('a', 'b', 'c', 'd'), 'c',
+             ('AFilter',)),
+            (each.kind, each.hosts, each.nearest, each.filters))
+
+    def test_least_demanding(self):
+        """Of causes of equally many hosts."""
+        self.assertEqual(
+            [('placement', ('a', 'b'), 'b')], self.find(
+                host('a', pcpus(4), short(2, _SWITCH)),
+                host('b', pcpus(5), short(3, _SWITCH))))
+        each, = causes.find((host('a', short(2, _SWITCH), short(4)),), ())
+        self.assertEqual((), each.refusal.shortage.places)
+
+    def test_each_host_once(self):
+        """The most frequent first."""
+        pages = short(1024, amount=_PAGES)
+        self.assertEqual(
+            [('disabled', ('a', 'd', 'e'), 'a'),
+             ('shortage', ('b', 'c'), 'c'),
+             ('shortage', ('f',), 'f')], self.find(
+                host('a', _DISABLED, short(0)), host('b', short(1)),
+                host('c', short(3), pages), host('d', _DISABLED),
+                host('e', values.FilterRefusal(
+                    filter='ComputeFilter',
+                    kind=values.RefusalKind.DISABLED)),
+                host('f', pages), host('passes')))
+
+    def test_kinds(self):
+        for failure, kind in (
+                (short(0, _SWITCH, reasons.Place.NETWORKS,
+                       amount=reasons.Amount(
+                           reasons.Resource.NUMA_NODES, 1)), 'deployment'),
+                (short(1, amount=reasons.Amount(
+                    reasons.Resource.NUMA_NODES, 2)), 'shortage'),
+                (values.FilterRefusal(filter='F', raised=True), 'error'),
+                (values.FilterRefusal(filter='F'), 'filter'),
+                (values.FilterRefusal(
+                    filter='F', kind=values.RefusalKind.REQUEST), 'request'),
+                (values.FilterRefusal(
+                    filter='F', kind=values.RefusalKind.DOWN), 'down'),
+                (values.FilterRefusal(
+                    filter='F', kind=values.RefusalKind.UNMAPPED),
+                 'unmapped')):
+            self.assertEqual([(kind, ('a',), 'a')],
+                             self.find(host('a', failure)))
+        self.assertEqual([('cut-off', ('a',), 'a')], self.find(
+            values.ExplainedHost(name='a', misses=('cut off',))))
+        self.assertEqual([('filter', ('a',), 'a')], self.find(
+            values.ExplainedHost(name='a', found=True, stopped='F')))
+
+
+class SentenceTest(testtools.TestCase):
+
+    def sentences(self, *hosts, networks=()):
+        return [sentences.cause(each, len(hosts))
+                for each in causes.find(hosts, networks)]
+
+    def test_shortages(self):
+        for hosts, text in (
+            ([host('a', short(2, _SWITCH, reasons.Place.NETWORKS))] * 1,
+             'The only host, a: 8 free dedicated CPUs on one NUMA node with '
+             'the virtual switch and near lan needed, it has 2.'),
+            ((host('a', short(2)), host('b', short(1))),
+             'Both hosts: 8 free dedicated CPUs on one NUMA node needed, the '
+             'nearest host, a, has 2.'),
+            ([host(name, short(
+                0, amount=reasons.Amount(reasons.Resource.PCI_DEVICES, 2,
+                                         'VF'), beside=(_CPUS, _PAGES)))
+              for name in 'abc'],
+             'All 3 hosts: 2 free VFs on one NUMA node that also has 8 free '
+             'dedicated CPUs and 4096 MiB of free memory in pages of the '
+             'requested size needed, the nearest host, a, has none.'),
+            ((host('a', short(0, amount=reasons.Amount(
+                reasons.Resource.PCI_DEVICES, 1, 'VF'))), host('b')),
+             'a: 1 free VF needed, it has none.'),
+            ((host('a', short(1, amount=reasons.Amount(
+                reasons.Resource.NUMA_NODES, 2))), host('b')),
+             'a: 2 NUMA nodes needed, it has 1.'),
+            ((host('a', short(0, _SWITCH, reasons.Place.NETWORKS,
+                              amount=reasons.Amount(
+                                  reasons.Resource.NUMA_NODES, 1))),) * 1,
+             'The only host, a: no NUMA node is with the virtual switch and '
+             'near lan.')):
+            self.assertEqual([text], self.sentences(*hosts, networks=['lan']))
+
+    def test_placement(self):
+        for lack, text in (
+                (pcpus(4), '8 PCPU needed by Placement, the nearest host, a, '
+                 'has 4'),
+                (pcpus(None), '8 PCPU needed by Placement, none has any'),
+                (pcpus(8), '8 PCPU needed by Placement, which it does not '
+                 'grant at once'),
+                (_DISABLED, 'the compute service is disabled'),
+                (values.QueryLack(title='trait X', need=values.QueryNeed(
+                    kind='trait', traits=('X',))),
+                 'needed by Placement and not there: trait X'),
+                (values.QueryLack(title='Placement refuses'),
+                 'Placement refuses')):
+            self.assertEqual([f'Both hosts: {text}.'], self.sentences(
+                host('a', lack), host('b', lack)))
+
+    def test_filters(self):
+        def refusal(**fields):
+            return values.FilterRefusal(filter='F', **fields)
+        for fields, text in (
+                ({}, 'F refuses'),
+                ({'policy': 'p=strict', 'text': 'x needed, y'},
+                 'F refuses for p=strict, a for example: x needed, y'),
+                ({'raised': True, 'text': 'raised E: x'}, 'F raised E: x'),
+                ({'kind': values.RefusalKind.REQUEST, 'text': 'bad key'},
+                 'the request itself is wrong: bad key')):
+            self.assertEqual([f'Both hosts: {text}.'], self.sentences(
+                host('a', refusal(**fields)), host('b', refusal(**fields))))
+
+
+class ExamplesTest(testtools.TestCase):
+    """Refused servers of the examples."""
+
+    def explain(self, example, *servers):
+        cloud = source.load(example)
+        with start.started(cloud) as state:
+            for name in servers:
+                asked = subject.server(cloud, state, name)
+                found = explanation.explain(
+                    state, asked.text, asked.requested, relax_seconds=0)
+                yield [sentences.cause(each, len(found.hosts))
+                       for each in found.causes]
+
+    def test_telco(self):
+        self.assertEqual(
+            [['All 3 hosts: 8 free dedicated CPUs on one NUMA node with the '
+              'virtual switch needed, the nearest host, compute-3, has 6.'],
+             []], list(self.explain('telco', 'fw-large', 'fw-south')))
+
+    def test_refusals(self):
+        self.assertEqual(
+            [['Both hosts: 4 free dedicated CPUs on one NUMA node with the '
+              'virtual switch needed, the nearest host, compute-2, has 2.'],
+             ['Both hosts: VSwitchPortLimitFilter refuses for vSwitch ports, '
+              'compute-2 for example: 8 needed, 7 of 12 free.'],
+             ['Both hosts: 40 PCPU needed by Placement, the nearest host, '
+              'compute-2, has 12.']],
+            list(self.explain('refusals', 'no-room', 'full-switch', 'large')))
