@@ -70,8 +70,10 @@ def _head(explanation: values.Explanation) -> list[tables.Part]:
         lines.append(tables.Line(
             f'It does not fit{which}.' if causes else
             f'It does not fit{which}: {explanation.reason}', tables.BAD))
-        lines += [sentences.cause(cause, len(explanation.hosts))
-                  for cause in causes[:_CAUSES]]
+        for cause in causes[:_CAUSES]:
+            lines.append(sentences.cause(cause, len(explanation.hosts)))
+            if cause.kind is values.CauseKind.DEPLOYMENT:
+                lines.append(sentences.deployment(cause))
         others = sum(len(cause.hosts) for cause in causes[_CAUSES:])
         if others:
             lines.append(f'{_of_hosts(others)} more: other causes, see below.')

@@ -26,11 +26,19 @@ _NOUNS = {
 
 
 def cause(each: values.CommonCause, hosts: int) -> str:
-    """Return a cause as a sentence.
-
-    :param hosts: number of all hosts
-    """
+    """Return a cause as a sentence; ``hosts`` is the number of all."""
     return f'{_who(each, hosts)}: {_TEXTS[each.kind](each)}.'
+
+
+def deployment(each: values.CommonCause) -> str:
+    """Return what helps against a cause that is how hosts are deployed."""
+    assert each.refusal is not None
+    key, equals, _value = each.refusal.policy.partition('=')
+    change = f'another {key}' if equals else (
+        'more guest NUMA nodes (hw:numa_nodes)')
+    return ('That is how they are deployed: no smaller flavor and no emptier '
+            f'host helps, only {change}, other networks, or hosts with all of '
+            'this on one NUMA node.')
 
 
 def _who(each: values.CommonCause, hosts: int) -> str:

@@ -5,11 +5,14 @@ import testtools
 from nfv_sched.ops.cloud import source
 from nfv_sched.ops.explain import causes
 from nfv_sched.ops.explain import explanation
+from nfv_sched.ops.explain import rendering
 from nfv_sched.ops.explain import sentences
 from nfv_sched.ops.explain import values
 from nfv_sched.ops.requests import subject
+from nfv_sched.ops.simulator import record
 from nfv_sched.ops.simulator import start
 from nfv_sched import reasons
+from nfv_sched.tests.unit.ops.explain import test_explanation
 
 _CPUS = reasons.Amount(reasons.Resource.DEDICATED_CPUS, 8)
 _PAGES = reasons.Amount(reasons.Resource.PAGES, 4096)
@@ -168,6 +171,66 @@ class SentenceTest(testtools.TestCase):
                  'the request itself is wrong: bad key')):
             self.assertEqual([f'Both hosts: {text}.'], self.sentences(
                 host('a', refusal(**fields)), host('b', refusal(**fields))))
+
+
+class DeploymentTest(test_explanation.ExplanationTestCase):
+    """The NUMA nodes near two things have none in common."""
+
+    HOSTS = """\
+hosts:
+  - name: h
+    count: 2
+    numa_nodes: 4
+    cores: 8
+    memory: 32 GiB
+    switch_nodes: [0, 1]
+    shared_cores_per_node: 0
+    physical_networks: {physnet0: [0], physnet1: [2]}
+networks:
+  lan: {physical_network: physnet0}
+  data: {physical_network: physnet1}
+flavors:
+  f:
+    vcpus: 4
+    memory: 1 GiB
+    extra_specs: {hw:cpu_policy: dedicated%s}
+steps:
+  - {boot: s, flavor: f, networks: [%s]}
+"""
+    POLICY = ', nfv:vswitch_numa_affinity: strict'
+
+    def explain_server(self, specs, networks):
+        with self.simulation(self.HOSTS % (specs, networks)) as simulation:
+            simulation.run()
+            cloud = record.cloud(simulation.state)
+        with start.started(cloud) as state:
+            asked = subject.server(cloud, state, 's')
+            return explanation.explain(state, asked.text, asked.requested)
+
+    def test_no_node_in_common(self):
+        for specs, networks, where, change in (
+                (self.POLICY, 'data', 'with the virtual switch and near '
+                 'physnet1', 'another nfv:vswitch_numa_affinity,'),
+                (self.POLICY + ', hw:numa_nodes: 2', 'data', 'with the '
+                 'virtual switch and near physnet1',
+                 'another nfv:vswitch_numa_affinity,'),
+                ('', 'lan, data', 'near physnet0 and physnet1',
+                 'more guest NUMA nodes (hw:numa_nodes),')):
+            found = self.explain_server(specs, networks)
+            cause, = found.causes
+            self.assertEqual(values.CauseKind.DEPLOYMENT, cause.kind)
+            self.assertEqual(f'Both hosts: no NUMA node is {where}.',
+                             sentences.cause(cause, 2))
+            self.assertIn(f'helps, only {change} other networks, or',
+                          sentences.deployment(cause))
+            self.assertIn(sentences.deployment(cause), rendering.text(
+                found, ['h-1', 'h-2']))
+            # What it says of changes is so.
+            self.assertFalse([each for each in found.relaxations
+                              if 'vCPU' in each.text or 'GiB' in each.text])
+            self.assertTrue(any(
+                'nfv:vswitch' in each.text or 'hw:numa_nodes' in each.text
+                for each in found.relaxations))
 
 
 class ExamplesTest(testtools.TestCase):
