@@ -402,7 +402,7 @@ class Destination:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class HelpfulChange:
-    """A change with which the request would fit.
+    """A change, or two together, with which the request would fit.
 
     :ivar text: the change, for people
     :ivar request: the changed request
@@ -444,7 +444,8 @@ class Explained:
     :ivar weighing: order of the hosts that pass; null if none does
     :ivar nearest: names of the hosts with the fewest failures, the nearest
         first
-    :ivar changes: single changes with which it would fit, the best first
+    :ivar changes: changes with which it would fit, the best first; two
+        together if no single one helps
     :ivar changes_tried: number of changes that were tried
     :ivar changes_untried: number of changes for which there was no time
     :ivar seconds: stage of the explanation -> seconds that it took

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Try single changes of a request, to find those with which it fits."""
+"""Try changes of a request, one or two, to find those with which it fits."""
 
 import collections
 from collections.abc import Callable
@@ -58,20 +58,28 @@ _SMALL = 4  # KiB
 _STEPS = 32  # maximum number of amounts of memory
 _DISABLED_HOSTS = 5  # maximum number that are tried one by one
 _MOST_NODES = 16
+_HOSTS = 'hosts'
+# Each trial runs the scheduler over all hosts, half a second for a thousand.
+# So pairs end after this part of the time, or if so many make it fit.
+_PAIRS_TIME = 0.25
+_MOST_PAIRS = 3
 
 
 class Change(ty.NamedTuple):
-    """A single change of a request.
+    """A change of a request.
 
     :ivar text: the change, for people
     :ivar size: rank of its size, the smallest first
     :ivar requested: the changed request
+    :ivar subject: extra spec, or another part of the request, that changes;
+        two changes of one do not go together
     :ivar enabled: names of hosts that are enabled for it
     """
 
     text: str
     size: int
     requested: request.ExplainedRequest
+    subject: str
     enabled: tuple[str, ...] = ()
 
 
@@ -82,6 +90,19 @@ class Search(ty.NamedTuple):
     """
 
     changes: Sequence[Change]
+
+
+class Pair(ty.NamedTuple):
+    """Two changes together, the second one of several amounts perhaps.
+
+    :ivar subjects: what they change
+    :ivar size: rank of the size of both, the smallest first
+    :ivar trials: what to try, as a single change
+    """
+
+    subjects: frozenset[str]
+    size: int
+    trials: Change | Search
 
 
 class RelaxationResult(ty.NamedTuple):
@@ -100,7 +121,7 @@ class RelaxationResult(ty.NamedTuple):
 def relax(state: states.State, explained_request: request.ExplainedRequest,
           seconds: float,
           progress: Callable[[int, int], None]) -> RelaxationResult:
-    """Try changes of a request that does not fit.
+    """Try changes of a request that does not fit, in pairs if none helps.
 
     :param state: the cloud; restored afterwards
     :param seconds: time after which no trial begins
@@ -109,10 +130,76 @@ def relax(state: states.State, explained_request: request.ExplainedRequest,
     ends = time.monotonic() + seconds
     todo: list[Change | Search] = [
         *changes(state, explained_request), *searches(explained_request)]
-    relaxations: list[tuple[int, values.Relaxation]] = []
-    tried = untried = 0
+    trier = _Trier(state)
     for number, item in enumerate(todo):
         progress(number, len(todo))
+        trier.try_all(item, ends)
+    if not trier.fitting:
+        ends = min(ends, time.monotonic() + _PAIRS_TIME * seconds)
+        helped: set[frozenset[str]] = set()
+        both = pairs(state, explained_request)
+        for number, pair in enumerate(both):
+            if len(helped) == _MOST_PAIRS:
+                break
+            progress(number, len(both))
+            if pair.subjects not in helped and trier.try_all(
+                    pair.trials, ends):
+                helped.add(pair.subjects)
+        progress(len(both), len(both))
+    else:
+        progress(len(todo), len(todo))
+    trier.fitting.sort(key=lambda item: (-item[1].hosts, item[0]))
+    return RelaxationResult(tuple(each for _size, each in trier.fitting),
+                            trier.tried, trier.untried)
+
+
+def pairs(state: states.State,
+          explained_request: request.ExplainedRequest) -> list[Pair]:
+    """Return the pairs of changes that are worth trying, the smallest first.
+
+    Two changes that each take away a part of the request are left out, such as
+    two networks: that is another server.
+    """
+    both: dict[frozenset[str], Pair] = {}
+    for first in changes(state, explained_request):
+        for second in (*changes(state, first.requested),
+                       *searches(first.requested)):
+            several = second.changes if isinstance(second, Search) else (
+                second,)
+            joined = [_joined(first, each) for each in several
+                      if each.subject != first.subject]
+            if not joined or first.size == several[0].size == _WITHOUT:
+                continue
+            both.setdefault(
+                frozenset({first.text, several[-1].text}), Pair(
+                    frozenset({first.subject, several[0].subject}),
+                    joined[0].size, Search(joined) if isinstance(
+                        second, Search) else joined[0]))
+    return sorted(both.values(), key=lambda pair: pair.size)
+
+
+def _joined(first: Change, second: Change) -> Change:
+    return Change(
+        f'{first.text} and {second.text}', first.size + second.size,
+        second.requested, f'{first.subject} {second.subject}',
+        first.enabled + second.enabled)
+
+
+class _Trier:
+    """Tries changes, and keeps those that fit.
+
+    :ivar fitting: pairs of the size of a change and the change
+    :ivar tried: number of trials
+    :ivar untried: number of changes for which there was no time
+    """
+
+    def __init__(self, state: states.State):
+        self._state = state
+        self.fitting: list[tuple[int, values.Relaxation]] = []
+        self.tried = self.untried = 0
+
+    def try_all(self, item: Change | Search, ends: float) -> bool:
+        """Try a change, or the largest that fits; return whether one does."""
         trials = _largest(item.changes) if isinstance(item, Search) else (
             _once(item))
         result = None
@@ -120,21 +207,18 @@ def relax(state: states.State, explained_request: request.ExplainedRequest,
             change = next(trials)
             while True:
                 if time.monotonic() >= ends:
-                    untried += 1
+                    self.untried += 1
                     break
-                tried += 1
-                this = _try(state, change)
+                self.tried += 1
+                this = _try(self._state, change)
                 if this is not None:
                     result = change.size, this
                 change = trials.send(this is not None)
         except StopIteration:
             pass
         if result is not None:
-            relaxations.append(result)
-    progress(len(todo), len(todo))
-    relaxations.sort(key=lambda item: (-item[1].hosts, item[0]))
-    return RelaxationResult(tuple(each for _size, each in relaxations), tried,
-                            untried)
+            self.fitting.append(result)
+        return result is not None
 
 
 _Trials = ty.Generator[Change, bool, None]
@@ -193,7 +277,7 @@ def _enabled(state: states.State, names: Sequence[str]) -> Iterator[None]:
 
 def changes(state: states.State,
             explained_request: request.ExplainedRequest) -> Iterator[Change]:
-    """Yield the single changes of a request that are worth trying."""
+    """Yield the single changes that are worth trying."""
     yield from _lenient(explained_request)
     yield from _hosts(state, explained_request)
     yield from _page_sizes(state, explained_request)
@@ -212,7 +296,8 @@ def _lenient(explained_request: request.ExplainedRequest) -> Iterator[Change]:
             lenient = 'prefer'
         if lenient is not None and value != lenient:
             yield Change(f'{key}={lenient}', _PREFER,
-                         explained_request.with_specs({**specs, key: lenient}))
+                         explained_request.with_specs({**specs, key: lenient}),
+                         key)
 
 
 def _hosts(state: states.State,
@@ -221,11 +306,11 @@ def _hosts(state: states.State,
              if host.down or not (host.record.enabled and host.record.mapped)]
     for name in names[:_DISABLED_HOSTS]:
         yield Change(f'{name} {_usable(state, [name])}', _HOST,
-                     explained_request, (name,))
+                     explained_request, _HOSTS, (name,))
     if len(names) > 1:
         yield Change(f'all {len(names)} disabled hosts '
                      f'{_usable(state, names)}', _HOST, explained_request,
-                     tuple(names))
+                     _HOSTS, tuple(names))
 
 
 def _usable(state: states.State, names: Sequence[str]) -> str:
@@ -253,7 +338,7 @@ def _page_sizes(
         if _page_kib(specs[_PAGE_SIZE]) != size:
             yield Change(f'{_PAGE_SIZE}={text}', _PAGES,
                          explained_request.with_specs(
-                             {**specs, _PAGE_SIZE: text}))
+                             {**specs, _PAGE_SIZE: text}), _PAGE_SIZE)
 
 
 def _page_kib(value: str) -> int | None:
@@ -287,7 +372,7 @@ def _numa_nodes(
         yield Change(
             f'{_NUMA_NODES}={nodes}{without}', _NODES,
             explained_request.with_specs(
-                {**other_specs, _NUMA_NODES: str(nodes)}))
+                {**other_specs, _NUMA_NODES: str(nodes)}), _NUMA_NODES)
 
 
 def _nodes_of(specs: Mapping[str, str]) -> int:
@@ -309,7 +394,7 @@ def _without_keys(
             'without ' + ', '.join(sorted(dropped)), _KEY,
             explained_request.with_specs({
                 name: value for name, value in specs.items()
-                if name not in dropped}))
+                if name not in dropped}), key)
 
 
 def _without_devices(
@@ -325,7 +410,7 @@ def _without_devices(
         if other_aliases:
             other_specs[_ALIAS] = ','.join(other_aliases)
         yield Change(f'without the PCI devices {alias}', _WITHOUT,
-                     explained_request.with_specs(other_specs))
+                     explained_request.with_specs(other_specs), _ALIAS)
 
 
 def _without_others(
@@ -339,25 +424,28 @@ def _without_others(
             f'without {ports} on {request.network_label(network)}', _WITHOUT,
             dataclasses.replace(explained_request, ports=tuple(
                 port for port in explained_request.ports
-                if port[0] != network)))
+                if port[0] != network)), 'ports')
     for name in explained_request.image:
         yield Change(
             f'without the image property {name}', _KEY, dataclasses.replace(
                 explained_request, image={
                     key: value for key, value
-                    in explained_request.image.items() if key != name}))
+                    in explained_request.image.items() if key != name}),
+            f'image {name}')
     if explained_request.zone is not None:
         yield Change('in any availability zone', _WITHOUT,
-                     dataclasses.replace(explained_request, zone=None))
+                     dataclasses.replace(explained_request, zone=None), 'zone')
     if explained_request.group is not None:
         yield Change('outside its server group', _WITHOUT,
-                     dataclasses.replace(explained_request, group=None))
+                     dataclasses.replace(explained_request, group=None),
+                     'group')
     for name in explained_request.hints:
         yield Change(
             f'without the hint {name}', _WITHOUT, dataclasses.replace(
                 explained_request, hints={
                     key: value for key, value
-                    in explained_request.hints.items() if key != name}))
+                    in explained_request.hints.items() if key != name}),
+            f'hint {name}')
 
 
 def searches(explained_request: request.ExplainedRequest) -> Iterator[Search]:
@@ -372,7 +460,7 @@ def searches(explained_request: request.ExplainedRequest) -> Iterator[Search]:
                     else 1)
     yield Search([
         Change(strings.count(vcpus, 'vCPU'), _SMALLER,
-               explained_request.with_flavor(vcpus=vcpus))
+               explained_request.with_flavor(vcpus=vcpus), 'vcpus')
         for vcpus in range(step, flavor.vcpus, step)
         if 2 * vcpus >= flavor.vcpus
         and _has_topology(vcpus, explained_request)])
@@ -382,7 +470,7 @@ def searches(explained_request: request.ExplainedRequest) -> Iterator[Search]:
     step *= max(-(-count // _STEPS), 1)
     yield Search([
         Change(_memory(memory), _SMALLER,
-               explained_request.with_flavor(memory=memory))
+               explained_request.with_flavor(memory=memory), 'memory')
         for memory in range(step, flavor.memory, step)
         if 2 * memory >= flavor.memory])
 

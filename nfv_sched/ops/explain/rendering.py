@@ -269,8 +269,8 @@ def _changes(explanation: values.Explanation) -> list[tables.Part]:
             ('It would fit if', 'Hosts', 'First'),
             [(each.text, each.hosts, each.host) for each in shown]))
     elif explanation.tried:
-        lines.append('No single change of the request makes it fit '
-                     f'({explanation.tried} were tried).')
+        lines.append('No change of the request makes it fit, nor do two '
+                     f'together ({explanation.tried} were tried).')
     more = len(explanation.relaxations) - len(shown)
     if more:
         lines.append(f'{tables.count(more, "more change")}, see -f json')

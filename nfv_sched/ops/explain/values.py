@@ -330,7 +330,7 @@ class ChosenHost:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Relaxation:
-    """A single change of the request with which it would fit.
+    """A change of the request, or two, with which it would fit.
 
     :ivar text: the change
     :ivar hosts: number of hosts that pass then
@@ -367,8 +367,8 @@ class Explanation:
     :ivar wanted: number of servers of the request
     :ivar nearest: names of the hosts with the fewest failures, the nearest
         first
-    :ivar relaxations: single changes with which it would fit, the best first;
-        each was tried
+    :ivar relaxations: changes with which it would fit, the best first; each
+        was tried; two together if no single one helps
     :ivar tried: number of changes that were tried
     :ivar untried: number of changes for which there was no time
     :ivar seconds: stage -> seconds it took

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 
 import dataclasses
+import itertools
 
+import fixtures
 import testtools
 
 from nfv_sched.ops.explain import relaxation
 from nfv_sched.ops.requests import request
 from nfv_sched.ops.snapshot import snapshot
+from nfv_sched.tests.unit.ops.explain import test_explanation
 from nfv_sched.tests.unit.ops.simulator import base
 
 
@@ -97,3 +100,104 @@ flavors:
             'without the 2 ports on data'].ports])
         self.assertEqual([data, data], [network for network, _groups in (
             changes['without a port on mgmt'].ports)])
+
+
+class PairsTest(test_explanation.ExplanationTestCase):
+    """Two changes, where no single one helps."""
+
+    CLOUD = """\
+hosts:
+  - name: h
+    count: 2
+    cores: 8
+    memory: 32 GiB
+    pages: {1G: 8}
+    switch_nodes: [0]
+    shared_cores_per_node: 0
+flavors:
+  full:
+    vcpus: 4
+    memory: 1 GiB
+    extra_specs:
+      {hw:cpu_policy: dedicated, nfv:vswitch_numa_affinity: strict}
+steps:
+  - {boot: full, flavor: full, count: 2}
+"""
+    SPECS = {'hw__cpu_policy': 'dedicated', 'nfv__numa_node.0': '0',
+             'nfv__vswitch_numa_affinity': 'strict'}
+
+    def test_two_reasons_for_one_node(self):
+        found = self.explain(8, 4096, text=self.CLOUD, **self.SPECS)
+        self.assertEqual(
+            ['nfv:vswitch_numa_affinity=prefer and without nfv:numa_node.0'],
+            list(self.changes(found)))
+        change, = found.relaxations
+        self.assertEqual((2, {
+            'hw:cpu_policy': 'dedicated',
+            'nfv:vswitch_numa_affinity': 'prefer'}), (
+                change.hosts, change.requested.flavor.extra_specs))
+        # Both changes are needed.
+        for specs in ({**self.SPECS, 'nfv__vswitch_numa_affinity': 'prefer'},
+                      {name: value for name, value in self.SPECS.items()
+                       if 'node' not in name}):
+            self.assertFalse(self.explain(
+                8, 4096, text=self.CLOUD, relax_seconds=0, **specs).fits)
+
+    def test_no_pairs_if_a_change_helps(self):
+        found = self.explain(
+            8, 4096, text=self.CLOUD, hw__cpu_policy='dedicated',
+            nfv__vswitch_numa_affinity='strict')
+        self.assertIn('nfv:vswitch_numa_affinity=prefer', self.changes(found))
+        self.assertFalse([each.text for each in found.relaxations
+                          if ' and ' in each.text])
+
+    def test_a_change_and_an_amount(self):
+        found = self.explain(12, 4096, text=self.CLOUD,
+                             hw__cpu_policy='dedicated',
+                             nfv__vswitch_numa_affinity='strict')
+        self.assertEqual(2, self.changes(found)[
+            'nfv:vswitch_numa_affinity=prefer and 8 vCPUs'])
+        self.assertLessEqual(len(found.relaxations), 3)
+
+    def test_not_worth_trying(self):
+        with self.simulation(self.CLOUD) as simulation:
+            simulation.run()
+            lan, wan = (snapshot.Network(id=name, name=name)
+                        for name in ('lan', 'wan'))
+            pairs = relaxation.pairs(simulation.state, dataclasses.replace(
+                asked(hw__cpu_policy='dedicated', hw__mem_page_size='1GB',
+                      nfv__vswitch_numa_affinity='strict'),
+                ports=((lan, ()), (wan, ()))))
+        texts = [(pair.trials.changes[-1] if isinstance(
+            pair.trials, relaxation.Search) else pair.trials).text
+            for pair in pairs]
+        self.assertEqual(len(set(texts)), len(texts))
+        self.assertEqual(sorted(pair.size for pair in pairs),
+                         [pair.size for pair in pairs])
+        self.assertIn('nfv:vswitch_numa_affinity=prefer and '
+                      'hw:mem_page_size=small', texts)
+        for pair, text in zip(pairs, texts):
+            self.assertEqual(2, len(pair.subjects), text)
+            self.assertFalse('on lan' in text and 'on wan' in text, text)
+        # Not one way and then the other way round.
+        self.assertEqual(len(texts), len({
+            frozenset(text.split(' and ')) for text in texts}))
+
+    def test_time(self):
+        """A quarter of it at most."""
+        with self.simulation(self.CLOUD) as simulation:
+            simulation.run()
+            wanted = asked(
+                hw__cpu_policy='dedicated', trait__CUSTOM_A='required',
+                trait__CUSTOM_B='required', trait__CUSTOM_C='required')
+            singles = len([*relaxation.changes(simulation.state, wanted),
+                           *relaxation.searches(wanted)])
+            self.useFixture(fixtures.MonkeyPatch(
+                'nfv_sched.ops.explain.relaxation.time.monotonic',
+                itertools.count().__next__))
+            result = relaxation.relax(simulation.state, wanted, 100,
+                                      lambda done, total: None)
+        self.assertEqual((), result.relaxations)
+        self.assertGreater(result.untried, 0)
+        # A trial begins each second, those of pairs for 25 seconds.
+        self.assertLessEqual(result.tried, singles * 3 + 25)
