@@ -6,6 +6,7 @@ import abc
 import argparse
 from collections.abc import Mapping
 from collections.abc import Sequence
+import dataclasses
 import typing as ty
 
 from oslo_utils import uuidutils
@@ -117,6 +118,7 @@ class _Explain(source.CloudMixin, base.Lister, metaclass=abc.ABCMeta):
         """
         cloud = self.cloud(parsed_args, self.parts(parsed_args))
         # Importing Nova takes seconds, which --help must not take.
+        from nfv_sched.ops.explain import next_steps
         from nfv_sched.ops.explain import rendering as explain_rendering
         from nfv_sched.ops.requests import request
         from nfv_sched.ops.simulator import start
@@ -131,6 +133,9 @@ class _Explain(source.CloudMixin, base.Lister, metaclass=abc.ABCMeta):
                 self._found = self._explain(state, self._subject, parsed_args)
         except request.ExplainError as exc:
             raise source.NotInCloudError(str(exc)) from exc
+        self._found = dataclasses.replace(self._found, steps=next_steps.find(
+            cloud, self._subject, self._found, _options(
+                parsed_args, self._subject)))
         self._hosts = source.chosen(
             [host.name for host in self._found.hosts], parsed_args.patterns,
             'host')
@@ -177,6 +182,20 @@ class _Explain(source.CloudMixin, base.Lister, metaclass=abc.ABCMeta):
                 parsed_args.all_filters, in_order))
             return 0
         return super().produce_output(parsed_args, column_names, data)
+
+
+def _options(parsed_args: argparse.Namespace,
+             subject: ty.Any) -> list[str]:
+    """Return the same cloud and ports as options of other commands."""
+    options = base.configuration(parsed_args)
+    if parsed_args.source is not None:
+        options += ['--from', parsed_args.source]
+    for network in parsed_args.networks:
+        options += ['--network', network]
+    if not parsed_args.networks and subject.requested.ports and (
+            subject.server is not None):
+        options += ['--like', subject.server.uuid]
+    return options
 
 
 class ExplainServer(_Explain):

@@ -419,6 +419,36 @@ class HelpfulChange:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class HelpfulStep:
+    """A step that can be taken after a refusal.
+
+    :ivar text: what it is good for, for people
+    :ivar kind: "enable" or "map" a host that would take the server; "defrag"
+        as enough dedicated CPUs are free together; "servers" shows what is in
+        the way; "add-host" as too few are free; "larger-host" as none is large
+        enough, however empty
+    :ivar command: words of the command line; empty if there is no command
+    :ivar host: name of the host that it is about; null for none
+    :ivar dedicated_cpus_needed: dedicated CPUs that are needed at once; null
+        if it is about a host
+    :ivar dedicated_cpus_free: free ones where they may be, in all; for
+        "larger-host" those of the largest NUMA node or host, used or not; null
+        likewise
+    :ivar on_one_numa_node: whether they must be on one NUMA node, not just on
+        one host
+    """
+
+    text: str
+    kind: ty.Literal['enable', 'map', 'defrag', 'servers', 'add-host',
+                     'larger-host']
+    command: tuple[str, ...]
+    host: str | None
+    dedicated_cpus_needed: int | None
+    dedicated_cpus_free: int | None
+    on_one_numa_node: bool
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Explained:
     """An explanation where a request fits, and why not elsewhere.
 
@@ -448,6 +478,7 @@ class Explained:
         together if no single one helps
     :ivar changes_tried: number of changes that were tried
     :ivar changes_untried: number of changes for which there was no time
+    :ivar next_steps: what to do next, where that is known
     :ivar seconds: stage of the explanation -> seconds that it took
     """
 
@@ -470,6 +501,7 @@ class Explained:
     changes: tuple[HelpfulChange, ...]
     changes_tried: int
     changes_untried: int
+    next_steps: tuple[HelpfulStep, ...]
     seconds: Mapping[str, float]
 
 
@@ -512,6 +544,13 @@ def explained(
             hosts_enabled=each.enabled, hosts=each.hosts, host=each.host)
             for each in explanation.relaxations]),
         changes_tried=explanation.tried, changes_untried=explanation.untried,
+        next_steps=tuple([HelpfulStep(
+            text=sentences.step(each),
+            kind=ty.cast(ty.Any, each.kind.value), command=each.command,
+            host=each.host or None,
+            dedicated_cpus_needed=each.needed or None,
+            dedicated_cpus_free=each.free if each.needed else None,
+            on_one_numa_node=each.on_node) for each in explanation.steps]),
         seconds=explanation.seconds)
 
 

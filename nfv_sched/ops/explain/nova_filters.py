@@ -20,8 +20,10 @@ from nfv_sched import refusals
 from nfv_sched import request as nfv_request
 from nfv_sched import strings
 
-#: Remedy for a host that is not mapped to its cell.
-DISCOVER = 'run nova-manage cell_v2 discover_hosts'
+#: Command for a host that is not mapped to its cell.
+DISCOVER_COMMAND = ('nova-manage', 'cell_v2', 'discover_hosts')
+#: Remedy for such a host.
+DISCOVER = f'run {" ".join(DISCOVER_COMMAND)}'
 
 
 class HostLack(ty.NamedTuple):

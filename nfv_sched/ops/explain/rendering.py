@@ -3,6 +3,7 @@
 """Render an explanation as text and as rows."""
 
 from collections.abc import Sequence
+import shlex
 import typing as ty
 
 from nfv_sched import cpu_spec
@@ -43,7 +44,7 @@ def text(explanation: values.Explanation, hosts: Sequence[str],
             _filters(explanation, all_filters),
             _hosts(explanation, hosts, everything, in_order),
             _weighing(explanation)]
-    sections.append(_changes(explanation))
+    sections += [_changes(explanation), _steps(explanation)]
     parts: list[tables.Part] = []
     for section in filter(None, sections):
         parts += [*([''] if parts else []), *section]
@@ -277,6 +278,19 @@ def _changes(explanation: values.Explanation) -> list[tables.Part]:
     if explanation.untried:
         lines.append(f'{tables.count(explanation.untried, "change")} not '
                      'tried to the end, see --try-seconds')
+    return lines
+
+
+def _steps(explanation: values.Explanation) -> list[tables.Part]:
+    lines: list[tables.Part] = []
+    for step in explanation.steps:
+        text = sentences.step(step)
+        if not step.command:
+            lines.append(f'{text}.')
+            continue
+        # A line of its own that is not broken, to be copied.
+        lines += [f'{text[:1].upper()}{text[1:]}:',
+                  tables.Line(f'  {shlex.join(step.command)}')]
     return lines
 
 

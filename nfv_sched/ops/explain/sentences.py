@@ -41,6 +41,31 @@ def deployment(each: values.CommonCause) -> str:
             'this on one NUMA node.')
 
 
+def step(each: values.NextStep) -> str:
+    """Return what a step is good for, as a sentence without its end."""
+    there = 'one host'
+    if each.cause is not None and each.on_node:
+        there = f'one NUMA node{_where(each.cause)}'
+    match each.kind:
+        case values.StepKind.ENABLE:
+            return f'{each.host} would take it, but is disabled'
+        case values.StepKind.MAP:
+            return f'{each.host} would take it, but is not mapped to its cell'
+        case values.StepKind.DEFRAG:
+            return (f'{each.needed} dedicated CPUs are needed on {there}; '
+                    f'{each.free} are free, but not on one; moves that make '
+                    'room, if there are any')
+        case values.StepKind.SERVERS:
+            return 'the smallest server in the way on each host'
+        case values.StepKind.ADD_HOST:
+            return (f'Add a host: {each.needed} dedicated CPUs are needed on '
+                    f'{there}, {each.free} are free in all')
+        case values.StepKind.LARGER_HOST:
+            return (f'Add a larger host: {each.needed} dedicated CPUs are '
+                    f'needed on {there}, the largest has {each.free}')
+    return ''
+
+
 def _who(each: values.CommonCause, hosts: int) -> str:
     count = len(each.hosts)
     if count == 1:

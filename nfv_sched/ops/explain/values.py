@@ -346,6 +346,49 @@ class Relaxation:
     enabled: tuple[str, ...] = ()
 
 
+class StepKind(enum.StrEnum):
+    """Kind of what an operator can do after a refusal."""
+
+    #: Enable the compute service of a host that would take the server.
+    ENABLE = 'enable'
+    #: Map such a host to its cell.
+    MAP = 'map'
+    #: Live-migrate servers, as the free CPUs are enough together.
+    DEFRAG = 'defrag'
+    #: See which server is in the way on each host.
+    SERVERS = 'servers'
+    #: Add a host, as there are too few free CPUs, wherever they are.
+    ADD_HOST = 'add-host'
+    #: Add a larger host, as none is large enough, however empty.
+    LARGER_HOST = 'larger-host'
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class NextStep:
+    """A step that an operator can take after a refusal.
+
+    :ivar command: words of the command line; empty if there is no command
+    :ivar host: name of the host that it is about; empty for none
+    :ivar cause: what keeps the request off hosts: dedicated CPUs; None if it
+        is about a host
+    :ivar needed: dedicated CPUs that are needed at once
+    :ivar free: free ones where they may be, in all; for a larger host, those
+        of the largest NUMA node or host, used or not
+    """
+
+    kind: StepKind
+    command: tuple[str, ...] = ()
+    host: str = ''
+    cause: CommonCause | None = None
+    needed: int = 0
+    free: int = 0
+
+    @property
+    def on_node(self) -> bool:
+        """Whether the CPUs must be on one NUMA node, not just on one host."""
+        return self.cause is not None and self.cause.refusal is not None
+
+
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
     """An explanation where a request fits, and why not elsewhere.
@@ -371,6 +414,7 @@ class Explanation:
         was tried; two together if no single one helps
     :ivar tried: number of changes that were tried
     :ivar untried: number of changes for which there was no time
+    :ivar steps: what to do next, where that is known
     :ivar seconds: stage -> seconds it took
     """
 
@@ -390,4 +434,5 @@ class Explanation:
     relaxations: tuple[Relaxation, ...] = ()
     tried: int = 0
     untried: int = 0
+    steps: tuple[NextStep, ...] = ()
     seconds: ty.Mapping[str, float] = dataclasses.field(default_factory=dict)

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import pathlib
+import shlex
 
 import fixtures
 
@@ -115,6 +116,28 @@ class ExplainTest(test_simulate.SimulateTestCase):
         self.assertEqual(
             ['"Host","Passed"', '"h-1",False', '"h-2",False',
              '"fast",False'], out.splitlines())
+
+    def test_next_steps(self):
+        """What is printed can be run as it is."""
+        for args, network in ((('server', 's-3', '--network', 'tun'), 'tun'),
+                              (('server', 's-3'), None)):
+            _code, out, _err = self.explain(*args, '--try-seconds', '0')
+            lines = [line.strip() for line in out.splitlines()
+                     if line.startswith('  nfv-sched ')]
+            self.assertEqual(1, len(lines))
+            for line in lines:
+                program, *words = shlex.split(line)
+                self.assertEqual(network is not None, network in words)
+                code, out, _err = self.run_command(*words)
+                self.assertIn(code, (0, 3), line)
+                self.assertIn('h-1', out)
+        _code, out, _err = self.explain(
+            'server', 's-3', '--try-seconds', '0', '-f', 'json')
+        self.assertEqual(
+            [('add-host', 5, True), ('servers', 5, True)],
+            [(each['kind'], each['dedicated_cpus_needed'],
+              each['on_one_numa_node'])
+             for each in json.loads(out)['next_steps']])
 
     def test_usage(self):
         for args, text in (
