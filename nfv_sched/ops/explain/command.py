@@ -81,14 +81,22 @@ class _Explain(source.CloudMixin, base.Lister, metaclass=abc.ABCMeta):
             '--all-filters', action='store_true',
             help='show filters that refuse no host, too')
         parser.add_argument(
+            '--for-tenant', action='store_true',
+            help='print a text for the owner of the server, without names and '
+                 'figures of hosts, instead')
+        parser.add_argument(
             '--try-seconds', type=float, metavar='SECONDS',
             help='how long changes of a request that does not fit are tried; '
                  '0 to try none (default: 60)')
         return parser
 
     def check(self, parsed_args: argparse.Namespace) -> None:
-        """Refuse, with --api, options that need filters."""
+        """Refuse, with --api, options that need filters, and others."""
         super().check(parsed_args)
+        if parsed_args.for_tenant and (
+                parsed_args.formatter != base.TABLE or parsed_args.columns):
+            raise source.UsageError(
+                '--for-tenant is a text: it does not go with -f and -c')
         if not parsed_args.api:
             return
         for name, (option, default) in self.for_filters.items():
@@ -170,6 +178,11 @@ class _Explain(source.CloudMixin, base.Lister, metaclass=abc.ABCMeta):
                        column_names: Sequence[str],
                        data: ty.Iterable) -> int:
         """Print text, a document, or the rows of the hosts."""
+        if parsed_args.for_tenant:
+            from nfv_sched.ops.explain import tenant
+            self.print_text(parsed_args,
+                            tenant.text(self._found, self._subject))
+            return 0
         if parsed_args.formatter == base.TABLE and not parsed_args.columns:
             self.check_columns(parsed_args, column_names)
             in_order = bool(parsed_args.sort_columns)
@@ -219,6 +232,7 @@ class ExplainServer(_Explain):
 examples:
   nfv-sched server explain router-7
   nfv-sched server explain router-7 --network provider,physnet=physnet0
+  nfv-sched server explain router-7 --for-tenant
   nfv-sched server explain 8b1d6a52-0e0b-4b5a-9a55-2f7a51f0c111 --host 'c-1*'
   nfv-sched server explain router-7 --from cloud.json.gz -f json
   nfv-sched server explain 8b1d6a52-0e0b-4b5a-9a55-2f7a51f0c111 --then
@@ -259,6 +273,9 @@ is wrong.
         """Refuse, without --then, what needs it or a missing server."""
         super().check(parsed_args)
         if parsed_args.then:
+            if parsed_args.for_tenant:
+                raise source.UsageError(
+                    '--for-tenant does not go with --then')
             return
         if parsed_args.server is None:
             raise source.UsageError(

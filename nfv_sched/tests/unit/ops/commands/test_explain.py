@@ -117,6 +117,30 @@ class ExplainTest(test_simulate.SimulateTestCase):
             ['"Host","Passed"', '"h-1",False', '"h-2",False',
              '"fast",False'], out.splitlines())
 
+    def test_for_tenant(self):
+        for args, code, lines in (
+                (('server', 's-3', '--network', 'tun'), 3, [
+                    'The server s-3 cannot be placed now.',
+                    'No host has what it needs:',
+                    '- nfv:vswitch_numa_affinity=strict: 5 dedicated CPUs on '
+                    'one NUMA node with the virtual switch needed',
+                    'It could be placed with one of these changes:',
+                    '- nfv:vswitch_numa_affinity=prefer',
+                    '- without nfv:vswitch_numa_affinity']),
+                (('flavor', 'fast'), 3, [
+                    'A new server of the flavor fast cannot be placed now.',
+                    'No host has all that it needs:',
+                    '- 8 dedicated CPUs needed',
+                    '- the trait CUSTOM_FAST needed',
+                    'It could be placed with one of these changes:',
+                    '- without trait:CUSTOM_FAST']),
+                (('server', 's-1'), 0, ['The server s-1 runs.']),
+                (('flavor', 'pinned', '--count', '1'), 3, None)):
+            found, out, err = self.explain(*args, '--for-tenant')
+            self.assertEqual((code, ''), (found, err))
+            if lines is not None:
+                self.assertEqual(lines, out.splitlines())
+
     def test_next_steps(self):
         """What is printed can be run as it is."""
         for args, network in ((('server', 's-3', '--network', 'tun'), 'tun'),
@@ -151,6 +175,10 @@ class ExplainTest(test_simulate.SimulateTestCase):
                 (('flavor', 'fast', '--network', 'tin'), 'did you mean tun?'),
                 (('server', 's-3', '--network', 'tin'), 'did you mean tun?'),
                 (('server', 's-3', '--full'), '--full needs --then'),
+                (('server', 's-3', '--for-tenant', '-f', 'json'),
+                 '--for-tenant is a text'),
+                (('server', 's-3', '--for-tenant', '--then'),
+                 '--for-tenant does not go with --then'),
                 (('server', 's-3', '--journal', '/x'),
                  '--journal needs --then')):
             code, out, err = self.explain(*args)
