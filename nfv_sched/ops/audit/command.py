@@ -5,13 +5,16 @@ import argparse
 from collections.abc import Callable
 from collections.abc import Collection
 from collections.abc import Iterable
+from collections.abc import Iterator
 from collections.abc import Sequence
+import shlex
 import time
 import typing as ty
 
 from nfv_sched.ops.audit import document as audit_document
 from nfv_sched.ops.cli import base
 from nfv_sched.ops.cli import documents
+from nfv_sched.ops.cli import formats
 from nfv_sched.ops.cloud import source
 from nfv_sched.ops.simulator import progress
 from nfv_sched.ops.snapshot import snapshot
@@ -37,8 +40,13 @@ creation of the server, or the begin of its last move from another host; for a
 server elsewhere its creation; for a move its last change in Nova. It is empty
 if there is no record.
 
+With -f commands: the commands that repair, where one is known, one in a line.
+Comments (#) have the finding and what else to do. Commands of findings on one
+host may be the same: they are printed once. Read them before you run them.
+
 examples:
   nfv-sched cloud audit
+  nfv-sched cloud audit --kind 'allocation-*' -f commands
   nfv-sched cloud audit --host 'compute-1*' --kind policy-not-kept
   nfv-sched cloud audit --from cloud.json.gz -f json
 
@@ -58,6 +66,7 @@ class AuditCloud(source.CloudMixin, base.Lister):
 
     epilog = _EPILOG
     schemas = {'cloud-audit': audit_document.Audit}
+    formats = {**formats.LIST, formats.COMMANDS: formats.Commands}
     least_important = ('Server ID', 'Since', 'Kind', 'What to do')
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -88,6 +97,7 @@ class AuditCloud(source.CloudMixin, base.Lister):
             again = set(self._findings(parsed_args, read(), kinds))
             findings = [each for each in findings if each in again]
         self.has_findings = bool(findings)
+        self._commands = list(_commands(findings))
         self._document = audit_document.audited(
             findings, self._hosts, self._host_ids)
         return _COLUMNS, _rows(findings)
@@ -113,7 +123,12 @@ class AuditCloud(source.CloudMixin, base.Lister):
                        column_names: Sequence[str],
                        data: Iterable) -> int:
         """Print the findings, or a line on stderr that there are none."""
-        code = super().produce_output(parsed_args, column_names, data)
+        if parsed_args.formatter == formats.COMMANDS:
+            self.app.stdout.write(''.join(
+                f'{line}\n' for line in self._commands))
+            code = 0
+        else:
+            code = super().produce_output(parsed_args, column_names, data)
         if not self.has_findings:
             self.app.stderr.write(
                 f'{strings.count(self._hosts, "host")}: nothing found.\n')
@@ -147,6 +162,22 @@ def _rows(findings: 'list[values.AuditFinding]') -> list[tuple[str, ...]]:
     return [(each.host, each.name, each.server, each.kind,
              each.text, each.since,
              each.advice) for each in findings]
+
+
+def _commands(findings: 'list[values.AuditFinding]') -> Iterator[str]:
+    """Yield the lines of a script, with a comment for each finding."""
+    from nfv_sched.ops.plans import rendering
+    printed = set()
+    for each in findings:
+        who = f'{each.host}, {each.name or each.server}' if each.server else (
+            each.host)
+        for line in (f'{who}: {each.kind}: {each.text}',
+                     f'to do: {each.instruction}'):
+            yield rendering.comment(strings.line(line))
+        for command in each.commands:
+            if command not in printed:
+                printed.add(command)
+                yield shlex.join(command)
 
 
 def _seconds(text: str) -> float:

@@ -21,6 +21,8 @@ class AuditedFinding:
     :ivar since: earliest time at which it can have begun: ISO 8601, UTC; null
         if Nova's records do not say
     :ivar what_to_do: instructions, for people
+    :ivar commands: commands that repair it, each as its words; empty if none
+        is known
     """
 
     host: str
@@ -31,6 +33,7 @@ class AuditedFinding:
     finding: str
     since: str | None
     what_to_do: str
+    commands: tuple[tuple[str, ...], ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,5 +58,6 @@ def audited(findings: Iterable[values.AuditFinding], hosts: int,
     return Audit(hosts_checked=hosts, findings=tuple([AuditedFinding(
         host=each.host, host_id=host_ids[each.host], server=each.name or None,
         server_id=each.server or None, kind=each.kind, finding=each.text,
-        since=each.since or None, what_to_do=each.advice)
+        since=each.since or None, what_to_do=each.advice,
+        commands=each.commands)
         for each in findings]))

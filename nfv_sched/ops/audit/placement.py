@@ -8,6 +8,7 @@ import os_resource_classes as orc
 
 from nfv_sched.ledger import names
 from nfv_sched.ops.audit import hosts
+from nfv_sched.ops.audit import repairs
 from nfv_sched.ops.audit import values
 from nfv_sched.ops.snapshot import occupied
 from nfv_sched.ops.snapshot import snapshot
@@ -78,7 +79,8 @@ def _allocations(site: hosts.Site,
     if not amounts:
         yield values.finding(
             values.ALLOCATION_MISSING, site.title,
-            'has nothing of its host in Placement', server)
+            'has nothing of its host in Placement', server,
+            commands=_allocation(server, bool(server.allocations)))
         return
     wrong = [f'{name} {amounts.get(name, 0)} instead of {amount}'
              for name, amount in _wanted(site, server).items()
@@ -86,7 +88,17 @@ def _allocations(site: hosts.Site,
     if wrong:
         yield values.finding(
             values.ALLOCATION_DIFFERS, site.title,
-            'has in Placement ' + ', '.join(wrong), server)
+            'has in Placement ' + ', '.join(wrong), server,
+            commands=_allocation(server, anew=True))
+
+
+def _allocation(server: snapshot.Server,
+                anew: bool) -> tuple[repairs.Command, ...]:
+    """Return the command that lets Nova allocate a server its host."""
+    # Nova does not allocate again what ports had, such as bandwidth.
+    if any(port.has_allocation for port in server.ports or ()):
+        return ()
+    return repairs.allocate(server.uuid, anew)
 
 
 def _wanted(site: hosts.Site, server: snapshot.Server) -> dict[str, int]:
@@ -122,7 +134,7 @@ def _strangers(site: hosts.Site) -> Iterator[values.AuditFinding]:
             yield values.finding(
                 values.ALLOCATION_ORPHAN, site.title,
                 f'{text}{consumer}, which is neither a server nor a move '
-                'under way')
+                'under way', commands=_removal(site, consumer, allocations))
         elif not site.host.up:
             yield values.finding(
                 values.LEFT_BEHIND, site.title, f'{text}a server that is on '
@@ -131,7 +143,15 @@ def _strangers(site: hosts.Site) -> Iterator[values.AuditFinding]:
             yield values.finding(
                 values.ALLOCATION_ELSEWHERE, site.title,
                 f'{text}a server that is on {server.host or "no host"}',
-                server)
+                server, commands=_removal(site, consumer, allocations))
+
+
+def _removal(site: hosts.Site, consumer: str,
+             allocations: hosts.Allocations) -> tuple[repairs.Command, ...]:
+    return repairs.remove(consumer, {
+        provider.uuid: allocations[provider.uuid]
+        for provider in site.host.providers
+        if allocations.get(provider.uuid)})
 
 
 def _told(amounts: Mapping[str, int]) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from nfv_sched import cpu_spec
 from nfv_sched.host import occupancy
 from nfv_sched.ops.audit import hosts
+from nfv_sched.ops.audit import repairs
 from nfv_sched.ops.audit import values
 from nfv_sched.ops.snapshot import occupied
 from nfv_sched.ops.snapshot import snapshot
@@ -20,7 +21,8 @@ def mapping(site: hosts.Site) -> Iterator[values.AuditFinding]:
     if not site.host.mapped:
         yield values.finding(
             values.UNMAPPED, site.title, 'no host mapping in the API '
-            'database: servers that the scheduler puts there end in ERROR')
+            'database: servers that the scheduler puts there end in ERROR',
+            commands=repairs.discover())
 
 
 def check(site: hosts.Site) -> Iterator[values.AuditFinding]:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import shlex
 import typing as ty
 
+from nfv_sched.ops.audit import repairs
 from nfv_sched.ops.snapshot import snapshot
 
 POLICY = 'policy-not-kept'
@@ -30,41 +31,36 @@ UNMAPPED = 'host-not-mapped'
 RESERVE = 'reserve-used'
 
 _RESTART = 'restart nova-compute on the host, which writes its record anew'
-_HEAL = ('openstack server show; then nova-manage placement '
-         'heal_allocations --instance UUID')
 
-#: Name of each kind -> what to do about it; HOST and UUID stand for the host
-#: and the server.
+#: Name of each kind -> what to do about it.
 KINDS: Mapping[str, str] = {
-    POLICY: 'migrate the server: nfv-sched host drain HOST --server UUID -f '
-            'commands; or give the host back what the policy needs',
-    REMOTE_DEVICE: 'migrate the server; ask for '
-                   'nfv:pci_numa_affinity=strict',
-    REMOTE_NETWORK: 'migrate the server, or detach the port',
+    POLICY: 'give the host back what the policy needs, or migrate the server',
+    REMOTE_DEVICE: 'ask for nfv:pci_numa_affinity=strict, and migrate the '
+                   'server',
+    REMOTE_NETWORK: 'detach the port, or migrate the server',
     PINNED_TWICE: 'migrate one of the servers',
-    NOT_DEDICATED: "migrate the server, or put the CPU back into the host's "
-                   'cpu_dedicated_set',
+    NOT_DEDICATED: "put the CPU back into the host's cpu_dedicated_set, or "
+                   'migrate the server',
     UNKNOWN_GUEST: f'look for the guest with virsh list; {_RESTART}',
     LEFT_BEHIND: 'start nova-compute on the host, which cleans up; if it '
                  'never comes back, delete its compute service',
     NOT_IN_RECORD: _RESTART,
-    PAGES: 'migrate the server, so that its memory pages are claimed',
+    PAGES: 'for its memory pages to be claimed, migrate the server',
     FLOATING: 'migrate the server to a host for shared guests',
     DEVICE_GONE: _RESTART,
     DEVICE_OTHER: 'hard-reboot the server, and compare its devices with '
                   'virsh dumpxml',
-    ALLOCATION_MISSING: f'{_HEAL}',
-    ALLOCATION_DIFFERS: f'{_HEAL} --force',
-    ALLOCATION_ELSEWHERE: 'nova-manage placement audit; remove what it has '
-                          'there with openstack resource provider allocation',
-    ALLOCATION_ORPHAN: 'nova-manage placement audit --delete',
+    ALLOCATION_MISSING: 'if the server is there, let Nova allocate it',
+    ALLOCATION_DIFFERS: 'if the server is as Nova has it, let Nova allocate '
+                        'it anew',
+    ALLOCATION_ELSEWHERE: 'remove what it has there',
+    ALLOCATION_ORPHAN: 'remove what it has there',
     INVENTORY: 'compare cpu_dedicated_set and cpu_shared_set with the host; '
                'see the log of nova-compute for a refused inventory',
     LEDGER: 'see that nfv-sched-ledger runs, and its log',
     STALE_MOVE: 'see openstack server migration list; restart nova-compute '
                 'on both hosts',
-    UNMAPPED: 'nova-manage cell_v2 discover_hosts; disable the compute '
-              'service until then',
+    UNMAPPED: 'disable the compute service until the host is mapped',
     RESERVE: 'migrate servers without NUMA topology, or reserve fewer huge '
              'pages on the host; give their flavors hw:mem_page_size',
 }
@@ -73,6 +69,11 @@ KINDS: Mapping[str, str] = {
 # Kinds about resources on a host that a server is not on, or no longer.
 _ELSEWHERE = frozenset({
     LEFT_BEHIND, DEVICE_GONE, ALLOCATION_ELSEWHERE, STALE_MOVE})
+
+
+# Kinds that end when the server is moved to another host.
+_MOVED = frozenset({
+    POLICY, REMOTE_DEVICE, REMOTE_NETWORK, PINNED_TWICE, NOT_DEDICATED, PAGES})
 
 
 class AuditFinding(ty.NamedTuple):
@@ -85,6 +86,8 @@ class AuditFinding(ty.NamedTuple):
     :ivar name: name of the server
     :ivar since: earliest time at which it can have begun, by Nova's records:
         ISO 8601, UTC; empty if these do not say
+    :ivar commands: commands that repair it, each as words; empty if none is
+        known
     """
 
     kind: str
@@ -93,29 +96,37 @@ class AuditFinding(ty.NamedTuple):
     server: str = ''
     name: str = ''
     since: str = ''
+    commands: tuple[repairs.Command, ...] = ()
+
+    @property
+    def instruction(self) -> str:
+        """Instruction for the operator, without the commands."""
+        return KINDS[self.kind]
 
     @property
     def advice(self) -> str:
-        """Instructions for the operator."""
-        return KINDS[self.kind].replace(
-            'HOST', shlex.quote(self.host)).replace(
-                'UUID', self.server or 'UUID')
+        """Instruction for the operator, with the commands."""
+        lines = '; '.join(map(shlex.join, self.commands))
+        return f'{self.instruction}: {lines}' if lines else self.instruction
 
 
 def finding(
     kind: str, host: str, text: str, server: snapshot.Server | None = None,
-    since: str = '',
+    since: str = '', commands: tuple[repairs.Command, ...] = (),
 ) -> AuditFinding:
     """Create a finding.
 
     :param server: the server concerned, whose age limits ``since``
     :param since: further earliest time: ISO 8601, UTC; the later one counts
+    :param commands: commands that repair it; those of :data:`_MOVED` are known
     """
     if server is None:
-        return AuditFinding(kind, host, text, since=since)
+        return AuditFinding(kind, host, text, since=since, commands=commands)
     own = server.created if kind in _ELSEWHERE else settled(server)
+    if kind in _MOVED:
+        commands = repairs.move(host, server.uuid)
     return AuditFinding(kind, host, text, server.uuid, server.name,
-                        max(since, own))
+                        max(since, own), commands)
 
 
 def settled(server: snapshot.Server) -> str:

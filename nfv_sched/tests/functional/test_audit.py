@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The audit of a real Nova: nothing on a sound cloud, and each fault."""
 
+import argparse
 import json
 
+from nova.cmd import manage
 from nova.db.main import api as main_db
 from nova.db.main import models
 from nova import objects
@@ -12,6 +14,9 @@ import sqlalchemy as sa
 from nfv_sched.ledger import names
 from nfv_sched.ops.audit import audit
 from nfv_sched.ops.audit import values
+from nfv_sched.ops.plans import drain
+from nfv_sched.ops.plans import drain_command
+from nfv_sched.ops.plans import movable
 from nfv_sched.tests.functional import base
 from nfv_sched.tests.functional import test_snapshot
 
@@ -350,3 +355,153 @@ class FaultsTest(AuditTestCase):
             f'{names.PORTS}: 18 for guests by the ledger, 15 by Neutron',
             self.findings[0].text)
         self.publish()
+
+
+class RepairTest(AuditTestCase):
+    """The commands that the audit prints repair what it has found."""
+
+    def setUp(self):
+        super().setUp()
+        self.flags(ledger='placement', group='nfv_sched')
+        self.publish()
+        self.server = self.boot(
+            self.flavor_with(base.pinned()), networks=[self.port()],
+            host='host1')
+        self.other = self.boot(self.flavor_with(base.pinned()), host='host1')
+        self.settle()
+        self.assertFound()
+
+    def repair(self, *expected):
+        """Run the commands of the only finding; nothing is found then.
+
+        After the next round of nfv-sched-ledger, that is.
+
+        :param expected: its kind, host and server
+        """
+        self.assertFound(expected)
+        finding, = self.findings
+        self.assertTrue(finding.commands)
+        for words in finding.commands:
+            self.run_words(*words)
+        self.publish()
+        self.assertFound()
+
+    def run_words(self, program, category, *words):
+        """Run a command of nova-manage, or what one of openstack does."""
+        if program == 'openstack':
+            return self.unset(category, *words)
+        self.assertEqual('nova-manage', program)
+        action = getattr(manage.CATEGORIES[category](), words[0])
+        parser = argparse.ArgumentParser()
+        for names_, options in action.args:
+            parser.add_argument(*names_, **options)
+        arguments = vars(parser.parse_args(words[1:]))
+        self.assertIn(action(**arguments), (None, 0, 4), words)
+
+    def unset(self, *words):
+        """Do what osc-placement does, which is not installed."""
+        version = '--os-placement-api-version', '1.28'
+        self.assertEqual((*version, 'resource', 'provider', 'allocation',
+                          'unset'), words[:6])
+        *options, consumer = words[6:]
+        self.assertEqual({'--provider'}, set(options[::2]))
+        before = self.allocations(consumer)
+        for uuid in options[1::2]:
+            del before['allocations'][uuid]
+        answer = self.placement.put(
+            f'/allocations/{consumer}', before, version='1.28')
+        self.assertEqual(204, answer.status, answer.body)
+
+    def change(self, server, change):
+        """Change what a server has in Placement."""
+        before = self.allocations(server['id'])
+        changed = {uuid: {'resources': dict(each['resources'])}
+                   for uuid, each in before['allocations'].items()}
+        change(changed)
+        self.put_allocations(server['id'], changed,
+                             before['consumer_generation'])
+
+    def test_missing(self):
+        self.assertEqual(204, self.placement.delete(
+            f'/allocations/{self.other["id"]}').status)
+        self.repair(values.ALLOCATION_MISSING, 'host1', self.other['id'])
+
+    def test_missing_with_a_port(self):
+        self.assertEqual(204, self.placement.delete(
+            f'/allocations/{self.server["id"]}').status)
+        self.repair(values.ALLOCATION_MISSING, 'host1', self.server['id'])
+
+    def test_differs(self):
+        self.change(self.other, lambda has: has[
+            self.root('host1')]['resources'].update(PCPU=3))
+        self.repair(values.ALLOCATION_DIFFERS, 'host1', self.other['id'])
+
+    def test_differs_with_the_ledger(self):
+        """Nova drops what it does not know; the ledger counts it again."""
+        ledger = names.provider_uuid(self.root('host1'))
+        self.change(self.server, lambda has: has.update({
+            ledger: {'resources': {names.PORTS: 1}}}))
+        self.publish()
+        self.change(self.server, lambda has: has[
+            self.root('host1')]['resources'].update(PCPU=3))
+        self.repair(values.ALLOCATION_DIFFERS, 'host1', self.server['id'])
+        self.assertNotIn(ledger, self.allocations(
+            self.server['id'])['allocations'])
+
+    def test_elsewhere(self):
+        self.change(self.other, lambda has: has.update({
+            self.root('host2'): {'resources': {'MEMORY_MB': 64}}}))
+        self.repair(values.ALLOCATION_ELSEWHERE, 'host2', self.other['id'])
+
+    def test_in_another_ledger(self):
+        """Nova passes over resources that are not its own."""
+        ledger = names.provider_uuid(self.root('host2'))
+        self.change(self.other, lambda has: has.update({
+            ledger: {'resources': {names.PORTS: 1}}}))
+        self.repair(values.ALLOCATION_ELSEWHERE, 'host2', self.other['id'])
+
+    def test_orphan(self):
+        self.put_allocations(uuids.nobody, {
+            self.root('host2'): {'resources': {'MEMORY_MB': 64}}})
+        self.repair(values.ALLOCATION_ORPHAN, 'host2', '')
+        # Those of servers stay.
+        self.assertTrue(self.allocations(self.other['id'])['allocations'])
+
+    def test_orphan_in_the_ledger(self):
+        self.put_allocations(uuids.nobody, {
+            self.root('host2'): {'resources': {'MEMORY_MB': 64}},
+            names.provider_uuid(self.root('host2')): {
+                'resources': {names.PORTS: 1}}})
+        self.repair(values.ALLOCATION_ORPHAN, 'host2', '')
+
+    def test_not_mapped(self):
+        objects.HostMapping.get_by_host(self.ctxt, 'host2').destroy()
+        table = models.ComputeNode.__table__
+        self.execute(sa.update(table).where(
+            table.c.host == 'host2').values(mapped=0))
+        self.repair(values.UNMAPPED, 'host2', '')
+
+    def test_policy(self):
+        """The plan of the command moves the server to where it is kept."""
+        def change(topology):
+            for cell in topology.cells:
+                cell.network_metadata.physnets ^= {'nfv_vswitch'}
+
+        strict = self.boot(self.flavor_with({
+            **base.pinned(), 'nfv:vswitch_numa_affinity': 'strict'}),
+            host='host1')
+        self.settle()
+        self.change_host('host1', change)
+        self.assertFound((values.POLICY, 'host1', strict['id']))
+        words, = self.findings[0].commands
+        parsed = drain_command.DrainHost(None, None).get_parser(
+            'drain').parse_args(words[3:])
+        move, = drain.plan(self.read(), parsed.host,
+                           uuids=parsed.server).moves
+        self.assertEqual((strict['id'], movable.LIVE, 'host2'),
+                         (move.uuid, move.kind, move.destination))
+        self.live_migrate(strict, host=move.destination)
+        self.settle()
+        # nova-compute has written the record of the host anew.
+        self.change_host('host1', change)
+        self.assertFound()

@@ -4,10 +4,12 @@
 import dataclasses
 import pathlib
 import re
+import shlex
 
 import nfv_sched
 from nfv_sched.ops.audit import audit
 from nfv_sched.ops.audit import hosts as audit_hosts
+from nfv_sched.ops.audit import repairs
 from nfv_sched.ops.audit import values
 from nfv_sched.ops.snapshot import snapshot
 from nfv_sched.tests import base
@@ -66,6 +68,59 @@ class FaultsTest(base.TestCase):
             self.assertRegex(kind, '^[a-z]+(-[a-z]+)+$')
             self.assertEqual(
                 advice, values.finding(kind, 'HOST', 'b').advice)
+
+    def test_commands(self):
+        """Findings of these kinds have some, whatever the cloud."""
+        moved = {values.POLICY, values.REMOTE_DEVICE, values.REMOTE_NETWORK,
+                 values.PINNED_TWICE, values.NOT_DEDICATED, values.PAGES}
+        allocated = {values.ALLOCATION_MISSING, values.ALLOCATION_DIFFERS,
+                     values.ALLOCATION_ELSEWHERE, values.ALLOCATION_ORPHAN}
+        for fault in faults.FAULTS.values():
+            cloud = clouds.sound()
+            cloud = fault.plant(list(fault.spots(cloud))[0])
+            for each in audit.findings(cloud):
+                programs = {words[:3] for words in each.commands}
+                expected = set()
+                if each.kind in moved:
+                    expected = {('nfv-sched', 'host', 'drain')}
+                elif each.kind in allocated:
+                    expected = {('nova-manage', 'placement', (
+                        'heal_allocations' if each.server and each.kind
+                        != values.ALLOCATION_ELSEWHERE else 'audit'))}
+                elif each.kind == values.UNMAPPED:
+                    expected = {('nova-manage', 'cell_v2', 'discover_hosts')}
+                self.assertEqual(expected, programs, each)
+                for words in each.commands:
+                    self.assertIn(shlex.join(words), each.advice)
+
+    def test_removed_allocations(self):
+        """Nova's command passes over classes that it does not know."""
+        self.assertEqual(
+            (('nova-manage', 'placement', 'audit', '--resource_provider', 'a',
+              '--delete'),), repairs.remove('c', {'a': ['PCPU', 'CUSTOM_X']}))
+        self.assertEqual(
+            (('openstack', '--os-placement-api-version', '1.28', 'resource',
+              'provider', 'allocation', 'unset', '--provider', 'a',
+              '--provider', 'b', 'c'),),
+            repairs.remove('c', {'a': ['PCPU'], 'b': ['CUSTOM_X']}))
+
+    def test_ports_with_allocations(self):
+        """Nova would not allocate their bandwidth again."""
+        cloud = clouds.sound()
+        for has_allocation, commands in ((True, 0), (False, 1)):
+            broken = dataclasses.replace(cloud, servers=tuple(
+                dataclasses.replace(server, allocations={}, ports=tuple(
+                    dataclasses.replace(
+                        port, has_allocation=has_allocation)
+                    for port in server.ports or ()))
+                for server in cloud.servers))
+            findings = [each for each in audit.findings(broken)
+                        if each.kind == values.ALLOCATION_MISSING and any(
+                            server.uuid == each.server and server.ports
+                            for server in broken.servers)]
+            self.assertTrue(findings)
+            self.assertEqual({commands}, {
+                len(each.commands) for each in findings})
 
 
 class SinceTest(base.TestCase):

@@ -4,11 +4,13 @@
 import dataclasses
 import json
 import os
+import shlex
 
 import fixtures
 
 from nfv_sched.ops.audit import values
 from nfv_sched.ops.cloud import source
+from nfv_sched.ops.plans import drain_command
 from nfv_sched.ops.snapshot import file
 from nfv_sched.ops.snapshot import snapshot
 from nfv_sched.tests import snapshots
@@ -82,10 +84,41 @@ class AuditTest(base.CommandTestCase):
         self.assertIn('nfv:vswitch_numa_affinity=strict: NUMA nodes with the '
                       'virtual switch needed, it is on ', policy[4])
         self.assertEqual('-', policy[5])
-        self.assertIn(f'nfv-sched host drain {policy[0]} --server {policy[2]} '
-                      '-f commands', policy[6])
+        self.assertIn('migrate the server: nfv-sched host drain --server '
+                      f'{policy[2]} -f commands -- {policy[0]}', policy[6])
         self.assertEqual(['-', '-', values.ALLOCATION_ORPHAN], orphan[1:4])
         self.assertIn(faults.NOBODY, orphan[4])
+
+    def test_commands(self):
+        """A script; each of its commands can be read by nfv-sched or Nova."""
+        cloud = broken('switch moved', 'orphan', 'ledger')
+        code, out, err = self.audit(cloud, '-f', 'commands')
+        self.assertEqual((3, ''), (code, err))
+        lines = out.splitlines()
+        drain, remove = sorted(shlex.split(line) for line in lines
+                               if not line.startswith('# '))
+        self.assertEqual(['nova-manage', 'placement', 'audit'], remove[:3])
+        self.assertEqual(['nfv-sched', 'host', 'drain'], drain[:3])
+        parsed = drain_command.DrainHost(None, None).get_parser(
+            'drain').parse_args(drain[3:])
+        self.assertEqual(('commands', drain[4:5], drain[-1]),
+                         (parsed.formatter, parsed.server, parsed.host))
+        self.assertIn(f'# to do: {values.KINDS[values.LEDGER]}', lines)
+        self.assertEqual((0, '', '5 hosts: nothing found.\n'), self.audit(
+            clouds.sound(), '-f', 'commands'))
+
+    def test_document(self):
+        """The commands are words, beside the text for people."""
+        _code, out, _err = self.audit(broken('orphan'), '-f', 'json')
+        row, = json.loads(out)['findings']
+        words, = row['commands']
+        self.assertEqual(
+            ['nova-manage', 'placement', 'audit', '--resource_provider',
+             words[4], '--delete'], words)
+        self.assertIn(' '.join(words), row['what_to_do'])
+        _code, out, _err = self.audit(broken('ledger'), '-f', 'json')
+        row, = json.loads(out)['findings']
+        self.assertEqual([], row['commands'])
 
     def test_chosen(self):
         cloud = broken('switch moved', 'orphan', 'ledger')
