@@ -138,7 +138,18 @@ def _placement(each: values.CommonCause) -> str:
         if lack.free >= amount:
             return f'{text}, which it does not grant at once'
         return f'{text}, {_nearest(each)} has {lack.free}'
-    return f'needed by Placement and not there: {lack.title}'
+    match need.kind:
+        case 'trait':
+            return f'no trait {need.traits[0]}'
+        case 'forbidden_trait':
+            return f'the trait {need.traits[0]}, which is forbidden'
+        case 'aggregate':
+            return f'not in aggregate {" or ".join(need.aggregates)}'
+        case 'forbidden_aggregate':
+            return f'in aggregate {" or ".join(need.aggregates)}'
+        case 'tree':
+            return f'not host {need.host}'
+    return f'not there, as Placement has it: {lack.title}'
 
 
 def _filter(each: values.CommonCause) -> str:

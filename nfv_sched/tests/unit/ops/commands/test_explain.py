@@ -212,8 +212,8 @@ class APITest(test_simulate.SimulateTestCase):
     def test_nothing_found(self):
         code, out, err = self.explain('flavor', 'fast')
         self.assertEqual((3, ''), (code, err))
-        self.assertIn('It does not fit.\n2 of 3 hosts: needed by Placement '
-                      'and not there: trait CUSTOM_FAST.\n', out)
+        self.assertIn(
+            'It does not fit.\n2 of 3 hosts: no trait CUSTOM_FAST.\n', out)
         self.assertIn('no trait CUSTOM_FAST', out)
 
     def test_server(self):

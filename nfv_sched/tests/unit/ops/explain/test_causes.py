@@ -151,9 +151,19 @@ class SentenceTest(testtools.TestCase):
                 (pcpus(8), '8 PCPU needed by Placement, which it does not '
                  'grant at once'),
                 (_DISABLED, 'the compute service is disabled'),
-                (values.QueryLack(title='trait X', need=values.QueryNeed(
-                    kind='trait', traits=('X',))),
-                 'needed by Placement and not there: trait X'),
+                *[(values.QueryLack(title='', need=values.QueryNeed(
+                    kind=kind, **fields)), text) for kind, fields, text in (
+                    ('trait', {'traits': ('X',)}, 'no trait X'),
+                    ('forbidden_trait', {'traits': ('X',)},
+                     'the trait X, which is forbidden'),
+                    ('aggregate', {'aggregates': ('A', 'B')},
+                     'not in aggregate A or B'),
+                    ('forbidden_aggregate', {'aggregates': ('A',)},
+                     'in aggregate A'),
+                    ('tree', {'host': 'h'}, 'not host h'))],
+                (values.QueryLack(title='VF=1, trait X', need=values.QueryNeed(
+                    kind='group', resources={'VF': 1}, traits=('X',))),
+                 'not there, as Placement has it: VF=1, trait X'),
                 (values.QueryLack(title='Placement refuses'),
                  'Placement refuses')):
             self.assertEqual([f'Both hosts: {text}.'], self.sentences(
