@@ -23,11 +23,11 @@ _VERSION = '1.28'
 def allocate(server: str, anew: bool) -> tuple[Command, ...]:
     """Return the command that lets Nova allocate a server its host.
 
-    :param server: its UUID
     :param anew: whether it has allocations, which are replaced
     """
+    force = ('--force',) if anew else ()
     return (('nova-manage', 'placement', 'heal_allocations', '--instance',
-             server, *(('--force',) if anew else ())),)
+             server, *force),)
 
 
 def remove(consumer: str,

@@ -51,7 +51,7 @@ class _Failure:
 
     @property
     def rank(self) -> int:
-        """How close the host came; higher is closer."""
+        """The rank of the refusal; higher is closer."""
         return 0 if self.refusal is None else self.refusal.rank
 
     @property
@@ -77,14 +77,14 @@ def find(hosts: Sequence[values.ExplainedHost],
         for key, failure in kinds.items()}
     order = {key: (_ORDER.index(failure.kind), failure.conditions)
              for key, failure in kinds.items()}
-    left = {name for name, each in failures.items() if each}
+    unexplained = {name for name, each in failures.items() if each}
     causes = []
-    while left:
+    while unexplained:
         key = min(affected, key=lambda key: (
-            -len(left.intersection(affected[key])), order[key]))
-        names = [name for name in affected[key] if name in left]
+            -len(unexplained.intersection(affected[key])), order[key]))
+        names = [name for name in affected[key] if name in unexplained]
         causes.append(_cause(key, names, failures, networks))
-        left.difference_update(names)
+        unexplained.difference_update(names)
     return tuple(causes)
 
 

@@ -141,9 +141,9 @@ class _Explain(source.CloudMixin, base.Lister, metaclass=abc.ABCMeta):
                 self._found = self._explain(state, self._subject, parsed_args)
         except request.ExplainError as exc:
             raise source.NotInCloudError(str(exc)) from exc
-        self._found = dataclasses.replace(self._found, steps=next_steps.find(
-            cloud, self._subject, self._found, _options(
-                parsed_args, self._subject)))
+        self._found = dataclasses.replace(self._found, steps=tuple(
+            next_steps.find(cloud, self._subject, self._found, _options(
+                parsed_args, self._subject))))
         self._hosts = source.chosen(
             [host.name for host in self._found.hosts], parsed_args.patterns,
             'host')

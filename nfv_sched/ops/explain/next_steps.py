@@ -22,19 +22,12 @@ _CPUS = (reasons.Resource.DEDICATED_CPUS, reasons.Resource.CPU_THREADS)
 def find(
     cloud: snapshot.Cloud, subject: subjects.ExplainSubject,
     explanation: values.Explanation, options: Sequence[str] = (),
-) -> tuple[values.NextStep, ...]:
-    """Return the steps that help if the request does not fit.
-
-    :param options: words of the command line that choose the cloud, for
-        commands of nfv-sched
-    """
-    return tuple(_steps(cloud, subject, explanation, tuple(options)))
-
-
-def _steps(
-    cloud: snapshot.Cloud, subject: subjects.ExplainSubject,
-    explanation: values.Explanation, options: tuple[str, ...],
 ) -> Iterator[values.NextStep]:
+    """Yield the steps that help if the request does not fit.
+
+    :param options: words of the command line that choose the cloud and the
+        ports, for commands of nfv-sched
+    """
     yield from _hosts(cloud, subject, explanation)
     # A server that runs was given back in a copy: its host is not so free.
     # Plans are made for the flavor as the cloud has it.

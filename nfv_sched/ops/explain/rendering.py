@@ -75,9 +75,9 @@ def _head(explanation: values.Explanation) -> list[tables.Part]:
             lines.append(sentences.cause(cause, len(explanation.hosts)))
             if cause.kind is values.CauseKind.DEPLOYMENT:
                 lines.append(sentences.deployment(cause))
-        others = sum(len(cause.hosts) for cause in causes[_CAUSES:])
-        if others:
-            lines.append(f'{_of_hosts(others)} more: other causes, see below.')
+        more = sum(len(cause.hosts) for cause in causes[_CAUSES:])
+        if more:
+            lines.append(f'{_of_hosts(more)} more: other causes, see below.')
     for place in explanation.places:
         lines.append(f'It would go to {_place(place)}.')
     return lines

@@ -81,9 +81,9 @@ def _of_placement(need: values.QueryNeed) -> str:
 def _changes(explanation: values.Explanation,
              subject: subjects.ExplainSubject) -> Iterator[str]:
     """Yield changes that an owner can make, without amounts that are free."""
-    asked = subject.requested.flavor
+    present = subject.requested.flavor
     for change in explanation.relaxations:
         flavor = change.requested.flavor
         if not change.enabled and (flavor.vcpus, flavor.memory) == (
-                asked.vcpus, asked.memory):
+                present.vcpus, present.memory):
             yield change.text

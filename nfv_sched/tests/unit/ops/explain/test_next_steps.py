@@ -27,7 +27,7 @@ class NextStepsTest(test_explanation.ExplanationTestCase):
             asked = subject.flavor(cloud, state, 'pinned', count=count)
             found = explanation.explain(
                 state, asked.text, asked.requested, relax_seconds=seconds)
-        return next_steps.find(cloud, asked, found, options)
+        return list(next_steps.find(cloud, asked, found, options))
 
     def kinds(self, *hosts, **fields):
         return [(str(each.kind), each.needed, each.free, each.on_node)
@@ -89,10 +89,10 @@ class NextStepsTest(test_explanation.ExplanationTestCase):
             found = explanation.explain(
                 state, asked.text, asked.requested, relax_seconds=0)
         for flavors in ((), (small_clouds.flavor(5),)):
-            self.assertEqual((), next_steps.find(
-                dataclasses.replace(cloud, flavors=flavors), asked, found))
-        self.assertEqual((), next_steps.find(
-            cloud, dataclasses.replace(asked, present='one'), found))
+            self.assertEqual([], list(next_steps.find(
+                dataclasses.replace(cloud, flavors=flavors), asked, found)))
+        self.assertEqual([], list(next_steps.find(
+            cloud, dataclasses.replace(asked, present='one'), found)))
 
     def test_hosts(self):
         """Hosts that would take it: each command parses."""
