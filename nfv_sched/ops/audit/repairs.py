@@ -21,10 +21,7 @@ _VERSION = '1.28'
 
 
 def allocate(server: str, anew: bool) -> tuple[Command, ...]:
-    """Return the command that lets Nova allocate a server its host.
-
-    :param anew: whether it has allocations, which are replaced
-    """
+    """Return the command that allocates a server its host, or does so anew."""
     force = ('--force',) if anew else ()
     return (('nova-manage', 'placement', 'heal_allocations', '--instance',
              server, *force),)
