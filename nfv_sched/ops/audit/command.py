@@ -166,14 +166,12 @@ def _rows(findings: 'list[values.AuditFinding]') -> list[tuple[str, ...]]:
 
 def _commands(findings: 'list[values.AuditFinding]') -> Iterator[str]:
     """Yield the lines of a script, with a comment for each finding."""
-    from nfv_sched.ops.plans import rendering
     printed = set()
     for each in findings:
         who = f'{each.host}, {each.name or each.server}' if each.server else (
             each.host)
-        for line in (f'{who}: {each.kind}: {each.text}',
-                     f'to do: {each.instruction}'):
-            yield rendering.comment(strings.line(line))
+        yield f'# {strings.line(f"{who}: {each.kind}: {each.text}")}'
+        yield f'# to do: {each.instruction}'
         for command in each.commands:
             if command not in printed:
                 printed.add(command)

@@ -171,6 +171,11 @@ class AuditTest(base.CommandTestCase):
             dataclasses.replace(server, name='\x1b[31mx')
             for server in cloud.servers))
         self.assertNotIn('\x1b', self.audit(cloud)[1])
+        cloud = dataclasses.replace(cloud, servers=tuple(
+            dataclasses.replace(server, name='x\nreboot')
+            for server in cloud.servers))
+        for line in self.audit(cloud, '-f', 'commands')[1].splitlines():
+            self.assertRegex(line, '^(# |nova-manage |nfv-sched )')
 
 
 class LiveTest(base.CommandTestCase):
