@@ -8,6 +8,7 @@ counted.  The number of clouds is a tenth of
 ``NFV_SCHED_EQUIVALENCE_CASES``.
 """
 
+import collections
 import dataclasses
 import logging
 
@@ -208,6 +209,21 @@ def servers_of(draw, flavor, number):
                 st.lists(st.sampled_from(PORTS), min_size=1, max_size=3)))))
 
 
+@st.composite
+def choices(draw, cloud):
+    """How ports are chosen: not, by --like, or by --network."""
+    how = draw(st.sampled_from((None, '--like', '--network')))
+    if how == '--like':
+        return assumed_ports.of_server(
+            draw(st.sampled_from(cloud.servers)))
+    if how == '--network':
+        return assumed_ports.of_networks(cloud, [
+            f'net-{physnet},physnet={physnet or ""},vnic-type={vnic_type}'
+            for vnic_type, physnet in draw(st.lists(
+                st.sampled_from(PORTS), min_size=1, max_size=3))])
+    return None
+
+
 class TestClouds(base.TestCase):
 
     def setUp(self):
@@ -280,9 +296,10 @@ class TestClouds(base.TestCase):
                            seen['run'] // 10)
 
     def test_same_number_of_servers_with_ports(self):
-        """Ports as the servers of a flavor have them."""
+        """Ports as servers of the flavor, --like or --network have them."""
         seen = dict.fromkeys(
             ('run', 'skipped', 'servers', 'fewer than without ports'), 0)
+        bases = collections.Counter()
 
         @hypothesis.settings(
             test_stock.SETTINGS, max_examples=max(10, test_stock.CASES // 10))
@@ -296,7 +313,8 @@ class TestClouds(base.TestCase):
                 servers=tuple(data.draw(servers_of(known[name], number))
                               for number, name in enumerate(chosen)))
             hosts = dataclasses.replace(cloud, servers=())
-            ports_of = assumed_ports.per_flavor(cloud, None)
+            ports_of = assumed_ports.per_flavor(
+                cloud, data.draw(choices(cloud)))
             with start.started(hosts) as state:
                 state.placement.shuffled = False
                 counting = capacity.Counting(state, ports_of)
@@ -314,13 +332,17 @@ class TestClouds(base.TestCase):
                     self.assertTrue(all(
                         host.binding for host in found.hosts.values()))
                     seen['run'] += 1
+                    bases[found.ports.basis] += 1
                     seen['servers'] += found.fits
                     seen['fewer than without ports'] += (
                         found.fits < capacity.Counting(
                             state, 0).capacity(flavor).fits)
 
         check()
-        print('capacity, clouds with ports: %s' % seen)
+        print('capacity, clouds with ports: %s, %s' % (seen, dict(bases)))
         self.assertGreater(seen['servers'], seen['run'] // 4)
         self.assertGreater(seen['fewer than without ports'],
                            seen['run'] // 10)
+        self.assertEqual(
+            {assumed_ports.Basis.SERVERS, assumed_ports.Basis.SERVER,
+             assumed_ports.Basis.NETWORKS}, set(bases))
