@@ -65,6 +65,7 @@ class AuditCloud(source.CloudMixin, base.Lister):
     """Check placement guarantees and find inconsistent records."""
 
     epilog = _EPILOG
+    takes_changes = False  # findings are of the cloud as it is
     schemas = {'cloud-audit': audit_document.Audit}
     formats = {**formats.LIST, formats.COMMANDS: formats.Commands}
     least_important = ('Server ID', 'Since', 'Kind', 'What to do')

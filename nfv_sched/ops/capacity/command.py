@@ -65,6 +65,7 @@ examples:
   nfv-sched capacity list --project 6a3c1e0f52d94b7d9f8e7a1b2c3d4e5f
   nfv-sched capacity list --mix vrouter.16=2,fw.8=1 --empty
   nfv-sched capacity list --flavor vrouter.16 --like router-7
+  nfv-sched capacity list --add-hosts 4:compute-7
   nfv-sched capacity list --by host --os-cloud admin
 
 {source.EXIT_CODES}"""

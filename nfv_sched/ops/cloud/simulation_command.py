@@ -31,6 +31,7 @@ examples:
   nfv-sched simulation run cloud.yaml --config-file /etc/nova/nova.conf
   nfv-sched simulation run one.yaml two.yaml three.yaml
   nfv-sched simulation run --from cloud.json.gz steps.yaml
+  nfv-sched simulation run --from cloud.json.gz --add-hosts 4:c-7 steps.yaml
   nfv-sched simulation run cloud.yaml --save cloud.json.gz
 
 exit code: 0 if all expectations of the files are met, 3 if one is not; 1 if a
@@ -100,6 +101,7 @@ class RunSimulation(source.ErrorMixin, base.Lister):
             help='a snapshot, or a cloud file: CLOUD has no hosts, but steps '
                  'for the servers and hosts that are there, and starts from '
                  'the end of the steps of a cloud file')
+        source.add_changes(parser)
         parser.add_argument(
             '--show', choices=list(_SECTIONS),
             help='what to show: servers at the end, used resources of the '
@@ -135,6 +137,10 @@ class RunSimulation(source.ErrorMixin, base.Lister):
         if parsed_args.save is not None and (
                 parsed_args.list_examples or len(parsed_args.clouds) > 1):
             raise source.UsageError('--save is for a single cloud')
+        if parsed_args.source is None and source.is_changed(parsed_args):
+            raise source.UsageError(
+                '--add-hosts and --remove-host are for --from; a cloud file '
+                'has its hosts in itself')
 
     def run(self, parsed_args: argparse.Namespace) -> int:
         """Run the command, and list expectations that are not met.
@@ -180,6 +186,8 @@ class RunSimulation(source.ErrorMixin, base.Lister):
                                       parsed_args.config_file)
             self._missing = [f'{parsed_args.source}: {missing}'
                              for missing in self._cloud.missing]
+            self._cloud, notes = source.changed(self._cloud, parsed_args)
+            self.app.stderr.writelines(f'note: {note}\n' for note in notes)
         if parsed_args.example is not None:
             paths = [self._example(parsed_args.example)]
         if len(paths) > 1:

@@ -23,6 +23,7 @@ import typing as ty
 
 from nfv_sched.ops.cli import base
 from nfv_sched.ops.cli import documents
+from nfv_sched.ops.cli import formats
 from nfv_sched.ops.cloud_file import examples
 from nfv_sched.ops.cloud_file import problems
 from nfv_sched.ops.simulator import progress
@@ -30,6 +31,7 @@ from nfv_sched.ops.snapshot import file
 from nfv_sched.ops.snapshot import names as name_checks
 from nfv_sched.ops.snapshot import options as cloud_options
 from nfv_sched.ops.snapshot import snapshot
+from nfv_sched import strings
 
 UNREAD = 1
 USAGE = 2
@@ -55,6 +57,8 @@ _OS_CLOUD = (
     '--os-cloud NAME', 'the API alone, with an account of clouds.yaml')
 
 _HOST = 'host'
+# Maximum number of hosts to add.
+_MOST_NEW = 1000
 # What makes a pattern of a name.
 _WILDCARD = re.compile('[*?[]')
 # The form of the name of an example.
@@ -199,6 +203,9 @@ class CloudMixin(ErrorMixin):
     #: True if data from the API can be enough, so that --api is offered.
     takes_api = False
 
+    #: True if the cloud may have more or fewer hosts than there are.
+    takes_changes = True
+
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser with the options that choose the cloud."""
         parser = super().get_parser(prog_name)
@@ -221,6 +228,8 @@ class CloudMixin(ErrorMixin):
                 help='as --api, with the account of this name in clouds.yaml '
                      '(default: that of the OS_* variables)'
                 if self.takes_api else argparse.SUPPRESS)
+        if self.takes_changes:
+            add_changes(group)
         return parser
 
     def cloud_options(self, parsed_args: argparse.Namespace,
@@ -233,6 +242,11 @@ class CloudMixin(ErrorMixin):
 
     def check(self, parsed_args: argparse.Namespace) -> None:
         """Check that the options for the cloud fit together."""
+        if self.takes_changes and is_changed(parsed_args) and (
+                getattr(parsed_args, 'formatter', None) == formats.COMMANDS):
+            raise UsageError(
+                f'-f {formats.COMMANDS} goes with neither --add-hosts nor '
+                '--remove-host: the commands would not suit the cloud')
         option = '--api'
         if getattr(parsed_args, 'os_cloud', None) is not None:
             parsed_args.api = True
@@ -256,12 +270,17 @@ class CloudMixin(ErrorMixin):
         if parsed_args.api:
             if parts is None:
                 raise UsageError(_NOT_IN_API)
+            if self.takes_changes and is_changed(parsed_args):
+                parts = {*parts, 'hosts'}
             cloud = self._by_api(parsed_args, parts)
         elif parsed_args.source is not None:
             cloud = load(parsed_args.source, parsed_args.config_file)
         else:
             cloud = read(base.configuration(parsed_args))
         self._missing = list(map(str, cloud.missing))
+        if self.takes_changes:
+            cloud, notes = changed(cloud, parsed_args)
+            self.app.stderr.writelines(f'note: {note}\n' for note in notes)
         if self.simulates:
             counts = collections.Counter(host.name for host in cloud.hosts)
             for name, count in counts.items():
@@ -697,6 +716,70 @@ def add_hosts(parser: argparse.ArgumentParser) -> None:
     add_zone(parser, action='append', default=[], dest='az', metavar='PATTERN',
              help='only hosts of these availability zones; * and ? stand for '
                   'anything; can be repeated')
+
+
+def add_changes(parser: argparse._ActionsContainer) -> None:
+    """Add the options for hosts that are not there, or not any more."""
+    parser.add_argument(
+        '--add-hosts', action='append', default=[], type=_copies,
+        metavar='N:HOST',
+        help='as if there were N more hosts like this one, but empty and '
+             'enabled, in the same aggregates; can be repeated')
+    parser.add_argument(
+        '--remove-host', action='append', default=[], metavar='PATTERN',
+        help='as if there were no such hosts, and none of their servers; * '
+             'and ? stand for anything; can be repeated')
+
+
+def _copies(text: str) -> tuple[int, str]:
+    """Parse N:HOST on the command line."""
+    count, _colon, name = text.partition(':')
+    if not name or not count.isdecimal() or not 1 <= int(count) <= _MOST_NEW:
+        raise argparse.ArgumentTypeError(
+            f'N:HOST needed, with 1 to {_MOST_NEW} hosts, not {text!r}')
+    return int(count), name
+
+
+def is_changed(parsed_args: argparse.Namespace) -> bool:
+    """Return whether the options of :func:`add_changes` are used."""
+    return bool(parsed_args.add_hosts or parsed_args.remove_host)
+
+
+def changed(
+    cloud: snapshot.Cloud, parsed_args: argparse.Namespace,
+) -> tuple[snapshot.Cloud, list[str]]:
+    """Return a cloud with the changes of :func:`add_changes`.
+
+    :returns: also sentences about them, for people
+    :raises NotInCloudError: if the cloud has no such host
+    :raises UsageError: if more than 1000 hosts are added, or Placement was not
+        read for the host that they are like
+    """
+    notes: list[str] = []
+    if not is_changed(parsed_args):
+        return cloud, notes
+    # Imports of the services' code take time that most commands do not need.
+    from nfv_sched.ops.snapshot import changed_hosts
+    names = list(dict.fromkeys(host.name for host in cloud.hosts))
+    gone = (chosen(names, parsed_args.remove_host, _HOST)
+            if parsed_args.remove_host else [])
+    if sum(count for count, _name in parsed_args.add_hosts) > _MOST_NEW:
+        raise UsageError(f'--add-hosts: {_MOST_NEW} hosts at most')
+    for count, text in parsed_args.add_hosts:
+        name = host_name(names, text)
+        if any(host.providers for host in cloud.hosts) and not all(
+                host.providers for host in cloud.hosts if host.name == name):
+            raise UsageError(
+                f'--add-hosts: no resource provider of host {name} was read')
+        cloud, new = changed_hosts.added(cloud, name, count)
+        notes.append(f'as if there were {new[0]}' + (
+            f' to {new[-1]}' if count > 1 else '') + f', like {name}')
+    if gone:
+        servers = sum(server.host in gone for server in cloud.servers)
+        cloud = changed_hosts.removed(cloud, frozenset(gone))
+        notes.append(f'as if there were no {strings.some(gone)}, without '
+                     f'{strings.count(servers, "server")} there')
+    return cloud, notes
 
 
 def add_zone(parser: argparse.ArgumentParser, *, help: str,

@@ -194,6 +194,7 @@ class TranslateFlavor(planning.PlanCommand):
     schemas = {'flavor-translate': document.Translations}
 
     takes_api = True
+    takes_changes = False  # no hosts are looked at
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser; called by cliff."""

@@ -74,6 +74,8 @@ class ServeMetrics(source.CloudMixin, base.Command):
 
     epilog = _EPILOG
 
+    takes_changes = False  # metrics are of the cloud as it is
+
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         where = parser.add_mutually_exclusive_group(required=True)

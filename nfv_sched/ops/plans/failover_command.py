@@ -27,6 +27,7 @@ examples:
   nfv-sched cloud failover
   nfv-sched cloud failover --host 'compute-1*' --from cloud.json.gz
   nfv-sched cloud failover --aggregate rack-7 --together
+  nfv-sched cloud failover --add-hosts 1:compute-7
   nfv-sched cloud failover -f csv
 
 exit code: 0; 1 if something could not be read, and is named; 2 if the command

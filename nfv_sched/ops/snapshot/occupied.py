@@ -144,10 +144,14 @@ def without_servers(cloud: snapshot.Cloud) -> snapshot.Cloud:
     """Return a cloud without servers, whose hosts are unused."""
     sums = totals(cloud)
     return dataclasses.replace(cloud, servers=(), hosts=tuple([
-        _empty(host, sums[host.name]) for host in cloud.hosts]))
+        empty(host, sums[host.name]) for host in cloud.hosts]))
 
 
-def _empty(host: snapshot.Host, servers: Totals) -> snapshot.Host:
+def empty(host: snapshot.Host, servers: Totals) -> snapshot.Host:
+    """Return a host as it is without its servers.
+
+    :param servers: sums over these servers
+    """
     network = changed_network(host.network, {
         'vswitch_ports': -servers.ports, 'security_rules': -servers.rules})
     nodes = host.nodes and tuple([dataclasses.replace(

@@ -224,34 +224,35 @@ def choices(draw, cloud):
     return None
 
 
+def boot_until_refused(state, flavor, plugs=()):
+    """Boot servers of a flavor until one is refused, and delete them.
+
+    :returns: number of servers on each host
+    """
+    booted = []
+    try:
+        while True:
+            server = servers.SimulatedServer(f'more-{len(booted)}', flavor)
+            state.servers[server.name] = server
+            boot.boot_as(state, server, request.BootRequest(
+                flavor=state.flavors[flavor],
+                image=nova_internals.image_meta({}), ports=plugs))
+            booted.append(server)
+    except servers.Refused:
+        pass
+    counts = dict.fromkeys(state.hosts, 0)
+    for server in booted:
+        counts[server.host.name] += 1
+        lifecycle.delete(state, server, None)
+    return counts
+
+
 class TestClouds(base.TestCase):
 
     def setUp(self):
         super().setUp()
         logging.disable(logging.CRITICAL)
         self.addCleanup(logging.disable, logging.NOTSET)
-
-    def boot(self, state, flavor, plugs=()):
-        """Boot servers until one is refused, and delete them.
-
-        :returns: number of servers on each host
-        """
-        booted = []
-        try:
-            while True:
-                server = servers.SimulatedServer(f'vm-{len(booted)}', flavor)
-                state.servers[server.name] = server
-                boot.boot_as(state, server, request.BootRequest(
-                    flavor=state.flavors[flavor],
-                    image=nova_internals.image_meta({}), ports=plugs))
-                booted.append(server)
-        except servers.Refused:
-            pass
-        counts = dict.fromkeys(state.hosts, 0)
-        for server in booted:
-            counts[server.host.name] += 1
-            lifecycle.delete(state, server, None)
-        return counts
 
     def test_same_number_of_servers(self):
         seen = dict.fromkeys(
@@ -281,7 +282,7 @@ class TestClouds(base.TestCase):
                     self.assertEqual(
                         {name: host.fits
                          for name, host in found.hosts.items()},
-                        self.boot(state, flavor.name), flavor.name)
+                        boot_until_refused(state, flavor.name), flavor.name)
                     self.assertTrue(all(
                         host.binding for host in found.hosts.values()))
                     seen['run'] += 1
@@ -327,7 +328,7 @@ class TestClouds(base.TestCase):
                     self.assertEqual(
                         {name: host.fits
                          for name, host in found.hosts.items()},
-                        self.boot(state, flavor.name, plugs),
+                        boot_until_refused(state, flavor.name, plugs),
                         (flavor.name, found.ports.label))
                     self.assertTrue(all(
                         host.binding for host in found.hosts.values()))

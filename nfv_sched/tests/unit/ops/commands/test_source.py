@@ -20,6 +20,7 @@ from nfv_sched.tests import snapshots
 from nfv_sched.tests.unit.ops.commands import base as cmd_base
 from nfv_sched.tests.unit.ops.commands import test_bad_snapshots
 from nfv_sched.tests.unit.ops.commands import test_simulate
+from nfv_sched.tests.unit.ops import small_clouds
 
 STEPS = """\
 steps:
@@ -283,6 +284,113 @@ class NotThereTest(cmd_base.CommandTestCase):
             self.assertEqual(2, code)
             self.assertIn(text, err)
             self.assertEqual(1, len(err.splitlines()))
+
+
+class ChangesTest(test_simulate.SimulateTestCase):
+    """``--add-hosts`` and ``--remove-host``."""
+
+    ADDED = 'note: as if there were h-1+1 to h-1+2, like h-1\n'
+    REMOVED = 'note: as if there were no h-2, without 2 servers there\n'
+
+    def run_on_cloud(self, *args):
+        return self.run_command(
+            *args, '--from', self.file(test_simulate.CLOUD))
+
+    def hosts(self, *args):
+        """The hosts that are listed, and the notes."""
+        code, out, err = self.run_on_cloud(
+            'host', 'list', '-f', 'csv', '-c', 'Host', *args)
+        self.assertEqual(0, code, err)
+        return sorted({row['Host'] for row in self.csv_rows(out)}), err
+
+    def test_hosts(self):
+        self.assertEqual(
+            (['h-1', 'h-1+1', 'h-1+2', 'h-2'], self.ADDED),
+            self.hosts('--add-hosts', '2:h-1'))
+        self.assertEqual((['h-1'], self.REMOVED),
+                         self.hosts('--remove-host', '*2'))
+        self.assertEqual(
+            (['h-1', 'h-2+1'],
+             'note: as if there were h-2+1, like h-2\n' + self.REMOVED),
+            self.hosts('--add-hosts', '1:h-2', '--remove-host', 'h-2'))
+
+    def test_all_commands(self):
+        change = '--add-hosts', '2:h-1'
+        for command, code in (
+                (('capacity', 'list', '--flavor', 'f'), 0),
+                (('capacity', 'show', 'f'), 0),
+                (('host', 'drain', 'h-1'), 0),
+                (('cloud', 'defrag', '--flavor', 'f', '--count', '3'), 0),
+                (('cloud', 'failover'), 0), (('host', 'map'), 0),
+                (('host', 'show', 'h-1+2'), 0),
+                (('server', 'explain', 's-5'), 0),
+                (('flavor', 'explain', 'f'), 0),
+                (('flavor', 'lint', '--all', '--hosts'), 0),
+                (('agent', 'rebalance'), 0)):
+            actual, out, err = self.run_on_cloud(*command, *change)
+            self.assertEqual(code, actual, (command, out, err))
+            self.assertTrue(err.startswith(self.ADDED), (command, err))
+
+    def test_simulation(self):
+        steps = self.file('steps: [{boot: new, flavor: f, count: 3, '
+                          'host: h-1+1, expect: {placed: 2, refused: 1}}]')
+        code, _out, err = self.run_on_cloud(
+            'simulation', 'run', steps, '--add-hosts', '2:h-1')
+        self.assertEqual((0, self.ADDED), (code, err))
+        code, _out, err = self.run_command(
+            'simulation', 'run', self.file(test_simulate.CLOUD),
+            '--remove-host', 'h-1')
+        self.assertEqual(2, code)
+        self.assertIn('--add-hosts and --remove-host are for --from', err)
+
+    def test_by_api(self):
+        """The hosts are read for it, whatever else is."""
+        read = self.api_shows(small_clouds.by_api(small_clouds.cloud(
+            small_clouds.host(), flavors=(small_clouds.flavor(4),))))
+        code, out, err = self.run_command(
+            'capacity', 'list', '--api', '--add-hosts', '1:one', '-f', 'csv')
+        self.assertEqual(0, code, err)
+        self.assertEqual(8, self.csv_rows(out)[0]['At most'])
+        code, out, err = self.run_command(
+            'agent', 'rebalance', '--api', '--add-hosts', '1:one')
+        self.assertIn('hosts', read.call_args.args[1])
+        code, out, err = self.run_command('agent', 'rebalance', '--api')
+        self.assertEqual(('network_agents',), read.call_args.args[1])
+
+    def test_wrong(self):
+        for text, *args in (
+                ("no host named 'x'", '--add-hosts', '1:x'),
+                ("no host named 'x'", '--remove-host', 'x'),
+                ("no host matches 'x*'", '--remove-host', 'x*'),
+                ('--add-hosts: 1000 hosts at most', '--add-hosts', '999:h-1',
+                 '--add-hosts', '2:h-2')):
+            self.assertEqual((2, '', f'error: {text}\n'),
+                             self.run_on_cloud('host', 'list', *args))
+        for text in ('h-1', ':h-1', '0:h-1', '-1:h-1', '1001:h-1', '1:',
+                     '\u00b2:h-1'):
+            code, _out, err = self.run_on_cloud(
+                'host', 'list', f'--add-hosts={text}')
+            self.assertEqual(2, code)
+            self.assertIn('N:HOST needed, with 1 to 1000 hosts, not', err)
+
+    def test_host_that_placement_was_not_read_for(self):
+        unread = dataclasses.replace(small_clouds.host('two'), providers=())
+        path = os.path.join(
+            self.useFixture(fixtures.TempDir()).path, 'cloud')
+        file.save(small_clouds.cloud(small_clouds.host(), unread), path)
+        self.assertEqual(
+            (2, '', 'error: --add-hosts: no resource provider of host two was '
+             'read\n'), self.run_command(
+                 'host', 'list', '--from', path, '--add-hosts', '1:two'))
+
+    def test_no_commands(self):
+        """Nobody shall run them on the cloud as it is."""
+        for command in (('host', 'drain', 'h-1'), ('agent', 'rebalance'),
+                        ('cloud', 'defrag', '--flavor', 'f')):
+            code, out, err = self.run_on_cloud(
+                *command, '-f', 'commands', '--add-hosts', '1:h-1')
+            self.assertEqual((2, ''), (code, out))
+            self.assertIn('-f commands goes with neither', err)
 
 
 class ConfigurationTest(cmd_base.CommandTestCase):

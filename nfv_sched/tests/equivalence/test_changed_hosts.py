@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Clouds with hosts added and removed: what is counted there, and booted.
+
+Servers run in the generated clouds.  An added host takes as many as the host
+that it is like would if that were empty.  The number of clouds is a hundredth
+of ``NFV_SCHED_EQUIVALENCE_CASES``.
+"""
+
+import logging
+
+import hypothesis
+from hypothesis import strategies as st
+
+from nfv_sched.ops.counting import capacity
+from nfv_sched.ops.simulator import start
+from nfv_sched.ops.snapshot import changed_hosts
+from nfv_sched.tests import base
+from nfv_sched.tests.equivalence import inhabited
+from nfv_sched.tests.equivalence import test_clouds
+from nfv_sched.tests.equivalence import test_stock
+
+
+class TestChangedHosts(base.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        logging.disable(logging.CRITICAL)
+        self.addCleanup(logging.disable, logging.NOTSET)
+
+    def test_same_number_of_servers(self):
+        seen = dict.fromkeys(('run', 'skipped', 'servers', 'on new hosts'), 0)
+
+        @hypothesis.settings(
+            test_stock.SETTINGS,
+            max_examples=max(10, test_stock.CASES // 100))
+        @hypothesis.given(cloud=inhabited.clouds(3, 8), data=st.data())
+        def check(cloud, data):
+            seed, before = cloud
+            like = data.draw(st.sampled_from(before.hosts)).name
+            after, names = changed_hosts.added(
+                before, like, data.draw(st.integers(1, 2)))
+            gone = data.draw(st.sets(st.sampled_from(
+                [host.name for host in before.hosts]), max_size=1))
+            after = changed_hosts.removed(after, gone)
+            counted = capacity.capacities(after, after.flavors, ports=0)
+            empty = capacity.capacities(
+                before, before.flavors, hosts={like}, empty=True, ports=0)
+            with start.started(after) as state:
+                state.placement.shuffled = False
+                for found, alone in zip(counted, empty):
+                    text = f'{found.flavor.name}, seed {seed}'
+                    fits = {name: host.fits
+                            for name, host in found.hosts.items()}
+                    self.assertEqual(
+                        {alone.fits}, {fits[name] for name in names}, text)
+                    if found.fits > test_clouds.MOST:
+                        seen['skipped'] += 1
+                        continue
+                    self.assertEqual(fits, test_clouds.boot_until_refused(
+                        state, found.flavor.name), text)
+                    seen['run'] += 1
+                    seen['servers'] += found.fits
+                    seen['on new hosts'] += sum(
+                        fits[name] for name in names)
+
+        check()
+        print('capacity, changed hosts: %s' % seen)
+        self.assertGreater(seen['on new hosts'], seen['run'])
