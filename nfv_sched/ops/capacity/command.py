@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
+import contextlib
 import typing as ty
 
 from nfv_sched.ops.capacity import document as capacity_document
@@ -16,6 +17,7 @@ from nfv_sched.ops.cloud import source
 from nfv_sched.ops.requests import document as request_document
 from nfv_sched.ops.simulator import progress
 from nfv_sched.ops.snapshot import api_only
+from nfv_sched.ops.snapshot import names as name_checks
 from nfv_sched.ops.snapshot import snapshot
 from nfv_sched import strings
 
@@ -34,8 +36,8 @@ what was assumed.
 
 With --project: only the hosts that Nova leaves to this project, by
 AggregateMultiTenancyIsolation, if it is enabled, and by [scheduler]
-limit_tenants_to_placement_aggregate. Quotas are not considered. Without it,
-guests belong to a project without aggregates.
+limit_tenants_to_placement_aggregate. Without it, guests belong to a project
+without aggregates. A name is looked up in Keystone.
 
 "Binding" are the resources that limit a host: with more of one of them alone,
 one more guest fits.
@@ -47,6 +49,11 @@ _LIST_EPILOG = f"""\
 to a limit if they fit without it; to "A or B" if they fit without either; to
 "A and B" if they fit only without both. The rest is lost to "pCPUs on one
 node": enough CPUs are free, but not on one NUMA node.
+
+With --project, "Quota allows" is how many more guests the quota of the project
+allows, wherever they would run, and "Quota used" what of it is in use, for the
+resources that limit it; ram is in MiB. Both are for each flavor alone. A file
+has no quotas. Quotas of users in a project are not considered.
 
 With --survive N: how many guests can be booted so that all of these still have
 a host after the loss of any N hosts. Existing servers are not moved for this.
@@ -62,11 +69,12 @@ examples:
   nfv-sched capacity list
   nfv-sched capacity list --flavor 'vrouter*' --aggregate nfv --empty
   nfv-sched capacity list --by host --from cloud.json.gz
-  nfv-sched capacity list --project 6a3c1e0f52d94b7d9f8e7a1b2c3d4e5f
+  nfv-sched capacity list --project telco
   nfv-sched capacity list --mix vrouter.16=2,fw.8=1 --empty
   nfv-sched capacity list --flavor vrouter.16 --like router-7
   nfv-sched capacity list --add-hosts 4:compute-7
   nfv-sched capacity list --by host --os-cloud admin
+  nfv-sched capacity list --project telco --os-cloud admin
 
 {source.EXIT_CODES}"""
 
@@ -94,9 +102,7 @@ _NOT_BY_API = {
     'like': 'the API does not show the VFs and NUMA nodes of networks',
     'ports': 'limits of ports and rules are in nova.conf',
     'image': 'only what Placement has room for is known, not what fits',
-    'properties': 'only what Placement has room for is known, not what fits',
-    'project': '[scheduler] limit_tenants_to_placement_aggregate and the '
-               'filters are in nova.conf'}
+    'properties': 'only what Placement has room for is known, not what fits'}
 
 #: Options whose attribute has another name.
 _OPTIONS = {'networks': '--network', 'properties': '--image-property'}
@@ -110,6 +116,9 @@ _UPPER = (
 
 #: Columns for assumptions about ports.
 _ASSUMED_COLUMNS = ('Ports', 'Ports from', 'Not known')
+#: Columns for the quota of a project.
+_QUOTA_COLUMNS = ('Quota allows', 'Quota used')
+_UNLIMITED = 'unlimited'
 _CLOUD, _AGGREGATE, _HOST = 'cloud', 'aggregate', 'host'
 
 
@@ -127,9 +136,9 @@ class _Capacity(source.CloudMixin, base.Lister):
         source.add_ports(parser)
         source.add_image(parser)
         parser.add_argument(
-            '--project', metavar='ID',
-            help='count for the project of this ID, without hosts that '
-                 'aggregates reserve for others; quotas are not considered')
+            '--project', metavar='NAME|ID',
+            help='count for this project, without hosts that aggregates '
+                 'reserve for others')
         return parser
 
     def cloud(self, parsed_args: argparse.Namespace,
@@ -137,11 +146,44 @@ class _Capacity(source.CloudMixin, base.Lister):
         """Read the cloud; see :meth:`source.CloudMixin.cloud`."""
         cloud = super().cloud(parsed_args, parts)
         project = parsed_args.project
-        if project is not None and not _is_known(cloud, project):
+        if project is None:
+            return cloud
+        if parsed_args.source is None:
+            # Any metadata of an aggregate may be equal to a name.
+            if not (name_checks.is_uuid(project)
+                    and _is_known(cloud, project)):
+                parsed_args.project = self._project_id(parsed_args)
+        elif not _is_known(cloud, project):
             self.app.stderr.write(
                 f'note: no server and no aggregate is of project {project}; '
                 'is it the ID, not the name?\n')
         return cloud
+
+    def _project_id(self, parsed_args: argparse.Namespace) -> str:
+        """Return the ID of the project of the command line."""
+        from nfv_sched.ops.capacity import quota
+        name = parsed_args.project
+        try:
+            with self._keystone(parsed_args) as connection:
+                return quota.project_id(connection, name)
+        except quota.UnknownProjectError as exc:
+            raise source.NotInCloudError(str(exc)) from exc
+        except quota.QuotaError as exc:
+            if not name_checks.is_uuid(name):
+                raise source.CloudUnreadError(
+                    f'--project {name}: {exc}; the ID of the project is '
+                    'enough') from exc
+            # Few accounts may list projects; an ID needs no look-up.
+            return name
+
+    def _keystone(
+        self, parsed_args: argparse.Namespace,
+    ) -> contextlib.AbstractContextManager[ty.Any]:
+        """Return a context with a connection to Keystone."""
+        if parsed_args.api:
+            return self._connection(parsed_args)
+        from nfv_sched.ops.capacity import quota
+        return quota.keystone()
 
     def _count(self, parsed_args: argparse.Namespace, cloud: snapshot.Cloud,
                flavors: Sequence[snapshot.Flavor], hosts: Sequence[str],
@@ -269,11 +311,13 @@ class ListCapacity(_Capacity):
         if parsed_args.api:
             return self._bounds(parsed_args, cloud, flavors, hosts)
         counted = self._count(parsed_args, cloud, flavors, hosts)
+        allowances = self._allowances(parsed_args, [
+            each.flavor for each in counted if each.error is None])
         empty = [None] * len(counted)
         if parsed_args.empty:
             empty = self._count(parsed_args, cloud, flavors, hosts, True)
-        columns = ['Flavor', 'Fits', 'Placement says', 'Hosts with room',
-                   'Lost to']
+        columns = ['Flavor', 'Fits', *self._quota_columns(parsed_args),
+                   'Placement says', 'Hosts with room', 'Lost to']
         if parsed_args.survive is not None:
             columns.append(f'After losing {parsed_args.survive}')
         if parsed_args.empty:
@@ -288,7 +332,8 @@ class ListCapacity(_Capacity):
                 by=parsed_args.by, hosts_lost=parsed_args.survive,
                 capacities=tuple([capacity_document.fit(
                     cloud, each, part, survive=parsed_args.survive,
-                    if_empty=if_empty)
+                    if_empty=if_empty,
+                    allowance=allowances.get(each.flavor.name))
                     for each, if_empty in zip(counted, empty)
                     for part in _parts(parsed_args.by, cloud, hosts)])),
                 ('capacities',))
@@ -297,7 +342,58 @@ class ListCapacity(_Capacity):
             [*row, *_assumed_values(flavor_capacity)]
             for flavor_capacity, if_empty in zip(counted, empty)
             for row in _rows(
-                parsed_args, cloud, hosts, flavor_capacity, if_empty)]
+                parsed_args, cloud, hosts, flavor_capacity, if_empty,
+                self._quota_values(parsed_args, allowances.get(
+                    flavor_capacity.flavor.name)))]
+
+    @staticmethod
+    def _quota_columns(parsed_args: argparse.Namespace) -> tuple[str, ...]:
+        """Return the titles of the columns for the quota of a project."""
+        if parsed_args.project is None or parsed_args.source is not None:
+            return ()
+        return _QUOTA_COLUMNS
+
+    def _quota_values(self, parsed_args: argparse.Namespace,
+                      allowance: ty.Any) -> list[int | str | None]:
+        """Return the values for these columns.
+
+        :param allowance: ``quota.ProjectAllowance``; None if it was not read
+        """
+        if not self._quota_columns(parsed_args):
+            return []
+        if allowance is None:
+            return [None, None]
+        limits = allowance.limits
+        return [
+            _UNLIMITED if allowance.allows is None else allowance.allows,
+            ', '.join(f'{use.resource} {use.used}/{use.limit}'
+                      for use in allowance.uses if use.resource in limits)]
+
+    def _allowances(
+        self, parsed_args: argparse.Namespace,
+        flavors: Iterable[snapshot.Flavor],
+    ) -> dict[str, ty.Any]:
+        """Return what the quota of the project allows, by name of the flavor.
+
+        What cannot be read is left out, and named after the output.
+
+        :returns: ``quota.ProjectAllowance``
+        """
+        if not self._quota_columns(parsed_args):
+            return {}
+        from nfv_sched.ops.capacity import quota
+        allowances = {}
+        try:
+            if parsed_args.api:
+                with self._connection(parsed_args) as connection:
+                    of_flavor = quota.by_api(connection, parsed_args.project)
+            else:
+                of_flavor = quota.from_nova(parsed_args.project)
+            for flavor in flavors:
+                allowances[flavor.name] = of_flavor(flavor)
+        except quota.QuotaError as exc:
+            self._missing.append(str(exc))
+        return allowances
 
     def _bounds(self, parsed_args: argparse.Namespace, cloud: snapshot.Cloud,
                 flavors: Sequence[snapshot.Flavor],
@@ -309,9 +405,14 @@ class ListCapacity(_Capacity):
                 cloud, flavors, hosts=set(hosts),
                 update=lambda done, total: update(done, total, 'flavors'))
         self.app.stderr.write(_UPPER)
-        columns = ['Flavor', 'At most', 'Hosts with room', 'Error']
+        allowances = self._allowances(parsed_args, [
+            each.flavor for each in flavor_bounds if each.error is None])
+        columns = ['Flavor', 'At most', *self._quota_columns(parsed_args),
+                   'Hosts with room', 'Error']
         rows = [
             [*([] if name is None else [name]), each.flavor.name, part.most,
+             *self._quota_values(
+                 parsed_args, allowances.get(each.flavor.name)),
              part.with_room, each.error or '']
             for each in flavor_bounds
             for _by, name, members in _parts(parsed_args.by, cloud, hosts)
@@ -320,7 +421,8 @@ class ListCapacity(_Capacity):
             columns.insert(0, parsed_args.by.capitalize())
         self._document = documents.Document(capacity_document.FlavorBounds(
             by=parsed_args.by, capacities=tuple([
-                capacity_document.bound(cloud, each, part)
+                capacity_document.bound(
+                    cloud, each, part, allowances.get(each.flavor.name))
                 for each in flavor_bounds
                 for part in _parts(parsed_args.by, cloud, hosts)])),
             ('capacities',))
@@ -493,11 +595,14 @@ def _chosen(cloud: snapshot.Cloud,
 
 def _rows(parsed_args: argparse.Namespace, cloud: snapshot.Cloud,
           hosts: Sequence[str], flavor_capacity: ty.Any,
-          if_empty: ty.Any) -> Iterator[list]:
-    """Yield the rows of a flavor."""
+          if_empty: ty.Any, quota: Sequence[ty.Any]) -> Iterator[list]:
+    """Yield the rows of a flavor.
+
+    :param quota: values of the columns for the quota of a project
+    """
     for _by, name, members in _parts(parsed_args.by, cloud, hosts):
         part = flavor_capacity.within(members)
-        row = [flavor_capacity.flavor.name, part.fits, part.placement,
+        row = [flavor_capacity.flavor.name, part.fits, *quota, part.placement,
                part.with_room, flavor_capacity.error or _counts(part.lost)]
         if parsed_args.survive is not None:
             most = sorted((host.fits for host in part.hosts.values()),

@@ -11,6 +11,7 @@ from nfv_sched.ops.requests import document as request_document
 from nfv_sched.ops.snapshot import snapshot
 
 if ty.TYPE_CHECKING:
+    from nfv_sched.ops.capacity import quota as nfv_quota
     from nfv_sched.ops.capacity import upper_bound
     from nfv_sched.ops.counting import binding
     from nfv_sched.ops.counting import capacity
@@ -49,6 +50,35 @@ class LostCapacity:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceQuota:
+    """The quota of a project for one resource.
+
+    :ivar resource: "instances", "cores", "ram" (MiB); with unified limits
+        "servers", "class:VCPU", "class:PCPU", "class:MEMORY_MB" and so on
+    :ivar limit: its limit; null if there is none
+    :ivar used: amount in use; may be more than the limit
+    :ivar needed: amount that one more server of the flavor needs
+    """
+
+    resource: str
+    limit: int | None
+    used: int
+    needed: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class QuotaAllowance:
+    """The number of servers of a flavor that a project's quota allows.
+
+    :ivar allows: number of servers; null if there is no limit
+    :ivar resources: the quota for each resource that a server needs
+    """
+
+    allows: int | None
+    resources: tuple[ResourceQuota, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class FlavorFit:
     """The number of servers of a flavor that fit a part of the cloud.
 
@@ -68,6 +98,9 @@ class FlavorFit:
         as many hosts as --survive says; null without it
     :ivar fits_if_empty: number of servers that would fit if the hosts were
         empty; null without --empty
+    :ivar quota: number of servers that the quota of the project allows, in
+        all of the cloud; null without --project, with --from, or if it could
+        not be read
     :ivar error: why Nova takes no server of the flavor, for people; null if
         it does
     :ivar ports: ports that each server is assumed to have
@@ -89,6 +122,7 @@ class FlavorFit:
     lost: tuple[LostCapacity, ...]
     fits_after_loss: int | None
     fits_if_empty: int | None
+    quota: QuotaAllowance | None
     error: str | None
     ports: request_document.NewPorts
     uncounted: tuple[str, ...]
@@ -123,6 +157,8 @@ class FlavorBound:
     :ivar flavor_id: ID of the flavor; null if it was not read
     :ivar at_most: number of servers that Placement would grant; fewer may fit
     :ivar hosts_with_capacity: number of hosts on which it would grant one
+    :ivar quota: number of servers that the quota of the project allows, in
+        all of the cloud; null without --project, or if it could not be read
     :ivar error: why Nova takes no server of the flavor, for people; null if
         it does
     """
@@ -135,6 +171,7 @@ class FlavorBound:
     flavor_id: str | None
     at_most: int
     hosts_with_capacity: int
+    quota: QuotaAllowance | None
     error: str | None
 
 
@@ -322,10 +359,12 @@ def _where(cloud: snapshot.Cloud, part: CloudPart) -> dict[str, str | None]:
 
 def fit(cloud: snapshot.Cloud, counted: 'capacity.FlavorCapacity',
         part: CloudPart, *, survive: int | None,
-        if_empty: 'capacity.FlavorCapacity | None') -> FlavorFit:
+        if_empty: 'capacity.FlavorCapacity | None',
+        allowance: 'nfv_quota.ProjectAllowance | None' = None) -> FlavorFit:
     """Return the row of a flavor for a part of the cloud.
 
     :param counted: for all hosts
+    :param allowance: what the quota of the project allows; None if not known
     :param survive: number of hosts lost; None if that is of no interest
     :param if_empty: counted for empty hosts; None likewise
     """
@@ -338,7 +377,7 @@ def fit(cloud: snapshot.Cloud, counted: 'capacity.FlavorCapacity',
         hosts_with_capacity=within.with_room, lost=tuple(_lost(within)),
         fits_after_loss=None if survive is None else sum(most[survive:]),
         fits_if_empty=None if if_empty is None else if_empty.within(
-            part.hosts).fits,
+            part.hosts).fits, quota=_quota(allowance),
         error=counted.error, ports=request_document.new_ports(counted.ports),
         uncounted=counted.uncounted, unverified=request_document.queried_names(
             counted.unverified))
@@ -359,16 +398,30 @@ def _kind(limit: 'binding.Binding') -> tuple[str, str | None, int | None]:
 
 
 def bound(cloud: snapshot.Cloud, flavor_bound: 'upper_bound.Bound',
-          part: CloudPart) -> FlavorBound:
+          part: CloudPart,
+          allowance: 'nfv_quota.ProjectAllowance | None' = None,
+          ) -> FlavorBound:
     """Return the row of a flavor for a part of the cloud, with --api.
 
     :param flavor_bound: for all hosts
+    :param allowance: what the quota of the project allows; None if not known
     """
     within = flavor_bound.within(part.hosts)
     return FlavorBound(
         **_where(cloud, part), flavor=flavor_bound.flavor.name,
         flavor_id=flavor_bound.flavor.id or None, at_most=within.most,
-        hosts_with_capacity=within.with_room, error=flavor_bound.error)
+        hosts_with_capacity=within.with_room, quota=_quota(allowance),
+        error=flavor_bound.error)
+
+
+def _quota(
+    allowance: 'nfv_quota.ProjectAllowance | None',
+) -> QuotaAllowance | None:
+    return None if allowance is None else QuotaAllowance(
+        allows=allowance.allows, resources=tuple([
+            ResourceQuota(resource=use.resource, limit=use.limit,
+                          used=use.used, needed=use.needed)
+            for use in allowance.uses]))
 
 
 def host_fits(cloud: snapshot.Cloud, counted: 'capacity.FlavorCapacity',

@@ -11,17 +11,14 @@ import typing as ty
 import urllib.parse
 
 from keystoneauth1 import exceptions as ks_exceptions
-from keystoneauth1 import loading as ks_loading
 from openstack import connection as sdk_connection
 from openstack import exceptions as sdk_exceptions
 
 from nfv_sched import http_limits
-from nfv_sched.nova import database
+from nfv_sched.ops.requests import nova_account
 from nfv_sched.ops.simulator import nova_internals
 from nfv_sched.ops.snapshot import names
 
-# Section of nova.conf whose account reads Glance: [glance] has none.
-_ACCOUNT = 'placement'
 _PATH = '/images'
 # Number of images among which the nearest names are looked for.
 _PAGE = 1000
@@ -44,20 +41,13 @@ def connection() -> Iterator[sdk_connection.Connection]:
 
     :raises GlanceError: if the account of ``[placement]`` cannot be used
     """
-    conf = database.CONF
-    try:
-        session = ks_loading.load_session_from_conf_options(
-            conf, _ACCOUNT,
-            auth=ks_loading.load_auth_from_conf_options(conf, _ACCOUNT))
-        glance = sdk_connection.Connection(
-            session=session, oslo_conf=conf, service_types={'image'})
-    except _ERRORS as exc:
-        raise GlanceError('no connection to Glance: '
-                          f'{http_limits.reason(exc)}') from exc
-    try:
+    with contextlib.ExitStack() as stack:
+        try:
+            glance = stack.enter_context(nova_account.connection('image'))
+        except _ERRORS as exc:
+            raise GlanceError('no connection to Glance: '
+                              f'{http_limits.reason(exc)}') from exc
         yield glance
-    finally:
-        session.session.close()
 
 
 def properties(connection: sdk_connection.Connection,

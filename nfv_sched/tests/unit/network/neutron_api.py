@@ -100,6 +100,7 @@ class NeutronAPI(http_server.LocalServer):
         nobody; otherwise the groups of ports are there even if not listed
     :ivar faults: resource -> function that gets the handler, the query and
         the right body, and answers instead; it returns true if it did not
+    :ivar projects: projects that Keystone has
     :ivar requests: (resource, query) of what was asked
     :ivar missing: resources whose API extension is not loaded
     """
@@ -117,6 +118,7 @@ class NeutronAPI(http_server.LocalServer):
         self.hides_groups = False
         self.max_limit = None
         self.needs_token = False
+        self.projects = []
         self.faults = {}
         self.missing = {'default-security-group-rules'}
         self.requests = []
@@ -246,6 +248,8 @@ def _handler_class(api):
             api.requests.append((resource, query))
             if api.needs_token and self.headers.get('X-Auth-Token') != TOKEN:
                 return self.reply({'error': {'code': 401}}, 401)
+            if path == 'identity/v3/projects' and path not in api.faults:
+                return self.reply({'projects': api.projects, 'links': {}})
             if path == resource or resource in api.missing:
                 return self.reply({'NeutronError': 'no such resource'}, 404)
             body = api.page(resource, query)

@@ -288,8 +288,8 @@ class RebalanceTest(APITestCase):
             'agent', 'rebalance', '--api'))
 
 
-class PlacementTest(APITestCase):
-    """What Placement alone says, from answers of Nova and Placement."""
+class PlacementTestCase(APITestCase):
+    """A test with two hosts of which Placement knows."""
 
     def setUp(self):
         super().setUp()
@@ -302,6 +302,10 @@ class PlacementTest(APITestCase):
             self.api.placement.add(
                 uuid, PCPU=9, MEMORY_MB=20001, DISK_GB=2001,
                 allocations={f'{number}': {'PCPU': used}})
+
+
+class PlacementTest(PlacementTestCase):
+    """What Placement alone says, from answers of Nova and Placement."""
 
     def test_capacity(self):
         code, out, err = self.run_command(
@@ -354,6 +358,110 @@ class PlacementTest(APITestCase):
         self.api.placement.answers = {'resource_providers': (403, {})}
         line = self.refused('capacity', 'list', '--api')
         self.assertIn('such as admin', line)
+
+
+class QuotaTest(PlacementTestCase):
+    """What the quota of a project allows, by the API."""
+
+    ID = 'a' * 32
+    #: It could be a formula, a URL, another column or a line.
+    NAME = '=1+1|x,"é/../..\n?a=b'
+
+    def setUp(self):
+        super().setUp()
+        self.api.projects = [
+            {'id': self.ID, 'name': self.NAME},
+            {'id': 'b' * 32, 'name': 'twin'},
+            {'id': 'c' * 32, 'name': 'twin'}]
+        self.nova.quota_sets[self.ID] = nova_api.quota_set(
+            instances=(10, 3), cores=(20, 9), ram=(-1, 9000))
+
+    def rows(self, *args, code=0):
+        found, out, err = self.run_command(
+            'capacity', 'list', '--api', *args, '-f', 'csv')
+        self.assertEqual(code, found, err)
+        return self.csv_rows(out), err.splitlines()[1:]
+
+    def test_allows(self):
+        """By name and by ID, the least that any resource allows."""
+        for project in (self.NAME, self.ID):
+            rows, errors = self.rows('--project', project)
+            self.assertEqual([], errors)
+            self.assertEqual([
+                {'Flavor': 'pinned', 'At most': 4, 'Quota allows': 2,
+                 'Quota used': 'cores 9/20', 'Hosts with room': 2,
+                 'Error': ''}], rows)
+        self.nova.quota_sets[self.ID] = nova_api.quota_set(
+            instances=(5, 3), cores=(20, 9), ram=(9000, 9500))
+        row, = self.rows('--project', self.ID)[0]
+        self.assertEqual((0, 'ram 9500/9000'), (
+            row['Quota allows'], row['Quota used']))
+        self.nova.quota_sets[self.ID] = nova_api.quota_set(
+            instances=(5, 3), cores=(18, 9), ram=(-1, 0))
+        row, = self.rows('--project', self.ID)[0]
+        self.assertEqual((2, 'instances 3/5, cores 9/18'), (
+            row['Quota allows'], row['Quota used']))
+        self.nova.quota_sets[self.ID] = nova_api.quota_set(
+            instances=(-1, 3), cores=(-1, 9), ram=(-1, 0))
+        row, = self.rows('--project', self.ID)[0]
+        self.assertEqual(('unlimited', ''), (
+            row['Quota allows'], row['Quota used']))
+
+    def test_document(self):
+        code, out, err = self.run_command(
+            'capacity', 'list', '--api', '--project', self.NAME, '-f', 'json',
+            '--by', 'host')
+        self.assertEqual(0, code, err)
+        self.assertEqual([{'allows': 2, 'resources': [
+            {'resource': 'instances', 'limit': 10, 'used': 3, 'needed': 1},
+            {'resource': 'cores', 'limit': 20, 'used': 9, 'needed': 4},
+            {'resource': 'ram', 'limit': None, 'used': 9000, 'needed': 2048},
+        ]}] * 2, [row['quota'] for row in json.loads(out)['capacities']])
+
+    def test_unknown_projects(self):
+        for name, message in (
+                ('twins', "no project named 'twins'; did you mean twin?"),
+                ('twin', "several projects named 'twin': " + ', '.join(
+                    (32 * 'b', 32 * 'c'))),
+                ('d' * 32, f"no project named {'d' * 32!r}")):
+            self.assertIn(message, self.refused(
+                'capacity', 'list', '--api', '--project', name, code=2))
+
+    def test_keystone_refuses(self):
+        """An ID is enough."""
+        self.api.faults['identity/v3/projects'] = None
+        self.assertEqual([2], [row['Quota allows'] for row in self.rows(
+            '--project', self.ID)[0]])
+        self.assertThat(self.refused(
+            'capacity', 'list', '--api', '--project', 'telco'),
+            matchers.MatchesRegex(
+                '--project telco: Keystone cannot be read: .*404.*; the ID '
+                'of the project is enough'))
+
+    def test_quota_unread(self):
+        """All else is shown."""
+        for status, answer, message in (
+                (403, {}, 'GET /os-quota-sets/a+/detail: 403'),
+                (200, {'quota_set': {}}, 'malformed answer: KeyError'),
+                (200, {'quota_set': {'cores': 3}}, 'malformed answer: '),
+                (200, b'{', 'malformed answer: ')):
+            self.nova.answers['os-quota-sets'] = (status, answer)
+            (row,), (error,) = self.rows('--project', self.ID, code=1)
+            self.assertEqual((4, '', ''), (
+                row['At most'], row['Quota allows'], row['Quota used']))
+            self.assertThat(error, matchers.MatchesRegex(
+                'error: the quota of project a+ cannot be read: ' + message))
+
+    def test_path(self):
+        """No name leads elsewhere."""
+        self.api.projects = [{'id': '../x?y', 'name': 'odd'}]
+        self.nova.quota_sets['../x?y'] = self.nova.quota_sets[self.ID]
+        self.assertEqual([2], [row['Quota allows'] for row in self.rows(
+            '--project', 'odd')[0]])
+        self.api.projects = [{'id': None, 'name': 'odd'}]
+        self.assertIn(
+            'Keystone cannot be read: malformed answer', self.refused(
+                'capacity', 'list', '--api', '--project', 'odd'))
 
 
 class CommandLineTest(APITestCase):

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 
+import contextlib
 import dataclasses
 import os
 import pathlib
 
 import fixtures
 
+from nfv_sched.ops.capacity import quota
+from nfv_sched.ops.cloud import source
 from nfv_sched.ops.snapshot import file
 from nfv_sched.ops.snapshot import snapshot
 from nfv_sched.tests import snapshots
@@ -130,6 +133,29 @@ class CapacityTest(base.CommandTestCase):
         row = self.table('show', 'vrouter.4', '--project', 'beta',
                          '--host', 'six')[0]
         self.assertEqual(4, row['Fits'])
+
+    def test_project_name_like_metadata(self):
+        """In a live cloud it is looked up all the same."""
+        cloud = dataclasses.replace(CLOUD, aggregates=(snapshot.Aggregate(
+            name='a', hosts=('six',), metadata={'kind': 'telco'}),))
+        self.useFixture(fixtures.MockPatchObject(
+            source, 'read', lambda arguments: cloud))
+        self.useFixture(fixtures.MockPatchObject(
+            quota, 'keystone', contextlib.nullcontext))
+        self.useFixture(fixtures.MockPatchObject(
+            quota, 'project_id',
+            lambda connection, name: {'telco': 'b'}[name]))
+        self.useFixture(fixtures.MockPatchObject(
+            quota, 'from_nova', lambda project: lambda flavor:
+            quota.ProjectAllowance((quota.ResourceLimit(
+                project, 9, 2, flavor.vcpus),))))
+        code, out, err = super().run_command(
+            'capacity', 'list', '--project', 'telco', '-f', 'csv')
+        self.assertEqual((0, ''), (code, err))
+        self.assertEqual(
+            [('vrouter.4', 9, 1, 'b 2/9'), ('fw.6', 2, 1, 'b 2/9')],
+            [(row['Flavor'], row['Fits'], row['Quota allows'],
+              row['Quota used']) for row in self.csv_rows(out)])
 
     def test_project_of_a_server(self):
         file.save(dataclasses.replace(CLOUD, servers=(snapshot.Server(
@@ -479,7 +505,7 @@ class APITest(base.CommandTestCase):
     def test_refused_options(self):
         for option, *args in (
                 ('--empty',), ('--survive', '0'), ('--mix', 'fw.6=1'),
-                ('--ports', '0'), ('--project', 'p'), ('--network', 'n'),
+                ('--ports', '0'), ('--network', 'n'),
                 ('--like', 's'), ('--image-property', 'a=b')):
             code, out, err = self.capacity(option, *args)
             self.assertEqual((2, ''), (code, out))

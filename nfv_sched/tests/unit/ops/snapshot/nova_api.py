@@ -96,11 +96,22 @@ _RESOURCES = {'os-hypervisors': 'hypervisors', 'os-services': 'services',
               'os-server-groups': 'server_groups'}
 
 
+def quota_set(**limits):
+    """A quota as Nova shows it in detail.
+
+    :param limits: resource -> (limit, in use)
+    """
+    return {'id': 'p', 'key_pairs': {'limit': 100, 'in_use': 0, 'reserved': 0},
+            **{name: {'limit': limit, 'in_use': used, 'reserved': 0}
+               for name, (limit, used) in limits.items()}}
+
+
 class NovaAPI(http_server.LocalServer):
     """A server on a port of its own.
 
     :ivar flavors: what it has; so are ``servers``, ``hypervisors``,
         ``services``, ``aggregates`` and ``server_groups``
+    :ivar quota_sets: ID of a project -> its quota, as Nova shows it
     :ivar microversion: the newest that it has; None to name none
     :ivar max_limit: most items of a page
     :ivar answers: resource -> (status, body) that it answers instead
@@ -115,6 +126,7 @@ class NovaAPI(http_server.LocalServer):
         self.services = []
         self.aggregates = []
         self.server_groups = []
+        self.quota_sets = {}
         self.microversion = '2.100'
         self.max_limit = 1000
         self.answers = {}
@@ -161,6 +173,9 @@ def _handler_class(api):
                     status, body = 401, {}
                 elif resource in api.answers:
                     status, body = api.answers[resource]
+                elif resource == 'os-quota-sets':
+                    body = {'quota_set': api.quota_sets[
+                        urllib.parse.unquote(parts[2])]}
                 else:
                     body = api.page(resource, query)
             _reply(self, status, body)
@@ -309,7 +324,8 @@ class CloudAPI(neutron_api.NeutronAPI):
         self.placement = PlacementAPI()
         self.glance = GlanceAPI()
         self._all = (self.nova, self.placement, self.glance)
-        self.services = ('network', 'compute', 'placement', 'image')
+        self.services = (
+            'network', 'compute', 'placement', 'image', 'identity')
 
     def start(self):
         """Listen."""
@@ -335,7 +351,8 @@ class CloudAPI(neutron_api.NeutronAPI):
                 ('compute', 'nova', f'{self.nova.url}/v2.1'),
                 ('placement', 'placement',
                  self.placement and self.placement.url),
-                ('image', 'glance', self.glance.url))
+                ('image', 'glance', self.glance.url),
+                ('identity', 'keystone', f'{self.url}/identity/v3'))
             if url and kind in self.services]
         return found
 
