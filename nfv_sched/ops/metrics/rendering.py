@@ -5,6 +5,7 @@ The Prometheus library formats them.  Labels have names of hosts, flavors,
 aggregates and zones, but never UUIDs.
 """
 
+import collections
 from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
@@ -86,6 +87,8 @@ GAUGES = (
     Metric('nfv_sched_flavor_fits_placement',
            ('flavor', 'aggregate', 'ports'),
            'More guests of a flavor that Placement has room for.'),
+    Metric('nfv_sched_flavor_servers', ('flavor',),
+           'Servers of a flavor that are on hosts.'),
     Metric('nfv_sched_flavor_lost', ('flavor', 'limits'),
            'Guests of a flavor that Placement has room for and that do not '
            'fit, by the limits that keep them off.'),
@@ -183,8 +186,12 @@ def families(
     for view in views:
         _host(metrics, view)
         _nodes(metrics, view)
+    servers = collections.Counter(server.flavor.name for server
+                                  in cloud.servers if server.host is not None)
     for of_flavor in capacities:
         _flavor(metrics, cloud, of_flavor)
+        metrics.add('nfv_sched_flavor_servers', (of_flavor.flavor.name,),
+                    servers[of_flavor.flavor.name])
     for plan in plans:
         metrics.add('nfv_sched_imbalance', (plan.kind,), plan.imbalance)
         metrics.add('nfv_sched_rebalance_moves', (plan.kind,), len(plan.moves))

@@ -407,6 +407,19 @@ class DashboardTest(base.TestCase):
             self.assertFalse(cells & taken, panel['title'])
             taken |= cells
 
+    def test_forecast(self):
+        """The panel shows what the alarm is about."""
+        path, = (ETC / 'prometheus').glob('*.yaml')
+        alarm, = [rule['expr'] for rule in
+                  yaml.safe_load(path.read_text())['groups'][0]['rules']
+                  if rule['alert'] == 'NfvSchedFlavorFullSoon']
+        panel, = [panel['targets'][0]['expr'] for panel in self.panels
+                  if panel['title'] == 'Full in N weeks']
+        weeks = panel.replace('flavor=~"$flavor",', '').removeprefix('sort(')
+        self.assertTrue(alarm.startswith(weeks.partition(' and ')[0] + ' < 4'))
+        self.assertTrue(alarm.endswith(
+            ' and ' + weeks.partition(' and ')[2].removesuffix(')')))
+
 
 class AlarmsTest(base.TestCase):
 
@@ -428,6 +441,19 @@ class AlarmsTest(base.TestCase):
 
 
 class MetricsTest(base.TestCase):
+
+    def test_servers_of_flavors(self):
+        """Those on hosts, of the flavors that are counted."""
+        flavor = snapshots.flavor(name='fw')
+        cloud = dataclasses.replace(snapshots.generated(hosts=1), servers=(
+            snapshots.server('a', flavor=flavor),
+            snapshots.server('b', flavor=flavor),
+            snapshots.server('c', host=None, flavor=flavor),
+            snapshots.server('d', flavor=snapshots.flavor(name='old'))))
+        self.assertEqual(
+            {(('flavor', 'fw'),): 2.0, (('flavor', 'other'),): 0.0},
+            named(exposed(cloud, [counted(), counted('other')]),
+                  'nfv_sched_flavor_servers'))
 
     def test_nothing_else_is_exported(self):
         """Of metrics and labels, so that the checks above mean something."""
