@@ -658,7 +658,10 @@ class CloudTestCase(base.LibvirtMigrationMixin, base.ServersTestBase):
         may show the CPUs that the guest had on its former host as taken.
         """
         self.has_moved = True
-        server = self._live_migrate(server, api=self.admin_api, host=host)
+        self.admin_api.post_server_action(server['id'], {
+            'os-migrateLive': {'host': host, 'block_migration': 'auto'}})
+        self._wait_for_migration_status(server, ['completed'])
+        server = self._wait_for_state_change(server, 'ACTIVE')
         self._run_periodics()
         return server
 
