@@ -31,6 +31,7 @@ from nfv_sched.ledger import client as placement_client
 from nfv_sched.network import neutron
 from nfv_sched.ops.snapshot import agents
 from nfv_sched.ops.snapshot import codec
+from nfv_sched.ops.snapshot import images
 from nfv_sched.ops.snapshot import providers as snapshot_providers
 from nfv_sched.ops.snapshot import snapshot
 from nfv_sched.ops.snapshot import validation
@@ -473,7 +474,8 @@ def _placed_server(row: Mapping, group: str | None) -> snapshot.Server:
         task=row['OS-EXT-STS:task_state'],
         fault=fault['message'] if fault else None, created=row['created'],
         # The image of a server that was booted from a volume is ''.
-        image=_texts((row.get('image') or {}).get('properties') or {}),
+        image=images.properties(_texts(
+            (row.get('image') or {}).get('properties') or {})),
         group=group, zone=row.get('pinned_availability_zone'),
         hints={name: tuple(map(str, values if isinstance(values, list)
                                else [values]))

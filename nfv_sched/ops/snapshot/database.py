@@ -26,18 +26,11 @@ from nfv_sched.network import neutron
 from nfv_sched.network import usage
 from nfv_sched.nova import records
 from nfv_sched.ops.snapshot import agents
+from nfv_sched.ops.snapshot import images
 from nfv_sched.ops.snapshot import options as cloud_options
 from nfv_sched.ops.snapshot import providers
 from nfv_sched.ops.snapshot import snapshot
 from nfv_sched import strings
-
-# Image properties that do not matter for scheduling.
-_OTHER_IMAGE_PROPERTIES = ('base_image_ref', 'owner', 'boot_roles', 'stores',
-                           'disk_format', 'container_format')
-# Prefixes of properties that describe where an image came from.
-_OTHER_IMAGE_PREFIXES = ('owner_', 'user_id', 'instance_uuid', 'clean_',
-                         'image_', 'os_glance_', 'os_hash_')
-
 
 # Errors from a row that is not as Nova writes it.
 _MALFORMED = (AttributeError, KeyError, TypeError, ValueError)
@@ -381,9 +374,7 @@ def _server(row: records.ServerRow, flavor, group: str | None,
         snapshot.Flavor(
             name='', vcpus=columns.vcpus or 0, memory=columns.memory_mb or 0,
             disk=columns.root_gb or 0, ephemeral=columns.ephemeral_gb or 0),
-        image={name: text for name, text in row.image.items()
-               if name not in _OTHER_IMAGE_PROPERTIES
-               and not name.startswith(_OTHER_IMAGE_PREFIXES)},
+        image=images.properties(row.image),
         # Without a host they have the numbers of guest nodes, from the flavor.
         nodes=_guest_nodes(topology) if columns.host is not None else None,
         emulator_threads=topology and topology.get(

@@ -12,8 +12,10 @@ from importlib import metadata
 import logging
 import os
 
+#: Major version of Nova.
+NOVA = int(metadata.version('nova').partition('.')[0])
 #: Whether Nova's services use native threads, not green ones of eventlet.
-NATIVE_THREADS = int(metadata.version('nova').partition('.')[0]) >= 34
+NATIVE_THREADS = NOVA >= 34
 
 if NATIVE_THREADS:
     os.environ.setdefault('OS_NOVA_DISABLE_EVENTLET_PATCHING', 'true')
