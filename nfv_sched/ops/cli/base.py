@@ -44,8 +44,8 @@ TABLE = 'table'
 
 _DESCRIPTION = """\
 Answer an operator's questions about an OpenStack cloud: why a server finds no
-host, how many more fit, what runs on which NUMA node. Nothing is changed, and
-no filter of nfv-sched need be enabled.
+host, how many more fit, what runs on which NUMA node. Only "plan run" changes
+anything, and no filter of nfv-sched need be enabled.
 
 Every command reads the live cloud, where nova.conf names Nova's databases, or
 a file (--from). To try one without a cloud:
@@ -58,7 +58,8 @@ GROUPS = (
     ('How many more fit', ('capacity list', 'capacity show')),
     ('What runs where', ('host list', 'host show', 'host map')),
     ('Move servers and agents', (
-        'host drain', 'cloud defrag', 'cloud failover', 'agent rebalance')),
+        'host drain', 'cloud defrag', 'cloud failover', 'agent rebalance',
+        'plan run')),
     ('Check cloud, flavors and hosts', (
         'cloud audit', 'flavor lint', 'flavor translate', 'host profile')),
     ('Save, watch and simulate', (

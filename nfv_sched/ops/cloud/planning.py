@@ -15,6 +15,7 @@ import dataclasses
 import shlex
 import typing as ty
 
+from nfv_sched.ops import atomic_file
 from nfv_sched.ops.cli import base
 from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cli import formats
@@ -99,7 +100,39 @@ def incomplete(sentences: Iterable[str]) -> Iterator[str]:
         yield f'exit {source.FINDINGS}'
 
 
+def add_save(parser: argparse.ArgumentParser) -> None:
+    """Add the option for the file of a plan."""
+    parser.add_argument(
+        '--save', metavar='FILE',
+        help='also write the plan to a file, for "plan run FILE"')
+
+
+def save(path: str, document: documents.Document) -> None:
+    """Write a plan to a file, as ``-f json`` prints it.
+
+    :raises CloudUnreadError: if it cannot be written
+    """
+    content = document.text('json').encode()
+    try:
+        atomic_file.write(path, lambda file: file.write(content))
+    except atomic_file.WriteError as exc:
+        raise source.CloudUnreadError(str(exc)) from exc
+
+
 class PlanCommand(Report):
-    """Base of the commands that plan; adds the format ``commands``."""
+    """Base of the commands that plan; adds ``commands`` and ``--save``."""
 
     formats = {**formats.LIST, formats.COMMANDS: formats.Commands}
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser; subclasses add their options."""
+        parser = super().get_parser(prog_name)
+        add_save(parser)
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> tuple:
+        """Return columns and rows, and save the plan; called by cliff."""
+        result = super().take_action(parsed_args)
+        if parsed_args.save is not None:
+            save(parsed_args.save, self._output.document)
+        return result

@@ -189,7 +189,31 @@ class ErrorMixin:
                                for name in parsed_args.columns]
 
 
-class CloudMixin(ErrorMixin):
+class AccountMixin(ErrorMixin):
+    """Mixin of a subcommand that uses an account; before ``base.Command``."""
+
+    def _in_client(self) -> bool:
+        """Return True for a command of ``openstack``, not of nfv-sched."""
+        return self.app is not None and self.app.NAME != base.NFVSched.NAME
+
+    def _connection(self, parsed_args: argparse.Namespace) -> ty.Any:
+        """Return an API connection with the account of the command line."""
+        import openstack
+        from openstack import connection
+        try:
+            if not self._in_client():
+                return openstack.connect(cloud=parsed_args.os_cloud)
+            # The client has not authenticated: other commands need no
+            # account (``auth_required`` is False).
+            return connection.Connection(config=self.app.cloud_config.get_one(
+                cloud=self.app.options.cloud, argparse=self.app.options))
+        except Exception as exc:  # clouds.yaml can be wrong in any way
+            raise CloudUnreadError(
+                'no account for the API, see --os-cloud and '
+                f'the OS_* variables: {exc}') from exc
+
+
+class CloudMixin(AccountMixin):
     """Mixin of a subcommand that works on a cloud; before ``base.Command``.
 
     ``take_action`` gets the cloud from :meth:`cloud`; what could not be read
@@ -320,10 +344,6 @@ class CloudMixin(ErrorMixin):
             except images.GlanceError as exc:
                 raise CloudUnreadError(str(exc)) from exc
 
-    def _in_client(self) -> bool:
-        """Return True for a command of ``openstack``, not of nfv-sched."""
-        return self.app is not None and self.app.NAME != base.NFVSched.NAME
-
     def _by_api(self, parsed_args: argparse.Namespace,
                 parts: Collection[str]) -> snapshot.Cloud:
         # Nova and the client's libraries take seconds to import.
@@ -339,22 +359,6 @@ class CloudMixin(ErrorMixin):
                 raise CloudUnreadError(str(exc) + (
                     ': --os-cloud or the OS_* variables'
                     if connection_errors.is_refused(exc) else '')) from exc
-
-    def _connection(self, parsed_args: argparse.Namespace) -> ty.Any:
-        """Return an API connection with the account of the command line."""
-        import openstack
-        from openstack import connection
-        try:
-            if not self._in_client():
-                return openstack.connect(cloud=parsed_args.os_cloud)
-            # The client has not authenticated: other commands need no
-            # account (``auth_required`` is False).
-            return connection.Connection(config=self.app.cloud_config.get_one(
-                cloud=self.app.options.cloud, argparse=self.app.options))
-        except Exception as exc:  # clouds.yaml can be wrong in any way
-            raise CloudUnreadError(
-                'no account for the API, see --os-cloud and '
-                f'the OS_* variables: {exc}') from exc
 
 
 def load(path: str, config_files: Sequence[str] = ()) -> snapshot.Cloud:

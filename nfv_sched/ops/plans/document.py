@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import dataclasses
 import typing as ty
 
+from nfv_sched.ops.execution import values
 from nfv_sched.ops.requests import document as request_document
 from nfv_sched.ops.snapshot import snapshot
 
@@ -82,6 +83,7 @@ class DrainServer:
     :ivar obstacle: why it is not moved live, or cannot be moved; null if
         nothing is in the way
     :ivar lacks: if it stays for want of a host, why each does not take it
+    :ivar related: UUIDs of the servers that it is to be with or apart from
     """
 
     move: int | None
@@ -94,6 +96,7 @@ class DrainServer:
     destination_id: str | None
     obstacle: MoveObstacle | None
     lacks: tuple[CapacityLack, ...]
+    related: tuple[str, ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,6 +129,8 @@ class Drain:
     :ivar host: name of the host
     :ivar host_id: UUID of its compute node
     :ivar servers: servers that are moved, in order, then those that stay
+    :ivar others: number of other servers of the host, which are not to be
+        moved; null if all are
     :ivar unfinished: servers elsewhere that hold resources on the host
     :ivar failed: moves that the simulator refused, for people
     :ivar exact: whether no plan moves more servers
@@ -135,6 +140,7 @@ class Drain:
     host: str
     host_id: str
     servers: tuple[DrainServer, ...]
+    others: int | None
     unfinished: tuple[ReturningServer, ...]
     failed: tuple[str, ...]
     exact: bool
@@ -168,6 +174,7 @@ class DefragMove:
     :ivar destination: name of the host to which it goes
     :ivar destination_id: UUID of its compute node
     :ivar gains: hosts on which more or fewer new servers fit after this move
+    :ivar related: UUIDs of the servers that it is to be with or apart from
     """
 
     move: int
@@ -181,6 +188,7 @@ class DefragMove:
     destination: str
     destination_id: str
     gains: tuple[CapacityGain, ...]
+    related: tuple[str, ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -287,6 +295,7 @@ def _host_ids(cloud: snapshot.Cloud) -> dict[str, str]:
 def drained(plan: 'drain.DrainPlan', cloud: snapshot.Cloud) -> Drain:
     """Return the document of a plan that empties a host."""
     host_ids = _host_ids(cloud)
+    related = {move.uuid: move.related for move in plan.moves}
     return Drain(
         host=plan.host, host_id=host_ids[plan.host],
         servers=tuple([DrainServer(
@@ -295,8 +304,10 @@ def drained(plan: 'drain.DrainPlan', cloud: snapshot.Cloud) -> Drain:
             how=ty.cast(ty.Any, each.kind and each.kind.value),
             source=plan.host, destination=each.destination,
             destination_id=host_ids.get(each.destination or ''),
-            obstacle=_obstacle(each.reason), lacks=_lacks(each.lacking))
+            obstacle=_obstacle(each.reason), lacks=_lacks(each.lacking),
+            related=related.get(each.uuid, ()))
             for number, each in enumerate(plan.guests, 1)]),
+        others=plan.others,
         unfinished=tuple([ReturningServer(
             server=each.name, server_id=each.uuid, how=each.move.kind,
             status=each.move.status, source=each.move.source,
@@ -321,6 +332,7 @@ def defragmented(plan: 'defrag.DefragPlan', cloud: snapshot.Cloud) -> Defrag:
             destination_id=host_ids[step.move.destination],
             gains=tuple([CapacityGain(host=host, servers=servers)
                          for host, servers in step.gains.items()]),
+            related=step.move.related,
         ) for number, step in enumerate(plan.steps, 1)]),
         not_movable=tuple([FixedServer(
             server=names[uuid], server_id=uuid,
@@ -329,6 +341,35 @@ def defragmented(plan: 'defrag.DefragPlan', cloud: snapshot.Cloud) -> Defrag:
         failed=plan.failed, exact=plan.exact,
         ports=request_document.new_ports(plan.ports),
         unread=_unread(plan.gaps))
+
+
+def moves_of_drain(plan: Drain) -> values.MovePlan:
+    """Return the moves of a plan that empties a host."""
+    return values.MovePlan(
+        moves=tuple([values.Move(
+            number=each.move or 0, kind=each.how, id=each.server_id,
+            name=each.server, source=each.source,
+            destination=each.destination or '', related=each.related)
+            for each in plan.servers if each.how is not None]),
+        closed_host=plan.host if plan.others is None else '',
+        left_undone=(
+            *(f'{each.server} ({each.server_id}) stays on {plan.host}'
+              for each in plan.servers if each.how is None),
+            *(f'{each.server} ({each.server_id}) also holds resources of '
+              f'{plan.host}' for each in plan.unfinished)))
+
+
+def moves_of_defrag(plan: Defrag) -> values.MovePlan:
+    """Return the moves of a plan that makes more servers fit."""
+    return values.MovePlan(
+        moves=tuple([values.Move(
+            number=each.move, kind=each.how, id=each.server_id,
+            name=each.server, source=each.source,
+            destination=each.destination, related=each.related)
+            for each in plan.moves]),
+        left_undone=() if plan.enough else (
+            f'{plan.fits_after} more servers of {plan.flavor} fit, not '
+            f'{plan.wanted}',))
 
 
 def lost(losses: 'Iterable[failover.Loss]', together: bool,

@@ -7,6 +7,7 @@ import typing as ty
 
 from nfv_sched.ops.cli import tables
 from nfv_sched.ops.cloud import planning
+from nfv_sched.ops.execution import values
 from nfv_sched.ops.plans import drain
 from nfv_sched.ops.plans import movable
 from nfv_sched.ops.plans import rendering
@@ -17,7 +18,6 @@ RECORD_COLUMNS = ('Move', 'Server', 'Server ID', 'Flavor', 'How', 'From', 'To',
                   'Why')
 _LEAST_IMPORTANT = ('Flavor',)
 _STAYS = 'not at all'
-_REASON = 'to be emptied'
 
 
 def text(plan: drain.DrainPlan) -> list[tables.Part]:
@@ -85,7 +85,7 @@ def commands(plan: drain.DrainPlan) -> Iterator[str]:
     yield from rendering.gap_comments(plan.gaps)
     yield from rendering.commands(plan.moves, (
         rendering.comment(f'no more servers for {plan.host}'),
-        rendering.disable(plan.host, _REASON))
+        rendering.disable(plan.host, values.REASON))
         if plan.others is None else ())
     yield from planning.incomplete([
         *(f'server {guest.uuid} ({guest.name}) stays: {_reason(guest)}'

@@ -10,6 +10,7 @@ import typing as ty
 
 from oslo_utils import strutils
 
+from nfv_sched.ops.execution import values
 from nfv_sched.ops.simulator import restore_servers
 from nfv_sched.ops.snapshot import snapshot
 
@@ -65,8 +66,7 @@ class Obstacle(ty.NamedTuple):
 PAUSED = 'paused'
 
 _STATES: ty.Mapping[str, tuple[str, ...]] = {
-    LIVE: ('active', PAUSED), COLD: ('active', 'stopped'),
-    EVACUATE: ('active', 'stopped', 'error')}
+    **values.STATES, EVACUATE: ('active', 'stopped', 'error')}
 _ACCELERATED = 'accelerator-'
 # Nova release that can migrate such servers cold.
 _SHARES_COLD = 34

@@ -6,6 +6,7 @@ import argparse
 from nfv_sched.ops.cli import base
 from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cli import formats
+from nfv_sched.ops.cloud import planning
 from nfv_sched.ops.cloud import source
 from nfv_sched.ops.rebalance import document
 from nfv_sched.ops.simulator import progress
@@ -75,6 +76,7 @@ class RebalanceAgent(source.CloudMixin, base.Lister):
         parser.add_argument(
             '--ports', action='store_true',
             help='level ports of the virtual switch, not the number')
+        planning.add_save(parser)
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace):
@@ -108,13 +110,17 @@ class RebalanceAgent(source.CloudMixin, base.Lister):
             self.app.stderr.write(
                 'note: limits of virtual switches are in nova.conf, and were '
                 'not looked at\n')
-        if parsed_args.formatter == formats.COMMANDS:
+        commands = parsed_args.formatter == formats.COMMANDS
+        if parsed_args.save is not None or not commands:
+            with progress.shown() as update:
+                self._gain = freed_capacity.gain(
+                    cloud, self._plans,
+                    lambda done, total: update(done, total, 'flavors'))
+        if parsed_args.save is not None:
+            planning.save(parsed_args.save, self.document((), ()))
+        if commands:
             return ('Command',), [
                 (line,) for line in rendering.commands(self._plans)]
-        with progress.shown() as update:
-            self._gain = freed_capacity.gain(
-                cloud, self._plans,
-                lambda done, total: update(done, total, 'flavors'))
         records = rendering.RECORD_COLUMNS, rendering.records(self._plans)
         if parsed_args.formatter != base.TABLE:
             return records

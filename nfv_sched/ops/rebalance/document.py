@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import dataclasses
 import typing as ty
 
+from nfv_sched.ops.execution import values
 from nfv_sched.ops.snapshot import snapshot
 
 if ty.TYPE_CHECKING:
@@ -211,6 +212,21 @@ def rebalanced(
                            for host, ports in gain.ports.items()]),
         gained_servers=tuple([GainedServers(flavor=flavor, servers=servers)
                               for flavor, servers in gain.guests.items()]))
+
+
+def moves_of(plan: Rebalance) -> values.MovePlan:
+    """Return the moves of a plan, without its commands."""
+    return values.MovePlan(
+        moves=tuple([values.Move(
+            number=each.move, kind=each.kind, id=each.service_id,
+            name=each.service or '', source=each.source,
+            destination=each.destination, source_agent=each.source_agent_id,
+            destination_agent=each.destination_agent_id)
+            for each in plan.moves]),
+        left_undone=tuple([
+            f'{service.service or service.service_id} stays on {stay.host}'
+            for each in plan.plans for stay in each.stays
+            for service in stay.services]))
 
 
 def _plan(plan: 'rebalance.RebalancePlan') -> AgentPlan:

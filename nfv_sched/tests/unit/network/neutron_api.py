@@ -102,6 +102,8 @@ class NeutronAPI(http_server.LocalServer):
         the right body, and answers instead; it returns true if it did not
     :ivar projects: projects that Keystone has
     :ivar requests: (resource, query) of what was asked
+    :ivar changes: (add or remove, UUID of an agent, of a network or router)
+    :ivar refusing: UUIDs of agents that are given nothing
     :ivar missing: resources whose API extension is not loaded
     """
 
@@ -121,6 +123,8 @@ class NeutronAPI(http_server.LocalServer):
         self.projects = []
         self.faults = {}
         self.missing = {'default-security-group-rules'}
+        self.changes = []
+        self.refusing = set()
         self.requests = []
 
     def asked(self, resource):
@@ -260,9 +264,30 @@ def _handler_class(api):
                 return self.reply({'NeutronError': 'no such marker'}, 404)
             return self.reply(body)
 
+        def do_DELETE(self):  # noqa: N802
+            """Take something from an agent."""
+            _version, _agents, agent, _kind, served = (
+                self.path.strip('/').split('/'))
+            api.served[agent] = [each for each in api.served[agent]
+                                 if each['id'] != served]
+            api.changes.append(('remove', agent, served))
+            return self.reply(b'', 204)
+
+        def _add(self, agent, body):
+            """Give something to an agent."""
+            served, = body.values()
+            api.changes.append(('add', agent, served))
+            if agent in api.refusing:
+                return self.reply({'NeutronError': {
+                    'type': 'X', 'message': 'It is full.', 'detail': ''}}, 409)
+            api.served.setdefault(agent, []).append({'id': served})
+            return self.reply({}, 201)
+
         def do_POST(self):  # noqa: N802
             body = json.loads(self.rfile.read(
                 int(self.headers['Content-Length'])))
+            if self.path.startswith('/v2.0/agents/'):
+                return self._add(self.path.split('/')[3], body)
             api.requests.append((self.path, {}))
             password = body['auth']['identity']['password']['user']
             if (self.path != '/identity/v3/auth/tokens'

@@ -31,6 +31,7 @@ from nfv_sched.tests import filled
 from nfv_sched.tests import snapshots
 from nfv_sched.tests.unit.network import snapshots as neutron_snapshots
 from nfv_sched.tests.unit.ops.commands import base
+from nfv_sched.tests.unit.ops.execution import migrating_nova
 from nfv_sched.tests.unit.ops.plans import test_defrag
 from nfv_sched.tests.unit.ops.rebalance import test_rebalance
 
@@ -222,6 +223,14 @@ class HostileNamesTest(base.CommandTestCase):
                 yaml.safe_dump(content, stream)
         with open(self.path('facts'), 'w') as stream:
             json.dump(MACHINE, stream)
+        plan = migrating_nova.document(*[
+            f'server-{number} live {HOSTS[1]}'
+            for number, _name in enumerate(NAMES)])
+        plan['host'] = NAMES[-2]
+        for server, name in zip(plan['servers'], NAMES):
+            server['server'] = name
+        with open(self.path('plan'), 'w') as stream:
+            json.dump(plan, stream)
         self.programs = self.path('bin')
         os.mkdir(self.programs)
         for name in PROGRAMS:
@@ -275,6 +284,8 @@ class HostileNamesTest(base.CommandTestCase):
             'host_map': [cloud],
             'host_profile': [('--facts', self.path('facts'))],
             'host_show': [(HOSTS[0], *cloud)],
+            # Without an account it goes no further than the list of moves.
+            'plan_run': [(self.path('plan'), '--dry-run')],
             'metrics': [('--textfile', self.path('metrics'), *cloud)],
             'agent_rebalance': [cloud],
             'simulation_run': [

@@ -132,6 +132,23 @@ class NovaAPI(http_server.LocalServer):
         self.answers = {}
         self.requests = []
 
+    def answer(self, method, path, query, body):
+        """What a subclass answers, as (status, body).
+
+        :param path: of the URL, without version, in parts
+        :param query: of the URL
+        :param body: of the request; None if it has none
+        """
+        if method != 'GET':
+            return 405, {}
+        resource = _RESOURCES.get(path[0], path[0])
+        if resource in self.answers:
+            return self.answers[resource]
+        if resource == 'os-quota-sets':
+            return 200, {'quota_set': self.quota_sets[
+                urllib.parse.unquote(path[1])]}
+        return 200, self.page(resource, query)
+
     def page(self, resource, query):
         """The body that Nova would send."""
         items = getattr(self, resource)
@@ -171,14 +188,15 @@ def _handler_class(api):
                     'OpenStack-API-Version')))
                 if self.headers.get('X-Auth-Token') != neutron_api.TOKEN:
                     status, body = 401, {}
-                elif resource in api.answers:
-                    status, body = api.answers[resource]
-                elif resource == 'os-quota-sets':
-                    body = {'quota_set': api.quota_sets[
-                        urllib.parse.unquote(parts[2])]}
                 else:
-                    body = api.page(resource, query)
-            _reply(self, status, body)
+                    length = int(self.headers.get('Content-Length', 0))
+                    status, body = api.answer(
+                        self.command, parts[1:], query, json.loads(
+                            self.rfile.read(length)) if length else None)
+            if status is not None:
+                _reply(self, status, body)
+
+        do_POST = do_PUT = do_GET  # noqa: N815
 
     return Handler
 
@@ -311,16 +329,17 @@ def _glance_handler_class(api):
 class CloudAPI(neutron_api.NeutronAPI):
     """Keystone and Neutron, and Nova, Placement and Glance beside them.
 
+    :param nova: instead of a :class:`NovaAPI`
     :ivar nova: Nova
     :ivar glance: Glance
     :ivar placement: Placement; None if the cloud has none
     :ivar services: types of those in the catalog
     """
 
-    def __init__(self):
+    def __init__(self, nova=None):
         super().__init__()
         self.needs_token = True
-        self.nova = NovaAPI()
+        self.nova = nova or NovaAPI()
         self.placement = PlacementAPI()
         self.glance = GlanceAPI()
         self._all = (self.nova, self.placement, self.glance)

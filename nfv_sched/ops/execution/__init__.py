@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Carry out the moves of a plan by the APIs of Nova and Neutron."""

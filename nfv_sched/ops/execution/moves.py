@@ -1,0 +1,451 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Make one move of a plan by the APIs of Nova and Neutron.
+
+A move is a generator: it yields whenever the cloud needs time, with a text if
+an API gives no answer, and is to be continued after a pause.  It ends when the
+move is over, and raises :class:`MoveError` if it failed.
+"""
+
+from collections.abc import Callable
+from collections.abc import Generator
+from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Mapping
+import time
+import typing as ty
+
+from keystoneauth1 import exceptions as ks_exceptions
+from openstack import connection as sdk_connection
+from openstack import exceptions as sdk_exceptions
+
+from nfv_sched import http_limits
+from nfv_sched.ops.execution import values
+from nfv_sched import strings
+
+#: Timeout of a request in seconds, unless the account's session sets one.
+TIMEOUT = 60
+
+#: Seconds in which a request that got no answer may still take effect.
+GRACE = 60.0
+
+# Has all that is used: hosts of migrations (2.30, 2.56), UUIDs of services
+# (2.53) and of migrations (2.59).  Rocky.
+_MICROVERSION = '2.61'
+# Number of migrations of a server that are read, the newest first.
+_MIGRATIONS = 50
+
+_ACTIONS = {'live': 'os-migrateLive', 'cold': 'migrate'}
+_OPTIONS: Mapping[str, Mapping[str, str]] = {
+    'live': {'block_migration': 'auto'}, 'cold': {}}
+_ACTION_NAMES = {'live': 'live-migration', 'cold': 'migrate'}
+#: Status of a migration record when the move is over.
+_OVER = {'live': ('completed', 'done'), 'cold': ('confirmed',)}
+_FAILED = ('cancelled', 'error', 'failed', 'reverted')
+_TO_CONFIRM, _UNCONFIRMED = 'finished', 'VERIFY_RESIZE'
+# What an agent serves: its path, and the key of its UUID in a request.
+_SERVED = {'dhcp': ('dhcp-networks', 'networks', 'network_id'),
+           'router': ('l3-routers', 'routers', 'router_id')}
+
+_UNANSWERED = (*http_limits.MALFORMED, ks_exceptions.ClientException,
+               sdk_exceptions.SDKException, OSError)
+# Too early, too many requests: the same request may succeed later.
+_LATER = (408, 425, 429)
+
+_T = ty.TypeVar('_T')
+_Connection = sdk_connection.Connection
+
+
+class MoveError(Exception):
+    """A move that cannot be made, or has failed; the message says why."""
+
+
+class NoAnswerError(Exception):
+    """An API that gave no usable answer: whether it acted is not known."""
+
+
+class RefusedRequestError(MoveError):
+    """A request that an API has refused.
+
+    :ivar status: HTTP status
+    """
+
+    def __init__(self, message: str, status: int):
+        super().__init__(message)
+        self.status = status
+
+
+# What a move has come to before the run was interrupted: "asked" with the UUID
+# of the newest migration before, or "moving" with the UUID of its migration.
+Progress = tuple[ty.Literal['asked', 'moving'], str | None]
+Record = Callable[[ty.Literal['asked', 'moving'], str | None], None]
+_Steps = Generator[str, None, _T]
+
+
+def make(connection: _Connection, move: values.Move,
+         progress: Progress | None, record: Record) -> Iterator[str]:
+    """Make a move, or go on with it.
+
+    :param progress: what it had come to; None if it has not begun
+    :param record: called before each request that cannot be repeated, and
+        when the migration is known
+    """
+    return (_migrate if move.is_of_server else _reassign)(
+        connection, move, progress, record)
+
+
+def problems(connection: _Connection,
+             moves: Iterable[values.Move]) -> Iterator[str]:
+    """Yield why moves that have not begun cannot be made.
+
+    :raises NoAnswerError: if an API does not answer
+    """
+    moves = list(moves)
+    of_servers = [move for move in moves if move.is_of_server]
+    if of_servers:
+        services = compute_services(connection)
+        for host in dict.fromkeys(move.destination for move in of_servers):
+            if services.get(host, {}).get('status') != 'enabled':
+                yield f'{host} is not an enabled compute host'
+        for host in dict.fromkeys(
+                name for move in of_servers
+                for name in (move.source, move.destination)):
+            if services.get(host, {}).get('state') == 'down':
+                yield f'nova-compute on {host} is down'
+    if len(of_servers) < len(moves):
+        agents = {agent['id']: agent for agent in _call(
+            connection, 'network', 'GET', '/agents')['agents']}
+        for move in moves:
+            agent = agents.get(move.destination_agent, {})
+            if not (move.is_of_server or (
+                    agent.get('alive') and agent.get('admin_state_up'))):
+                yield (f'move {move.number}: the agent on {move.destination} '
+                       'is not there, down or disabled')
+    known: set[str] = set()
+    for move in moves:
+        # A later move of the same server begins where this one ends.
+        if move.id not in known:
+            known.add(move.id)
+            try:
+                if move.is_of_server:
+                    _is_to_move(_server(connection, move), move)
+                else:
+                    _is_to_reassign(connection, move)
+            except MoveError as exc:
+                yield f'move {move.number}: {move} {exc}'
+
+
+# Requests
+
+
+def _call(connection: _Connection, service: ty.Literal['compute', 'network'],
+          method: str, path: str, body: ty.Any = None,
+          query: Mapping[str, str] | None = None) -> ty.Any:
+    """Return the answer to a request, which is made once.
+
+    :raises NoAnswerError: if it may have taken effect, or may later
+    :raises RefusedRequestError: if it has been refused
+    """
+    options = {'microversion': _MICROVERSION} if service == 'compute' else {}
+    try:
+        # May ask for the versions of the API.
+        response = getattr(connection, service).request(
+            path, method, json=body, params=query or {}, raise_exc=False,
+            connect_retries=0, skip_cache=True, **options)
+        status = response.status_code
+        if status >= 500 or status in _LATER:
+            raise NoAnswerError(f'{method} {path}: {status} {response.reason}')
+        answer = response.json() if response.content else {}
+    except _UNANSWERED as exc:
+        raise NoAnswerError(http_limits.reason(exc)) from exc
+    if status >= 400:
+        raise RefusedRequestError(
+            _message(answer) or f'{method} {path}: {status} '
+            f'{response.reason}', status)
+    return answer
+
+
+def _message(answer: ty.Any) -> str:
+    """Return what the body of a refusal says."""
+    for each in answer.values() if isinstance(answer, dict) else ():
+        if isinstance(each, dict) and isinstance(each.get('message'), str):
+            return strings.brief(each['message'])
+    return ''
+
+
+def _patiently(call: Callable[..., _T], *args: ty.Any) -> _Steps[_T]:
+    """Repeat a call that changes nothing until there is an answer."""
+    while True:
+        try:
+            return call(*args)
+        except NoAnswerError as exc:
+            yield str(exc)
+
+
+def compute_services(
+        connection: _Connection) -> dict[str, Mapping]:
+    """Return the services nova-compute, by host."""
+    return {row['host']: row for row in _call(
+        connection, 'compute', 'GET', '/os-services',
+        query={'binary': 'nova-compute'})['services']}
+
+
+def set_status(connection: _Connection, host: str,
+               reason: str | None) -> bool:
+    """Disable a compute host for a reason, or enable it without one.
+
+    :returns: False if it was so already
+    :raises MoveError: if there is no such host, or Nova refuses it
+    :raises NoAnswerError: if Nova does not answer
+    """
+    service = compute_services(connection).get(host)
+    if service is None:
+        raise MoveError(f'there is no compute host {host}')
+    status = 'enabled' if reason is None else 'disabled'
+    if service['status'] == status:
+        return False
+    body = {'status': status}
+    if reason is not None:
+        body['disabled_reason'] = reason
+    _call(connection, 'compute', 'PUT', f'/os-services/{service["id"]}', body)
+    return True
+
+
+# Servers
+
+
+def _server(connection: _Connection, move: values.Move) -> Mapping:
+    try:
+        server = _call(
+            connection, 'compute', 'GET', f'/servers/{move.id}')['server']
+    except RefusedRequestError as exc:
+        if exc.status == 404:
+            raise MoveError('has been deleted') from exc
+        raise
+    if 'OS-EXT-SRV-ATTR:host' not in server:
+        raise MoveError('has no host that the account may see; it needs the '
+                        'role admin')
+    return server
+
+
+def _host(server: Mapping) -> str:
+    return server['OS-EXT-SRV-ATTR:host'] or 'no host'
+
+
+def _task(server: Mapping) -> str | None:
+    return server['OS-EXT-STS:task_state']
+
+
+def _is_to_move(server: Mapping, move: values.Move) -> bool:
+    """Return whether a server is still to be moved.
+
+    :raises MoveError: if it cannot be moved as planned; a clause
+    """
+    host = _host(server)
+    if _task(server) is not None:
+        raise MoveError(f'is busy on {host} ({_task(server)})')
+    if host == move.destination and server['status'] not in (
+            _UNCONFIRMED, 'ERROR'):
+        return False
+    if host != move.source:
+        raise MoveError(f'is {server["status"]} on {host}, not on '
+                        f'{move.source}')
+    if server['OS-EXT-STS:vm_state'] not in values.STATES[move.kind]:
+        raise MoveError(f'is {server["status"]}')
+    if server['locked']:
+        raise MoveError('is locked')
+    return True
+
+
+def _act(connection: _Connection, move: values.Move, action: str,
+         body: Mapping[str, str] | None) -> None:
+    _call(connection, 'compute', 'POST', f'/servers/{move.id}/action',
+          {action: body})
+
+
+def _migrations(connection: _Connection,
+                move: values.Move) -> list[Mapping]:
+    """Return the migrations of a server, the newest first."""
+    return _call(connection, 'compute', 'GET', '/os-migrations', query={
+        'instance_uuid': move.id, 'limit': str(_MIGRATIONS)})['migrations']
+
+
+def _migrate(connection: _Connection, move: values.Move,
+             progress: Progress | None, record: Record) -> _Steps[None]:
+    migration: str | None = None
+    match progress:
+        case ('moving', known):
+            migration = known
+        case ('asked', before):
+            migration = yield from _started(connection, move, before, 0)
+    if migration is None:
+        server = yield from _patiently(_server, connection, move)
+        if not _is_to_move(server, move):
+            return
+        rows = yield from _patiently(_migrations, connection, move)
+        before = rows[0]['uuid'] if rows else None
+        record('asked', before)
+        unanswered = ''
+        try:
+            _act(connection, move, _ACTIONS[move.kind], {
+                'host': move.destination, **_OPTIONS[move.kind]})
+        except NoAnswerError as exc:
+            unanswered = str(exc)
+            yield unanswered
+        migration = yield from _started(
+            connection, move, before, GRACE if unanswered else 0)
+        if migration is None:
+            why = yield from _why(connection, move)
+            raise MoveError(f'was not moved: {unanswered or why}')
+    record('moving', migration)
+    yield from _followed(connection, move, migration)
+
+
+def _started(connection: _Connection, move: values.Move,
+             before: str | None, grace: float) -> _Steps[str | None]:
+    """Return the UUID of the migration that a request has started.
+
+    :param before: UUID of the newest one before; None if there was none
+    :param grace: seconds that it may take to begin
+    :returns: None if it has not started any
+    """
+    end = time.monotonic() + grace
+    while True:
+        # In this order: Nova may end the move between the two requests.
+        server = yield from _patiently(_server, connection, move)
+        rows = yield from _patiently(_migrations, connection, move)
+        found = None
+        for row in rows:
+            if row['uuid'] == before:
+                break
+            if _is_of_kind(row, move):
+                found = row['uuid']
+        if found is not None:
+            return found
+        if _task(server) is None and time.monotonic() >= end:
+            return None
+        yield ''
+
+
+def _is_of_kind(row: Mapping, move: values.Move) -> bool:
+    return (row['migration_type'] == 'live-migration') == (move.kind == 'live')
+
+
+def _followed(connection: _Connection, move: values.Move,
+              migration: str) -> _Steps[None]:
+    """Wait until a migration is over, and confirm a cold one.
+
+    :raises MoveError: unless the server is on its destination then
+    """
+    while True:
+        server = yield from _patiently(_server, connection, move)
+        rows = yield from _patiently(_migrations, connection, move)
+        status = next((row['status'] for row in rows
+                       if row['uuid'] == migration), 'gone')
+        if status in (*_OVER[move.kind], *_FAILED, 'gone'):
+            break
+        if status == _TO_CONFIRM and _task(server) is None and (
+                server['status'] == _UNCONFIRMED):
+            try:
+                _act(connection, move, 'confirmResize', None)
+            except NoAnswerError as exc:
+                yield str(exc)
+            except RefusedRequestError as exc:
+                # Nova confirms, too, after [DEFAULT] resize_confirm_window.
+                if exc.status != 409:
+                    raise
+        yield ''
+    while True:
+        server = yield from _patiently(_server, connection, move)
+        if _task(server) is None:
+            break
+        yield ''
+    state = f'it is {server["status"]} on {_host(server)}'
+    if status in _OVER[move.kind] and _host(server) == move.destination and (
+            server['status'] not in ('ERROR', _UNCONFIRMED)):
+        return
+    if status in _OVER[move.kind]:
+        raise MoveError(f'was not moved to {move.destination}: {state}')
+    why = yield from _why(connection, move)
+    raise MoveError(f'was not moved: the migration is in status {status}: '
+                    f'{why}; {state}')
+
+
+def _why(connection: _Connection, move: values.Move) -> _Steps[str]:
+    """Return why the last migration of a server failed, as Nova says."""
+    path = f'/servers/{move.id}/os-instance-actions'
+    try:
+        actions = (yield from _patiently(
+            _call, connection, 'compute', 'GET', path))['instanceActions']
+        request = next(each['request_id'] for each in actions
+                       if each['action'] == _ACTION_NAMES[move.kind])
+        action = yield from _patiently(
+            _call, connection, 'compute', 'GET', f'{path}/{request}')
+        for event in action['instanceAction']['events']:
+            lines = (event.get('traceback') or '').strip().splitlines()
+            # The last line of a traceback has the exception.
+            if event.get('result') == 'Error' and lines:
+                return strings.one_line(lines[-1])
+    except (MoveError, StopIteration, *http_limits.MALFORMED):
+        pass  # an account without the right to read it
+    return 'Nova gives no reason'
+
+
+# Services of Neutron's agents
+
+
+def _agents_of(connection: _Connection,
+               move: values.Move) -> tuple[bool, bool]:
+    """Return whether the source and the destination serve it."""
+    path, key, _name = _SERVED[move.kind]
+    source, destination = [
+        any(row['id'] == move.id for row in _call(
+            connection, 'network', 'GET', f'/agents/{agent}/{path}')[key])
+        for agent in (move.source_agent, move.destination_agent)]
+    return source, destination
+
+
+def _is_to_reassign(connection: _Connection,
+                    move: values.Move) -> bool:
+    """Return whether an agent is still to give it to the other.
+
+    :raises MoveError: if it cannot be moved as planned; a clause
+    """
+    on_source, on_destination = _agents_of(connection, move)
+    if on_source and on_destination:
+        raise MoveError(f'is on {move.source} and {move.destination}')
+    if not (on_source or on_destination):
+        raise MoveError(f'is not on {move.source}')
+    return on_source
+
+
+def _reassign(connection: _Connection, move: values.Move,
+              progress: Progress | None, record: Record) -> _Steps[None]:
+    if progress is None:
+        if not (yield from _patiently(_is_to_reassign, connection, move)):
+            return
+        record('asked', None)
+    path, _key, name = _SERVED[move.kind]
+    source, destination = [f'/agents/{agent}/{path}' for agent in (
+        move.source_agent, move.destination_agent)]
+    while True:
+        on_source, on_destination = yield from _patiently(
+            _agents_of, connection, move)
+        if on_destination:
+            if on_source:
+                raise MoveError(
+                    f'is on {move.source} and {move.destination}')
+            return
+        try:
+            if on_source:
+                _call(connection, 'network', 'DELETE', f'{source}/{move.id}')
+            else:
+                _call(connection, 'network', 'POST', destination,
+                      {name: move.id})
+        except NoAnswerError as exc:
+            yield str(exc)
+        except RefusedRequestError as exc:
+            if not on_source:
+                # No agent serves it now.
+                yield from _patiently(_call, connection, 'network', 'POST',
+                                      source, {name: move.id})
+            raise MoveError(f'was not moved: {exc}') from exc

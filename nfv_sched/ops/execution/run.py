@@ -1,0 +1,391 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Carry out a plan: several moves at a time, with a journal.
+
+A move begins when no earlier move of the plan that it may depend on is left.
+After a failure no other begins, and those that have begun are waited for.
+"""
+
+from collections.abc import Callable
+from collections.abc import Iterable
+from collections.abc import Iterator
+import dataclasses
+import datetime
+import fcntl
+import json
+import os
+import time
+import typing as ty
+
+from openstack import connection as sdk_connection
+import pydantic
+
+from nfv_sched import files
+from nfv_sched import http_limits
+from nfv_sched.ops import atomic_file
+from nfv_sched.ops.execution import moves
+from nfv_sched.ops.execution import values
+from nfv_sched import strings
+
+#: Seconds in which Nova frees the resources of a server on its old host.
+FREED = 5
+#: Seconds until nova-scheduler knows of a live migration: until both hosts
+#: send the list of their servers, each scheduler_instance_sync_interval (120
+#: by default).
+SYNCED = 130
+#: Seconds between two looks at the moves.
+INTERVAL = 2.0
+
+_MAX_JOURNAL = 16 << 20
+
+
+class MoveJournalError(Exception):
+    """A journal that cannot be used; the message has its path."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class MoveRecord:
+    """A line of the journal.
+
+    :ivar plan: hash of the plan
+    :ivar time: in UTC, as ISO 8601
+    :ivar move: number of the move
+    :ivar id: UUID of what is moved
+    :ivar state: "asked" before Nova is asked, "moving" when its migration is
+        known, then "done" or "failed"
+    :ivar migration: UUID of the migration; of the newest one before if "asked"
+    :ivar text: why it failed
+    """
+
+    plan: str
+    time: str
+    move: int
+    id: str
+    state: ty.Literal['asked', 'moving', 'done', 'failed']
+    migration: str | None = None
+    text: str | None = None
+
+
+_RECORD = pydantic.TypeAdapter(MoveRecord)
+
+
+class MoveJournal:
+    """The file that says how far a plan has been carried out.
+
+    Only one process can use it at a time.
+
+    :param digest: hash of the plan
+    :param write: create it, if need be, and keep others from using it
+    :ivar last: number of each move that has begun -> its last record
+    :raises MoveJournalError: if it cannot be opened, is in use, or is not of
+        this plan
+    """
+
+    def __init__(self, path: str, digest: str, write: bool = True):
+        self._digest = digest
+        self.last: dict[int, MoveRecord] = {}
+        self._file: int | None = None
+        try:
+            self._file = os.open(
+                atomic_file.target(path),
+                (os.O_RDWR | os.O_CREAT | os.O_APPEND if write
+                 else os.O_RDONLY) | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            if write:
+                _lock(self._file)
+            self._read(self._file, write)
+        except FileNotFoundError as exc:
+            if write:
+                raise MoveJournalError(f'{path}: {exc.strerror}') from exc
+        except atomic_file.WriteError as exc:
+            raise MoveJournalError(str(exc)) from exc
+        except (OSError, ValueError) as exc:
+            self.close()
+            raise MoveJournalError(
+                f'{path}: {getattr(exc, "strerror", None) or exc}') from exc
+
+    def _read(self, descriptor: int, write: bool) -> None:
+        with open(descriptor, 'rb', closefd=False) as file:
+            content = file.read(_MAX_JOURNAL + 1)
+        if len(content) > _MAX_JOURNAL:
+            raise ValueError(f'has more than {_MAX_JOURNAL >> 20} MiB')
+        # A line that is not complete was being written when the run ended.
+        complete = content[:content.rfind(b'\n') + 1]
+        for number, line in enumerate(complete.splitlines(), 1):
+            try:
+                record = _RECORD.validate_python(files.parse_json(line))
+            except (ValueError, RecursionError) as exc:
+                raise ValueError(
+                    f'line {number} is not one of a journal') from exc
+            if record.plan != self._digest:
+                raise ValueError('is the journal of another plan; remove it, '
+                                 'or choose another with --journal')
+            self.last[record.move] = record
+        if write:
+            os.ftruncate(descriptor, len(complete))
+
+    def add(self, move: values.Move, state: str, migration: str | None = None,
+            text: str | None = None) -> None:
+        """Write a record, to disk.
+
+        :raises OSError: if it cannot be written
+        """
+        record = MoveRecord(
+            plan=self._digest, time=_now().isoformat(timespec='seconds'),
+            move=move.number, id=move.id, state=ty.cast(ty.Any, state),
+            migration=migration, text=text)
+        line = json.dumps(dataclasses.asdict(record)).encode() + b'\n'
+        descriptor = ty.cast(int, self._file)
+        if os.write(descriptor, line) != len(line):
+            raise OSError('not written completely')
+        os.fsync(descriptor)
+        self.last[move.number] = record
+
+    def is_done(self, move: values.Move) -> bool:
+        """Return whether a move was made."""
+        return self._has_state(move, 'done')
+
+    def has_begun(self, move: values.Move) -> bool:
+        """Return whether Nova or Neutron may be at a move."""
+        return self._has_state(move, 'asked', 'moving')
+
+    def _has_state(self, move: values.Move, *states: str) -> bool:
+        return (move.number in self.last
+                and self.last[move.number].state in states)
+
+    def close(self) -> None:
+        """Let others use it."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+
+def _lock(descriptor: int) -> None:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as exc:
+        raise ValueError('is in use: the plan is being carried out '
+                         'already') from exc
+
+
+def _now() -> datetime.datetime:
+    return datetime.datetime.now(datetime.UTC)
+
+
+def left(plan: values.MovePlan, journal: MoveJournal) -> list[values.Move]:
+    """Return the moves of a plan that are not done."""
+    return [move for move in plan.moves if not journal.is_done(move)]
+
+
+def closes(plan: values.MovePlan, journal: MoveJournal) -> bool:
+    """Return whether a host is to be disabled before the moves."""
+    return bool(plan.closed_host and (
+        left(plan, journal) or not plan.moves))
+
+
+def listed(plan: values.MovePlan, journal: MoveJournal) -> Iterator[str]:
+    """Yield a line for each thing that is done, or to be done."""
+    if closes(plan, journal):
+        yield f'{plan.closed_host} is disabled first.'
+    for move in plan.moves:
+        yield _line(plan, move) + (
+            ': done' if journal.is_done(move)
+            else ': has begun' if journal.has_begun(move) else '')
+
+
+def _line(plan: values.MovePlan, move: values.Move) -> str:
+    return (f'{move.number}/{len(plan.moves)} {move}: {move.kind} '
+            f'{"migration" if move.is_of_server else "move"} from '
+            f'{move.source} to {move.destination}')
+
+
+def depends(move: values.Move, earlier: values.Move) -> bool:
+    """Return whether a move has to wait for the end of an earlier one.
+
+    It may need the room that the other frees.  Moves to one host begin in the
+    order of the plan, as a claim depends on those before it.  Moves that have
+    only the host in common that they leave do not depend on each other.
+    """
+    return (move.id == earlier.id
+            or earlier.destination in (move.source, move.destination)
+            or earlier.source == move.destination
+            or earlier.id in move.related or move.id in earlier.related)
+
+
+class PlanRun:
+    """The execution of a plan.
+
+    :param most: number of moves at a time
+    :param timeout: seconds after which a move is not waited for any longer
+    :param say: called with a line about each event
+    :ivar plan: the plan
+    :ivar failed: number of each move that failed -> why
+    :ivar interrupted: whether somebody wants it to end
+    """
+
+    def __init__(self, connection: sdk_connection.Connection,
+                 plan: values.MovePlan, journal: MoveJournal, *,
+                 most: int, timeout: float, say: Callable[[str], None]):
+        self._connection = connection
+        self.plan = plan
+        self._journal = journal
+        self._most = most
+        self._timeout = timeout
+        self._say = say
+        self._running: dict[values.Move, Iterator[str]] = {}
+        self._began: dict[values.Move, float] = {}
+        self._said = ''
+        self.failed: dict[int, str] = {}
+        self.interrupted = False
+        self._stopping = False
+
+    def left(self) -> list[values.Move]:
+        """Return the moves that are not done."""
+        return left(self.plan, self._journal)
+
+    def problems(self) -> Iterator[str]:
+        """Yield why moves that are to begin cannot be made.
+
+        :raises moves.NoAnswerError: if an API does not answer
+        """
+        return moves.problems(self._connection, [
+            move for move in self.left()
+            if not self._journal.has_begun(move)])
+
+    def interrupt(self) -> None:
+        """Begin no other move."""
+        self.interrupted = self._stopping = True
+
+    def enable(self) -> None:
+        """Enable the host that was emptied.
+
+        :raises moves.MoveError: if Nova refuses it
+        :raises moves.NoAnswerError: if Nova does not answer
+        """
+        moves.set_status(self._connection, self.plan.closed_host, None)
+
+    def run(self) -> None:
+        """Make the moves that are left, until one fails.
+
+        Those that had begun go on in any case.
+
+        :raises moves.MoveError: if a host cannot be disabled
+        :raises moves.NoAnswerError: if Nova does not answer when it is to be
+            disabled
+        """
+        if closes(self.plan, self._journal) and moves.set_status(
+                self._connection, self.plan.closed_host, values.REASON):
+            self._say(f'{self.plan.closed_host} is disabled: {values.REASON}')
+        remaining = self.left()
+        for move in list(remaining):
+            if self._journal.has_begun(move):
+                remaining.remove(move)
+                self._begin(move)
+        while self._running or (remaining and not self._stopping):
+            if not self._stopping:
+                for move in self._ready(remaining):
+                    if len(self._running) >= self._most:
+                        break
+                    remaining.remove(move)
+                    self._begin(move)
+            running = len(self._running)
+            for move in list(self._running):
+                self._go_on(move)
+            if not running or len(self._running) == running:
+                time.sleep(INTERVAL)
+
+    def _ready(self, remaining: Iterable[values.Move]) -> list[values.Move]:
+        """Return the moves that can begin, in order."""
+        ready: list[values.Move] = []
+        blocking = list(self._running)
+        for move in remaining:
+            if any(depends(move, each) for each in blocking):
+                blocking.append(move)
+            elif seconds := self._pause(move):
+                blocking.append(move)
+                if seconds > FREED and not self._running:
+                    self._say_once(
+                        f'{move} waits until nova-scheduler knows where the '
+                        'servers are that it is to be with or apart from')
+            else:
+                ready.append(move)
+                blocking.append(move)
+        return ready
+
+    def _pause(self, move: values.Move) -> float:
+        """Return for how many seconds Nova may not know of earlier moves."""
+        pause = 0.0
+        for earlier in self.plan.moves[:move.number - 1]:
+            record = self._journal.last.get(earlier.number)
+            if record is None or not earlier.is_of_server:
+                continue
+            if earlier.kind == 'live' and earlier.id in move.related:
+                seconds = SYNCED
+            elif earlier.source == move.destination:
+                seconds = FREED
+            else:
+                continue
+            since = _now() - datetime.datetime.fromisoformat(record.time)
+            pause = max(pause, seconds - since.total_seconds())
+        return pause
+
+    def _begin(self, move: values.Move) -> None:
+        self._began[move] = time.monotonic()
+        record = self._journal.last.get(move.number)
+        progress: moves.Progress | None = None
+        if record is not None and self._journal.has_begun(move):
+            progress = ty.cast(
+                moves.Progress, (record.state, record.migration))
+        self._say(_line(self.plan, move) + (
+            ': goes on' if progress else ': begins'))
+        self._running[move] = moves.make(
+            self._connection, move, progress,
+            lambda state, migration: self._record(move, state, migration))
+
+    def _number(self, move: values.Move) -> str:
+        return f'{move.number}/{len(self.plan.moves)}'
+
+    def _record(self, move: values.Move, state: str,
+                migration: str | None = None, text: str | None = None) -> None:
+        """Write a record; without it, no move begins any more.
+
+        :raises moves.MoveError: if Nova is to be asked, and is not asked then
+        """
+        try:
+            self._journal.add(move, state, migration, text)
+        except OSError as exc:
+            why = f'the journal cannot be written: {exc.strerror or exc}'
+            if state == 'asked':
+                raise moves.MoveError(f'was not moved: {why}') from exc
+            self._say(why)
+            self._stopping = True
+
+    def _go_on(self, move: values.Move) -> None:
+        """Make the next step of a move that has begun."""
+        seconds = time.monotonic() - self._began[move]
+        try:
+            if seconds <= self._timeout:
+                self._say_once(next(self._running[move]))
+                return
+            # It has no record of its end: the next run goes on with it.
+            self._fail(move, f'was not over after {self._timeout:g} s')
+        except StopIteration:
+            self._record(move, 'done')
+            self._say(f'{self._number(move)} {move}: done, {seconds:.0f} s')
+        except moves.MoveError as exc:
+            why = strings.one_line(exc)
+            self._record(move, 'failed', text=why)
+            self._fail(move, why)
+        except http_limits.MALFORMED as exc:
+            self._fail(move, 'is not waited for: malformed answer: '
+                             f'{type(exc).__name__}: {exc}')
+        del self._running[move]
+
+    def _fail(self, move: values.Move, why: str) -> None:
+        self._stopping = True
+        self.failed[move.number] = strings.one_line(why)
+        self._say(f'{self._number(move)} {move}: {self.failed[move.number]}')
+
+    def _say_once(self, text: str) -> None:
+        """Say something unless it was said last."""
+        if text and text != self._said:
+            self._said = text
+            self._say(text)

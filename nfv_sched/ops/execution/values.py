@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Define the moves of a plan, as they are carried out."""
+
+from collections.abc import Mapping
+import dataclasses
+import typing as ty
+import uuid
+
+from nfv_sched import strings
+
+Kind = ty.Literal['live', 'cold', 'dhcp', 'router']
+
+#: States of servers that Nova migrates.
+STATES: Mapping[str, tuple[str, ...]] = {
+    'live': ('active', 'paused'), 'cold': ('active', 'stopped')}
+
+#: Reason for which a host that is emptied is disabled.
+REASON = 'to be emptied'
+
+_MAX_NAME = 255
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Move:
+    """A move of a server, of the DHCP server of a network, or of a router.
+
+    :ivar number: in the plan, from 1
+    :ivar id: UUID of the server, network or router
+    :ivar source: name of the host that it leaves
+    :ivar source_agent: UUID of the agent there; empty for a server
+    :ivar related: UUIDs of the servers whose hosts decide whether Nova takes
+        the destination
+    """
+
+    number: int
+    kind: Kind
+    id: str
+    name: str
+    source: str
+    destination: str
+    source_agent: str = ''
+    destination_agent: str = ''
+    related: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return strings.line(self.name) or self.id
+
+    @property
+    def is_of_server(self) -> bool:
+        """Whether Nova makes it, not Neutron."""
+        return self.kind in STATES
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class MovePlan:
+    """Moves to be made.
+
+    :ivar moves: in the order in which they were planned
+    :ivar closed_host: name of the host that is disabled first; empty for none
+    :ivar left_undone: what the plan does not achieve, as clauses
+    """
+
+    moves: tuple[Move, ...]
+    closed_host: str = ''
+    left_undone: tuple[str, ...] = ()
+
+    def check(self) -> None:
+        """Check the values that go into requests.
+
+        :raises ValueError: if one cannot be right
+        """
+        for move in self.moves:
+            agents = () if move.is_of_server else (
+                move.source_agent, move.destination_agent)
+            for each in (move.id, *agents):
+                if not _is_uuid(each):
+                    raise ValueError(f'move {move.number}: {each!r} is not a '
+                                     'UUID')
+            for each in (move.source, move.destination):
+                if not (0 < len(each) <= _MAX_NAME and each.isprintable()):
+                    raise ValueError(f'move {move.number}: {each!r} is not '
+                                     'the name of a host')
+            if move.is_of_server and move.source == move.destination:
+                raise ValueError(f'move {move.number}: source and '
+                                 'destination are the same host')
+        if [move.number for move in self.moves] != list(
+                range(1, len(self.moves) + 1)):
+            raise ValueError('moves are not numbered from 1')
+
+
+def _is_uuid(text: str) -> bool:
+    try:
+        return str(uuid.UUID(text)) == text
+    except ValueError:
+        return False

@@ -1,0 +1,269 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command ``nfv-sched plan run``."""
+
+import argparse
+from collections.abc import Callable
+from collections.abc import Iterator
+import contextlib
+import dataclasses
+import hashlib
+import shlex
+import signal
+import typing as ty
+import zlib
+
+from nfv_sched import files
+from nfv_sched.ops.cli import base
+from nfv_sched.ops.cli import documents
+from nfv_sched.ops.cloud import source
+from nfv_sched.ops.execution import values
+from nfv_sched.ops.plans import document
+from nfv_sched.ops.rebalance import document as rebalance_document
+from nfv_sched import strings
+
+if ty.TYPE_CHECKING:
+    from nfv_sched.ops.execution import run
+
+_EPILOG = """\
+FILE is what host drain, cloud defrag or agent rebalance have written with
+--save FILE, or with -f json.
+
+First everything is checked, and nothing is done if the cloud is not as the
+plan says: each server is on its host, idle, not locked, and in a state in
+which Nova migrates it; hosts are up, destinations are enabled. A plan that
+empties a host then disables it. Each migration is waited for by its record in
+Nova, and the host of the server is checked; cold migrations are confirmed.
+
+Several moves are made at a time (--parallel), but only one to a host, and none
+before an earlier one whose room it may need. After a failure no other move
+begins. Ctrl-C has the same effect; pressed again, it ends the command, not
+the migrations.
+
+FILE.journal says how far the plan has come. The same command goes on after an
+interruption: it skips what is done, waits for migrations in progress, and
+tries again what failed. If that is not possible any more, make a new plan.
+
+It needs an account with the role admin: that of the OS_* variables or of
+--os-cloud.
+
+examples:
+  nfv-sched host drain compute-3 --save drain.json
+  nfv-sched plan run drain.json --dry-run
+  nfv-sched plan run drain.json --os-cloud admin
+  nfv-sched plan run drain.json --yes --parallel 2 --enable-after
+
+exit code: 0 if all moves are made and all is reached that was asked for; 1 if
+something could not be read or written, and is named; 2 if the command line is
+wrong; 3 if something is left to do; 130 if it was interrupted before the end.
+"""
+
+#: Documents with moves, and what they are converted by.
+_PLANS: tuple[tuple[type, Callable[[ty.Any], values.MovePlan]], ...] = (
+    (document.Drain, document.moves_of_drain),
+    (document.Defrag, document.moves_of_defrag),
+    (rebalance_document.Rebalance, rebalance_document.moves_of))
+_NO_PLAN = ('not a plan: the JSON document of host drain, cloud defrag or '
+            'agent rebalance is needed')
+_ENABLE = ('openstack', 'compute', 'service', 'set', '--enable', '--')
+_INTERRUPTED = 130
+
+
+class RunPlan(source.AccountMixin, base.Command):
+    """Carry out a plan of host drain, cloud defrag or agent rebalance."""
+
+    epilog = _EPILOG
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser; called by cliff."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument('file', metavar='FILE', help='the plan, as JSON')
+        if not self._in_client():
+            parser.add_argument(
+                '--os-cloud', metavar='NAME',
+                help='the account of this name in clouds.yaml (default: that '
+                     'of the OS_* variables)')
+        parser.add_argument(
+            '--dry-run', action='store_true',
+            help='check the plan against the cloud, and change nothing')
+        parser.add_argument(
+            '--yes', action='store_true',
+            help='do not ask whether to begin; needed without a terminal')
+        parser.add_argument(
+            '--parallel', type=source.positive, default=4, metavar='N',
+            help='maximum number of moves at a time (default: 4)')
+        parser.add_argument(
+            '--timeout', type=source.positive, default=3600, metavar='SECONDS',
+            help='time after which a move is not waited for any longer '
+                 '(default: 3600)')
+        parser.add_argument(
+            '--journal', metavar='FILE',
+            help='file that says how far the plan has come (default: that of '
+                 'the plan, with .journal after its name)')
+        parser.add_argument(
+            '--enable-after', action='store_true',
+            help='enable the host again when all moves are made')
+        return parser
+
+    def check(self, parsed_args: argparse.Namespace) -> None:
+        """Check that somebody can be asked."""
+        if not (parsed_args.yes or parsed_args.dry_run
+                or self.app.stdin.isatty()):
+            raise source.UsageError(
+                '--yes is needed where nobody can be asked: standard input '
+                'is not a terminal')
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        """Carry out the plan.
+
+        :returns: exit code
+        """
+        plan, digest = read(parsed_args.file)
+        if parsed_args.enable_after and not plan.closed_host:
+            raise source.UsageError('--enable-after is for a plan that '
+                                    'empties a host')
+        # The client's libraries take a second to import.
+        from nfv_sched import http_limits
+        from nfv_sched.ops.execution import moves
+        from nfv_sched.ops.execution import run
+        with contextlib.ExitStack() as stack:
+            try:
+                journal = stack.enter_context(contextlib.closing(
+                    run.MoveJournal(
+                        parsed_args.journal or f'{parsed_args.file}.journal',
+                        digest, write=not parsed_args.dry_run)))
+            except run.MoveJournalError as exc:
+                raise source.CloudUnreadError(str(exc)) from exc
+            for line in run.listed(plan, journal):
+                self._say(line)
+            connection = stack.enter_context(self._connection(parsed_args))
+            if connection.session.timeout is None:
+                connection.session.timeout = moves.TIMEOUT
+            stack.enter_context(http_limits.limited(connection.session))
+            execution = run.PlanRun(
+                connection, plan, journal, most=parsed_args.parallel,
+                timeout=parsed_args.timeout, say=self._say)
+            try:
+                return self._carry_out(execution, parsed_args)
+            except (moves.NoAnswerError, moves.MoveError) as exc:
+                raise source.CloudUnreadError(str(exc)) from exc
+
+    def _carry_out(self, execution: 'run.PlanRun',
+                   parsed_args: argparse.Namespace) -> int:
+        problems = list(execution.problems())
+        for problem in problems:
+            self.print_error(problem)
+        if problems:
+            self._say('Nothing was changed: the cloud is not as the plan '
+                      'says.')
+            return source.FINDINGS
+        if parsed_args.dry_run:
+            self._say('Nothing was changed: --dry-run.')
+            return 0
+        if not (parsed_args.yes or self._is_agreed()):
+            self._say('Nothing was changed.')
+            return source.FINDINGS
+        with _interruptible(execution, self._say):
+            execution.run()
+        return self._summarize(execution, parsed_args.enable_after)
+
+    def _is_agreed(self) -> bool:
+        self.app.stderr.write('Begin? [y/N] ')
+        self.app.stderr.flush()
+        return self.app.stdin.readline().strip().lower() in ('y', 'yes')
+
+    def _summarize(self, execution: 'run.PlanRun', enable: bool) -> int:
+        """Print what was done and what was not; return the exit code."""
+        left = execution.left()
+        plan = execution.plan
+        self._say(f'{len(plan.moves) - len(left)} of '
+                  f'{strings.count(len(plan.moves), "move")} made.')
+        for move in left:
+            self.print_error(f'move {move.number}: {move} ' + (
+                execution.failed.get(move.number)
+                or f'stays on {move.source}'))
+        for sentence in plan.left_undone:
+            self.print_error(sentence)
+        if left:
+            self._say('The same command goes on with the rest.')
+        if plan.closed_host:
+            if enable and not left:
+                execution.enable()
+                self._say(f'{plan.closed_host} is enabled.')
+            else:
+                self._say(f'{plan.closed_host} is disabled. To enable it: '
+                          + shlex.join((*_ENABLE, plan.closed_host,
+                                        'nova-compute')))
+        if execution.interrupted and left and not execution.failed:
+            return _INTERRUPTED
+        return source.FINDINGS if left or plan.left_undone else 0
+
+    def _say(self, text: str) -> None:
+        self.app.stdout.write(f'{strings.line(text)}\n')
+        self.app.stdout.flush()
+
+
+@contextlib.contextmanager
+def _interruptible(execution: 'run.PlanRun',
+                   say: Callable[[str], None]) -> Iterator[None]:
+    """Let the first signal stop a plan after the moves that have begun."""
+    def stop(number: int, _frame: ty.Any) -> None:
+        if execution.interrupted:
+            raise KeyboardInterrupt
+        execution.interrupt()
+        say('Interrupted: waiting for the moves that have begun. Again, and '
+            'they are not waited for.')
+
+    before = {number: signal.signal(number, stop)
+              for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def read(path: str) -> tuple[values.MovePlan, str]:
+    """Read a plan from a file.
+
+    :returns: the plan, and the hash of the file
+    :raises CloudUnreadError: if it is not a plan
+    """
+    try:
+        content = files.read(path)
+    except (OSError, EOFError, zlib.error, files.FileLimitError) as exc:
+        raise source.CloudUnreadError(
+            f'{path}: {getattr(exc, "strerror", None) or exc}') from exc
+    try:
+        return parse(content), hashlib.sha256(content).hexdigest()
+    except (ValueError, RecursionError) as exc:
+        raise source.CloudUnreadError(
+            f'{path}: {strings.one_line(exc)}') from exc
+
+
+def parse(content: bytes) -> values.MovePlan:
+    """Return the plan of a JSON document.
+
+    :raises ValueError: if it is not a plan; FileLimitError is one
+    :raises RecursionError: if it is nested too deeply
+    """
+    import pydantic
+    data = files.parse_json(content)
+    files.check(data)
+    if not isinstance(data, dict):
+        raise ValueError(_NO_PLAN)
+    for root, convert in _PLANS:
+        if all(each.name in data for each in dataclasses.fields(root)):
+            break
+    else:
+        raise ValueError(_NO_PLAN)
+    if data.get('schema') != documents.VERSION:
+        raise ValueError(f'schema {data.get("schema")!r}: this release reads '
+                         f'{documents.VERSION}')
+    try:
+        plan = convert(pydantic.TypeAdapter(root).validate_python(data))
+    except pydantic.ValidationError as exc:
+        error = exc.errors(include_url=False, include_input=False)[0]
+        raise ValueError(f'{".".join(map(str, error["loc"]))}: '
+                         f'{error["msg"]}') from exc
+    plan.check()
+    return plan

@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plans carried out on a running Nova as ``plan run`` does it."""
+
+import contextlib
+import os
+from unittest import mock
+
+import fixtures
+from nova import exception
+from nova.virt.libvirt import driver
+import requests
+
+from nfv_sched.ops.cli import documents
+from nfv_sched.ops.execution import moves
+from nfv_sched.ops.execution import run
+from nfv_sched.ops.execution import values
+from nfv_sched.ops.plans import document
+from nfv_sched.ops.plans import drain
+from nfv_sched.ops.plans import run_command
+from nfv_sched.tests.functional import base
+from nfv_sched.tests.functional import test_api
+from nfv_sched.tests.functional import test_snapshot
+
+
+class Killed(BaseException):
+    """In place of the end of the process."""
+
+
+class PlanRunTest(test_snapshot.SnapshotTestCase):
+    """A host with servers that migrate live and cold, and two others."""
+
+    devices = {'host1': {'nics': [0, 1]}, 'host2': {'nics': [0]},
+               'host3': {'nics': [0, 1]}}
+    node_threads = 1
+    huge_pages = 0
+
+    def setUp(self):
+        super().setUp()
+        self.useFixture(fixtures.MockPatchObject(moves, 'GRACE', 2.0))
+        self.useFixture(fixtures.MockPatchObject(run, 'INTERVAL', 0.1))
+        self.useFixture(fixtures.MockPatchObject(run, 'FREED', 0))
+        self.connection = test_api.connect(self.admin_api)
+        self.posts = []
+        self.after = {}
+        self.record_requests()
+        self.folder = self.useFixture(fixtures.TempDir()).path
+        self.said = []
+        self.when_said = {}
+
+    def record_requests(self):
+        """Note the actions, and let what is in ``after`` happen then."""
+        send = self.connection.session.session.send
+
+        def recording(request, **kwargs):
+            response = send(request, **kwargs)
+            if request.method == 'POST':
+                self.posts.append(request.body)
+                for word, happen in list(self.after.items()):
+                    if word in self.posts[-1]:
+                        del self.after[word]
+                        happen(response)
+            return response
+
+        self.useFixture(fixtures.MockPatchObject(
+            self.connection.session.session, 'send', recording))
+
+    def planned(self, host='host1'):
+        """Save the plan of ``host drain``, and read it again."""
+        cloud = self.read()
+        path = os.path.join(self.folder, 'plan.json')
+        with open(path, 'w') as file:
+            file.write(documents.Document(document.drained(
+                drain.plan(cloud, host), cloud)).text('json'))
+        self.plan, self.digest = run_command.read(path)
+        return self.plan
+
+    def say(self, text):
+        self.said.append(text)
+        for word, happen in list(self.when_said.items()):
+            if word in text:
+                del self.when_said[word]
+                happen()
+
+    def carry_out(self, most=4, timeout=60.0):
+        """Run the plan, also after an interruption."""
+        self.has_moved = True
+        with contextlib.closing(run.MoveJournal(
+                os.path.join(self.folder, 'journal'), self.digest)) as journal:
+            self.run_ = run.PlanRun(
+                self.connection, self.plan, journal, most=most,
+                timeout=timeout, say=self.say)
+            self.wrong = list(self.run_.problems())
+            if not self.wrong:
+                self.run_.run()
+        return [move.name for move in self.run_.left()]
+
+    def assertMoved(self):
+        """Each server is where the plan says, and nothing is left to do."""
+        for move in self.plan.moves:
+            server = self.admin_api.get_server(move.id)
+            self.assertEqual(
+                (move.destination, 'ACTIVE', None), (
+                    server['OS-EXT-SRV-ATTR:host'], server['status'],
+                    server['OS-EXT-STS:task_state']))
+        self.assertEqual({'completed', 'confirmed'}, {
+            each['status'] for each in self.admin_api.get_migrations()})
+
+    def boot_three(self):
+        """Two that migrate live, one that migrates cold."""
+        plain = self.flavor_with(base.pinned(), vcpus=1)
+        return [self.boot(plain, host='host1', networks='none'),
+                self.boot(self.pci_flavor('nic:1', 1), host='host1',
+                          networks='none'),
+                self.boot(plain, host='host1', networks='none')]
+
+    def test_drain(self):
+        self.boot_three()
+        plan = self.planned()
+        self.assertEqual(['cold', 'live', 'live'], sorted(
+            move.kind for move in plan.moves))
+        self.assertEqual([], self.carry_out())
+        self.assertMoved()
+        service, = self.admin_api.get_services(
+            host='host1', binary='nova-compute')
+        self.assertEqual(('disabled', values.REASON), (
+            service['status'], service['disabled_reason']))
+        self.run_.enable()
+        service, = self.admin_api.get_services(
+            host='host1', binary='nova-compute')
+        self.assertEqual('enabled', service['status'])
+        # The same command again has nothing to do.
+        number = len(self.posts)
+        self.assertEqual([], self.carry_out())
+        self.assertEqual(number, len(self.posts))
+
+    def test_no_valid_host(self):
+        """Nova finds no room; later there is some."""
+        self.boot_three()
+        plan = self.planned()
+        last = plan.moves[-1]
+        one = self.flavor_with(base.pinned(), vcpus=1)
+
+        def fill():
+            # Those that have come there are the plan's own.
+            come = sum(move.destination == last.destination
+                       for move in plan.moves[:-1])
+            self.fillers = [
+                self.boot(one, host=last.destination, networks='none')
+                for _ in range(
+                    2 * base.PINNED_CPUS_PER_NODE - come)]
+
+        self.when_said[f'{last.number}/3 {last}: '] = fill
+        self.assertEqual([last.name], self.carry_out(most=1))
+        self.assertIn('NoValidHost', self.run_.failed[last.number])
+        self.assertEqual('host1', self.host({'id': last.id}))
+        self.delete_all([server['id'] for server in self.fillers])
+        self.assertEqual([], self.carry_out())
+
+    def test_changed(self):
+        """A server that is not as planned keeps all from being moved."""
+        first, _second, third = self.boot_three()
+        self.planned()
+        self.admin_api.post_server_action(first['id'], {'lock': None})
+        self.carry_out()
+        self.assertEqual(1, len(self.wrong))
+        self.assertIn(f'{first["name"]} is locked', self.wrong[0])
+        self.admin_api.post_server_action(first['id'], {'unlock': None})
+        self.live_migrate(third)
+        self.admin_api.delete_server(first['id'])
+        self._wait_until_deleted(first)
+        self.carry_out()
+        self.assertEqual([], self.posts)
+        self.assertIn('has been deleted', ''.join(self.wrong))
+
+    def test_changed_meanwhile(self):
+        """What has begun ends, and nothing else begins."""
+        self.boot_three()
+        first, *others = self.planned().moves
+        self.when_said[f'1/3 {first}: done'] = lambda: (
+            self.admin_api.post_server_action(others[0].id, {'lock': None}))
+        self.assertEqual([move.name for move in others],
+                         self.carry_out(most=1))
+        self.assertEqual({others[0].number: 'is locked'}, self.run_.failed)
+        self.admin_api.post_server_action(others[0].id, {'unlock': None})
+        self.assertEqual([], self.carry_out())
+        self.assertMoved()
+
+    def test_unanswered(self):
+        """Nova does as told, and its API fails nevertheless."""
+        self.boot_three()
+        self.planned()
+
+        def broken(response):
+            response.status_code = 500
+
+        def cut_off(response):
+            raise requests.exceptions.ConnectionError('cut off')
+
+        self.after = {'os-migrateLive': broken, '"migrate"': cut_off,
+                      'confirmResize': cut_off}
+        self.assertEqual([], self.carry_out())
+        self.assertEqual({}, self.after)
+        self.assertMoved()
+        for word, number in (('os-migrateLive', 2), ('"migrate"', 1)):
+            self.assertEqual(number, sum(word in body for body in self.posts))
+
+    def test_killed(self):
+        """After each request, whose answer is not seen."""
+        self.boot_three()
+        self.planned()
+
+        def kill(response):
+            raise Killed
+
+        for word in ('os-migrateLive', '"migrate"', 'confirmResize'):
+            self.after[word] = kill
+            self.assertRaises(Killed, self.carry_out, most=1)
+        self.assertEqual([], self.carry_out(most=1))
+        self.assertMoved()
+        self.assertEqual(4, len(self.posts))
+
+    def test_driver_fails(self):
+        """A live migration that is rolled back."""
+        self.boot_three()
+        plan = self.planned()
+        live = next(move for move in plan.moves if move.kind == 'live')
+        with mock.patch.object(
+                driver.LibvirtDriver, '_live_migration_operation',
+                side_effect=exception.MigrationError(reason='no route')):
+            left = self.carry_out(most=1)
+        self.assertIn(live.name, left)
+        self.assertIn('the migration is in status',
+                      self.run_.failed[live.number])
+        self.assertIn('it is ERROR on host1', self.run_.failed[live.number])
+        self.carry_out()
+        self.assertEqual([f'move {live.number}: {live} is ERROR'], self.wrong)
+        self.admin_api.post_server_action(
+            live.id, {'os-resetState': {'state': 'active'}})
+        self.assertEqual([], self.carry_out())

@@ -1,0 +1,541 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command ``nfv-sched plan run``."""
+
+import io
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from unittest import mock
+import uuid
+
+import fixtures
+
+from nfv_sched.ops.execution import moves
+from nfv_sched.ops.execution import run
+from nfv_sched.ops.snapshot import file
+from nfv_sched.tests import snapshots
+from nfv_sched.tests.unit.network import neutron_api
+from nfv_sched.tests.unit.ops.commands import base
+from nfv_sched.tests.unit.ops.commands import test_rebalance
+from nfv_sched.tests.unit.ops.execution import migrating_nova
+from nfv_sched.tests.unit.ops.plans import running
+from nfv_sched.tests.unit.ops.snapshot import nova_api
+
+_PROGRAM = """\
+import sys
+from nfv_sched.ops.cli import base
+from nfv_sched.ops.execution import run
+run.INTERVAL = 0.02
+sys.exit(base.main())
+"""
+
+
+class PlanRunTestCase(base.CommandTestCase):
+    """A test with a plan, and with a cloud that has only its API."""
+
+    def setUp(self):
+        super().setUp()
+        self.folder = self.useFixture(fixtures.TempDir()).path
+        for name in [*filter(lambda name: name.startswith('OS_'), os.environ)]:
+            self.useFixture(fixtures.EnvironmentVariable(name))
+        # No clouds.yaml of somebody.
+        self.useFixture(fixtures.EnvironmentVariable('HOME', self.folder))
+        self.useFixture(fixtures.MockPatchObject(run, 'INTERVAL', 0.02))
+        self.useFixture(fixtures.MockPatchObject(run, 'FREED', 0))
+        self.useFixture(fixtures.MockPatchObject(moves, 'GRACE', 0.3))
+        self.path = os.path.join(self.folder, 'plan.json')
+
+    def plan(self, *texts, **fields):
+        """Save a plan, and start a cloud for it."""
+        self.start(migrating_nova.document(*texts, **fields))
+
+    def start(self, document):
+        with open(self.path, 'w') as stream:
+            json.dump(document, stream)
+        self.nova = migrating_nova.MigratingNova(document)
+        self.listen(self.nova)
+
+    def listen(self, nova=None):
+        self.api = nova_api.CloudAPI(nova)
+        self.api.start()
+        self.addCleanup(self.api.stop)
+        for name, value in self.api.variables().items():
+            self.useFixture(fixtures.EnvironmentVariable(name, value))
+
+    def carry_out(self, *args, code=0):
+        """Run the plan.
+
+        :returns: standard output and error
+        """
+        found, out, err = self.run_command(
+            'plan', 'run', self.path, *(args or ('--yes',)))
+        self.assertEqual(code, found, out + err)
+        return out, err
+
+    def hosts(self):
+        return {each['name']: each['OS-EXT-SRV-ATTR:host']
+                for each in self.nova.placed.values()}
+
+    def journal(self):
+        with open(f'{self.path}.journal') as stream:
+            return [json.loads(line) for line in stream]
+
+
+class PlanRunTest(PlanRunTestCase):
+
+    def test_all(self):
+        self.plan('a live two', 'b cold three', 'c live two')
+        out, err = self.carry_out()
+        self.assertEqual('', err)
+        self.assertEqual({'a': 'two', 'b': 'three', 'c': 'two'}, self.hosts())
+        self.assertEqual(['disabled', 'to be emptied'], [
+            self.nova.services[0][key]
+            for key in ('status', 'disabled_reason')])
+        self.assertIn(('b', 'confirmResize', None), self.nova.actions)
+        for text in ('one is disabled: to be emptied\n',
+                     '2/3 b: cold migration from one to three: begins\n',
+                     '2/3 b: done, ', '3 of 3 moves made.\n',
+                     'To enable it: openstack compute service set --enable '
+                     '-- one nova-compute\n'):
+            self.assertIn(text, out)
+        # a and c go to the same host.
+        self.assertEqual(2, self.nova.most)
+        self.assertEqual(
+            ['asked', 'moving', 'done'],
+            [each['state'] for each in self.journal() if each['move'] == 2])
+        self.assertEqual(0o600, os.stat(
+            f'{self.path}.journal').st_mode & 0o777)
+        number = len(self.nova.actions)
+        out, _err = self.carry_out('--yes', '--enable-after')
+        self.assertEqual(number, len(self.nova.actions))
+        self.assertEqual('enabled', self.nova.services[0]['status'])
+        self.assertIn('3/3 c: live migration from one to two: done\n', out)
+
+    def test_one_at_a_time(self):
+        self.plan('a live two', 'b live three')
+        self.carry_out('--yes', '--parallel', '1')
+        self.assertEqual(1, self.nova.most)
+
+    def test_some_servers(self):
+        """The host stays open if only some of its servers are to leave."""
+        self.plan('a live two', others=3)
+        out, _err = self.carry_out()
+        self.assertEqual('enabled', self.nova.services[0]['status'])
+        self.assertNotIn('able', out)
+        _out, err = self.carry_out('--yes', '--enable-after', code=2)
+        self.assertIn('--enable-after is for a plan that empties', err)
+
+    def test_stays(self):
+        """A plan that does not reach all that was asked for ends with 3."""
+        self.plan('a live two', stays=['b'])
+        _out, err = self.carry_out(code=3)
+        self.assertRegex(err, r'^error: b \(\S{36}\) stays on one\n$')
+
+    def test_dry_run(self):
+        self.plan('a live two', 'b live three')
+        out, err = self.carry_out('--dry-run')
+        self.assertEqual('', err)
+        self.assertEqual([
+            'one is disabled first.',
+            '1/2 a: live migration from one to two',
+            '2/2 b: live migration from one to three',
+            'Nothing was changed: --dry-run.'], out.splitlines())
+        self.nova.server('b')['locked'] = True
+        _out, err = self.carry_out('--dry-run', code=3)
+        self.assertEqual('error: move 2: b is locked\n', err)
+        self.assertEqual([], self.nova.actions)
+        self.assertEqual('enabled', self.nova.services[0]['status'])
+        self.assertEqual([os.path.basename(self.path)],
+                         os.listdir(self.folder))
+
+    def test_question(self):
+        self.plan('a live two')
+        for answer, code in (('n\n', 3), ('', 3), ('y\n', 0)):
+            stdin = io.StringIO(answer)
+            stdin.isatty = lambda: True
+            self.assertEqual([], self.nova.actions)
+            with mock.patch('sys.stdin', stdin):
+                found, _out, err = self.run_command('plan', 'run', self.path)
+            self.assertEqual((code, 'Begin? [y/N] '), (found, err))
+        self.assertEqual('two', self.hosts()['a'])
+        with mock.patch('sys.stdin', io.StringIO('y\n')):
+            code, _out, err = self.run_command('plan', 'run', self.path)
+        self.assertEqual(2, code)
+        self.assertIn('--yes is needed', err)
+
+    def test_changed(self):
+        """Nothing is done in a cloud that has changed."""
+        self.plan(*[f'{name} live two' for name in 'abcdef'])
+        del self.nova.placed[migrating_nova.id_of('a')]
+        self.nova.server('b')['OS-EXT-SRV-ATTR:host'] = 'three'
+        self.nova.server('c')['locked'] = True
+        self.nova.server('d').update({
+            'status': 'SHUTOFF', 'OS-EXT-STS:vm_state': 'stopped'})
+        self.nova.server('e')['OS-EXT-STS:task_state'] = 'rebooting'
+        self.nova.services[1]['status'] = 'disabled'
+        self.nova.services[0]['state'] = 'down'
+        out, err = self.carry_out(code=3)
+        self.assertEqual([
+            'error: two is not an enabled compute host',
+            'error: nova-compute on one is down',
+            'error: move 1: a has been deleted',
+            'error: move 2: b is ACTIVE on three, not on one',
+            'error: move 3: c is locked', 'error: move 4: d is SHUTOFF',
+            'error: move 5: e is busy on one (rebooting)'], err.splitlines())
+        self.assertIn('Nothing was changed', out)
+        self.assertEqual([], self.nova.actions)
+        self.assertEqual('enabled', self.nova.services[0]['status'])
+
+    def test_arrived(self):
+        """A server that has come to its destination is not moved."""
+        self.plan('a live two', 'b live three')
+        self.nova.server('a')['OS-EXT-SRV-ATTR:host'] = 'two'
+        self.carry_out()
+        self.assertEqual([('b', 'os-migrateLive', 'three')],
+                         self.nova.actions)
+
+    def test_failure(self):
+        """Those that have begun end, no other begins; then it goes on."""
+        self.plan('a live two', 'b live three', 'c live two')
+        self.nova.failing = {'a'}
+        out, err = self.carry_out(code=3)
+        self.assertEqual({'a': 'one', 'b': 'three', 'c': 'one'}, self.hosts())
+        self.assertEqual([
+            'error: move 1: a was not moved: the migration is in status '
+            'error: NoValidHost: No valid host was found.; it is ACTIVE on '
+            'one', 'error: move 3: c stays on one'], err.splitlines())
+        self.assertIn('1 of 3 moves made.\n', out)
+        self.nova.failing = set()
+        self.carry_out()
+        self.assertEqual({'a': 'two', 'b': 'three', 'c': 'two'}, self.hosts())
+        self.assertEqual(4, len(self.nova.actions))
+
+    def test_deleted_meanwhile(self):
+        self.plan('a live two', 'b live two')
+
+        def delete(found):
+            self.nova.placed.pop(migrating_nova.id_of('a'), None)
+            return found
+
+        self.nova.faults['os-migrateLive'] = delete
+        _out, err = self.carry_out(code=3)
+        self.assertIn('error: move 1: a has been deleted\n', err)
+        self.assertEqual(1, len(self.nova.actions))
+
+    def test_refused(self):
+        self.plan('a live two')
+        self.nova.faults['os-migrateLive'] = lambda found: (400, {
+            'badRequest': {'code': 400, 'message': 'Compute host x\n y.'}})
+        _out, err = self.carry_out(code=3)
+        self.assertEqual('error: move 1: a Compute host x\n', err)
+
+    def test_unanswered(self):
+        """Requests that take effect, and whose answers do not come."""
+        for answer in ((500, {}), (503, {}), (202, b'{'), (None, None)):
+            with self.subTest(answer=answer):
+                self.plan('a live two', 'b cold three')
+                with mock.patch.object(moves, 'TIMEOUT', 0.2):
+                    self.nova.faults = dict.fromkeys(
+                        ('os-migrateLive', 'migrate', 'confirmResize'),
+                        lambda found, answer=answer: answer)
+                    self.carry_out('--yes', '--journal', os.path.join(
+                        self.folder, f'journal-{answer[0]}'))
+                self.assertEqual({'a': 'two', 'b': 'three'}, self.hosts())
+                self.assertEqual(1, [each[1] for each in self.nova.actions
+                                     ].count('os-migrateLive'))
+
+    def test_not_begun(self):
+        """An error that comes before Nova does anything."""
+        self.plan('a live two')
+        answer = self.nova.answer
+
+        def broken(method, *args):
+            return (500, {}) if method == 'POST' else answer(method, *args)
+
+        self.nova.answer = broken
+        _out, err = self.carry_out(code=3)
+        self.assertIn('was not moved: POST /servers/', err)
+        self.assertIn('/action: 500 Internal Server Error\n', err)
+        self.nova.answer = answer
+        self.carry_out()
+
+    def test_away(self):
+        """An API that answers no more for a while."""
+        self.plan('a live two')
+        answers = iter([(500, {})] * 5)
+        self.nova.faults['os-migrations'] = lambda found: next(answers, found)
+        out, _err = self.carry_out()
+        self.assertIn('GET /os-migrations: 500 Internal Server Error\n', out)
+        self.assertEqual(1, out.count('500'))
+        self.api.stop()
+        found, _out, err = self.run_command(
+            'plan', 'run', self.path, '--yes', '--journal',
+            f'{self.path}.2')
+        self.assertEqual(1, found)
+        self.assertIn('connection refused', err)
+
+    def test_no_right(self):
+        self.plan('a live two')
+        del self.nova.server('a')['OS-EXT-SRV-ATTR:host']
+        _out, err = self.carry_out(code=3)
+        self.assertIn('it needs the role admin', err)
+
+    def test_timeout(self):
+        """A migration that takes too long is waited for by the next run."""
+        self.plan('a live two', 'b live two')
+        self.nova.moving.clear()
+        _out, err = self.carry_out('--yes', '--timeout', '1', code=3)
+        self.assertIn('error: move 1: a was not over after 1 s\n', err)
+        self.nova.moving.set()
+        out, _err = self.carry_out()
+        self.assertIn('1/2 a: live migration from one to two: goes on\n', out)
+        self.assertEqual(2, len(self.nova.actions))
+
+    def test_related(self):
+        """nova-scheduler must know where the others are."""
+        self.plan('a live two', 'b live three a')
+        self.useFixture(fixtures.MockPatchObject(run, 'SYNCED', 3))
+        begin = time.monotonic()
+        with mock.patch.object(run, 'FREED', 0.1):
+            out, _err = self.carry_out()
+        self.assertLess(2, time.monotonic() - begin)
+        self.assertIn('b waits until nova-scheduler knows', out)
+        self.assertEqual(1, self.nova.most)
+
+    def test_names(self):
+        self.plan('a live two')
+        with open(self.path) as stream:
+            document = json.load(stream)
+        document['servers'][0]['server'] = '\x1b[2J\n{0} %s'
+        with open(self.path, 'w') as stream:
+            json.dump(document, stream)
+        out, _err = self.carry_out()
+        self.assertIn(r'1/1 \x1b[2J\n{0} %s: done', out)
+
+    def test_bad_files(self):
+        good = migrating_nova.document('a live two', 'b live two')
+        self.start(good)
+        server, other = good['servers']
+        for document, text in (
+                ([], 'not a plan'), ({}, 'not a plan'),
+                ({**good, 'schema': 2}, 'schema 2: this release reads 1'),
+                ({**good, 'servers': [{}]}, 'servers.0.move: '),
+                *(({**good, 'servers': [{**server, **change}, other]}, wrong)
+                  for change, wrong in (
+                      ({'how': 'evacuate'}, "servers.0.how: Input should be "),
+                      ({'server_id': '../x'}, 'is not a UUID'),
+                      ({'server_id': '{%s}' % server['server_id']},
+                       'is not a UUID'),
+                      ({'source': ''}, 'is not the name of a host'),
+                      ({'destination': 'a\nb'}, 'is not the name of a host'),
+                      ({'destination': 'x' * 256}, 'is not the name of a'),
+                      ({'destination': 'one'}, 'are the same host'),
+                      ({'move': 2}, 'moves are not numbered from 1')))):
+            with open(self.path, 'w') as stream:
+                json.dump(document, stream)
+            out, err = self.carry_out(code=1)
+            self.assertEqual('', out)
+            self.assertIn(text, err)
+        for content, text in ((b'{', 'Expecting'), (b'\x1f\x8b', ''),
+                              (b'[' * 5000, ''), (b'[0,' * 90000, '')):
+            with open(self.path, 'wb') as stream:
+                stream.write(content)
+            _out, err = self.carry_out(
+                '--yes', '--max-file-size', '1', code=1)
+            self.assertIn(f'error: {self.path}: ', err)
+            self.assertIn(text, err)
+        self.assertEqual([], self.nova.requests)
+
+    def test_bad_journals(self):
+        self.plan('a live two')
+        self.carry_out()
+        lines = open(f'{self.path}.journal', 'rb').read()
+        path = os.path.join(self.folder, 'journal')
+        for content, text in (
+                (lines.replace(b'"plan": "', b'"plan": "0'),
+                 'is the journal of another plan'),
+                (b'{}\n', 'line 1 is not one of a journal'),
+                (lines + b'x\n', 'line 4 is not one of a journal')):
+            with open(path, 'wb') as stream:
+                stream.write(content)
+            _out, err = self.carry_out('--yes', '--journal', path, code=1)
+            self.assertIn(f'error: {path}: {text}', err)
+        # What was being written when the power failed.
+        with open(path, 'wb') as stream:
+            stream.write(lines + b'{"plan": "')
+        self.carry_out('--yes', '--journal', path)
+        with open(path, 'rb') as stream:
+            self.assertEqual(lines, stream.read())
+        os.remove(path)
+        os.mkfifo(path)
+        _out, err = self.carry_out('--yes', '--journal', path, code=1)
+        self.assertIn('not a regular file', err)
+
+    def test_in_use(self):
+        self.plan('a live two')
+        self.nova.moving.clear()
+        codes = []
+        runs = threading.Thread(target=lambda: codes.append(
+            self.process().wait(60)))
+        runs.start()
+        self.wait_for_actions(1)
+        _out, err = self.carry_out(code=1)
+        self.assertIn('is in use', err)
+        self.nova.moving.set()
+        runs.join()
+        self.assertEqual([0], codes)
+
+    # -- as a process
+
+    def process(self):
+        return subprocess.Popen(
+            [sys.executable, '-c', _PROGRAM, 'plan', 'run', self.path,
+             '--yes'], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            text=True)
+
+    def wait_for_actions(self, number, seconds=60.0):
+        deadline = time.monotonic() + seconds
+        while len(self.nova.actions) < number:
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.02)
+
+    def test_killed(self):
+        self.plan('a live two', 'b live two')
+        self.nova.moving.clear()
+        process = self.process()
+        self.wait_for_actions(1)
+        process.kill()
+        process.communicate()
+        self.nova.moving.set()
+        out, _err = self.carry_out()
+        self.assertIn('1/2 a: live migration from one to two: goes on\n', out)
+        self.assertEqual(['a', 'b'], [each[0] for each in self.nova.actions])
+
+    def test_interrupted(self):
+        """The first Ctrl-C lets what has begun end, the second does not."""
+        self.plan('a live two', 'b live two')
+        self.nova.moving.clear()
+        process = self.process()
+        self.wait_for_actions(1)
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.5)
+        self.assertIsNone(process.poll())
+        self.nova.moving.set()
+        out, err = process.communicate(timeout=60)
+        self.assertEqual(130, process.returncode, err)
+        self.assertIn('Interrupted: waiting for the moves', out)
+        self.assertEqual('error: move 2: b stays on one\n', err)
+        self.assertEqual({'a': 'two', 'b': 'one'}, self.hosts())
+        self.nova.moving.clear()
+        process = self.process()
+        self.wait_for_actions(2)
+        for _ in range(2):
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.5)
+        _out, err = process.communicate(timeout=60)
+        self.assertEqual((130, ''), (process.returncode, err))
+        self.nova.moving.set()
+        self.carry_out()
+        self.assertEqual(2, len(self.nova.actions))
+
+
+class SavedPlanTest(PlanRunTestCase, running.RunningTestCase):
+    """Plans as the commands save them."""
+
+    def test_drain(self):
+        cloud = os.path.join(self.folder, 'cloud')
+        file.save(self.running('a p4 one', 'b vf one', 'c p4 two'), cloud)
+        args = 'host', 'drain', 'one', '--from', cloud
+        self.assertEqual(0, self.run_command(
+            *args, '--save', self.path, '-f', 'value')[0])
+        with open(self.path) as stream:
+            text = stream.read()
+        self.assertEqual(text, self.run_command(*args, '-f', 'json')[1])
+        self.start(json.loads(text))
+        self.carry_out()
+        self.assertNotIn('one', self.hosts().values())
+
+    def test_defrag(self):
+        code, _out, err = self.run_command(
+            'cloud', 'defrag', '--from', 'fragmented', '--flavor',
+            'vrouter.6', '--save', self.path)
+        self.assertEqual((0, ''), (code, err))
+        with open(self.path) as stream:
+            found = json.load(stream)
+        self.nova = migrating_nova.MigratingNova({'servers': found['moves']})
+        self.nova.services = [
+            nova_api.service(f'compute-{number}') for number in range(1, 5)]
+        self.listen(self.nova)
+        self.carry_out()
+        self.assertEqual(
+            {each['server']: each['destination'] for each in found['moves']},
+            self.hosts())
+
+    def test_not_saved(self):
+        code, _out, err = self.run_command(
+            'cloud', 'defrag', '--from', 'fragmented', '--flavor',
+            'vrouter.6', '--save', os.path.join(self.folder, 'no', 'plan'))
+        self.assertEqual(1, code)
+        self.assertIn('No such file or directory', err)
+
+
+class AgentPlanTest(PlanRunTestCase):
+    """A plan for DHCP servers and routers."""
+
+    def setUp(self):
+        super().setUp()
+        cloud = os.path.join(self.folder, 'cloud')
+        file.save(snapshots.with_uuids(test_rebalance.CLOUD), cloud)
+        self.run_command('agent', 'rebalance', '--from', cloud, '--save',
+                         self.path, '-f', 'commands')
+        with open(self.path) as stream:
+            text = stream.read()
+        # Of the right length, but not as Neutron writes them.
+        text = re.sub('"([0-9a-f]{32})"', lambda match: (
+            f'"{uuid.UUID(match[1])}"'), text)
+        with open(self.path, 'w') as stream:
+            stream.write(text)
+        self.moves = json.loads(text)['moves']
+        self.listen()
+        for move in self.moves:
+            for key in ('source_agent_id', 'destination_agent_id'):
+                self.api.served.setdefault(move[key], [])
+            self.api.served[move['source_agent_id']].append(
+                {'id': move['service_id']})
+        self.api.agents = [
+            {**neutron_api.agent('DHCP agent', 'h'), 'id': each}
+            for each in self.api.served]
+
+    def test_all(self):
+        self.assertEqual({'dhcp', 'router'},
+                         {move['kind'] for move in self.moves})
+        self.carry_out()
+        for move in self.moves:
+            self.assertIn({'id': move['service_id']},
+                          self.api.served[move['destination_agent_id']])
+        self.assertEqual(2 * len(self.moves), len(self.api.changes))
+        self.carry_out()
+        self.assertEqual(2 * len(self.moves), len(self.api.changes))
+
+    def test_refused(self):
+        """Nothing is left without an agent."""
+        first = self.moves[0]
+        self.api.refusing.add(first['destination_agent_id'])
+        _out, err = self.carry_out(code=3)
+        self.assertIn('was not moved: It is full\n', err)
+        self.assertIn({'id': first['service_id']},
+                      self.api.served[first['source_agent_id']])
+        self.assertEqual(3, len(self.api.changes))
+
+    def test_changed(self):
+        self.api.served[self.moves[0]['source_agent_id']] = []
+        self.api.agents[1]['alive'] = False
+        _out, err = self.carry_out(code=3)
+        self.assertIn(' is not on one\n', err)
+        self.assertIn('is not there, down or disabled\n', err)
+        self.assertEqual([], self.api.changes)
