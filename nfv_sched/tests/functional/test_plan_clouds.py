@@ -4,6 +4,7 @@
 NFV_SCHED_PLAN_CLOUDS says how many there are of each kind of plan.
 """
 
+import contextlib
 import functools
 import os
 import random
@@ -14,13 +15,16 @@ from nova import context
 from nova.tests import fixtures as nova_fixtures
 from nova.tests.functional.api import client
 
+from nfv_sched.ops.execution import run
 from nfv_sched.ops.plans import defrag
+from nfv_sched.ops.plans import document
 from nfv_sched.ops.plans import drain
 from nfv_sched.ops.plans import failover
 from nfv_sched.ops.plans import movable
 from nfv_sched.ops.plans import refusals
 from nfv_sched.ops.snapshot import database
 from nfv_sched.tests.functional import base
+from nfv_sched.tests.functional import test_api
 from nfv_sched.tests.functional import test_ledger
 
 CLOUDS = int(os.environ.get('NFV_SCHED_PLAN_CLOUDS', 1))
@@ -50,6 +54,10 @@ class CloudsTestCase(base.PCI, test_ledger.LedgerTestCase):
 
     def setUp(self):
         super().setUp()
+        self.useFixture(fixtures.MockPatchObject(run, 'INTERVAL', 0.1))
+        # Each time is told by carry_out().
+        for name in ('FREED', 'SYNCED'):
+            self.useFixture(fixtures.MockPatchObject(run, name, 0))
         # It wants files of the server.
         self.useFixture(fixtures.MockPatch(
             'nova.virt.libvirt.driver.LibvirtDriver.rescue'))
@@ -75,8 +83,6 @@ class CloudsTestCase(base.PCI, test_ledger.LedgerTestCase):
         self.servers = []
         self.volumes = []
         self.made = []
-        # UUIDs of those of which nova-scheduler does not know the host.
-        self.migrated = set()
 
     # -- the cloud
 
@@ -220,8 +226,6 @@ class CloudsTestCase(base.PCI, test_ledger.LedgerTestCase):
         if server['status'] == 'VERIFY_RESIZE':
             self.admin_api.post_server_action(uuid, {'confirmResize': None})
             self.wait_for(server, ('ACTIVE', 'SHUTOFF'))
-        if kind == movable.LIVE:
-            self.migrated.add(uuid)
         self._run_periodics()
         return None
 
@@ -230,20 +234,40 @@ class CloudsTestCase(base.PCI, test_ledger.LedgerTestCase):
 
         Nova does, each ``scheduler_instance_sync_interval``.
         """
-        self.migrated.clear()
         for compute in self.computes.values():
             compute.manager._sync_scheduler_instance_info(
                 context.get_admin_context())
 
-    def move(self, move):
-        """Make a move of a plan, as its script does."""
-        if not self.migrated.isdisjoint(move.related):
-            self.synchronize()
-        why = self.make(move.uuid, move.kind, move.destination)
-        self.assertIsNone(why, (move, self.made))
-        self.assertEqual(
-            move.destination, self.admin_api.get_server(
-                move.uuid)['OS-EXT-SRV-ATTR:host'])
+    def carry_out(self, plan):
+        """Carry out a plan as ``plan run`` does.
+
+        :param plan: :class:`ops.execution.values.MovePlan`
+        """
+        self.has_moved = True
+        for move in plan.moves:
+            self.admin_api.post_server_action(move.id, {'unlock': None})
+
+        def say(text):
+            self.made.append(text)
+            if ': done' in text:
+                # What hosts do each minute.
+                self._run_periodics()
+                self.synchronize()
+
+        with contextlib.closing(run.MoveJournal(os.path.join(
+                self.useFixture(fixtures.TempDir()).path, 'journal'),
+                'plan')) as journal:
+            run_ = run.PlanRun(test_api.connect(self.admin_api), plan,
+                               journal, most=4, timeout=60.0, say=say)
+            self.assertEqual([], list(run_.problems()), self.made)
+            run_.run()
+            self.assertEqual([], run_.left(), self.made)
+        for move in plan.moves:
+            server = self.admin_api.get_server(move.id)
+            self.assertEqual(
+                (move.destination, None), (server['OS-EXT-SRV-ATTR:host'],
+                                           server['OS-EXT-STS:task_state']))
+            self.assertNotIn(server['status'], ('ERROR', 'VERIFY_RESIZE'))
 
     def assertStays(self, guest):
         """The API refuses every move of a guest."""
@@ -264,9 +288,7 @@ class CloudsTestCase(base.PCI, test_ledger.LedgerTestCase):
             server.host == name for server in cloud.servers))
         plan = drain.plan(cloud, host)
         self.addDetail('plan', base.content.text_content(repr(plan)))
-        for move in plan.moves:
-            self.move(move)
-        self.synchronize()
+        self.carry_out(document.moves_of_drain(document.drained(plan, cloud)))
         if plan.exact and not plan.failed:
             for guest in plan.staying:
                 self.assertStays(guest)
@@ -299,8 +321,8 @@ class CloudsTestCase(base.PCI, test_ledger.LedgerTestCase):
         now = defrag.plan(cloud, flavor, 1)
         plan = defrag.plan(cloud, flavor, now.before + 1)
         self.addDetail('plan', base.content.text_content(repr(plan)))
-        for step in plan.steps:
-            self.move(step.move)
+        self.carry_out(document.moves_of_defrag(
+            document.defragmented(plan, cloud)))
         if plan.enough:
             for _ in range(plan.count):
                 self.boot(number)
