@@ -24,11 +24,6 @@ from nfv_sched.ops.cloud import source
 if ty.TYPE_CHECKING:
     from nfv_sched.ops.cli import tables
 
-COMMANDS_HELP = """\
-With -f commands: the commands to run, one in a line; comments (#) explain
-them.
-"""
-
 MOVES_HELP = """\
 With -f commands: a script for sh, with comments. It waits for the end of each
 move, and stops at the first command that fails, and at the first server that

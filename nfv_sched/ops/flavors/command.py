@@ -68,9 +68,9 @@ Nova stay. Nothing is changed. "Class" is one of:
   error          an error that "flavor lint" finds in the new flavor
 
 {_FILES}
-{planning.COMMANDS_HELP}
-Flavors of --file are created there unless the cloud has one of that name, and
-then get their properties: run the commands again whenever one has failed.
+With -f commands: a script for sh, with comments, which stops at the first
+command that fails. Flavors of --file are created there unless the cloud has
+one of that name, and then get their properties: run it again after a failure.
 Flavors that were read from the cloud are changed in place. The commands of a
 flavor with errors are comments.
 

@@ -78,12 +78,21 @@ def commands(
 ) -> Iterator[str]:
     """Yield shell lines that change or create flavors and images.
 
-    The commands of a flavor with errors are comments, too.
+    The commands of a flavor with errors are comments, too.  The script stops
+    at the first command that fails.
 
     :param new: name -> flavor to create unless the cloud has one of that
         name; None if all flavors were read from the cloud itself
     :returns: lines for a shell; comments begin with ``#``
     """
+    lines = list(_commands(all_translated, new))
+    if not all(line.startswith('#') for line in lines):
+        yield 'set -eu'
+    yield from lines
+
+
+def _commands(all_translated: Sequence[translate.Translated],
+              new: Mapping[str, snapshot.Flavor] | None) -> Iterator[str]:
     for each in all_translated:
         yield rendering.comment(f'{each.where} {each.name}')
         for line in each.lines:

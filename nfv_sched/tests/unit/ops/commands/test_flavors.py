@@ -424,13 +424,33 @@ esac
         out = self.translate('--file', self.file, '-f', 'commands')
         for calls in (['show', 'create', 'set'], ['show', 'set']):
             subprocess.run(
-                ['sh', '-e'], input=out, text=True, check=True, timeout=60,
+                ['sh'], input=out, text=True, check=True, timeout=60,
                 env={'PATH': f'{self.files.folder}:{os.environ["PATH"]}'})
             log = os.path.join(self.files.folder, 'calls')
             with open(log) as opened:
                 self.assertEqual(calls, [
                     line.split()[3] for line in opened])
             os.remove(log)
+
+    def test_commands_stop(self):
+        """The first command that fails is the last one."""
+        program = self.files.write("""#!/bin/sh
+cd "${0%/*}"
+echo "$*" >> calls
+case "$*" in *"flavor set"*) exit 1;; esac
+""", 'openstack')
+        os.chmod(program, 0o700)
+        path = self.files.write({name: {
+            'vcpus': 1, 'ram': 1, 'properties': {'hw:numa_node.0': '1'}}
+            for name in ('a', 'b')})
+        out = self.translate('--file', path, '-f', 'commands', code=0)
+        done = subprocess.run(
+            ['sh'], input=out, text=True, timeout=60,
+            env={'PATH': f'{self.files.folder}:{os.environ["PATH"]}'})
+        self.assertEqual(1, done.returncode)
+        with open(os.path.join(self.files.folder, 'calls')) as opened:
+            self.assertEqual(['show', 'set'], [
+                line.split()[3] for line in opened])
 
     def test_commands_for_a_flavor_with_errors(self):
         """Nothing of it runs; other flavors are created."""
