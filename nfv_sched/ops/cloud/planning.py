@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Sequence
 import dataclasses
+import hashlib
 import shlex
 import typing as ty
 
@@ -19,12 +20,17 @@ from nfv_sched.ops import atomic_file
 from nfv_sched.ops.cli import base
 from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cli import formats
+from nfv_sched.ops.cloud import plan_execution
 from nfv_sched.ops.cloud import source
+from nfv_sched.ops.execution import values
 
 if ty.TYPE_CHECKING:
     from nfv_sched.ops.cli import tables
 
 MOVES_HELP = """\
+"plan run" carries out a plan that --save has written; --run does so at once,
+after it has shown the plan and asked.
+
 With -f commands: a script for sh, with comments. It waits for the end of each
 move, and stops at the first command that fails, and at the first server that
 is not on its new host. If the plan does not do all that was asked for, the
@@ -95,39 +101,105 @@ def incomplete(sentences: Iterable[str]) -> Iterator[str]:
         yield f'exit {source.FINDINGS}'
 
 
-def add_save(parser: argparse.ArgumentParser) -> None:
-    """Add the option for the file of a plan."""
-    parser.add_argument(
-        '--save', metavar='FILE',
-        help='also write the plan to a file, for "plan run FILE"')
+class PlanMixin(plan_execution.RunMixin):
+    """Mixin of a subcommand whose plan can be saved and carried out.
 
-
-def save(path: str, document: documents.Document) -> None:
-    """Write a plan to a file, as ``-f json`` prints it.
-
-    :raises CloudUnreadError: if it cannot be written
+    It comes before ``source.CloudMixin``.
     """
-    content = document.text('json').encode()
-    try:
-        atomic_file.write(path, lambda file: file.write(content))
-    except atomic_file.WriteError as exc:
-        raise source.CloudUnreadError(str(exc)) from exc
-
-
-class PlanCommand(Report):
-    """Base of the commands that plan; adds ``commands`` and ``--save``."""
-
-    formats = {**formats.LIST, formats.COMMANDS: formats.Commands}
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser; subclasses add their options."""
         parser = super().get_parser(prog_name)
-        add_save(parser)
+        parser.add_argument(
+            '--save', metavar='FILE',
+            help='also write the plan to a file, for "plan run FILE"')
+        parser.add_argument(
+            '--run', action='store_true',
+            help='with --save: carry the plan out, too, as "plan run" does, '
+                 'with the account of the OS_* variables or of --os-cloud')
+        parser.add_argument(
+            '--yes', action='store_true',
+            help='with --run: do not ask whether to begin')
         return parser
+
+    def check(self, parsed_args: argparse.Namespace) -> None:
+        """Check that a plan that is to be run is saved, and is shown."""
+        if not parsed_args.run:
+            if parsed_args.yes:
+                raise source.UsageError('--yes is for --run')
+            return super().check(parsed_args)
+        if parsed_args.save is None:
+            raise source.UsageError('--run needs --save FILE: "plan run FILE" '
+                                    'goes on after an interruption')
+        if parsed_args.formatter != base.TABLE:
+            raise source.UsageError('--run is not for -f')
+        self.check_terminal(parsed_args)
+        account = getattr(parsed_args, 'os_cloud', None)
+        if account is not None and not self.takes_api:
+            # The plan needs Nova's databases; this is for --run.
+            parsed_args.os_cloud = None
+            super().check(parsed_args)
+            parsed_args.os_cloud = account
+            return None
+        return super().check(parsed_args)
+
+    def save(self, parsed_args: argparse.Namespace,
+             document: documents.Document) -> None:
+        """Write a plan to a file, if so asked, as ``-f json`` prints it.
+
+        :raises CloudUnreadError: if it cannot be written
+        """
+        if parsed_args.save is None:
+            return
+        content = document.text('json').encode()
+        self._digest = hashlib.sha256(content).hexdigest()
+        try:
+            atomic_file.write(
+                parsed_args.save, lambda file: file.write(content))
+        except atomic_file.WriteError as exc:
+            raise source.CloudUnreadError(str(exc)) from exc
+
+    def run_saved(self, parsed_args: argparse.Namespace,
+                  plan: values.MovePlan) -> int:
+        """Carry out the plan that was saved.
+
+        :returns: exit code
+        :raises CloudUnreadError: if part of the cloud was not read, too
+        """
+        if self._missing:
+            raise source.CloudUnreadError('\n'.join([
+                *self._missing, 'the plan is not run, as it may be wrong: '
+                'see "plan run"']))
+        # They were those of the plan.
+        self.has_findings = False
+        return self.carry_out(parsed_args, plan, self._digest,
+                              f'{parsed_args.save}.journal')
+
+
+class PlanCommand(Report):
+    """Base of the commands that plan; adds the format ``commands``."""
+
+    formats = {**formats.LIST, formats.COMMANDS: formats.Commands}
+
+
+class MovePlanCommand(PlanMixin, PlanCommand):
+    """Base of the commands that plan moves of servers."""
+
+    @abc.abstractmethod
+    def moves_of(self, plan: ty.Any) -> values.MovePlan:
+        """Return the moves of a document."""
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple:
         """Return columns and rows, and save the plan; called by cliff."""
         result = super().take_action(parsed_args)
-        if parsed_args.save is not None:
-            save(parsed_args.save, self._output.document)
+        self.save(parsed_args, self._output.document)
         return result
+
+    def produce_output(self, parsed_args: argparse.Namespace,
+                       column_names: Sequence[str],
+                       data: Iterable) -> int:
+        """Print the plan and, with ``--run``, carry it out."""
+        code = super().produce_output(parsed_args, column_names, data)
+        return self.run_saved(
+            parsed_args, self.moves_of(self._output.document.content)
+        ) if parsed_args.run else code

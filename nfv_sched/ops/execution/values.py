@@ -58,11 +58,13 @@ class MovePlan:
     :ivar moves: in the order in which they were planned
     :ivar closed_host: name of the host that is disabled first; empty for none
     :ivar left_undone: what the plan does not achieve, as clauses
+    :ivar warnings: why it may be wrong, as clauses
     """
 
     moves: tuple[Move, ...]
     closed_host: str = ''
     left_undone: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     def check(self) -> None:
         """Check the values that go into requests.

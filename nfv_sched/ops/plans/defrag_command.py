@@ -6,6 +6,7 @@ import argparse
 from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cloud import planning
 from nfv_sched.ops.cloud import source
+from nfv_sched.ops.execution import values
 from nfv_sched.ops.plans import document
 from nfv_sched.ops.simulator import progress
 
@@ -16,10 +17,11 @@ fewest moves that were found, and prefers servers with little memory. In a
 cloud of a few hosts no plan has fewer moves; in larger ones at most three
 servers leave a host for one new guest.
 
-Nothing is moved. Before a plan is shown, it is carried out in the simulator by
-Nova's own scheduler and claims: each move with its destination, then the boots
-of the new servers. No policy of a server, or of its server group, is satisfied
-less than before. The cloud changes: carry a plan out soon.
+Nothing is moved without --run. Before a plan is shown, it is carried out in
+the simulator by Nova's own scheduler and claims: each move with its
+destination, then the boots of the new servers. No policy of a server, or of
+its server group, is satisfied less than before. The cloud changes: carry a
+plan out soon.
 
 New guests have the ports that most servers of the flavor have, or those of
 --network, --like or --ports.
@@ -41,7 +43,7 @@ line is wrong; 3 if no moves were found that make room for so many.
 """
 
 
-class DefragCloud(planning.PlanCommand):
+class DefragCloud(planning.MovePlanCommand):
     """Plan live migrations that make room for more servers of a flavor."""
 
     simulates = True
@@ -66,6 +68,10 @@ class DefragCloud(planning.PlanCommand):
                  'to hosts with such names; can be repeated')
         source.add_ports(parser)
         return parser
+
+    def moves_of(self, plan: document.Defrag) -> values.MovePlan:
+        """Return the moves of a document."""
+        return document.moves_of_defrag(plan)
 
     def report(self, parsed_args: argparse.Namespace) -> planning.Output:
         """Return the plan."""

@@ -8,6 +8,7 @@ import typing as ty
 from nfv_sched.ops.execution import values
 from nfv_sched.ops.requests import document as request_document
 from nfv_sched.ops.snapshot import snapshot
+from nfv_sched import strings
 
 if ty.TYPE_CHECKING:
     from nfv_sched.ops.plans import defrag
@@ -356,7 +357,8 @@ def moves_of_drain(plan: Drain) -> values.MovePlan:
             *(f'{each.server} ({each.server_id}) stays on {plan.host}'
               for each in plan.servers if each.how is None),
             *(f'{each.server} ({each.server_id}) also holds resources of '
-              f'{plan.host}' for each in plan.unfinished)))
+              f'{plan.host}' for each in plan.unfinished)),
+        warnings=_warnings(plan.unread))
 
 
 def moves_of_defrag(plan: Defrag) -> values.MovePlan:
@@ -369,7 +371,15 @@ def moves_of_defrag(plan: Defrag) -> values.MovePlan:
             for each in plan.moves]),
         left_undone=() if plan.enough else (
             f'{plan.fits_after} more servers of {plan.flavor} fit, not '
-            f'{plan.wanted}',))
+            f'{plan.wanted}',),
+        warnings=_warnings(plan.unread))
+
+
+def _warnings(unread: Iterable[UnreadData]) -> tuple[str, ...]:
+    return tuple([
+        f'the plan may be wrong, it was made without {each.kind}'
+        + (f' of {strings.some(each.names)}' if each.names else '')
+        for each in unread])
 
 
 def lost(losses: 'Iterable[failover.Loss]', together: bool,

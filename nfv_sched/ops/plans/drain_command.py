@@ -6,6 +6,7 @@ import argparse
 from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cloud import planning
 from nfv_sched.ops.cloud import source
+from nfv_sched.ops.execution import values
 from nfv_sched.ops.plans import document
 from nfv_sched.ops.simulator import progress
 from nfv_sched.ops.snapshot import snapshot
@@ -20,9 +21,9 @@ destinations are tried, for half a minute at most.
 Only guests of this host move. Strict policies are kept after the move, also
 those that are not kept now, and other policies no less than before. Server
 groups are respected; soft policies of server groups if there is a host for
-that. A guest with policy affinity goes only where others of its
-group are. Nothing is moved. Before a plan is shown, it is carried out in the
-simulator by Nova's own scheduler and claims. Guests come and go meanwhile:
+that. A guest with policy affinity goes only where others of its group are.
+Nothing is moved without --run. Before a plan is shown, it is carried out in
+the simulator by Nova's own scheduler and claims. Guests come and go meanwhile:
 carry a plan out soon.
 
 Some reasons that prevent a move are not recorded, such as how nova-compute
@@ -34,6 +35,8 @@ Cold migrations are confirmed.
 
 examples:
   nfv-sched host drain compute-3
+  nfv-sched host drain compute-3 --save drain.json
+  nfv-sched host drain compute-3 --save drain.json --run --os-cloud admin
   nfv-sched host drain compute-3 -f commands
   nfv-sched host drain compute-3 --server fw-1 -f commands
   nfv-sched host drain compute-3 --from cloud.json.gz -f json
@@ -44,7 +47,7 @@ come back: by a resize that is not confirmed, or a move under way.
 """
 
 
-class DrainHost(planning.PlanCommand):
+class DrainHost(planning.MovePlanCommand):
     """Plan draining a host: each server live, cold or not at all."""
 
     simulates = True
@@ -60,6 +63,10 @@ class DrainHost(planning.PlanCommand):
             help='move only this server of the host, and do not close the '
                  'host to others; can be repeated')
         return parser
+
+    def moves_of(self, plan: document.Drain) -> values.MovePlan:
+        """Return the moves of a document."""
+        return document.moves_of_drain(plan)
 
     def report(self, parsed_args: argparse.Namespace) -> planning.Output:
         """Return the plan."""

@@ -3,26 +3,20 @@
 
 import argparse
 from collections.abc import Callable
-from collections.abc import Iterator
-import contextlib
 import dataclasses
 import hashlib
-import shlex
-import signal
 import typing as ty
 import zlib
 
 from nfv_sched import files
 from nfv_sched.ops.cli import base
 from nfv_sched.ops.cli import documents
+from nfv_sched.ops.cloud import plan_execution
 from nfv_sched.ops.cloud import source
 from nfv_sched.ops.execution import values
 from nfv_sched.ops.plans import document
 from nfv_sched.ops.rebalance import document as rebalance_document
 from nfv_sched import strings
-
-if ty.TYPE_CHECKING:
-    from nfv_sched.ops.execution import run
 
 _EPILOG = """\
 FILE is what host drain, cloud defrag or agent rebalance have written with
@@ -64,11 +58,9 @@ _PLANS: tuple[tuple[type, Callable[[ty.Any], values.MovePlan]], ...] = (
     (rebalance_document.Rebalance, rebalance_document.moves_of))
 _NO_PLAN = ('not a plan: the JSON document of host drain, cloud defrag or '
             'agent rebalance is needed')
-_ENABLE = ('openstack', 'compute', 'service', 'set', '--enable', '--')
-_INTERRUPTED = 130
 
 
-class RunPlan(source.AccountMixin, base.Command):
+class RunPlan(plan_execution.RunMixin, base.Command):
     """Carry out a plan of host drain, cloud defrag or agent rebalance."""
 
     epilog = _EPILOG
@@ -89,12 +81,15 @@ class RunPlan(source.AccountMixin, base.Command):
             '--yes', action='store_true',
             help='do not ask whether to begin; needed without a terminal')
         parser.add_argument(
-            '--parallel', type=source.positive, default=4, metavar='N',
-            help='maximum number of moves at a time (default: 4)')
+            '--parallel', type=source.positive, metavar='N',
+            default=plan_execution.PARALLEL,
+            help='maximum number of moves at a time (default: '
+                 f'{plan_execution.PARALLEL})')
         parser.add_argument(
-            '--timeout', type=source.positive, default=3600, metavar='SECONDS',
+            '--timeout', type=source.positive, metavar='SECONDS',
+            default=plan_execution.TIMEOUT,
             help='time after which a move is not waited for any longer '
-                 '(default: 3600)')
+                 f'(default: {plan_execution.TIMEOUT})')
         parser.add_argument(
             '--journal', metavar='FILE',
             help='file that says how far the plan has come (default: that of '
@@ -106,11 +101,8 @@ class RunPlan(source.AccountMixin, base.Command):
 
     def check(self, parsed_args: argparse.Namespace) -> None:
         """Check that somebody can be asked."""
-        if not (parsed_args.yes or parsed_args.dry_run
-                or self.app.stdin.isatty()):
-            raise source.UsageError(
-                '--yes is needed where nobody can be asked: standard input '
-                'is not a terminal')
+        if not parsed_args.dry_run:
+            self.check_terminal(parsed_args)
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Carry out the plan.
@@ -121,105 +113,11 @@ class RunPlan(source.AccountMixin, base.Command):
         if parsed_args.enable_after and not plan.closed_host:
             raise source.UsageError('--enable-after is for a plan that '
                                     'empties a host')
-        # The client's libraries take a second to import.
-        from nfv_sched import http_limits
-        from nfv_sched.ops.execution import moves
-        from nfv_sched.ops.execution import run
-        with contextlib.ExitStack() as stack:
-            try:
-                journal = stack.enter_context(contextlib.closing(
-                    run.MoveJournal(
-                        parsed_args.journal or f'{parsed_args.file}.journal',
-                        digest, write=not parsed_args.dry_run)))
-            except run.MoveJournalError as exc:
-                raise source.CloudUnreadError(str(exc)) from exc
-            for line in run.listed(plan, journal):
-                self._say(line)
-            connection = stack.enter_context(self._connection(parsed_args))
-            if connection.session.timeout is None:
-                connection.session.timeout = moves.TIMEOUT
-            stack.enter_context(http_limits.limited(connection.session))
-            execution = run.PlanRun(
-                connection, plan, journal, most=parsed_args.parallel,
-                timeout=parsed_args.timeout, say=self._say)
-            try:
-                return self._carry_out(execution, parsed_args)
-            except (moves.NoAnswerError, moves.MoveError) as exc:
-                raise source.CloudUnreadError(str(exc)) from exc
-
-    def _carry_out(self, execution: 'run.PlanRun',
-                   parsed_args: argparse.Namespace) -> int:
-        problems = list(execution.problems())
-        for problem in problems:
-            self.print_error(problem)
-        if problems:
-            self._say('Nothing was changed: the cloud is not as the plan '
-                      'says.')
-            return source.FINDINGS
-        if parsed_args.dry_run:
-            self._say('Nothing was changed: --dry-run.')
-            return 0
-        if not (parsed_args.yes or self._is_agreed()):
-            self._say('Nothing was changed.')
-            return source.FINDINGS
-        with _interruptible(execution, self._say):
-            execution.run()
-        return self._summarize(execution, parsed_args.enable_after)
-
-    def _is_agreed(self) -> bool:
-        self.app.stderr.write('Begin? [y/N] ')
-        self.app.stderr.flush()
-        return self.app.stdin.readline().strip().lower() in ('y', 'yes')
-
-    def _summarize(self, execution: 'run.PlanRun', enable: bool) -> int:
-        """Print what was done and what was not; return the exit code."""
-        left = execution.left()
-        plan = execution.plan
-        self._say(f'{len(plan.moves) - len(left)} of '
-                  f'{strings.count(len(plan.moves), "move")} made.')
-        for move in left:
-            self.print_error(f'move {move.number}: {move} ' + (
-                execution.failed.get(move.number)
-                or f'stays on {move.source}'))
-        for sentence in plan.left_undone:
-            self.print_error(sentence)
-        if left:
-            self._say('The same command goes on with the rest.')
-        if plan.closed_host:
-            if enable and not left:
-                execution.enable()
-                self._say(f'{plan.closed_host} is enabled.')
-            else:
-                self._say(f'{plan.closed_host} is disabled. To enable it: '
-                          + shlex.join((*_ENABLE, plan.closed_host,
-                                        'nova-compute')))
-        if execution.interrupted and left and not execution.failed:
-            return _INTERRUPTED
-        return source.FINDINGS if left or plan.left_undone else 0
-
-    def _say(self, text: str) -> None:
-        self.app.stdout.write(f'{strings.line(text)}\n')
-        self.app.stdout.flush()
-
-
-@contextlib.contextmanager
-def _interruptible(execution: 'run.PlanRun',
-                   say: Callable[[str], None]) -> Iterator[None]:
-    """Let the first signal stop a plan after the moves that have begun."""
-    def stop(number: int, _frame: ty.Any) -> None:
-        if execution.interrupted:
-            raise KeyboardInterrupt
-        execution.interrupt()
-        say('Interrupted: waiting for the moves that have begun. Again, and '
-            'they are not waited for.')
-
-    before = {number: signal.signal(number, stop)
-              for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        return self.carry_out(
+            parsed_args, plan, digest,
+            parsed_args.journal or f'{parsed_args.file}.journal',
+            dry_run=parsed_args.dry_run, most=parsed_args.parallel,
+            timeout=parsed_args.timeout, enable=parsed_args.enable_after)
 
 
 def read(path: str) -> tuple[values.MovePlan, str]:

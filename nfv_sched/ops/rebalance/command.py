@@ -29,10 +29,11 @@ does not show. Routers of ML2/OVN are only counted: OVN itself places them.
 With --api only Neutron is read, with an account that has the role admin.
 Limits of virtual switches are in nova.conf, so moves may exceed them.
 
-A router is interrupted while it is moved. With "-f commands", a script for sh
-is printed, and nothing else. It stops at the first command that fails. If
-something ought to be moved and cannot be, it names that on stderr and ends
-with 3.
+A router is interrupted while it is moved. "plan run" carries out a plan that
+--save has written; --run does so at once, after it has shown the plan and
+asked. With "-f commands", a script for sh is printed, and nothing else. It
+stops at the first command that fails. If something ought to be moved and
+cannot be, it names that on stderr and ends with 3.
 
 examples:
   nfv-sched agent rebalance
@@ -51,10 +52,10 @@ _AGENTS = {None: 'DHCP or routers', snapshot.DHCP: 'DHCP',
            snapshot.ROUTER: 'routers'}
 
 
-class RebalanceAgent(source.CloudMixin, base.Lister):
+class RebalanceAgent(planning.PlanMixin, source.CloudMixin, base.Lister):
     """Plan an even distribution of DHCP servers and routers over agents.
 
-    Nothing is moved. Each plan has been tried, step by step.
+    Nothing is moved without --run. Each plan has been tried, step by step.
     """
 
     epilog = _EPILOG
@@ -76,7 +77,6 @@ class RebalanceAgent(source.CloudMixin, base.Lister):
         parser.add_argument(
             '--ports', action='store_true',
             help='level ports of the virtual switch, not the number')
-        planning.add_save(parser)
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace):
@@ -116,8 +116,7 @@ class RebalanceAgent(source.CloudMixin, base.Lister):
                 self._gain = freed_capacity.gain(
                     cloud, self._plans,
                     lambda done, total: update(done, total, 'flavors'))
-        if parsed_args.save is not None:
-            planning.save(parsed_args.save, self.document((), ()))
+            self.save(parsed_args, self.document((), ()))
         if commands:
             return ('Command',), [
                 (line,) for line in rendering.commands(self._plans)]
@@ -140,4 +139,5 @@ class RebalanceAgent(source.CloudMixin, base.Lister):
                 *(self._render.summary(self._plans, self._gain) or [
                     'Neutron shows no agents for '
                     f'{_AGENTS[parsed_args.kind]}.'])])
-        return code
+        return self.run_saved(parsed_args, document.moves_of(
+            self.document((), ()).content)) if parsed_args.run else code

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command ``nfv-sched plan run``."""
 
+import dataclasses
 import io
 import json
 import os
@@ -15,9 +16,11 @@ import uuid
 
 import fixtures
 
+from nfv_sched.ops.cloud import source
 from nfv_sched.ops.execution import moves
 from nfv_sched.ops.execution import run
 from nfv_sched.ops.snapshot import file
+from nfv_sched.ops.snapshot import snapshot
 from nfv_sched.tests import snapshots
 from nfv_sched.tests.unit.network import neutron_api
 from nfv_sched.tests.unit.ops.commands import base
@@ -307,6 +310,17 @@ class PlanRunTest(PlanRunTestCase):
         self.assertIn('b waits until nova-scheduler knows', out)
         self.assertEqual(1, self.nova.most)
 
+    def test_unread(self):
+        self.plan('a live two')
+        with open(self.path) as stream:
+            document = json.load(stream)
+        document['unread'] = [{'kind': 'ports', 'names': ['b', 'a']}]
+        with open(self.path, 'w') as stream:
+            json.dump(document, stream)
+        _out, err = self.carry_out()
+        self.assertEqual('note: the plan may be wrong, it was made without '
+                         'ports of a, b\n', err)
+
     def test_names(self):
         self.plan('a live two')
         with open(self.path) as stream:
@@ -460,6 +474,43 @@ class SavedPlanTest(PlanRunTestCase, running.RunningTestCase):
         self.carry_out()
         self.assertNotIn('one', self.hosts().values())
 
+    def test_at_once(self):
+        """--run of a plan of the live cloud."""
+        cloud = self.running('a p4 one', 'b p4 two')
+        self.useFixture(fixtures.MockPatchObject(
+            source, 'read', lambda _arguments: cloud))
+        servers = [{
+            'server': server.name, 'server_id': server.uuid,
+            'source': server.host} for server in cloud.servers]
+        self.nova = migrating_nova.MigratingNova({'servers': servers})
+        self.listen(self.nova)
+        args = 'host', 'drain', 'one', '--run'
+        for more, text in (
+                ((), '--run needs --save FILE'),
+                (('--save', self.path), '--yes is needed'),
+                (('--save', self.path, '-f', 'json'), '--run is not for -f')):
+            code, _out, err = self.run_command(*args, *more)
+            self.assertEqual(2, code)
+            self.assertIn(text, err)
+        self.assertEqual(2, self.run_command(
+            'host', 'drain', 'one', '--yes')[0])
+        args = *args, '--save', self.path, '--yes'
+        broken = dataclasses.replace(cloud, missing=(snapshot.Missing(
+            kind=snapshot.MissingKind.HOST, hosts=('x',), text='x'),))
+        with mock.patch.object(source, 'read', lambda _arguments: broken):
+            code, _out, err = self.run_command(*args)
+        self.assertEqual(1, code)
+        self.assertIn('the plan is not run', err)
+        self.assertEqual([], self.nova.actions)
+        code, out, err = self.run_command(*args)
+        self.assertEqual((0, ''), (code, err))
+        self.assertIn('1 guest of one: 1 live.', out)
+        self.assertIn('1 of 1 move made.', out)
+        self.assertNotIn('one', self.hosts().values())
+        # It can be continued by plan run.
+        self.carry_out()
+        self.assertEqual(1, len(self.nova.actions))
+
     def test_defrag(self):
         code, _out, err = self.run_command(
             'cloud', 'defrag', '--from', 'fragmented', '--flavor',
@@ -521,6 +572,17 @@ class AgentPlanTest(PlanRunTestCase):
         self.assertEqual(2 * len(self.moves), len(self.api.changes))
         self.carry_out()
         self.assertEqual(2 * len(self.moves), len(self.api.changes))
+
+    def test_at_once(self):
+        """--run of a plan of what Neutron shows."""
+        cloud = os.path.join(self.folder, 'cloud')
+        path = os.path.join(self.folder, 'other')
+        code, out, err = self.run_command(
+            'agent', 'rebalance', '--from', cloud, '--save', path, '--run',
+            '--yes')
+        # Its identifiers are none.
+        self.assertEqual(1, code, out)
+        self.assertIn('is not a UUID', err)
 
     def test_refused(self):
         """Nothing is left without an agent."""
