@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Select the rules that count for a request, and the options to decide by.
 
-A rule of the request counts if a filter that enforces it is enabled.  The
+A rule of the request counts if a filter that enforces it is enabled, and not
+in shadow.  The
 result is worked out once for each server and kept on the request note.
 """
 
@@ -15,14 +16,17 @@ from nfv_sched.numa import rule as numa_rule
 from nfv_sched.request import DecisionOptions
 from nfv_sched.request import Request
 from nfv_sched.request import RequestNote
+from nfv_sched import shadow
 
 _STOCK = 'NUMATopologyFilter'
 _TOPOLOGY = 'NFVTopologyFilter'
 
 
 @functools.lru_cache(maxsize=16)
-def _places(names: tuple[str, ...]) -> Mapping[str, int]:
-    return {name: place for place, name in enumerate(names)}
+def _places(names: tuple[str, ...],
+            shadowed: frozenset[str]) -> Mapping[str, int]:
+    return {name: place for place, name in enumerate(names)
+            if name not in shadowed}
 
 
 def settings(request_note: RequestNote) -> DecisionOptions:
@@ -30,6 +34,8 @@ def settings(request_note: RequestNote) -> DecisionOptions:
     decision_options = request_note.settings
     if decision_options is None:
         options = scheduler.CONF.nfv_sched
+        if request_note.shadowed is None:
+            request_note.shadowed = shadow.by_option()
         decision_options = request_note.settings = DecisionOptions(
             numa_rule.Names(options.vswitch_label, options.node_label_prefix),
             options.strict_enforcement == 'predicted',
@@ -39,7 +45,8 @@ def settings(request_note: RequestNote) -> DecisionOptions:
             options.moves_without_limits == 'refuse' and
             not scheduler.live_migration_carries_limits(),
             options.numa_fragmentation_within_host,
-            _places(tuple(scheduler.enabled_filters())))
+            _places(tuple(scheduler.enabled_filters()),
+                    request_note.shadowed))
     return decision_options
 
 
@@ -61,8 +68,11 @@ def left_to_others(request_note: RequestNote, name: str,
         after = filters.get(refusing)
         if after is not None:
             # Do not let the host reach Nova's own NUMA filter in between: on
-            # a full host that may search for minutes.
-            return after > place and not (
+            # a full host that may search for minutes. In shadow, filters that
+            # count do not refuse: they run on other hosts than this copy.
+            return after > place and (
+                request_note.observed is None or
+                refusing in request_note.observed) and not (
                 decision.refused_by == decide.FIT
                 and place < filters.get(_STOCK, -1) < after)
     return False
@@ -86,9 +96,10 @@ def for_request(
         ran = (*ran, name)
         if stays:
             request_note.ran = ran
-    terms = request_note.terms.get(ran)
+    key = request_note.shadowed, ran
+    terms = request_note.terms.get(key)
     if terms is None:
-        terms = request_note.terms[ran] = _select(request_note, request, ran)
+        terms = request_note.terms[key] = _select(request_note, request, ran)
     return terms
 
 

@@ -142,6 +142,33 @@ aggregates the lowest counts.
 """),
 ]
 
+_shadow_opts = [
+    cfg.ListOpt(
+        'shadow',
+        default=[],
+        help="""
+Filters and weighers of nfv-sched that are in shadow: they decide, and change
+nothing. A filter in shadow passes all hosts, and neither labels nor
+reservations nor claims in the ledger come of it; a weigher in shadow weighs
+nothing. Otherwise it is as if they were not enabled. What they would have done
+is counted, logged and written to the decision journal, from which ``nfv-sched
+server explain --then --shadow`` makes a report.
+
+Enable a filter or weigher in ``[filter_scheduler]`` and name its class here,
+such as ``VSwitchNUMAAffinityFilter,VSwitchNUMAAffinityWeigher``, before it
+counts. A name that nfv-sched does not have is logged as an error when
+nova-scheduler starts, and has no effect.
+
+Can be overridden per aggregate by metadata of the same name; of several
+aggregates all lists count. An empty list there enforces all.
+
+Related options:
+
+* ``[filter_scheduler] enabled_filters`` and ``weight_classes``
+* ``[nfv_sched] decision_journal``
+"""),
+]
+
 _limit_opts = [
     cfg.FloatOpt(
         'vswitch_ports_per_node',
@@ -624,13 +651,13 @@ def register_opts(conf: cfg.ConfigOpts) -> None:
     conf.register_group(GROUP)
     conf.register_opts(
         list(itertools.chain(
-            _placement_opts, _limit_opts, _network_opts, _reason_opts,
-            _journal_opts, _weigher_opts, _command_opts)),
+            _placement_opts, _shadow_opts, _limit_opts, _network_opts,
+            _reason_opts, _journal_opts, _weigher_opts, _command_opts)),
         group=GROUP)
 
 
 def list_opts():
     """Return (group, options) for oslo-config-generator and documentation."""
     return [(GROUP, list(itertools.chain(
-        _placement_opts, _limit_opts, _network_opts, _reason_opts,
-        _journal_opts, _weigher_opts, _command_opts)))]
+        _placement_opts, _shadow_opts, _limit_opts, _network_opts,
+        _reason_opts, _journal_opts, _weigher_opts, _command_opts)))]

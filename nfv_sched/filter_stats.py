@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure the time that filters take, for the report of the scheduler's state.
+"""Measure the time that filters take, and count outcomes of those in shadow.
 
-It is measured once for all hosts of a request, so that it costs nothing per
-host.
+For the report of the scheduler's state.  Time is measured once for all hosts
+of a request, so that it costs nothing per host.
 """
 
+import collections
+from collections.abc import Iterable
 from collections.abc import Mapping
 import threading
 import typing as ty
@@ -47,3 +49,40 @@ class Times:
     def all(self) -> Mapping[str, Passes]:
         """Return the passes of each filter by its name; waits for no lock."""
         return dict(self._passes)
+
+
+class ShadowCounts:
+    """What filters and weighers in shadow would have changed so far.
+
+    For use by several threads.
+    """
+
+    #: Name under which servers are counted, whatever examined them.
+    ALL = 'all'
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._servers: collections.Counter[str] = collections.Counter()
+        self._changed: collections.Counter[tuple[str, str]] = (
+            collections.Counter())
+
+    def add(self, names: Iterable[str], change: str,
+            by: Iterable[str]) -> None:
+        """Count a server that Nova has placed.
+
+        :param names: filters and weighers in shadow that have examined it
+        :param change: what would have been different; empty if nothing
+        :param by: those of them that would have changed it
+        """
+        with self._lock:
+            self._servers.update([self.ALL, *names])
+            if change:
+                self._changed.update(
+                    [(name, change) for name in (self.ALL, *by)])
+
+    def all(self) -> Mapping[str, tuple[int, Mapping[str, int]]]:
+        """Return (servers, change -> servers) by name; waits for no lock."""
+        changed = dict(self._changed)
+        return {name: (count, {change: number for (other, change), number
+                               in sorted(changed.items()) if other == name})
+                for name, count in sorted(dict(self._servers).items())}

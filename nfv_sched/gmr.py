@@ -163,6 +163,14 @@ def _refusals() -> Iterator[str]:
                f'{each.text}')
 
 
+def _shadow() -> Iterator[str]:
+    """Yield what filters and weighers in shadow would have changed."""
+    for name, (count, changed) in process.STATE.shadow.all().items():
+        yield (f'{name}: {count} servers, {changed.get("refused", 0)} would '
+               f'have been refused, {changed.get("elsewhere", 0)} would have '
+               'gone elsewhere')
+
+
 def _times() -> Iterator[str]:
     """Yield the times of each filter that has looked at hosts."""
     for name, passes in sorted(process.STATE.times.all().items()):
@@ -180,5 +188,6 @@ _PARTS: tuple[tuple[str, Callable[[], Iterator[str]]], ...] = (
     ('Ledger', _ledger),
     ('Claims', _claims),
     ('Last refusals', _refusals),
+    ('In shadow', _shadow),
     ('Time of filters', _times),
 )

@@ -43,6 +43,7 @@ class Process:
     """The state of a process, for use by several threads.
 
     :ivar times: times of the filters
+    :ivar shadow: outcomes of filters and weighers in shadow
     :ivar refusals: the last refusals
     :ivar ledger: the last answer of Placement
     :ivar journal: writes the decision journal
@@ -56,6 +57,7 @@ class Process:
 
     def _clear(self) -> None:
         self.times = filter_stats.Times()
+        self.shadow = filter_stats.ShadowCounts()
         self.refusals: collections.deque[LoggedRefusal] = collections.deque(
             maxlen=20)
         self.ledger = reader.Latest()

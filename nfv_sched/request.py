@@ -24,6 +24,7 @@ from nfv_sched.numa import rule
 from nfv_sched.numa import topology
 from nfv_sched import reasons
 from nfv_sched import rules
+from nfv_sched import shadow
 
 _NOTE = '_nfv_sched_note'
 
@@ -90,8 +91,8 @@ class DecisionOptions(ty.NamedTuple):
     :ivar limits_lost: live migrations must satisfy strict policies without the
         limits: ``moves_without_limits = refuse`` on a Nova that loses them
     :ivar keeps_room: ``numa_fragmentation_within_host``
-    :ivar filters: name of each enabled filter -> its position among them;
-        the last one if it is enabled several times
+    :ivar filters: name of each enabled filter that is not in shadow -> its
+        position among them; the last one if it is enabled several times
     """
 
     names: rule.Names
@@ -117,7 +118,7 @@ class RequestNote:
     :ivar settings: the options for this server; None until first read
     :ivar ran: filters that have run though they are not enabled; their rules
         count
-    :ivar terms: value of ``ran`` -> ``decide.Terms``
+    :ivar terms: values of ``shadowed`` and ``ran`` -> ``decide.Terms``
     :ivar decisions: (``id`` of the terms, whether rules lower the CPU ratio of
         the host, its shape) -> ``decide.Decision``; and shape of the PCI
         devices of a host -> ``pci.CandidateDevices``
@@ -135,13 +136,19 @@ class RequestNote:
         process
     :ivar live_migration: whether the request is for a live migration; None
         until Nova's database is read
+    :ivar in_shadow: the filters and weighers in shadow; None until first read
+    :ivar shadowed: names of filters that do not count, as they are in shadow
+        on the hosts that are decided about now; None for those of the option
+    :ivar observed: on a note on which filters in shadow decide, names of
+        those; None on all others
     """
 
     __slots__ = ('request', 'index', 'flavor', 'rejected', 'passes',
                  'limits', 'settings', 'ran', 'terms', 'decisions',
                  'instance', 'before', 'queried_at', 'ledgers', 'taken',
-                 'placed', 'sources', 'live_migration', '_key',
-                 '_extra_specs', '_pristine', '_parts')
+                 'placed', 'sources', 'live_migration', 'in_shadow',
+                 'shadowed', 'observed', '_key', '_extra_specs', '_pristine',
+                 '_parts')
 
     def __init__(self):
         self.request: Request | None = None
@@ -163,6 +170,9 @@ class RequestNote:
         self.placed: set[str] = set()
         self.sources: sources.Sources | None = None
         self.live_migration: bool | None = None
+        self.in_shadow: shadow.InShadow | None = None
+        self.shadowed: frozenset[str] | None = None
+        self.observed: frozenset[str] | None = None
         self._key: tuple = ()
         self._extra_specs: dict = {}
         self._pristine: topology.GuestTopology | None = None
@@ -204,8 +214,31 @@ class RequestNote:
             self.index = index
             self.rejected = []
             self.passes = []
-            self.settings = None
+            self.settings = self.in_shadow = self.shadowed = None
             self.terms, self.decisions = {}, {}
+
+    def leave_out(self, names: frozenset[str]) -> None:
+        """Set the filters that do not count from now on; see ``shadowed``."""
+        if names != self.shadowed:
+            self.shadowed, self.settings = names, None
+
+    def follow(self, other: 'RequestNote') -> None:
+        """Take over the request of another note, but none of its decisions.
+
+        To decide about the request in another way.
+        """
+        if other.index is None or (other.index, other.request) != (
+                self.index, self.request):
+            self.settings = None
+            self.limits, self.terms, self.decisions = {}, {}, {}
+            self.ran = ()
+        self.request, self.index = other.request, other.index
+        self.flavor = other.flavor
+        self.instance, self.before = other.instance, other.before
+        self.queried_at, self.ledgers = other.queried_at, other.ledgers
+        self.sources = other.sources
+        if self.live_migration is None:
+            self.live_migration = other.live_migration
 
     def read(self, spec_obj) -> Request:
         """Return the request, parsed again if the RequestSpec has changed.

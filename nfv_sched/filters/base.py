@@ -30,6 +30,8 @@ from nfv_sched import process
 from nfv_sched import reasons
 from nfv_sched import refusals
 from nfv_sched import request as nfv_request
+from nfv_sched import shadow
+from nfv_sched import shadow_outcomes
 
 LOG = logging.getLogger(__name__)
 
@@ -52,6 +54,7 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
         self._thread = threading.local()
         gmr.register()
         interfaces.broken()  # logs what is missing
+        shadow.check_option()
 
     @abc.abstractmethod
     def prepare(self, request: nfv_request.Request,
@@ -91,7 +94,8 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
         request_note = nfv_request.note_of(spec_obj)
         request = self._read(request_note, spec_obj)
         if request is None:
-            return False
+            return type(self).__name__ in shadow_outcomes.in_shadow(
+                request_note, [host_state]).on(host_state)
         if request.error is None and not self.concerns(request):
             return True
         passed, _refused = self._filter_hosts(
@@ -119,8 +123,11 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
         request_note.begin(index, spec_obj)
         request = self._read(request_note, spec_obj)
         if request is None:
-            return []
+            in_shadow = shadow_outcomes.in_shadow(request_note, host_states)
+            return [host_state for host_state in host_states
+                    if type(self).__name__ in in_shadow.on(host_state)]
         if request.error is None and not self.concerns(request):
+            shadow_outcomes.remain(request_note, host_states)
             return host_states
         passed, refused = self._filter_hosts(
             host_states, request, request_note)
@@ -138,13 +145,61 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
             for host, reason in request_note.rejected:
                 LOG.debug('Host %s refused: %s', host,
                           refusals.resolve(reason))
+        shadow_outcomes.remain(request_note, passed)
         return passed
 
     def _filter_hosts(
         self, host_states: list, request: nfv_request.Request,
         request_note: nfv_request.RequestNote,
     ) -> tuple[list, list[tuple[str, reasons.Lazy]]]:
-        """Return the hosts that pass, and (name, reason) of the others."""
+        """Return the hosts that pass, and (name, reason) of the others.
+
+        Those on which the filter is in shadow pass, whatever it decides.
+        """
+        in_shadow = shadow_outcomes.in_shadow(request_note, host_states)
+        if not in_shadow.anywhere:
+            return self._decide_all(host_states, request, request_note)
+        passed: set[int] = set()
+        refused: list[tuple[str, reasons.Lazy]] = []
+        for names, hosts in in_shadow.groups(host_states):
+            if type(self).__name__ in names:
+                self._observe(hosts, names, request, request_note)
+            else:
+                request_note.leave_out(names)
+                hosts, more = self._decide_all(hosts, request, request_note)
+                refused += more
+            passed.update(map(id, hosts))
+        return [host_state for host_state in host_states
+                if id(host_state) in passed], refused
+
+    def _observe(
+        self, host_states: list, names: frozenset[str],
+        request: nfv_request.Request, request_note: nfv_request.RequestNote,
+    ) -> None:
+        """Decide about hosts on which this filter is in shadow.
+
+        Only copies of them are changed, and refusals are remembered.
+
+        :param names: all that is in shadow there
+        """
+        name = type(self).__name__
+        try:
+            shadow_note = shadow_outcomes.of_request(request_note)
+            copies = shadow_note.copies(name, host_states)
+            if copies:
+                shadow_note.note.observed = names
+                _passed, refused = self._decide_all(
+                    copies, request, shadow_note.note)
+                shadow_note.refuse(name, refused)
+        except Exception:
+            LOG.exception('What %s in shadow would have done with server %s '
+                          'cannot be worked out', name, request_note.instance)
+
+    def _decide_all(
+        self, host_states: list, request: nfv_request.Request,
+        request_note: nfv_request.RequestNote,
+    ) -> tuple[list, list[tuple[str, reasons.Lazy]]]:
+        """Decide about hosts; see :meth:`_filter_hosts`."""
         reason: reasons.Lazy | None = request.error
         if reason is None and self.is_broken(request):
             reason = reasons.Reason(

@@ -263,6 +263,13 @@ def for_host(host_state, request_note: RequestNote) -> Visit:
     return visit
 
 
+def placed(host_state, request_note: RequestNote, spec_obj) -> None:
+    """Handle a server as placed on a HostState that Nova does not know."""
+    visit = host_state.__dict__.get(_VISIT)
+    if visit is not None and visit.note is request_note:
+        visit.after_placed(host_state, spec_obj)
+
+
 def judge_once(host_state, request_note: RequestNote, request: Request,
                terms: Terms) -> Decision:
     """Decide as :meth:`Visit.judge`, if no other filter or weigher decides.

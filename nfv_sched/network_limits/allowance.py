@@ -65,6 +65,8 @@ class Allowance(ty.NamedTuple):
         ports; infinity also if the data from Neutron are too old
     :ivar picky: whether a host can be refused for something else, however
         little the server needs
+    :ivar counts: whether these limits count; they do not where their filter is
+        in shadow
     """
 
     reason: reasons.Lazy | None
@@ -72,6 +74,7 @@ class Allowance(ty.NamedTuple):
     limit: float
     room: float
     picky: bool
+    counts: bool = True
 
 
 class Standing(ty.NamedTuple):

@@ -76,8 +76,10 @@ def _take(network: NetworkNote, reference: weakref.ref) -> bool:
         # Placement has refused the host before this one.
         network.recent.release(*note.taken.pop())
     rooms = [network.rooms.get(name) for name in (names.PORTS, names.RULES)]
-    ports, rules = [allowance.NO_LIMIT if room is None
-                    else room.standing(host_state) for room in rooms]
+    ports, rules = [
+        room.standing(host_state)
+        if room is not None and room.allowances.for_host(host_state).counts
+        else allowance.NO_LIMIT for room in rooms]
     answer = None
     if ports.in_ledger is not None or rules.in_ledger is not None:
         answer = reservations.LedgerBalance(

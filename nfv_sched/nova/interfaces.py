@@ -78,6 +78,8 @@ INTERFACES = (
     Used('nova.scheduler.weights', 'BaseHostWeigher', (Feature.WEIGHERS,)),
     Used('nova.scheduler.weights', 'HostWeightHandler', (Feature.WEIGHERS,)),
     Used('nova.scheduler.weights', 'WeighedHost', (Feature.WEIGHERS,)),
+    Used('nova.weights', 'normalize', (Feature.WEIGHERS,),
+         ('weight_list', 'minval', 'maxval')),
     Used('nova.scheduler.utils', 'get_weight_multiplier',
          (Feature.WEIGHERS,),
          ('host_state', 'multiplier_name', 'multiplier_config')),

@@ -62,6 +62,17 @@ def weight_multiplier(host_state, name: str, default: float) -> float:
         return default
 
 
+def normalized_weights(
+    raw: list[float], minval: float | None, maxval: float | None,
+) -> list[float]:
+    """Return weights as Nova normalizes them before it multiplies them.
+
+    :param minval: attribute of the weigher of the same name, as ``maxval``
+    """
+    from nova import weights
+    return list(weights.normalize(raw, minval, maxval))
+
+
 class Watcher:
     """A listener for servers that Nova places on a host; see when_placed."""
 
@@ -257,6 +268,40 @@ def aggregate_numbers(host_state, name: str) -> list[float]:
         else:
             numbers.append(number)
     return numbers
+
+
+def aggregate_lists(host_state, name: str) -> list[list[str]]:
+    """Return the lists under a key in the metadata of a host's aggregates.
+
+    :param name: metadata key; its value has commas between the items
+    :returns: one for each aggregate with the key
+    """
+    lists = []
+    for aggregate in _aggregates_of(host_state):
+        try:
+            text = aggregate.metadata.get(name)
+        except Exception as exc:
+            LOG.warning('The aggregates of host %s cannot be read: %s',
+                        getattr(host_state, 'host', host_state), exc)
+            continue
+        if isinstance(text, str):
+            lists.append([item for item in map(str.strip, text.split(','))
+                          if item])
+    return lists
+
+
+def aggregates_have(host_states: Iterable, name: str) -> bool:
+    """Return whether an aggregate of any of some hosts has a metadata key."""
+    # Nova shares the objects of aggregates between hosts.
+    distinct: dict[int, ty.Any] = {}
+    try:
+        for host_state in host_states:
+            for aggregate in host_state.aggregates or ():
+                distinct[id(aggregate)] = aggregate
+        return any(name in aggregate.metadata
+                   for aggregate in distinct.values())
+    except Exception:  # the hosts are looked at one by one then
+        return True
 
 
 def aggregate_limit(host_state, name: str, default: float) -> float:

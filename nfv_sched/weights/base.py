@@ -11,6 +11,7 @@ from nfv_sched.host import visit
 from nfv_sched.numa import decide
 from nfv_sched.numa import rule as numa_rule
 from nfv_sched import request as nfv_request
+from nfv_sched import shadow_outcomes
 from nfv_sched.weights import multiplier
 
 LOG = logging.getLogger(__name__)
@@ -54,8 +55,8 @@ class NFVHostWeigher(multiplier.MultipliedWeigher):
         :raises Exception: any; the host weighs 0 then
         """
 
-    def weigh_objects(self, weighed_obj_list, weight_properties):
-        """Return the weights, cut to ``minval`` and ``maxval``; for Nova."""
+    def weigh_hosts(self, weighed_obj_list, weight_properties):
+        """Return the weights, cut to ``minval`` and ``maxval``."""
         return [min(max(weight, self.minval), self.maxval) for weight in
                 self._weights(weighed_obj_list, weight_properties)]
 
@@ -68,14 +69,35 @@ class NFVHostWeigher(multiplier.MultipliedWeigher):
             rules = self.weighed(request)
             if request.error is not None or not rules:
                 return [0.0] * len(weighed_obj_list)
-            terms = active_rules.for_request(
-                request_note, request, self.rule.filters[0])
+            hosts = [weighed.obj for weighed in weighed_obj_list]
+            terms = self._terms(request_note, request, hosts)
         except Exception:
             LOG.exception('The request for server %s cannot be read',
                           getattr(request_spec, 'instance_uuid', None))
             return [0.0] * len(weighed_obj_list)
-        return [self._weight(weighed.obj, request_note, request, rules, terms)
-                for weighed in weighed_obj_list]
+        return [
+            self._weight(host_state, request_note, request, rules, host_terms)
+            for host_state, host_terms in zip(hosts, terms)]
+
+    def _terms(
+        self, request_note: nfv_request.RequestNote,
+        request: nfv_request.Request, host_states: Sequence,
+    ) -> list[decide.Terms]:
+        """Return the terms by which each host is decided about.
+
+        They differ where filters are in shadow on some hosts only.
+        """
+        name = self.rule.filters[0]
+        in_shadow = shadow_outcomes.in_shadow(request_note, host_states)
+        if not in_shadow.anywhere:
+            return [active_rules.for_request(request_note, request, name)
+                    ] * len(host_states)
+        terms = []
+        for host_state in host_states:
+            request_note.leave_out(in_shadow.on(host_state))
+            terms.append(
+                active_rules.for_request(request_note, request, name))
+        return terms
 
     def _weight(
         self, host_state, request_note: nfv_request.RequestNote,
@@ -114,8 +136,8 @@ class PreferenceWeigher(NFVHostWeigher):
             weight -= _value(rules, decision.displaces)
         return weight
 
-    def weigh_objects(self, weighed_obj_list, weight_properties):
-        """Return the weights, from -1 to 1; called by Nova."""
+    def weigh_hosts(self, weighed_obj_list, weight_properties):
+        """Return the weights, from -1 to 1."""
         return self._weights(weighed_obj_list, weight_properties)
 
 

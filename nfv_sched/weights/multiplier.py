@@ -1,15 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read the multiplier of a weigher, which aggregates can override."""
+"""Define the base class of all weighers: multipliers, and those in shadow."""
 
 import abc
 import functools
 import threading
 
 from nova.scheduler import weights
+from oslo_log import log as logging
 
 from nfv_sched import conf
 from nfv_sched import gmr
 from nfv_sched.nova import scheduler
+from nfv_sched.request import note_of
+from nfv_sched import shadow
+from nfv_sched import shadow_outcomes
+
+LOG = logging.getLogger(__name__)
 
 CONF = scheduler.CONF
 conf.register_opts(CONF)
@@ -19,8 +25,8 @@ class MultipliedWeigher(weights.BaseHostWeigher, metaclass=abc.ABCMeta):
     """A weigher with a multiplier that aggregates can override.
 
     Nova calls :meth:`weigh_objects` with all hosts and then
-    :meth:`weight_multiplier` with each.  The first must call
-    :meth:`read_multipliers`.
+    :meth:`weight_multiplier` with each.  Where the weigher is in shadow, that
+    is 0.
 
     Weighers are shared by the threads of a process, and Nova makes all these
     calls of a request in one thread.  So the multipliers of a request are kept
@@ -36,6 +42,7 @@ class MultipliedWeigher(weights.BaseHostWeigher, metaclass=abc.ABCMeta):
         super().__init__()
         self._thread = threading.local()
         gmr.register()
+        shadow.check_option()
 
     def _read(self) -> scheduler.PerAggregates[float]:
         return scheduler.PerAggregates(functools.partial(
@@ -49,12 +56,51 @@ class MultipliedWeigher(weights.BaseHostWeigher, metaclass=abc.ABCMeta):
         return multipliers
 
     @abc.abstractmethod
+    def weigh_hosts(self, weighed_obj_list, weight_properties) -> list[float]:
+        """Return the weights of all hosts of a request, before the multiplier.
+
+        It must call :meth:`read_multipliers`.  Parameters are those of
+        :meth:`weigh_objects`.
+        """
+
     def weigh_objects(self, weighed_obj_list, weight_properties):
         """Return the weights of all hosts of a request; called by Nova.
 
         :param weighed_obj_list: ``nova.scheduler.weights.WeighedHost`` each
         :param weight_properties: ``nova.objects.RequestSpec``
         """
+        self._thread.in_shadow = None
+        raw = self.weigh_hosts(weighed_obj_list, weight_properties)
+        try:
+            self._observe(weighed_obj_list, weight_properties, raw)
+        except Exception:
+            LOG.exception('What %s in shadow would have changed cannot be '
+                          'worked out', type(self).__name__)
+        return raw
+
+    def _observe(self, weighed: list, request_spec, raw: list[float]) -> None:
+        """Have weights remembered where this weigher is in shadow.
+
+        :param raw: the weights, not normalized
+        """
+        request_note = note_of(request_spec)
+        in_shadow = shadow_outcomes.in_shadow(
+            request_note, [each.obj for each in weighed])
+        if not in_shadow.anywhere:
+            return
+        self._thread.in_shadow = in_shadow
+        name = type(self).__name__
+        shadow_note = shadow_outcomes.of_request(request_note)
+        shadow_outcomes.remain(request_note, [each.obj for each in weighed])
+        shadowed = [name in in_shadow.on(each.obj) for each in weighed]
+        if not any(shadowed):
+            return
+        multiplier_of = self._thread.multipliers.for_host
+        shadow_note.weighed(name, weighed, [
+            weight * multiplier_of(each.obj) if is_shadowed else 0.0
+            for each, weight, is_shadowed in zip(
+                weighed, scheduler.normalized_weights(
+                    raw, self.minval, self.maxval), shadowed)])
 
     def _weigh_object(self, host_state, request_spec):
         # Nova demands it, and calls only weigh_objects().
@@ -63,5 +109,9 @@ class MultipliedWeigher(weights.BaseHostWeigher, metaclass=abc.ABCMeta):
 
     def weight_multiplier(self, host_state):
         """Return the multiplier by aggregate metadata, or the option."""
+        in_shadow = getattr(self._thread, 'in_shadow', None)
+        if in_shadow is not None and (
+                type(self).__name__ in in_shadow.on(host_state)):
+            return 0.0
         multipliers = getattr(self._thread, 'multipliers', None)
         return (multipliers or self._read()).for_host(host_state)

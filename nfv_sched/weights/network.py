@@ -43,7 +43,7 @@ class NetworkLoadWeigher(multiplier.MultipliedWeigher):
         :returns: in the order of the hosts; None if the load is not known
         """
 
-    def weigh_objects(self, weighed_obj_list, weight_properties):
+    def weigh_hosts(self, weighed_obj_list, weight_properties):
         """Return the negative loads, which Nova normalises."""
         loads = None
         self.read_multipliers()

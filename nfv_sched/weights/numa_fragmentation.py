@@ -11,6 +11,7 @@ from nfv_sched.host import visit
 from nfv_sched.numa import decide as numa_decide
 from nfv_sched.numa import fragmentation
 from nfv_sched import request as nfv_request
+from nfv_sched import shadow_outcomes
 from nfv_sched.weights import multiplier
 
 LOG = logging.getLogger(__name__)
@@ -32,7 +33,7 @@ class NUMAFragmentationWeigher(multiplier.MultipliedWeigher):
 
     multiplier = 'numa_fragmentation_weight_multiplier'
 
-    def weigh_objects(self, weighed_obj_list, weight_properties):
+    def weigh_hosts(self, weighed_obj_list, weight_properties):
         """Return the negative capacity lost on each host; Nova normalises it.
 
         Hosts that cannot be weighed are as bad as the worst.
@@ -59,13 +60,18 @@ class NUMAFragmentationWeigher(multiplier.MultipliedWeigher):
             request = request_note.read(spec_obj)
             if request.guest is None or request.error is not None:
                 return unknown
-            weighed_request = _WeighedRequest(request_note, request)
+            in_shadow = shadow_outcomes.in_shadow(request_note, hosts)
+            weighed_requests = {}
+            for names, _hosts in in_shadow.groups(hosts):
+                request_note.leave_out(names)
+                weighed_requests[names] = _WeighedRequest(
+                    request_note, request)
         except Exception:
             LOG.exception('The request for server %s cannot be read',
                           getattr(spec_obj, 'instance_uuid', None))
             return unknown
-        return [self._loss(host, weighed_request) if counts else None
-                for host, counts in zip(hosts, counted)]
+        return [self._loss(host, weighed_requests[in_shadow.on(host)])
+                if counts else None for host, counts in zip(hosts, counted)]
 
     @staticmethod
     def _loss(host_state, weighed_request: '_WeighedRequest') -> float | None:

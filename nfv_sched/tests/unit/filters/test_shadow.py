@@ -1,0 +1,464 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Filters and weighers in shadow, as Nova's handlers call them.
+
+On Nova's own HostStates, limits and weights.
+"""
+
+import copy
+
+from nova import objects
+from nova.scheduler import weights as nova_weights
+
+from nfv_sched.filters import security_rule_limit
+from nfv_sched.filters import vswitch_port_limit
+from nfv_sched.ledger import names as ledger_names
+from nfv_sched.network_limits import figures
+from nfv_sched import process
+from nfv_sched import request as nfv_request
+from nfv_sched import shadow_outcomes
+from nfv_sched.tests.unit import clouds
+from nfv_sched.tests.unit.filters import base
+from nfv_sched.tests.unit.filters import network
+from nfv_sched.tests.unit.network import snapshots
+from nfv_sched.weights import pci_numa_affinity
+from nfv_sched.weights import vswitch_numa_affinity
+
+TOPOLOGY = 'NFVTopologyFilter'
+VSWITCH = 'VSwitchNUMAAffinityFilter'
+PCI = 'PCINUMAAffinityFilter'
+SHARED = 'SharedVCPUFilter'
+THREADS = 'CPUThreadPolicyFilter'
+WEIGHER = 'VSwitchNUMAAffinityWeigher'
+PORTS = 'VSwitchPortLimitFilter'
+RULES = 'SecurityRuleLimitFilter'
+
+
+def in_aggregate(host, text):
+    """The host, in an aggregate with its own list of what is in shadow."""
+    host.aggregates = [objects.Aggregate(
+        id=1, hosts=[host.host], metadata={'shadow': text})]
+    return host
+
+
+def rejected(spec):
+    """Host -> the filter in shadow that would have refused it."""
+    note = nfv_request.note_of(spec).part(shadow_outcomes.ShadowNote)
+    return {host: name for host, (name, _reason) in note.rejected.items()}
+
+
+class ShadowTestCase(base.EnforcementTestCase):
+    """Filters that are enabled, of which some are in shadow."""
+
+    def enable(self, *names, shadow=()):
+        self.flags('filter_scheduler', enabled_filters=list(names))
+        self.flags(shadow=list(shadow))
+        ours = {type(each).__name__: each for each in self.filters}
+        return [ours[name] for name in names]
+
+    def place(self, host, spec):
+        """Nova places the server on a host that has passed."""
+        host.stats = {'num_instances': 0}
+        host.consume_from_request(spec)
+
+    def counted(self, name='all'):
+        """Servers, those refused and those that would go elsewhere."""
+        count, changed = process.STATE.shadow.all().get(name, (0, {}))
+        return count, changed.get('refused', 0), changed.get('elsewhere', 0)
+
+
+class TestShadowedFilter(ShadowTestCase):
+
+    def test_passes_what_it_would_refuse(self):
+        enabled = self.enable(TOPOLOGY, VSWITCH, shadow=[VSWITCH])
+        spec, host = clouds.spec('strict'), clouds.host(free={1: 0})
+        self.assertEqual(['host1'], self.passing([host], spec, enabled))
+        self.assertEqual(set(), self.labels(host))
+        self.assertEqual({'host1': VSWITCH}, rejected(spec))
+        self.place(host, spec)
+        self.assertEqual((1, 1, 0), self.counted())
+        self.assertEqual((1, 1, 0), self.counted(VSWITCH))
+        self.assertIn('In shadow: VSwitchNUMAAffinityFilter would have '
+                      'refused the last host for server', self.log.output)
+        self.assertIn('nfv:vswitch_numa_affinity=strict: 2 dedicated CPUs on '
+                      'one NUMA node with the virtual switch needed, 0 free '
+                      '(1 host)', self.log.output)
+
+    def test_leaves_no_labels(self):
+        """Where it accepts a host it does not steer the claim, either."""
+        for policy in ('strict', 'prefer'):
+            enabled = self.enable(TOPOLOGY, VSWITCH, shadow=[VSWITCH])
+            spec, host = clouds.spec(policy), clouds.host()
+            self.assertEqual(['host1'], self.passing([host], spec, enabled))
+            self.assertEqual(set(), self.labels(host))
+            self.assertEqual({}, rejected(spec))
+        self.place(host, spec)
+        self.assertEqual((1, 0, 0), self.counted())
+
+    def test_elsewhere(self):
+        enabled = self.enable(TOPOLOGY, VSWITCH, shadow=[VSWITCH])
+        full, empty = clouds.host('full', free={1: 0}), clouds.host('empty')
+        spec = clouds.spec('strict')
+        self.assertEqual(['full', 'empty'],
+                         self.passing([full, empty], spec, enabled))
+        self.place(full, spec)
+        self.assertEqual((1, 0, 1), self.counted())
+        self.assertIn('on empty instead of full', self.log.output)
+
+    def test_where_it_would_be(self):
+        enabled = self.enable(TOPOLOGY, VSWITCH, shadow=[VSWITCH])
+        full, empty = clouds.host('full', free={1: 0}), clouds.host('empty')
+        spec = clouds.spec('strict')
+        self.passing([full, empty], spec, enabled)
+        self.place(empty, spec)
+        self.assertEqual((1, 0, 0), self.counted())
+
+    def test_counts_once(self):
+        """Nova filters again for alternates."""
+        enabled = self.enable(TOPOLOGY, VSWITCH, shadow=[VSWITCH])
+        spec, host = clouds.spec('strict'), clouds.host()
+        for _ in range(2):
+            self.passing([host], spec, enabled)
+            self.place(host, spec)
+        self.assertEqual((1, 0, 0), self.counted())
+
+    def test_no_policy(self):
+        """Requests without one are not counted."""
+        enabled = self.enable(TOPOLOGY, VSWITCH, shadow=[VSWITCH])
+        spec, host = clouds.spec(), clouds.host()
+        self.assertEqual(['host1'], self.passing([host], spec, enabled))
+        self.place(host, spec)
+        self.assertEqual({}, process.STATE.shadow.all())
+
+    def test_request_that_is_wrong(self):
+        enabled = self.enable(VSWITCH, shadow=[VSWITCH])
+        spec, host = clouds.spec('nonsense'), clouds.host()
+        self.assertEqual(['host1'], self.passing([host], spec, enabled))
+        self.place(host, spec)
+        self.assertEqual((1, 1, 0), self.counted(VSWITCH))
+
+    def test_request_that_cannot_be_read(self):
+        enabled = self.enable(VSWITCH, shadow=[VSWITCH])
+        spec = clouds.spec('strict')
+        # Not a list of PCI requests.
+        setattr(spec.pci_requests, '_obj_requests', 5)
+        self.assertEqual(['host1'], self.passing(
+            [clouds.host()], spec, enabled))
+        self.assertIn('cannot be read', self.log.output)
+        enabled = self.enable(VSWITCH)
+        nfv_request.note_of(spec).in_shadow = None  # of the next server
+        self.assertEqual([], self.passing([clouds.host()], spec, enabled))
+
+    def test_host_that_cannot_be_read(self):
+        enabled = self.enable(VSWITCH, shadow=[VSWITCH])
+        host, spec = base.unreadable(), clouds.spec('strict')
+        self.assertEqual(['host1'], self.passing([host], spec, enabled))
+        self.assertEqual({'host1': VSWITCH}, rejected(spec))
+
+    def test_host_that_cannot_be_copied(self):
+        enabled = self.enable(VSWITCH, shadow=[VSWITCH])
+        host, spec = clouds.host(), clouds.spec('strict')
+        host.allocation_candidates = ['nonsense']
+        self.assertEqual(['host1'], self.passing([host], spec, enabled))
+        self.assertIn('in shadow would have done', self.log.output)
+
+    def test_unknown_name(self):
+        """It is logged when filters are made, and has no effect."""
+        self.enable(VSWITCH, shadow=['VSwitchFilter'])
+        type(self.filters[1])()
+        self.assertIn('[nfv_sched] shadow: VSwitchFilter is not a filter or '
+                      'weigher of nfv-sched', self.log.output)
+
+
+class TestShadowBesideOthers(ShadowTestCase):
+    """What a filter in shadow leaves to those that count."""
+
+    ALL = (TOPOLOGY, VSWITCH, PCI, SHARED, THREADS)
+
+    def cases(self):
+        """Requests, and hosts for each."""
+        both = {'nfv:vswitch_numa_affinity': 'strict',
+                'nfv:pci_numa_affinity': 'strict'}
+        for keys in (both, {**both, 'nfv:pci_numa_affinity': 'prefer'},
+                     {**both, 'nfv:vswitch_numa_affinity': 'prefer'},
+                     base.PCI_STRICT, {'nfv:numa_node.0': '0'},
+                     {**both, 'nfv:numa_node.0': '1'}):
+            for devices in ({0: 1}, {1: 1}, {0: 1, 1: 1}):
+                for free in ({}, {0: 0}, {1: 0}, {0: 1, 1: 1}):
+                    yield keys, devices, free
+
+    def result(self, enabled, keys, devices, free):
+        """What reaches Nova, and what would have been refused."""
+        spec = clouds.spec(extra_specs=keys, devices=[
+            clouds.pci_request(policy='preferred')])
+        request, = spec.pci_requests.requests
+        host = clouds.host(devices=devices, free=free)
+        for pool in host.pci_stats.pools:
+            pool['rp_uuid'] = f'provider{pool["numa_node"]}'
+        host.allocation_candidates = [
+            {'allocations': {}, 'mappings': {
+                '': [host.uuid],
+                f'{request.request_id}-0': [f'provider{node}']}}
+            for node in sorted(devices, reverse=True)]
+        passed = bool(self.passing([host], spec, enabled))
+        note = nfv_request.note_of(spec).part(shadow_outcomes.ShadowNote)
+        would_pass = passed and not (note and note.rejected)
+        if not passed:
+            return (False, None, None), False
+        providers = [providers for candidate in host.allocation_candidates
+                     for name, providers in candidate['mappings'].items()
+                     if name]
+        return (True, providers, self.labels(host)), would_pass
+
+    def test_as_if_not_enabled(self):
+        """With one of them in shadow, or several, in each order."""
+        self.flags(expose_reasons='none')
+        for shadowed in ([VSWITCH], [PCI], [VSWITCH, PCI], [TOPOLOGY],
+                         [TOPOLOGY, VSWITCH]):
+            for order in (self.ALL, self.ALL[::-1]):
+                counting = [name for name in order if name not in shadowed]
+                for case in self.cases():
+                    without, _ = self.result(self.enable(*counting), *case)
+                    everything, _ = self.result(self.enable(*order), *case)
+                    result, would_pass = self.result(
+                        self.enable(*order, shadow=shadowed), *case)
+                    self.assertEqual(without, result, (shadowed, case))
+                    self.assertEqual(everything[0], would_pass,
+                                     (shadowed, order, case))
+
+    def test_predicted(self):
+        """Two guest nodes without node labels, which only a claim holds."""
+        self.flags(strict_enforcement='predicted')
+        host, spec = (clouds.host(node_labels=False, switch=(0, 1)),
+                      clouds.spec('strict', cells=2))
+        enabled = self.enable(TOPOLOGY, VSWITCH, shadow=[VSWITCH])
+        self.assertEqual(['host1'], self.passing([host], spec, enabled))
+        self.assertEqual({}, rejected(spec))
+        self.assertEqual(set(), self.labels(host))
+
+    def test_live_migration(self):
+        """On a Nova that loses labels it says so, and lets it move."""
+        self.flags(moves_without_limits='refuse')
+        enabled = self.enable(TOPOLOGY, VSWITCH, shadow=[VSWITCH])
+        host = clouds.host()
+        spec = clouds.spec('strict', move=True, live=True)
+        self.assertEqual(['host1'], self.passing([host], spec, enabled))
+        self.assertEqual(set(), self.labels(host))
+
+    def test_one_host_in_shadow(self):
+        """Aggregates say on which hosts."""
+        enabled = self.enable(TOPOLOGY, VSWITCH)
+        full = {'free': {1: 0}}
+        hosts = [in_aggregate(clouds.host('a', **full), VSWITCH),
+                 clouds.host('b', **full), clouds.host('c')]
+        spec = clouds.spec('strict')
+        self.assertEqual(['a', 'c'], self.passing(hosts, spec, enabled))
+        self.assertEqual({'a': VSWITCH}, rejected(spec))
+        self.assertEqual([set(), {clouds.VSWITCH}],
+                         [self.labels(hosts[0]), self.labels(hosts[2])])
+
+    def test_one_host_enforced(self):
+        """An empty list in an aggregate is none."""
+        enabled = self.enable(TOPOLOGY, VSWITCH, shadow=[VSWITCH])
+        hosts = [in_aggregate(clouds.host('a', free={1: 0}), ' '),
+                 clouds.host('b', free={1: 0})]
+        spec = clouds.spec('strict')
+        self.assertEqual(['b'], self.passing(hosts, spec, enabled))
+        self.assertEqual({'b': VSWITCH}, rejected(spec))
+
+    def test_unknown_in_aggregate(self):
+        enabled = self.enable(TOPOLOGY, VSWITCH)
+        host = in_aggregate(clouds.host(), 'VSwitch, , ' + PCI)
+        self.passing([host], clouds.spec('strict'), enabled)
+        self.assertEqual({clouds.VSWITCH}, self.labels(host))
+        self.assertIn('Aggregate metadata shadow: VSwitch is not a filter',
+                      self.log.output)
+
+    def test_several_servers(self):
+        """Labels of an earlier server hold in shadow, too."""
+        self.flags(expose_reasons='none')
+        enabled = self.enable(TOPOLOGY, VSWITCH, shadow=[VSWITCH])
+        host, spec = clouds.host(cpus=4), clouds.spec('strict')
+        for index in range(3):
+            spec.instance_uuid = network.UUIDS[index]
+            self.assertEqual(['host1'], [
+                each.host for each in self.handler.get_filtered_objects(
+                    enabled, [host], spec, index)])
+            self.place(host, spec)
+        # Nova itself puts two on node 0, and one on node 1 with the switch.
+        self.assertEqual((3, 0, 0), self.counted())
+
+
+class TestShadowedWeigher(ShadowTestCase):
+
+    def weighed(self, hosts, spec, *weighers):
+        """The hosts, the best first, as Nova weighs them."""
+        return nova_weights.HostWeightHandler().get_weighed_objects(
+            [vswitch_numa_affinity.VSwitchNUMAAffinityWeigher(), *weighers],
+            hosts, spec)
+
+    def test_weighs_nothing(self):
+        self.enable(shadow=[WEIGHER])
+        far, near = clouds.host('far', free={1: 1}), clouds.host('near')
+        spec = clouds.spec('prefer')
+        self.assertEqual([0.0, 0.0], [
+            each.weight for each in self.weighed([far, near], spec)])
+        self.place(far, spec)
+        self.assertEqual((1, 0, 1), self.counted(WEIGHER))
+        self.assertIn('VSwitchNUMAAffinityWeigher would have placed server '
+                      'None on near instead of far', self.log.output)
+
+    def test_in_an_aggregate(self):
+        self.enable()
+        near = in_aggregate(clouds.host('near'), WEIGHER)
+        also = clouds.host('also')
+        self.assertEqual(
+            [('also', 1000.0), ('near', 0.0)],
+            [(each.obj.host, each.weight) for each in self.weighed(
+                [near, also], clouds.spec('prefer'))])
+
+    def test_would_be_first_already(self):
+        self.enable(shadow=[WEIGHER])
+        far, near = clouds.host('far', free={1: 1}), clouds.host('near')
+        spec = clouds.spec('prefer')
+        self.weighed([far, near], spec)
+        self.place(near, spec)
+        self.assertEqual((1, 0, 0), self.counted(WEIGHER))
+
+    def test_others_outweigh_it(self):
+        """With all weights as they would be, the same host is first."""
+        class Other(nova_weights.BaseHostWeigher):
+            def weight_multiplier(self, host_state):
+                return 2000.0
+
+            def _weigh_object(self, host_state, weight_properties):
+                return float(host_state.host == 'far')
+
+        self.enable(shadow=[WEIGHER])
+        far, near = clouds.host('far', free={1: 1}), clouds.host('near')
+        spec = clouds.spec('prefer')
+        self.weighed([far, near], spec, Other())
+        self.place(far, spec)
+        self.assertEqual((1, 0, 0), self.counted(WEIGHER))
+
+    def test_not_claimed(self):
+        """What Placement does to the first host is none of its doing."""
+        class Other(nova_weights.BaseHostWeigher):
+            def _weigh_object(self, host_state, weight_properties):
+                return float(host_state.host == 'near')
+
+        self.enable(shadow=[WEIGHER])
+        far, near = clouds.host('far', free={1: 1}), clouds.host('near')
+        spec = clouds.spec('prefer')
+        self.weighed([far, near], spec, Other())
+        self.place(far, spec)
+        self.assertEqual((1, 0, 0), self.counted(WEIGHER))
+
+    def test_with_its_filter(self):
+        """Hosts that the filter would refuse are not preferred."""
+        enabled = self.enable(
+            TOPOLOGY, VSWITCH, shadow=[VSWITCH, 'PCINUMAAffinityWeigher'])
+        near = clouds.host('near', devices={0: 1, 1: 1}, free={1: 1})
+        far = clouds.host('far', devices={0: 1}, free={0: 0})
+        spec = clouds.spec(
+            'strict', extra_specs=base.PCI_PREFER,
+            devices=[clouds.pci_request(policy='preferred')])
+        self.assertEqual(['near', 'far'],
+                         self.passing([near, far], spec, enabled))
+        self.assertEqual({'near': VSWITCH}, rejected(spec))
+        self.weighed([near, far], spec,
+                     pci_numa_affinity.PCINUMAAffinityWeigher())
+        self.place(far, spec)
+        self.assertEqual((1, 0, 0), self.counted())
+        self.assertEqual((1, 0, 0), self.counted('PCINUMAAffinityWeigher'))
+
+
+class TestShadowedLimits(network.NetworkTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.ports = vswitch_port_limit.VSwitchPortLimitFilter()
+        self.rules = security_rule_limit.SecurityRuleLimitFilter()
+        self.enabled = [self.ports, self.rules]
+        self.flags('filter_scheduler', enabled_filters=[PORTS, RULES])
+        self.flags(shadow=[PORTS], ledger='placement',
+                   security_rules_per_node=100)
+        self.provider = ledger_names.provider_uuid(network.UUIDS[5])
+        self.free_ports = 100
+
+    def spec(self, *args, **kwargs):
+        spec = super().spec(*args, **kwargs)
+        figures.placement_asked(spec)
+        figures.placement_answered(spec, snapshots.summaries({
+            network.UUIDS[5]: {ledger_names.PORTS: self.free_ports,
+                               ledger_names.RULES: 1000}}))
+        return spec
+
+    def claims(self, host):
+        """Resource classes that the candidates claim in the ledger."""
+        return [set(candidate['allocations'].get(
+            self.provider, {'resources': {}})['resources'])
+            for candidate in host.allocation_candidates]
+
+    def test_no_claim(self):
+        """Only of the rules, whose filter counts."""
+        self.neutron(rules={'a': 5})
+        host, spec = self.host(), self.spec(2, ['a'])
+        self.assertEqual(['host1'], self.passing([host], spec, *self.enabled))
+        self.assertEqual([{ledger_names.RULES}], self.claims(host))
+        self.flags(shadow=[PORTS, RULES])
+        host, spec = self.host(), self.spec(2, ['a'])
+        before = copy.deepcopy(host.allocation_candidates)
+        self.assertEqual(['host1'], self.passing([host], spec, *self.enabled))
+        self.assertEqual(before, host.allocation_candidates)
+        self.assertIs(list, type(host.allocation_candidates))
+        self.assertEqual({}, rejected(spec))
+
+    def test_full(self):
+        """It would have been refused; nothing is reserved."""
+        self.free_ports = 0
+        self.neutron({'number': 8, 'host': 'host1'})
+        host, spec = self.host(), self.spec(1)
+        self.assertEqual(['host1'], self.passing([host], spec, *self.enabled))
+        self.assertEqual({'host1': PORTS}, rejected(spec))
+        self.assertTrue(host.allocation_candidates)
+        self.assertEqual((0, 0), self.recent.counts())
+
+    def test_guest_too_large(self):
+        self.flags(vnics_per_guest=2)
+        self.neutron()
+        host, spec = self.host(), self.spec(3)
+        self.assertEqual(['host1'], self.passing([host], spec, *self.enabled))
+        self.assertEqual({'host1': PORTS}, rejected(spec))
+
+    def test_concurrent_requests(self):
+        """The limit in shadow is not kept at the claim, either.
+
+        On a host where it is in shadow; on others it is.
+        """
+        self.flags(shadow=[], ledger='none', security_rules_per_node=1000)
+        self.neutron({'number': 7, 'host': 'host1'}, {
+            'number': 7, 'host': 'host2'}, rules={'a': 5})
+        specs = [self.spec(1, ['a'], instance=uuid)
+                 for uuid in network.UUIDS[:2]]
+        hosts = [[self.host('host1', metadata={'shadow': PORTS}),
+                  self.host('host2')] for _ in specs]
+        for spec, each in zip(specs, hosts):
+            self.assertEqual(['host1', 'host2'],
+                             self.passing(each, spec, *self.enabled))
+        # The one free port of each host: asked by both before either is
+        # placed.
+        self.assertEqual(
+            [True, True], [bool(each[0].allocation_candidates)
+                           for each in hosts])
+        for spec, each in zip(specs, hosts):
+            nfv_request.note_of(spec).taken = []
+        self.assertEqual(
+            [True, False], [bool(each[1].allocation_candidates)
+                            for each in hosts])
+
+    def test_last_host(self):
+        """It is not named for what another filter refuses."""
+        self.neutron({'number': 8, 'host': 'host1'}, rules={'a': 99})
+        self.flags(shadow=[PORTS])
+        self.assertIn('security-group rules', self.refused(
+            [self.host()], self.spec(2, ['a']), *self.enabled))
