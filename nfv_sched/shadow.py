@@ -34,7 +34,8 @@ def by_option() -> frozenset[str]:
 
 
 @functools.cache
-def _known_names() -> frozenset[str]:
+def known() -> frozenset[str]:
+    """Return the names of the filters and weighers of nfv-sched."""
     return frozenset([cls.__name__ for cls in itertools.chain(
         extensions.classes('nfv_sched.filters'),
         extensions.classes('nfv_sched.weighers'))])
@@ -42,7 +43,7 @@ def _known_names() -> frozenset[str]:
 
 def unknown(names: Iterable[str]) -> list[str]:
     """Return those names that no filter or weigher of nfv-sched has."""
-    return sorted(set(names) - _known_names())
+    return sorted(set(names) - known())
 
 
 @functools.lru_cache(maxsize=64)

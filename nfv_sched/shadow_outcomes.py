@@ -32,7 +32,7 @@ _OURS = '_nfv_sched'
 _CONSUME = 'consume_from_request'
 
 
-class Change(enum.StrEnum):
+class ShadowChange(enum.StrEnum):
     """What filters and weighers in shadow would have changed for a server."""
 
     NOTHING = ''
@@ -54,7 +54,7 @@ class Outcome(ty.NamedTuple):
         filters that count, and would have been refused
     """
 
-    change: Change
+    change: ShadowChange
     host: str
     by: tuple[str, ...] = ()
     instead: str = ''
@@ -173,7 +173,7 @@ class ShadowNote:
         if not remaining:
             names = {each[0] for each in rejected}
             return Outcome(
-                Change.REFUSED, host,
+                ShadowChange.REFUSED, host,
                 tuple([name for name in self.examined_by
                        if name in names][-1:]), '', rejected)
         better: list[str] = []
@@ -188,13 +188,13 @@ class ShadowNote:
         elif better:
             by = _weighers(weights, host, better)
         else:
-            return Outcome(Change.NOTHING, host)
+            return Outcome(ShadowChange.NOTHING, host)
         instead = max(better or [name for name in remaining
                                  if name in totals] or remaining[:1],
                       key=lambda name: totals.get(name, (0.0, 0.0))[1])
         if len(remaining) > 1 and not totals:
             instead = ''
-        return Outcome(Change.ELSEWHERE, host, by, instead, rejected)
+        return Outcome(ShadowChange.ELSEWHERE, host, by, instead, rejected)
 
 
 class _Nowhere:
@@ -318,14 +318,14 @@ def _record(request_note: RequestNote, shadow_note: ShadowNote,
     """Count and log an outcome."""
     process.STATE.shadow.add(
         shadow_note.examined_by, outcome.change, outcome.by)
-    if outcome.change is Change.NOTHING:
+    if outcome.change is ShadowChange.NOTHING:
         return
     summary = reasons.summary_text([
         refusals.resolve(reason) for _name, host, reason in outcome.rejected
-        if outcome.change is Change.REFUSED or host == outcome.host])
+        if outcome.change is ShadowChange.REFUSED or host == outcome.host])
     LOG.info('In shadow: %s would have %s%s', ', '.join(outcome.by),
              f'refused the last host for server {shadow_note.instance}'
-             if outcome.change is Change.REFUSED else
+             if outcome.change is ShadowChange.REFUSED else
              f'placed server {shadow_note.instance} on '
              f'{outcome.instead or "another host"} instead of {outcome.host}',
              f': {summary}' if summary else '')

@@ -17,6 +17,7 @@ from nfv_sched.nova import database
 from nfv_sched.nova import scheduler as nova_scheduler
 from nfv_sched.numa import rule
 from nfv_sched.numa import topology
+from nfv_sched import shadow
 from nfv_sched import strings
 
 _BARE_METAL = 'ironic'
@@ -201,7 +202,7 @@ def _label_faults(
 
 
 def aggregates(computes: Computes) -> upgradecheck.Result:
-    """Check that aggregates override options with valid numbers."""
+    """Check that aggregates override options with valid values."""
     try:
         nodes = computes.nodes()
     except ComputesUnreadError as exc:
@@ -212,6 +213,13 @@ def aggregates(computes: Computes) -> upgradecheck.Result:
     overriding = 0
     for aggregate in aggregates_by_id.values():
         for name, value in sorted(aggregate.metadata.items()):
+            if name == shadow.OPTION:
+                overriding += 1
+                problems += [findings.warning(
+                    f'Aggregate {aggregate.name}: {name} has {text}.')
+                    for text in scheduler.unknown_in_shadow(
+                        nova_scheduler.items(value))]
+                continue
             if not _overrides(name):
                 continue
             overriding += 1

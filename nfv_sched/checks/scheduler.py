@@ -23,6 +23,7 @@ from nfv_sched.nova import interfaces
 from nfv_sched.nova import scheduler
 from nfv_sched.numa import rule
 from nfv_sched import rules
+from nfv_sched import shadow
 from nfv_sched import strings
 from nfv_sched.weights import base as weights_base
 from nfv_sched.weights import numa_fragmentation
@@ -151,16 +152,22 @@ def filters(conf) -> upgradecheck.Result:
             'No filter of nfv-sched is enabled, so none of its extra specs '
             f'and limits is kept: add {NFV_FILTERS} to [filter_scheduler] '
             'available_filters and the filters to enabled_filters.'))
-    problems += _combination(enabled)
+    shadowed = set(conf.nfv_sched.shadow)
+    counting = [name for name in enabled if name not in shadowed]
+    problems += _combination(counting)
     problems += _order(enabled)
+    problems += _shadowed(enabled, shadowed & provided)
     if conf.nfv_sched.numa_fragmentation_within_host and (
-            TOPOLOGY not in enabled):
+            TOPOLOGY not in counting):
         problems.append(findings.warning(
             '[nfv_sched] numa_fragmentation_within_host is set and has no '
             f'effect without {TOPOLOGY}: enable it.'))
     off = [what for name, what in {**_keeps(), **_LIMITED}.items()
            if name not in enabled]
     well = f'Enabled: {", ".join(ours)}.'
+    if shadowed.intersection(ours):
+        well += ' In shadow, so without effect: ' + ', '.join(
+            name for name in ours if name in shadowed) + '.'
     if off:
         well += f' Not enabled, so not kept: {", ".join(off)}.'
     if uses_labels(conf) and not scheduler.live_migration_carries_limits():
@@ -221,6 +228,28 @@ def _combination(enabled: list[str]) -> list[findings.Finding]:
     return problems
 
 
+def _shadowed(enabled: list[str],
+              shadowed: set[str]) -> list[findings.Finding]:
+    """Warn of filters in shadow that are not enabled, or are missed.
+
+    :param shadowed: names of filters of nfv-sched
+    """
+    problems = []
+    idle = sorted(shadowed.difference(enabled))
+    if idle:
+        problems.append(findings.warning(
+            f'[nfv_sched] shadow has {", ".join(idle)}, which decides nothing '
+            'as long as it is not enabled: add it to [filter_scheduler] '
+            'enabled_filters.'))
+    if TOPOLOGY in shadowed.intersection(enabled) and (
+            STOCK_TOPOLOGY not in enabled):
+        problems.append(findings.warning(
+            f'{TOPOLOGY} is in shadow, and no other filter looks whether '
+            f'guests fit on the NUMA nodes of a host: enable {STOCK_TOPOLOGY} '
+            'for as long.'))
+    return problems
+
+
 def _order(enabled: list[str]) -> list[findings.Finding]:
     """Warn of filters after those of limits, which have to come last.
 
@@ -245,7 +274,8 @@ def weighers(conf) -> upgradecheck.Result:
     classes, problems = _load(
         nova_weights.HostWeightHandler(),
         conf.filter_scheduler.weight_classes, 'weight_classes')
-    enabled = conf.filter_scheduler.enabled_filters
+    shadowed = set(conf.nfv_sched.shadow)
+    enabled = set(conf.filter_scheduler.enabled_filters) - shadowed
     if not any(path.startswith('nova.') for path in classes.values()):
         problems.append(findings.warning(
             f'[filter_scheduler] weight_classes lacks {NOVA_WEIGHERS}, so '
@@ -269,8 +299,19 @@ def weighers(conf) -> upgradecheck.Result:
             '[filter_scheduler] weight_classes.'))
     ours = sorted(name for name, path in classes.items()
                   if not path.startswith('nova.'))
-    return findings.conclude(
-        problems, f'Beside Nova\'s: {", ".join(ours) or "none"}.')
+    weighers_of_ours = {
+        cls.__name__ for cls in extensions.classes('nfv_sched.weighers')}
+    idle = sorted((shadowed & weighers_of_ours).difference(ours))
+    if idle:
+        problems.append(findings.warning(
+            f'[nfv_sched] shadow has {", ".join(idle)}, which weighs nothing '
+            f'as long as it is not loaded: add {NFV_WEIGHERS} to '
+            '[filter_scheduler] weight_classes.'))
+    well = f'Beside Nova\'s: {", ".join(ours) or "none"}.'
+    if shadowed.intersection(ours):
+        well += ' In shadow, so without effect: ' + ', '.join(
+            sorted(shadowed.intersection(ours))) + '.'
+    return findings.conclude(problems, well)
 
 
 def _multiplier(
@@ -364,7 +405,9 @@ def _config_files(conf) -> list[str]:
 
 def _inconsistent(values) -> list[findings.Finding]:
     """Return findings about options that contradict each other."""
-    problems = []
+    problems = [findings.failure(
+        f'[nfv_sched] shadow has {text}.')
+        for text in unknown_in_shadow(values.shadow)]
     label, prefix = values.vswitch_label, values.node_label_prefix
     if rule.Names(label, prefix).node(label) is not None:
         problems.append(findings.failure(
@@ -384,6 +427,17 @@ def _inconsistent(values) -> list[findings.Finding]:
             f'vswitch_physical_ports={values.vswitch_physical_ports}: no '
             'guest with a port fits on any host.'))
     return problems
+
+
+def unknown_in_shadow(names: Iterable[str]) -> list[str]:
+    """Return what is wrong with names of filters and weighers in shadow."""
+    texts = []
+    for name in shadow.unknown(names):
+        near = difflib.get_close_matches(name, sorted(shadow.known()), 1)
+        texts.append(f'{name}, which is not a filter or weigher of nfv-sched '
+                     'and has no effect' + (
+                         f': is it {near[0]}?' if near else ''))
+    return texts
 
 
 def validators() -> upgradecheck.Result:

@@ -270,6 +270,11 @@ def aggregate_numbers(host_state, name: str) -> list[float]:
     return numbers
 
 
+def items(text: str) -> list[str]:
+    """Return the items of a list in the metadata of an aggregate."""
+    return [item for item in map(str.strip, text.split(',')) if item]
+
+
 def aggregate_lists(host_state, name: str) -> list[list[str]]:
     """Return the lists under a key in the metadata of a host's aggregates.
 
@@ -285,8 +290,7 @@ def aggregate_lists(host_state, name: str) -> list[list[str]]:
                         getattr(host_state, 'host', host_state), exc)
             continue
         if isinstance(text, str):
-            lists.append([item for item in map(str.strip, text.split(','))
-                          if item])
+            lists.append(items(text))
     return lists
 
 

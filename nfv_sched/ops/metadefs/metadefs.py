@@ -20,6 +20,8 @@ import re
 import types
 import typing as ty
 
+from oslo_config import cfg
+
 from nfv_sched import conf
 from nfv_sched import extra_specs
 from nfv_sched.nova import scheduler
@@ -235,6 +237,13 @@ def _aggregate_metadata() -> Iterator[tuple[str, dict]]:
         several = _SEVERAL.match(rest)
         if several:
             text += f'Of {several[1]}.'
+        if isinstance(option, cfg.ListOpt):
+            yield option.dest, _property(
+                _title(option.dest),
+                f'{text} A list with commas; an empty one overrides '
+                'nova.conf, too.',
+                {'type': str})
+            continue
         # Limits are whole numbers, as their defaults are.
         value = {'type': int if isinstance(option.default, int) else float}
         if getattr(option.type, 'min', None) is not None:

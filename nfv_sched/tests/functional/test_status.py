@@ -203,6 +203,13 @@ class AggregatesTest(ResultMixin, base.NFVCloudTestCase):
             self.check(), WARNING,
             'Aggregate rack: vswitch_ports_per_node=many is not a number',
             'router_weight_multiplier=1,5')
+        aggregate.update_metadata({
+            'vswitch_ports_per_node': None, 'router_weight_multiplier': None,
+            'shadow': 'VSwitchNUMAAffinityFilter, VSwitchPortLimitFiltr'})
+        self.assertResult(
+            self.check(), WARNING,
+            'Aggregate rack: shadow has VSwitchPortLimitFiltr, which is not a '
+            'filter', 'is it VSwitchPortLimitFilter?')
 
 
 class LedgerTest(ResultMixin, test_ledger_service.LedgerTestCase):

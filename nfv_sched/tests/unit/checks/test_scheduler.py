@@ -437,6 +437,64 @@ class OptionsTest(CheckTestCase):
         self.assertSuccess(self.check('vswitch_ports_per_node = 0'))
 
 
+class ShadowTest(CheckTestCase):
+    """What is in shadow, and what it should be beside."""
+
+    OURS = 'NFVTopologyFilter,VSwitchNUMAAffinityFilter'
+
+    def filters(self, enabled, shadow):
+        self.read(f'{AVAILABLE}enabled_filters = {STOCK},{enabled}',
+                  f'[nfv_sched]\nshadow = {shadow}')
+        return scheduler.filters(CONF)
+
+    def weighers(self, shadow, weighers=WEIGHERS):
+        self.read(f'{AVAILABLE}{weighers}enabled_filters = {STOCK},'
+                  f'{self.OURS}', f'[nfv_sched]\nshadow = {shadow}')
+        return scheduler.weighers(CONF)
+
+    def test_named(self):
+        self.assertSuccess(
+            self.filters(self.OURS, 'VSwitchNUMAAffinityFilter'),
+            'In shadow, so without effect: VSwitchNUMAAffinityFilter.')
+        self.assertSuccess(
+            self.weighers('VSwitchNUMAAffinityWeigher'),
+            'In shadow, so without effect: VSwitchNUMAAffinityWeigher.')
+
+    def test_unknown(self):
+        self.read(options='[nfv_sched]\nshadow = ComputeFilter,'
+                          'VSwitchNUMAAffinityFiltr')
+        self.assertFailure(
+            scheduler.options(CONF),
+            '[nfv_sched] shadow has ComputeFilter, which is not a filter or '
+            'weigher of nfv-sched and has no effect',
+            'is it VSwitchNUMAAffinityFilter?')
+
+    def test_not_enabled(self):
+        self.assertWarning(
+            self.filters(self.OURS, 'PCINUMAAffinityFilter'),
+            '[nfv_sched] shadow has PCINUMAAffinityFilter, which decides '
+            'nothing as long as it is not enabled')
+        self.assertWarning(
+            self.weighers('RouterWeigher', ''),
+            '[nfv_sched] shadow has RouterWeigher, which weighs nothing')
+
+    def test_topology(self):
+        """Somebody has to look whether guests fit."""
+        self.assertWarning(
+            self.filters(self.OURS, self.OURS), 'NFVTopologyFilter is in '
+            'shadow, and no other filter looks', 'enable NUMATopologyFilter')
+        self.assertSuccess(self.filters(
+            f'NUMATopologyFilter,{self.OURS}', self.OURS))
+
+    def test_weigher_of_a_filter_in_shadow(self):
+        """It is not missed."""
+        nova_only = 'weight_classes = nova.scheduler.weights.all_weighers\n'
+        self.assertWarning(self.weighers('', nova_only),
+                           'without VSwitchNUMAAffinityWeigher')
+        self.assertSuccess(
+            self.weighers('VSwitchNUMAAffinityFilter', nova_only))
+
+
 class ValidatorsTest(CheckTestCase):
 
     def test_loaded(self):

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Filters in shadow, in a real scheduler."""
+
+import fixtures
+from nova.scheduler import manager
+
+from nfv_sched import process
+from nfv_sched.tests.functional import base
+from nfv_sched.tests.functional import test_ledger
+
+VSWITCH = 'VSwitchNUMAAffinityFilter'
+WEIGHER = 'VSwitchNUMAAffinityWeigher'
+
+
+def counted(name='all'):
+    """Servers, those that would be refused and those that would be moved."""
+    count, changed = process.STATE.shadow.all().get(name, (0, {}))
+    return count, changed.get('refused', 0), changed.get('elsewhere', 0)
+
+
+class ShadowedPolicyTest(base.NFVCloudTestCase):
+    """Servers go where they go without the filter, whatever it says."""
+
+    def configure(self):
+        super().configure()
+        self.flags(shadow=[VSWITCH, WEIGHER], group='nfv_sched')
+        self.addCleanup(process.STATE.reset)
+
+    def setUp(self):
+        super().setUp()
+        self.selections = []
+        schedule = manager.SchedulerManager._schedule
+
+        def recording(*args, **kwargs):
+            found = schedule(*args, **kwargs)
+            self.selections += [server[0] for server in found]
+            return found
+
+        self.useFixture(fixtures.MonkeyPatch(
+            'nova.scheduler.manager.SchedulerManager._schedule', recording))
+        self.strict = self.flavor(nfv__vswitch_numa_affinity='strict')
+
+    def labels(self):
+        """Labels in the limits of the server that was scheduled last."""
+        limits = self.selections[-1].limits.numa_topology
+        if 'network_metadata' not in limits:
+            return set()
+        return {name for name in limits.network_metadata.physnets
+                if name.startswith('nfv_')}
+
+    def test_boot(self):
+        self.start_host('host1', switch=[1])
+        # Nova's own order of NUMA nodes counts, though the switch is on 1.
+        for number, node in enumerate((0, 1, 0, 1), 1):
+            self.assertPlaced(self.boot(self.strict), [node])
+            self.assertEqual(set(), self.labels())
+            self.assertEqual((number, 0, 0), counted(VSWITCH))
+
+    def test_refused(self):
+        """By a host that says nothing of a switch."""
+        self.start_host('host1', switch=None)
+        self.assertPlaced(self.boot(self.strict), [0])
+        self.assertEqual((1, 1, 0), counted(VSWITCH))
+        self.assertEqual((1, 1, 0), counted())
+
+    def test_elsewhere(self):
+        self.start_host('host1', switch=None)
+        self.boot(self.strict, host='host1')
+        self.start_host('host2')
+        # One of two hosts that are asked for by name would be refused, too.
+        self.boot(self.strict, host='host2')
+        self.assertEqual((2, 1, 0), counted())
+        places = [self.host(self.boot(self.strict)) for _ in range(2)]
+        self.assertEqual((4, 1, places.count('host1')), counted())
+
+    def test_moves(self):
+        for name in ('host1', 'host2'):
+            self.start_host(name, switch=None)
+        server = self.boot(self.strict)
+        server = self.live_migrate(server)
+        self.assertEqual('ACTIVE', server['status'])
+        server = self.cold_migrate(server)
+        self.assertEqual('VERIFY_RESIZE', server['status'])
+        self.assertEqual((3, 3, 0), counted())
+
+    def test_several_servers(self):
+        self.start_host('host1', switch=[1])
+        servers = self.boot_many(self.strict, 4)
+        self.assertEqual([0, 0, 1, 1], sorted(
+            self.nodes(server)[0] for server in servers))
+        self.assertEqual(4, counted()[0])
+
+    def test_enforced_in_an_aggregate(self):
+        """On the hosts of an aggregate the filter counts."""
+        self.start_host('host1', switch=None)
+        aggregate = self.admin_api.post_aggregate(
+            {'aggregate': {'name': 'enforced'}})
+        self.admin_api.add_host_to_aggregate(aggregate['id'], 'host1')
+        self.admin_api.post_aggregate_action(aggregate['id'], {
+            'set_metadata': {'metadata': {'shadow': ''}}})
+        self.assertRefused(self.boot(self.strict, expect='ERROR'),
+                           'nfv:vswitch_numa_affinity=strict')
+        self.assertEqual((0, 0, 0), counted())
+
+
+class ShadowedLimitTest(test_ledger.LedgerTestCase):
+    """Limits that are not kept, and of which the ledger knows nothing."""
+
+    hosts = ('host1',)
+    limits = {**test_ledger.LedgerTestCase.limits,
+              'shadow': ['VSwitchPortLimitFilter', 'SecurityRuleLimitFilter']}
+
+    def test_boot(self):
+        self.guest(nics=2)
+        self.assertEqual((0, 0), self.used('host1'))
+        self.assertEqual((1, 0, 0), counted('VSwitchPortLimitFilter'))
+        # 6 ports are left for guests.
+        self.publish()
+        self.read_neutron()
+        self.guest(nics=5)
+        self.assertEqual((0, 0), self.used('host1'))
+        self.assertEqual((2, 1, 0), counted('VSwitchPortLimitFilter'))
+        self.assertEqual((2, 1, 0), counted())
