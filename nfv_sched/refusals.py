@@ -7,6 +7,8 @@ must not be raised once a server of the request has been claimed.  The journal
 gets all reasons, if there is one.
 """
 
+from collections.abc import Callable
+from collections.abc import Iterable
 import functools
 import time
 
@@ -92,45 +94,74 @@ def _note(name: str, request_note: RequestNote,
     :param name: class name of the filter that refused the last host
     :param rejected: (host, reason) of the refusals
     """
-    passes = tuple(request_note.passes)
+    write(functools.partial(
+        _entry, before=request_note.before, filter_name=name,
+        passes=tuple(request_note.passes), rejected=rejected), request_note)
+
+
+def write(make: Callable[..., entry.Refusal | entry.PlacedServer],
+          request_note: RequestNote) -> None:
+    """Have an entry about a server written to the journal; never raises.
+
+    :param make: makes the entry, in another thread, from the fields that are
+        given to it: time, request, server, project, move and flavor
+    """
     try:
+        request = request_note.request
         current = oslo_context.get_current()
         process.STATE.journal.put(
             functools.partial(
-                _entry, time.time(), getattr(current, 'request_id', None),
-                request_note.instance, request_note.before,
-                request_note.request, request_note.flavor, name, passes,
-                rejected),
+                _made, make, time.time(),
+                getattr(current, 'request_id', None), request_note.instance,
+                request, request_note.flavor),
             writer.JournalLocation(
                 CONF.nfv_sched.decision_journal,
                 CONF.nfv_sched.decision_journal_size * 2 ** 20),
-            request_note.request.project or '')
+            request.project or '')
     except Exception:
-        LOG.exception('A refusal is not in the decision journal')
+        LOG.exception('A decision is not in the decision journal')
 
 
-def _entry(seconds, request_id, server, before, request, flavor, name, passes,
-           rejected) -> entry.Refusal:
-    """Return the entry of a refusal in the journal; see :func:`_note`."""
+def _made(make, seconds, request_id, server, request, flavor):
+    """Return an entry for the journal; see :func:`write`."""
+    return make(
+        time=writer.stamp(seconds), request=request_id or '',
+        server=server or '', project=request.project or '',
+        move=request.is_move, flavor=_flavor(flavor))
+
+
+def entry_reasons(
+    rejected: Iterable[tuple[str, str, reasons.Reason]],
+) -> tuple[entry.RefusalReason, ...]:
+    """Return the reasons of refusals for the journal.
+
+    :param rejected: (filter, host, reason) of each
+    """
     hosts_by_reason: dict[tuple[str, reasons.Reason], list[str]] = {}
+    for name, host, reason in rejected:
+        hosts_by_reason.setdefault((name, reason), []).append(host)
+    return tuple([
+        entry.RefusalReason(filter=name, policy=reason.policy,
+                            need=reason.need, have=reason.have,
+                            hosts=tuple(hosts))
+        for (name, reason), hosts in hosts_by_reason.items()])
+
+
+def _entry(*, before, filter_name, passes, rejected, **fields_of_request,
+           ) -> entry.Refusal:
+    """Return the entry of a refusal in the journal; see :func:`_note`."""
+    named = []
     begin = 0
-    for filter_name, _hosts, _remaining, end in (
-            *passes, (name, 0, 0, len(rejected))):
-        for host, reason in rejected[begin:end]:
-            hosts_by_reason.setdefault((filter_name, reason), []).append(host)
+    for name, _hosts, _remaining, end in (
+            *passes, (filter_name, 0, 0, len(rejected))):
+        named += [(name, host, reason)
+                  for host, reason in rejected[begin:end]]
         begin = end
     return entry.Refusal(
-        time=writer.stamp(seconds), request=request_id or '',
-        server=server or '', before=before,
-        project=request.project or '', move=request.is_move,
-        flavor=_flavor(flavor), filter=name,
+        before=before, filter=filter_name,
         passes=tuple(entry.Pass(filter=each, hosts=hosts, left=remaining)
                      for each, hosts, remaining, _end in passes),
-        reasons=tuple(
-            entry.RefusalReason(filter=each, policy=reason.policy,
-                                need=reason.need,
-                                have=reason.have, hosts=tuple(hosts))
-            for (each, reason), hosts in hosts_by_reason.items()))
+        reasons=entry_reasons(named), **fields_of_request)
 
 
 def _flavor(flavor) -> entry.RefusedFlavor | None:

@@ -11,12 +11,15 @@ from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
 import enum
+import functools
 import math
 import typing as ty
 
 from oslo_log import log as logging
 
+from nfv_sched import conf
 from nfv_sched.host import visit
+from nfv_sched.journal import entry
 from nfv_sched.nova import scheduler
 from nfv_sched import process
 from nfv_sched import reasons
@@ -26,6 +29,9 @@ from nfv_sched.request import RequestNote
 from nfv_sched import shadow
 
 LOG = logging.getLogger(__name__)
+
+CONF = scheduler.CONF
+conf.register_opts(CONF)
 
 _COPY = '_nfv_sched_copy'
 _OURS = '_nfv_sched'
@@ -315,13 +321,19 @@ _RECORDER = _Recorder()
 
 def _record(request_note: RequestNote, shadow_note: ShadowNote,
             outcome: Outcome) -> None:
-    """Count and log an outcome."""
+    """Count and log an outcome, and add it to the journal."""
     process.STATE.shadow.add(
         shadow_note.examined_by, outcome.change, outcome.by)
+    rejected = [(name, host, refusals.resolve(reason))
+                for name, host, reason in outcome.rejected]
+    if CONF.nfv_sched.decision_journal:
+        refusals.write(functools.partial(
+            _entry, outcome=outcome, rejected=rejected,
+            examined_by=tuple(shadow_note.examined_by)), request_note)
     if outcome.change is ShadowChange.NOTHING:
         return
     summary = reasons.summary_text([
-        refusals.resolve(reason) for _name, host, reason in outcome.rejected
+        reason for _name, host, reason in rejected
         if outcome.change is ShadowChange.REFUSED or host == outcome.host])
     LOG.info('In shadow: %s would have %s%s', ', '.join(outcome.by),
              f'refused the last host for server {shadow_note.instance}'
@@ -329,3 +341,16 @@ def _record(request_note: RequestNote, shadow_note: ShadowNote,
              f'placed server {shadow_note.instance} on '
              f'{outcome.instead or "another host"} instead of {outcome.host}',
              f': {summary}' if summary else '')
+
+
+def _entry(*, outcome: Outcome, rejected: Iterable,
+           examined_by: tuple[str, ...], **fields_of_request,
+           ) -> entry.PlacedServer:
+    """Return the entry of an outcome in the journal.
+
+    :param rejected: (filter, host, reason) of each
+    """
+    return entry.PlacedServer(
+        host=outcome.host, shadow=examined_by, change=outcome.change.value,
+        by=outcome.by, instead=outcome.instead,
+        reasons=refusals.entry_reasons(rejected), **fields_of_request)

@@ -135,12 +135,69 @@ class Refusal:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class PlacedServer:
+    """A server that Nova placed, and what would have been different.
+
+    That is, if the filters and weighers in shadow had counted.
+
+    :ivar time: when; ISO 8601, UTC, with milliseconds
+    :ivar written: when the entry was written, if that was later, because of
+        joined entries; ISO 8601, UTC
+    :ivar request: ID of the request
+    :ivar server: UUID
+    :ivar project: UUID
+    :ivar move: whether an existing server was moved
+    :ivar flavor: the flavor of the request; None if it had none
+    :ivar host: name of the host that Nova chose
+    :ivar shadow: names of the filters and weighers in shadow that have
+        examined it, in order
+    :ivar change: ``refused`` if no host would have been left, ``elsewhere`` if
+        it would have gone to another host; empty if neither
+    :ivar by: those of them that would have changed it
+    :ivar instead: name of the host that would have been first; empty if it is
+        not known
+    :ivar reasons: why hosts would have been refused that passed all filters
+        that count
+    :ivar unnamed: number of such hosts that were left out to shorten the entry
+    :ivar earlier: equal entries that were joined with this one, the oldest
+        first; they differ only in the fields of :class:`Earlier`
+    """
+
+    time: str
+    written: str = ''
+    request: str = ''
+    server: str
+    project: str = ''
+    move: bool = False
+    flavor: RefusedFlavor | None = None
+    host: str
+    shadow: tuple[str, ...] = ()
+    change: str = ''
+    by: tuple[str, ...] = ()
+    instead: str = ''
+    reasons: tuple[RefusalReason, ...] = ()
+    unnamed: int = 0
+    earlier: tuple[Earlier, ...] = ()
+
+    @property
+    def before(self) -> tuple[str, ...]:
+        """UUIDs of servers that failed with it: none."""
+        return ()
+
+    @property
+    def count(self) -> int:
+        """Number of servers in this entry."""
+        return 1 + len(self.earlier)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Lost:
     """A count of refusals that are not in the journal.
 
     :ivar time: when the first entry after them was made, or the latest of
         them; ISO 8601, UTC
-    :ivar count: number of refusals that could not be written
+    :ivar count: number of refusals, and placed servers, that could not be
+        written
     :ivar removed: number of refusals removed because the journal was full
     """
 
@@ -149,7 +206,11 @@ class Lost:
     removed: int = 0
 
 
-_KINDS: dict[str, type] = {'refusal': Refusal, 'lost': Lost}
+#: An entry about a server.
+Decided = ty.TypeVar('Decided', Refusal, PlacedServer)
+
+_KINDS: dict[str, type] = {
+    'refusal': Refusal, 'placed': PlacedServer, 'lost': Lost}
 
 
 def encode(value: ty.Any) -> ty.Any:
@@ -171,7 +232,7 @@ def encode(value: ty.Any) -> ty.Any:
     return value
 
 
-def line(value: Refusal | Lost) -> bytes:
+def line(value: Refusal | PlacedServer | Lost) -> bytes:
     """Return an entry as a line, with its end."""
     name, = [name for name, kind in _KINDS.items() if isinstance(value, kind)]
     return json.dumps(
@@ -179,8 +240,8 @@ def line(value: Refusal | Lost) -> bytes:
         separators=(',', ':')).encode() + b'\n'
 
 
-def short_line(refusal: Refusal, limit: int) -> bytes:
-    """Return the line of a refusal; if it is too long, without some hosts.
+def short_line(refusal: Refusal | PlacedServer, limit: int) -> bytes:
+    """Return the line of an entry; if it is too long, without some hosts.
 
     :param limit: maximum length of the line, in bytes
     :raises LineError: if it is too long even without any host
@@ -200,37 +261,39 @@ def short_line(refusal: Refusal, limit: int) -> bytes:
             reasons=tuple(_first(whole.reasons, named - left_out)))
 
 
-def key(refusal: Refusal) -> bytes:
-    """Return a digest that equal refusals have in common.
+def key(value: Refusal | PlacedServer) -> bytes:
+    """Return a digest that equal entries have in common.
 
-    Refusals are equal if project, flavor, kind of request, filters with their
-    counts, reasons and hosts match; the order of hosts is ignored.
+    They are equal if all but the fields of :class:`Earlier` is; the order of
+    hosts is ignored.
     """
-    flavor = refusal.flavor
+    flavor = value.flavor
     same = (
-        refusal.project, refusal.move, refusal.filter, refusal.passes,
-        refusal.unnamed,
+        dataclasses.replace(
+            value, time='', request='', server='', flavor=None, reasons=(),
+            **({'before': ()} if isinstance(value, Refusal) else {})),
         flavor and dataclasses.replace(flavor, extra_specs={}),
         flavor and sorted(flavor.extra_specs.items()),
         sorted((reason.filter, reason.policy, reason.need, reason.have,
-                sorted(reason.hosts)) for reason in refusal.reasons))
+                sorted(reason.hosts)) for reason in value.reasons))
     return hashlib.blake2b(repr(same).encode(), digest_size=16).digest()
 
 
-def joined(first: Refusal, last: Refusal) -> Refusal:
-    """Return one entry for a refusal and a later one that is equal."""
+def joined(first: Decided, last: Decided) -> Decided:
+    """Return one entry for an entry and a later one that is equal."""
     return dataclasses.replace(last, earlier=(*first.earlier, Earlier(
         time=first.time, request=first.request, server=first.server,
         before=first.before)))
 
 
-def single(refusal: Refusal) -> Iterable[Refusal]:
-    """Yield the refusals that were joined in an entry, one by one."""
-    for each in refusal.earlier:
+def single(value: Decided) -> Iterable[Decided]:
+    """Yield the entries that were joined in one, one by one."""
+    for each in value.earlier:
+        more = {'before': each.before} if isinstance(value, Refusal) else {}
         yield dataclasses.replace(
-            refusal, time=each.time, request=each.request, server=each.server,
-            before=each.before, earlier=())
-    yield dataclasses.replace(refusal, earlier=())
+            value, time=each.time, request=each.request, server=each.server,
+            earlier=(), **more)
+    yield dataclasses.replace(value, earlier=())
 
 
 def copy(text: bytes) -> bytes:
@@ -248,7 +311,7 @@ def _first(reasons: Iterable[RefusalReason],
             yield dataclasses.replace(reason, hosts=hosts)
 
 
-def parse(text: bytes) -> Refusal | Lost:
+def parse(text: bytes) -> Refusal | PlacedServer | Lost:
     """Return the entry in a line.
 
     :raises LineError: if there is none, or one of another version

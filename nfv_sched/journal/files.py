@@ -228,6 +228,8 @@ class Writer:
                 lost += value.count
                 removed += value.removed
                 continue
+            if isinstance(value, entry.PlacedServer):
+                continue  # only refusals are worth more than their age
             total += value.count
             lines.append(
                 _Line(value.time, value.project, value.count, text))
@@ -244,7 +246,7 @@ class Writer:
         return b''.join(texts)
 
     def _entries(self, files: Iterable[ty.BinaryIO]) -> Iterator[
-            tuple[entry.Refusal | entry.Lost, bytes]]:
+            tuple[entry.Refusal | entry.PlacedServer | entry.Lost, bytes]]:
         """Yield the entries of files, each with its line."""
         for file in files:
             while text := file.readline(self.longest):

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write the journal in a thread, so that no request waits for a disk.
 
-Refusals wait in a queue of limited length: if it is full, one is dropped, of
-the project with the most refusals there.  Dropped refusals are counted, and
+Entries about servers wait in a queue of limited length: if it is full, one is
+dropped, of the project with the most there.  Dropped entries are counted, and
 the count is reported in the log and in the journal.
 
-A refusal that is equal to one written a few seconds ago is not written at
-once, but joined with those that follow it, so that a project that is refused
-again and again fills the journal more slowly.
+An entry that is equal to one written a few seconds ago is not written at once,
+but joined with those that follow it, so that a project that is refused again
+and again fills the journal more slowly.
 """
 
 import collections
@@ -54,7 +54,8 @@ class JournalLocation(ty.NamedTuple):
     size: int
 
 
-Make = Callable[[], entry.Refusal]
+Decided = entry.Refusal | entry.PlacedServer
+Make = Callable[[], Decided]
 
 
 def stamp(seconds: float) -> str:
@@ -80,7 +81,7 @@ class _Recent(ty.NamedTuple):
     """
 
     until: float
-    joined: entry.Refusal | None = None
+    joined: Decided | None = None
 
 
 class _Thread:
@@ -164,7 +165,7 @@ class _Thread:
                 self._count_lost(1)
                 LOG.exception('A refusal is not in the decision journal')
 
-    def _write_or_join(self, refusal: entry.Refusal,
+    def _write_or_join(self, refusal: Decided,
                        location: JournalLocation) -> None:
         """Write a refusal, or keep it if an equal one was just written."""
         if self._files is None or location != (
@@ -203,12 +204,12 @@ class _Thread:
         if recent.joined is not None:
             self._write_late(recent.joined)
 
-    def _write_late(self, refusal: entry.Refusal) -> None:
+    def _write_late(self, refusal: Decided) -> None:
         """Write an entry that was kept for a while."""
         self._write(dataclasses.replace(
             refusal, written=stamp(time.time())))
 
-    def _write(self, refusal: entry.Refusal) -> bool:
+    def _write(self, refusal: Decided) -> bool:
         """Write an entry; if that fails, count its refusals as lost.
 
         :returns: whether it was written
@@ -232,7 +233,7 @@ class _Thread:
     def _write_lost(self) -> None:
         with self._lock:
             lost, self._lost = self._lost, 0
-        LOG.warning('%d refusals are not in the decision journal: they could '
+        LOG.warning('%d entries are not in the decision journal: they could '
                     'not be written, or not fast enough', lost)
         try:
             self._files.write(entry.line(entry.Lost(
@@ -249,12 +250,12 @@ class _Thread:
         """Log that the journal cannot be written, once."""
         if not self._failing:
             LOG.warning(
-                'The decision journal in %s cannot be written, refusals are '
+                'The decision journal in %s cannot be written, entries are '
                 'missing there until it can: %s', directory, exc)
         self._failing = True
 
 
-def _servers(refusal: entry.Refusal) -> int:
+def _servers(refusal: Decided) -> int:
     """Return the number of UUIDs of servers in an entry."""
     return refusal.count + len(refusal.before) + sum(
         len(each.before) for each in refusal.earlier)

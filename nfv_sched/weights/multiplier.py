@@ -84,8 +84,10 @@ class MultipliedWeigher(weights.BaseHostWeigher, metaclass=abc.ABCMeta):
         :param raw: the weights, not normalized
         """
         request_note = note_of(request_spec)
-        in_shadow = shadow_outcomes.in_shadow(
-            request_note, [each.obj for each in weighed])
+        in_shadow = request_note.in_shadow
+        if in_shadow is None:
+            in_shadow = shadow_outcomes.in_shadow(
+                request_note, [each.obj for each in weighed])
         if not in_shadow.anywhere:
             return
         self._thread.in_shadow = in_shadow

@@ -7,10 +7,12 @@ import argparse
 from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
+import time
 import typing as ty
 
 from oslo_utils import uuidutils
 
+from nfv_sched.journal import writer
 from nfv_sched.ops.cli import base
 from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cloud import source
@@ -19,6 +21,7 @@ from nfv_sched.ops.journal import command
 from nfv_sched.ops.journal import document as journal_document
 from nfv_sched.ops.journal import journal
 from nfv_sched.ops.journal import rendering
+from nfv_sched.ops.journal import shadow_report
 from nfv_sched.ops.simulator import progress
 from nfv_sched.ops.snapshot import api_only
 from nfv_sched.ops.snapshot import snapshot
@@ -220,13 +223,16 @@ class ExplainServer(_Explain):
     could be.
 
     With --then, the decision journal of this host says why a server was
-    refused; without a server, it lists all refusals, the oldest first: how
-    many hosts the first filter of nfv-sched got, which filter removed the last
-    one, and the reason that most hosts have.
+    refused, or would have been if what is in shadow had counted; without a
+    server, it lists all refusals, the oldest first: how many hosts the first
+    filter of nfv-sched got, which filter removed the last one, and the reason
+    that most hosts have. With --shadow it counts the servers that would have
+    been refused, or gone to another host, by filters and weighers in shadow.
     """
 
     schemas = {'server-explain': explain_document.Explained,
-               'server-explain-then': journal_document.JournalRefusals}
+               'server-explain-then': journal_document.JournalRefusals,
+               'server-explain-shadow': shadow_report.ShadowReport}
 
     epilog = _SHARED + _API + """\
 examples:
@@ -238,6 +244,7 @@ examples:
   nfv-sched server explain 8b1d6a52-0e0b-4b5a-9a55-2f7a51f0c111 --then
   nfv-sched server explain --then
   nfv-sched server explain --then --full -f csv
+  nfv-sched server explain --then --shadow --days 7
   nfv-sched server explain router-7 --os-cloud admin
 
 exit code: 0 if it would fit, and for a list of refusals, 3 if it would not, or
@@ -264,6 +271,14 @@ is wrong.
             help='with --then and no server: all reasons, with the hosts of '
                  'each')
         parser.add_argument(
+            '--shadow', action='store_true',
+            help='with --then and no server: how many servers would have been '
+                 'refused, or gone to another host, if the filters and '
+                 'weighers in [nfv_sched] shadow had counted')
+        parser.add_argument(
+            '--days', type=float, metavar='N',
+            help='with --shadow: count the last N days only')
+        parser.add_argument(
             '--journal', metavar='DIR',
             help='with --then: directory of the journal (default: that of '
                  'the configuration)')
@@ -272,6 +287,12 @@ is wrong.
     def check(self, parsed_args: argparse.Namespace) -> None:
         """Refuse, without --then, what needs it or a missing server."""
         super().check(parsed_args)
+        if parsed_args.shadow and parsed_args.server is not None:
+            raise source.UsageError('--shadow is about all servers')
+        if parsed_args.days is not None and not (
+                parsed_args.shadow and parsed_args.days > 0):
+            raise source.UsageError(
+                '--days goes with --shadow, and needs a number above 0')
         if parsed_args.then:
             if parsed_args.for_tenant:
                 raise source.UsageError(
@@ -280,15 +301,16 @@ is wrong.
         if parsed_args.server is None:
             raise source.UsageError(
                 'name a server, or add --then to list all refusals')
-        for option in ('full', 'journal'):
+        for option in ('full', 'shadow', 'journal'):
             if getattr(parsed_args, option):
                 raise source.UsageError(f'--{option} needs --then')
 
     def take_action(self, parsed_args):
-        self._refusals = None
+        self._refusals = self._report = None
         if not parsed_args.then:
             return super().take_action(parsed_args)
         lists_all = parsed_args.server is None
+        self._one_server = not lists_all
         directory = parsed_args.journal or command.configured(parsed_args)
         try:
             read = journal.read(
@@ -298,13 +320,23 @@ is wrong.
         self._missing += read.unread
         self._refusals = read.refusals
         self._journal = read
+        if not lists_all:
+            self._refusals = sorted((*read.refusals, *read.placed),
+                                    key=lambda each: each.time)
         if lists_all or not read.refusals:
             self.app.stderr.write(rendering.missing(
                 read.lost, read.removed))
+        if parsed_args.shadow:
+            since = ('' if parsed_args.days is None else
+                     writer.stamp(max(time.time() - 86400 *
+                                      parsed_args.days, 0)))
+            self._report = shadow_report.report(read.placed, since)
+            return (rendering.SHADOW_COLUMNS,
+                    rendering.shadow_rows(self._report))
         self.has_findings = bool(read.refusals) and not lists_all
         return rendering.COLUMNS, [
             rendering.row(refusal, parsed_args.full or not lists_all)
-            for refusal in read.refusals]
+            for refusal in self._refusals]
 
     def _uuid(self, parsed_args: argparse.Namespace) -> str:
         """Return the UUID of the server; read the cloud for a name."""
@@ -316,6 +348,13 @@ is wrong.
     def produce_output(self, parsed_args, column_names, data) -> int:
         if self._refusals is None:
             return super().produce_output(parsed_args, column_names, data)
+        if self._report is not None:
+            if parsed_args.formatter == base.TABLE and not parsed_args.columns:
+                self.print_text(
+                    parsed_args, rendering.shadow_text(self._report))
+                return 0
+            return source.CloudMixin.produce_output(
+                self, parsed_args, column_names, data)
         if parsed_args.formatter == base.TABLE and not self._refusals:
             self.print_text(parsed_args, [
                 'The journal has no refusals.' if parsed_args.server is None
@@ -334,8 +373,11 @@ is wrong.
     def document(self, column_names, data):
         if self._refusals is None:
             return super().document(column_names, data)
+        if self._report is not None:
+            return documents.Document(self._report, ('counts',))
         return documents.Document(
-            journal_document.refusals(self._journal), ('refusals',))
+            journal_document.refusals(self._journal, self._one_server),
+            ('refusals',))
 
     def parts(self, parsed_args):
         return 'hosts', 'servers'

@@ -93,41 +93,100 @@ class JournalRefusal:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class JournalPlaced:
+    """A server that Nova placed, and what would have been different.
+
+    :ivar time: when: ISO 8601, UTC
+    :ivar server_id: UUID of the server
+    :ivar request_id: ID of the request; null if it was not written
+    :ivar project_id: ID of the project; null likewise
+    :ivar moves: whether an existing server was moved
+    :ivar flavor: the flavor; null if the request had none
+    :ivar host: name of the host
+    :ivar in_shadow: class names of the filters and weighers in shadow that
+        have examined it
+    :ivar change: ``refused`` if they would have left no host, ``elsewhere`` if
+        it would have gone to another one; null if neither
+    :ivar changed_by: those of them that would have changed it
+    :ivar instead: name of the host that would have been first; null if it is
+        not known
+    :ivar reasons: why hosts would have been refused
+    :ivar hosts_left_out: number of such hosts that the entry does not name
+    """
+
+    time: str
+    server_id: str
+    request_id: str | None
+    project_id: str | None
+    moves: bool
+    flavor: JournalFlavor | None
+    host: str
+    in_shadow: tuple[str, ...]
+    change: str | None
+    changed_by: tuple[str, ...]
+    instead: str | None
+    reasons: tuple[JournalReason, ...]
+    hosts_left_out: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class JournalRefusals:
     """Refusals of the decision journal.
 
     :ivar refusals: refusals, the oldest first
-    :ivar not_written: number of refusals that could not be written
+    :ivar placed: the same server where it was placed, the oldest first; empty
+        for all servers
+    :ivar not_written: number of entries that could not be written
     :ivar removed: number of older refusals that were removed to make room
     """
 
     refusals: tuple[JournalRefusal, ...]
+    placed: tuple[JournalPlaced, ...]
     not_written: int
     removed: int
 
 
-def refusals(content: journal.JournalContent) -> JournalRefusals:
-    """Return the document of a journal."""
+def refusals(content: journal.JournalContent,
+             with_placed: bool = False) -> JournalRefusals:
+    """Return the document of a journal.
+
+    :param with_placed: whether it has servers that were placed, too
+    """
     return JournalRefusals(
         refusals=tuple(map(_refusal, content.refusals)),
+        placed=tuple(map(_placed, content.placed if with_placed else ())),
         not_written=content.lost, removed=content.removed)
 
 
+def _flavor(flavor: entry.RefusedFlavor | None) -> JournalFlavor | None:
+    return None if flavor is None else JournalFlavor(
+        flavor=flavor.name, flavor_id=flavor.id or None,
+        vcpus=flavor.vcpus, memory_mib=flavor.memory,
+        extra_specs=flavor.extra_specs)
+
+
 def _refusal(refusal: entry.Refusal) -> JournalRefusal:
-    flavor = refusal.flavor
     return JournalRefusal(
         time=refusal.time, server_id=refusal.server,
         failed_with_it=refusal.before, request_id=refusal.request or None,
         project_id=refusal.project or None, moves=refusal.move,
-        flavor=None if flavor is None else JournalFlavor(
-            flavor=flavor.name, flavor_id=flavor.id or None,
-            vcpus=flavor.vcpus, memory_mib=flavor.memory,
-            extra_specs=flavor.extra_specs),
+        flavor=_flavor(refusal.flavor),
         filter=refusal.filter, filters=tuple([JournalFilter(
             filter=each.filter, hosts_in=each.hosts, hosts_out=each.left)
             for each in refusal.passes]),
         reasons=tuple(map(_reason, refusal.reasons)),
         hosts_left_out=refusal.unnamed)
+
+
+def _placed(placed: entry.PlacedServer) -> JournalPlaced:
+    return JournalPlaced(
+        time=placed.time, server_id=placed.server,
+        request_id=placed.request or None, project_id=placed.project or None,
+        moves=placed.move, flavor=_flavor(placed.flavor), host=placed.host,
+        in_shadow=placed.shadow, change=placed.change or None,
+        changed_by=placed.by, instead=placed.instead or None,
+        reasons=tuple(map(_reason, placed.reasons)),
+        hosts_left_out=placed.unnamed)
 
 
 def _reason(reason: entry.RefusalReason) -> JournalReason:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read the decision journal, and count refusals by policy."""
+"""Read the decision journal, and count what is in it."""
 
 from collections.abc import Iterable
 from collections.abc import Iterator
@@ -29,16 +29,18 @@ class JournalContent:
 
     :ivar refusals: refusals, the oldest first; those that are joined in the
         journal are separate here
-    :ivar lost: number of refusals that could not be written
+    :ivar lost: number of entries that could not be written
     :ivar removed: number of refusals that were removed to limit the size
     :ivar unread: errors while reading, a sentence each; this includes
         truncated lines, as a full disk causes them
+    :ivar placed: servers that were placed, the oldest first
     """
 
     refusals: tuple[entry.Refusal, ...]
     lost: int = 0
     removed: int = 0
     unread: tuple[str, ...] = ()
+    placed: tuple[entry.PlacedServer, ...] = ()
 
 
 def read(directory: str, server: str | None = None) -> JournalContent:
@@ -48,6 +50,7 @@ def read(directory: str, server: str | None = None) -> JournalContent:
     :raises JournalError: if the directory cannot be read
     """
     refusals: list[entry.Refusal] = []
+    placed: list[entry.PlacedServer] = []
     copies: dict[tuple[str, str, str], entry.Refusal] = {}
     unread: list[str] = []
     lost = removed = 0
@@ -72,7 +75,9 @@ def read(directory: str, server: str | None = None) -> JournalContent:
                     if server is not None and server not in (
                             each.server, *each.before):
                         continue
-                    if each.copied:
+                    if isinstance(each, entry.PlacedServer):
+                        placed.append(each)
+                    elif each.copied:
                         copies[_identity(each)] = each
                     else:
                         refusals.append(each)
@@ -90,7 +95,9 @@ def read(directory: str, server: str | None = None) -> JournalContent:
         copies.pop(_identity(refusal), None)
     refusals += copies.values()
     refusals.sort(key=lambda refusal: refusal.time)
-    return JournalContent(tuple(refusals), lost, removed, tuple(unread))
+    placed.sort(key=lambda each: each.time)
+    return JournalContent(tuple(refusals), lost, removed, tuple(unread),
+                          tuple(placed))
 
 
 def _identity(refusal: entry.Refusal) -> tuple[str, str, str]:
@@ -104,24 +111,39 @@ def policy_of(reason: entry.RefusalReason) -> str:
 
 
 class Tally:
-    """A count of refusals by policy.
+    """A count of refusals by policy, and of outcomes in shadow.
 
-    A journal forgets the oldest refusals; a tally does not.
+    A journal forgets the oldest entries; a tally does not.
 
     :ivar counts: policy -> number of refusals for which a host was refused by
         it
-    :ivar latest: when the latest counted entry was written; ISO 8601
+    :ivar latest: when the latest counted refusal was written; ISO 8601
+    :ivar servers: what would have become of servers that were placed, if
+        filters and weighers in shadow had counted -> number
+    :ivar decisions: the same for each name of such a filter or weigher
+    :ivar latest_placed: when the latest of them was written; ISO 8601
     """
 
+    #: Outcome for servers for which nothing would have been different.
+    SAME = 'same'
+
     def __init__(self, counts: Mapping[str, int] | None = None,
-                 latest: str = ''):
+                 latest: str = '',
+                 servers: Mapping[str, int] | None = None,
+                 decisions: Mapping[tuple[str, str], int] | None = None,
+                 latest_placed: str = ''):
         self.counts = dict(counts or {})
         self.latest = latest
+        self.servers = dict(servers or {})
+        self.decisions = dict(decisions or {})
+        self.latest_placed = latest_placed
 
-    def add(self, refusals: Iterable[entry.Refusal]) -> None:
-        """Count the refusals that were written after :attr:`latest`.
+    def add(self, refusals: Iterable[entry.Refusal],
+            placed: Iterable[entry.PlacedServer] = ()) -> None:
+        """Count the entries that were written after the latest counted ones.
 
         :param refusals: refusals of a journal, the oldest first
+        :param placed: servers that were placed, likewise
         """
         counted_until = self.latest
         for refusal in refusals:
@@ -134,6 +156,24 @@ class Tally:
                         len(self.counts) >= MAX_POLICIES):
                     policy = 'other'
                 self.counts[policy] = self.counts.get(policy, 0) + 1
+        counted_until = self.latest_placed
+        for each in placed:
+            written = each.written or each.time
+            if written <= counted_until or not each.shadow:
+                continue
+            self.latest_placed = max(self.latest_placed, written)
+            outcome = each.change or self.SAME
+            self.servers[outcome] = self.servers.get(outcome, 0) + 1
+            for name in each.shadow:
+                key = name, outcome if name in each.by else self.SAME
+                self.decisions[key] = self.decisions.get(key, 0) + 1
+
+    def restarted(self) -> 'Tally':
+        """Return a tally that continues this one, from 0."""
+        return Tally(
+            dict.fromkeys(self.counts, 0), self.latest,
+            dict.fromkeys(self.servers, 0), dict.fromkeys(self.decisions, 0),
+            self.latest_placed)
 
 
 def _lines(path: str) -> Iterator[bytes]:

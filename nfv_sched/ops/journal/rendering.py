@@ -1,25 +1,52 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Render refusals of the decision journal as text and rows."""
+"""Render entries of the decision journal as text and rows."""
 
 from collections.abc import Iterator
 import itertools
 
 from nfv_sched.journal import entry
 from nfv_sched.ops.cli import tables
+from nfv_sched.ops.journal import shadow_report
 from nfv_sched import strings
 
 
-def text(refusal: entry.Refusal) -> list[tables.Part]:
-    """Return a refusal with all reasons and hosts, in several lines."""
-    return list(_lines(refusal))
+def text(value: entry.Refusal | entry.PlacedServer) -> list[tables.Part]:
+    """Return an entry with all reasons and hosts, in several lines."""
+    return list(_lines(value))
 
 
-def summary(refusal: entry.Refusal) -> str:
+def shadow_text(found: shadow_report.ShadowReport) -> list[tables.Part]:
+    """Return a report of what is in shadow, for people."""
+    parts: list[tables.Part] = [shadow_report.sentence(found)]
+    if found.servers:
+        parts += ['', tables.Table(SHADOW_COLUMNS, shadow_rows(found))]
+    if found.reasons:
+        parts += ['', tables.Table(
+            ('Policy', 'Filter', *SHADOW_COLUMNS[2:]), [
+                (each.policy, each.filter, each.refused, each.elsewhere)
+                for each in found.reasons], is_main=False)]
+    return parts
+
+
+#: Columns of :func:`shadow_rows`.
+SHADOW_COLUMNS = ('In shadow', 'Servers', 'Refused', 'Elsewhere')
+
+
+def shadow_rows(found: shadow_report.ShadowReport) -> list[tuple]:
+    """Return a row for each filter and weigher in shadow."""
+    return [(each.name, each.servers, each.refused, each.elsewhere)
+            for each in found.counts]
+
+
+def summary(value: entry.Refusal | entry.PlacedServer) -> str:
     """Return the reason that most hosts have, and the number of others."""
-    if not refusal.reasons:
+    reasons = value.reasons
+    if isinstance(value, entry.PlacedServer):
+        reasons = shadow_report.reasons_of(value)
+    if not reasons:
         return ''
-    most = max(refusal.reasons, key=lambda reason: len(reason.hosts))
-    more = len(refusal.reasons) - 1
+    most = max(reasons, key=lambda reason: len(reason.hosts))
+    more = len(reasons) - 1
     return f'{most} ({strings.count(len(most.hosts), "host")})' + (
         f'; +{more} more' if more else '')
 
@@ -28,7 +55,7 @@ def missing(lost: int, removed: int) -> str:
     """Return lines that say how many refusals the journal lacks."""
     text = ''
     if lost:
-        text += f'{lost} refusals could not be written\n'
+        text += f'{lost} entries could not be written\n'
     if removed:
         text += f'{removed} older refusals were removed to make room\n'
     return text
@@ -41,23 +68,47 @@ COLUMNS = ('Time', 'Server', 'Flavor', 'Hosts', 'Filter', 'Reason')
 LEAST_IMPORTANT = ('Hosts', 'Flavor', 'Filter', 'Time')
 
 
-def row(refusal: entry.Refusal, full: bool = False) -> tuple:
-    """Return a refusal as a row of a table.
+def row(
+    value: entry.Refusal | entry.PlacedServer, full: bool = False,
+) -> tuple:
+    """Return an entry as a row of a table.
 
     :param full: whether to give all reasons, with the hosts of each
     """
+    if isinstance(value, entry.PlacedServer):
+        hosts, name = None, f'{", ".join(value.by)} (in shadow)'
+    else:
+        hosts = value.passes[0].hosts if value.passes else None
+        name = value.filter
     return (
-        refusal.time, refusal.server,
-        refusal.flavor.name if refusal.flavor else '',
-        refusal.passes[0].hosts if refusal.passes else None,
-        refusal.filter,
+        value.time, value.server,
+        value.flavor.name if value.flavor else '', hosts, name,
         tables.Lines([f'{reason}: {", ".join(reason.hosts)}'
-                      for reason in refusal.reasons])
-        if full else summary(refusal))
+                      for reason in value.reasons])
+        if full else summary(value))
 
 
-def _lines(refusal: entry.Refusal) -> Iterator[tables.Part]:
-    yield f'{refusal.time} {refusal.filter} refused the last host'
+def _outcome(placed: entry.PlacedServer) -> str:
+    """Return what filters and weighers in shadow would have changed."""
+    names = ', '.join(placed.by)
+    if placed.change == shadow_report.REFUSED:
+        return f'{names} in shadow would have refused the last host'
+    if placed.change == shadow_report.ELSEWHERE:
+        return (f'{names} in shadow would have placed it on '
+                f'{placed.instead or "another host"}')
+    if placed.shadow:
+        return f'{", ".join(placed.shadow)} in shadow would change nothing'
+    return ''
+
+
+def _lines(
+    refusal: entry.Refusal | entry.PlacedServer,
+) -> Iterator[tables.Part]:
+    placed = isinstance(refusal, entry.PlacedServer)
+    yield (f'{refusal.time} placed on {refusal.host}' if placed else
+           f'{refusal.time} {refusal.filter} refused the last host')
+    if placed and refusal.shadow:
+        yield _outcome(refusal)
     yield _field('Server', refusal.server)
     if refusal.before:
         yield _field('With it', ', '.join(refusal.before))
@@ -72,7 +123,7 @@ def _lines(refusal: entry.Refusal) -> Iterator[tables.Part]:
               sorted(flavor.extra_specs.items())))))
     if refusal.move:
         yield _field('Move', 'yes')
-    for index, each in enumerate(refusal.passes):
+    for index, each in enumerate(() if placed else refusal.passes):
         yield _field(
             '' if index else 'Filters',
             f'{each.filter}: {strings.count(each.hosts, "host")}, '

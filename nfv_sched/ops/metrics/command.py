@@ -40,8 +40,9 @@ SIGTERM ends the command. Connections are closed after 10 seconds, and the
 oldest of more than 32 (fewer if the limit of open files is low). Certificates
 and --auth-file are read at the start.
 
-nfv_sched_refusals_total is from the decision journal on this host: with
---textfile all refusals ever recorded, with --listen those since the start.
+nfv_sched_refusals_total, and the counts of filters and weighers in shadow, are
+from the decision journal on this host: with --textfile all ever recorded, with
+--listen those since the start.
 
 examples:
   nfv-sched metrics --textfile /var/lib/node_exporter/nfv.prom
@@ -69,7 +70,8 @@ class ServeMetrics(source.CloudMixin, base.Command):
     For each host: resources, ports, security group rules, DHCP servers and
     routers. For each flavor: how many more guests fit, and Placement's number.
     For the cloud: how evenly DHCP servers and routers are spread, findings of
-    the audit by kind, and refusals in the decision journal.
+    the audit by kind, and refusals and outcomes in shadow in the decision
+    journal.
     """
 
     epilog = _EPILOG
@@ -289,7 +291,9 @@ class _Collection:
         """
         from prometheus_client import parser
         counts: dict[str, int] = {}
-        latest = ''
+        servers: dict[str, int] = {}
+        decisions: dict[tuple[str, str], int] = {}
+        latest = latest_placed = ''
         try:
             with io.StringIO(files.read(path).decode()) as old:
                 for family in parser.text_fd_to_metric_families(old):
@@ -301,6 +305,16 @@ class _Collection:
                         elif family.name == self._metrics.LATEST_REFUSAL.name:
                             # Rounding may have lost the last digits.
                             latest = writer.stamp(sample.value + 0.0005)
+                        elif family.name == self._metrics.SHADOW.name:
+                            servers[sample.labels['outcome']] = int(
+                                sample.value)
+                        elif family.name == self._metrics.DECISIONS.name:
+                            decisions[
+                                sample.labels['name'],
+                                sample.labels['outcome']] = int(sample.value)
+                        elif family.name == self._metrics.LATEST_SHADOW.name:
+                            latest_placed = writer.stamp(
+                                sample.value + 0.0005)
         except FileNotFoundError:
             return
         except (OSError, ValueError, KeyError, EOFError,
@@ -308,7 +322,8 @@ class _Collection:
             LOG.warning('%s is replaced, and its counts are lost: %s',
                         path, exc)
             return
-        self._tally = journal.Tally(counts, latest)
+        self._tally = journal.Tally(
+            counts, latest, servers, decisions, latest_placed)
 
     def begin(self) -> None:
         """Count refusals from now on: those already in the journal count 0.
@@ -318,9 +333,9 @@ class _Collection:
         with contextlib.suppress(journal.JournalError):
             if self._journal:
                 before = journal.Tally()
-                before.add(journal.read(self._journal).refusals)
-                self._tally = journal.Tally(
-                    dict.fromkeys(before.counts, 0), before.latest)
+                content = journal.read(self._journal)
+                before.add(content.refusals, content.placed)
+                self._tally = before.restarted()
 
     def _count_refusals(self) -> list[str]:
         if not self._journal:
@@ -331,10 +346,13 @@ class _Collection:
             # It is missing until a first refusal, or may not be read.
             return [] if not os.path.exists(self._journal) else [
                 f'The decision journal cannot be read: {exc}']
-        self._tally.add(content.refusals)
+        tally = self._tally
+        tally.add(content.refusals, content.placed)
         self.collector.set_refusals(
-            self._tally.counts,
-            _seconds(self._tally.latest) if self._tally.latest else None)
+            tally.counts, _seconds(tally.latest) if tally.latest else None)
+        self.collector.set_shadow(
+            tally.servers, tally.decisions,
+            _seconds(tally.latest_placed) if tally.latest_placed else None)
         return list(content.unread)
 
     def _families(self, cloud: snapshot.Cloud) -> list[ty.Any]:

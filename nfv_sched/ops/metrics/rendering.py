@@ -114,6 +114,16 @@ REFUSALS = Metric('nfv_sched_refusals', ('policy',),
 LATEST_REFUSAL = Metric(
     'nfv_sched_latest_refusal_timestamp_seconds', (),
     'When a server found no host last, seconds since the epoch.')
+SHADOW = Metric('nfv_sched_shadow_servers', ('outcome',),
+                'Servers that were placed, by what would have become of them '
+                'if filters and weighers in shadow had counted.')
+DECISIONS = Metric('nfv_sched_shadow_decisions', ('name', 'outcome'),
+                   'The same by what each filter or weigher in shadow would '
+                   'have changed.')
+LATEST_SHADOW = Metric(
+    'nfv_sched_latest_shadow_timestamp_seconds', (),
+    'When a server that was examined in shadow was placed last, seconds since '
+    'the epoch.')
 ERRORS = Metric('nfv_sched_collection_errors', (),
                 'Failed attempts to read the cloud.')
 SECONDS = Metric('nfv_sched_collection_seconds', (),
@@ -347,6 +357,9 @@ class Collector(registry.Collector):
         self._missing = 0
         self._refusals: Mapping[str, int] = {}
         self._latest: float | None = None
+        self._shadow: Mapping[str, int] = {}
+        self._decisions: Mapping[tuple[str, str], int] = {}
+        self._latest_shadow: float | None = None
         self.errors = 0
 
     def set(self, families: list[core.Metric], read_at: float, seconds: float,
@@ -370,6 +383,17 @@ class Collector(registry.Collector):
         """
         self._refusals, self._latest = dict(counts), latest
 
+    def set_shadow(self, servers: Mapping[str, int],
+                   decisions: Mapping[tuple[str, str], int],
+                   latest: float | None) -> None:
+        """Replace the outcomes in shadow; see ``journal.Tally``.
+
+        :param latest: time of the latest one, seconds since the epoch; None if
+            there was none
+        """
+        self._shadow, self._decisions = dict(servers), dict(decisions)
+        self._latest_shadow = latest
+
     def collect(self) -> Iterator[core.Metric]:
         """Yield the metrics; called by the library."""
         yield from self._families
@@ -378,6 +402,11 @@ class Collector(registry.Collector):
             (policy,): count for policy, count in self._refusals.items()})
         if self._latest is not None:
             yield gauge(LATEST_REFUSAL, {(): self._latest})
+        if self._latest_shadow is not None:
+            yield counter(SHADOW, {
+                (outcome,): count for outcome, count in self._shadow.items()})
+            yield counter(DECISIONS, self._decisions)
+            yield gauge(LATEST_SHADOW, {(): self._latest_shadow})
         if self._taken is not None:
             yield gauge(SNAPSHOT_TIME, {(): self._taken})
             yield gauge(AGE, {(): max(self._clock() - self._taken, 0)})

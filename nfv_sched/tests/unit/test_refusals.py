@@ -212,5 +212,5 @@ class TestJournal(base.TestCase):
         self.useFixture(fixtures.MockPatchObject(
             process.STATE.journal, 'put', side_effect=ZeroDivisionError))
         self.refuse()
-        self.assertIn('A refusal is not in the decision journal',
+        self.assertIn('A decision is not in the decision journal',
                       self.log.output)

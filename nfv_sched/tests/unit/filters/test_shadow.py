@@ -6,6 +6,7 @@ On Nova's own HostStates, limits and weights.
 
 import copy
 
+import fixtures
 from nova import objects
 from nova.scheduler import weights as nova_weights
 
@@ -13,6 +14,7 @@ from nfv_sched.filters import security_rule_limit
 from nfv_sched.filters import vswitch_port_limit
 from nfv_sched.ledger import names as ledger_names
 from nfv_sched.network_limits import figures
+from nfv_sched.ops.journal import journal
 from nfv_sched import process
 from nfv_sched import request as nfv_request
 from nfv_sched import shadow_outcomes
@@ -111,6 +113,33 @@ class TestShadowedFilter(ShadowTestCase):
         self.passing([full, empty], spec, enabled)
         self.place(empty, spec)
         self.assertEqual((1, 0, 0), self.counted())
+
+    def test_journal(self):
+        """With the reasons of the hosts that it would have refused."""
+        directory = self.useFixture(fixtures.TempDir()).path
+        self.flags(decision_journal=directory)
+        enabled = self.enable(TOPOLOGY, VSWITCH, shadow=[VSWITCH])
+        for free, other in (({}, None), ({1: 0}, None), ({1: 0}, 'other')):
+            hosts = [clouds.host(free=free)]
+            hosts += [clouds.host(other)] if other else []
+            spec = clouds.spec('strict')
+            self.passing(hosts, spec, enabled)
+            self.place(hosts[0], spec)
+        process.STATE.journal.stop()
+        content = journal.read(directory)
+        self.assertEqual((), content.refusals)
+        self.assertEqual(
+            [('', (), ''), ('refused', (VSWITCH,), ''),
+             ('elsewhere', (VSWITCH,), 'other')],
+            [(each.change, each.by, each.instead) for each in content.placed])
+        same, refused, elsewhere = content.placed
+        self.assertEqual((), same.reasons)
+        for each in (refused, elsewhere):
+            self.assertEqual(('host1', (VSWITCH,)), (each.host, each.shadow))
+            reason, = each.reasons
+            self.assertEqual(
+                ('nfv:vswitch_numa_affinity=strict', ('host1',)),
+                (reason.policy, reason.hosts))
 
     def test_counts_once(self):
         """Nova filters again for alternates."""

@@ -42,10 +42,24 @@ def numbered(number, **more):
                    before=(f'before-{number}',), **more)
 
 
+def placed(number, hosts=2, **more):
+    """One of several servers that were placed where a filter in shadow is.
+
+    :param hosts: how many hosts it would have refused
+    """
+    return entry.PlacedServer(**{
+        'time': f'2026-01-02T03:04:05.{number:03}Z',
+        'server': f'server-{number}', 'request': f'req-{number}',
+        'flavor': FLAVOR, 'host': 'First-0', 'shadow': ('First', 'Weigher'),
+        'change': 'refused', 'by': ('First',),
+        'reasons': refusal(hosts).reasons[:1], **more})
+
+
 class LineTest(testtools.TestCase):
 
     def test_there_and_back(self):
         for value in (refusal(), refusal(move=True, flavor=None),
+                      placed(1), placed(1, 0, change='elsewhere', by=()),
                       entry.Lost(time='t', count=3)):
             line = entry.line(value)
             self.assertEqual(1, line.count(b'\n'))
@@ -155,3 +169,23 @@ class ShortLineTest(testtools.TestCase):
     def test_too_long_without_hosts(self):
         self.assertRaises(
             entry.LineError, entry.short_line, refusal(), 100)
+
+
+class PlacedServerTest(testtools.TestCase):
+
+    def test_joined(self):
+        """As refusals are, if all else is equal."""
+        entries = [placed(number) for number in range(3)]
+        self.assertEqual(1, len({entry.key(each) for each in entries}))
+        for other in (placed(1, host='b'), placed(1, change=''),
+                      placed(1, shadow=()), placed(1, instead='c')):
+            self.assertNotEqual(entry.key(entries[0]), entry.key(other))
+        joined = entry.joined(entry.joined(*entries[:2]), entries[2])
+        self.assertEqual(3, joined.count)
+        self.assertEqual(entries, list(entry.single(
+            entry.parse(entry.line(joined)))))
+
+    def test_short(self):
+        whole = placed(1, 1000)
+        short = entry.parse(entry.short_line(whole, 2000))
+        self.assertEqual(1000, short.unnamed + len(short.reasons[0].hosts))

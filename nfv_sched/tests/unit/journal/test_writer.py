@@ -74,7 +74,7 @@ class JournalTest(base.TestCase):
         found = journal.read(self.directory)
         self.assertEqual(1 + writer.QUEUE, len(found.refusals))
         self.assertEqual(7, found.lost)
-        self.assertIn('7 refusals are not in the decision journal',
+        self.assertIn('7 entries are not in the decision journal',
                       self.log.output)
 
     def test_cannot_be_written(self):

@@ -119,7 +119,7 @@ class ListTest(base.CommandTestCase):
         self.assertEqual(1, code)
         self.assertIn(TWO, out)
         self.assertEqual(
-            f'3 refusals could not be written\nerror: {self.file}: 1 line is '
+            f'3 entries could not be written\nerror: {self.file}: 1 line is '
             'cut off, or of no version that is known\n', err)
 
     def test_joined(self):
@@ -146,3 +146,93 @@ class ListTest(base.CommandTestCase):
         self.assertEqual(
             (1, '', f'error: {path}: No such file or directory\n'),
             self.list('--journal', path))
+
+
+class ShadowReportTest(base.CommandTestCase):
+    """What would have become of servers that were placed."""
+
+    def setUp(self):
+        super().setUp()
+        self.directory = self.useFixture(fixtures.TempDir()).path
+        path = os.path.join(
+            self.directory, 'refusals-20260102T030405Z-1-0123abcd.jsonl')
+        with open(path, 'wb') as file:
+            file.write(entry.line(test_entry.placed(1, server=ONE)))
+            file.write(entry.line(test_entry.placed(
+                2, server=TWO, change='elsewhere', instead='host-9')))
+            file.write(entry.line(test_entry.placed(
+                3, server=ONE, change='', by=(), reasons=())))
+
+    def then(self, *args):
+        return self.run_command('server', 'explain', *args, '--then',
+                                '--journal', self.directory)
+
+    def test_text(self):
+        code, out, err = self.then('--shadow')
+        self.assertEqual((0, ''), (code, err))
+        self.assertIn('1 of 3 servers placed from', out)
+        self.assertIn(['First', '3', '1', '1'], base.cells(out))
+        self.assertIn(['nfv:key=strict', 'First', '1', '1'], base.cells(out))
+
+    def test_rows(self):
+        _code, out, _err = self.then('--shadow', '-f', 'csv')
+        self.assertEqual(
+            {'In shadow': 'First', 'Servers': 3, 'Refused': 1,
+             'Elsewhere': 1}, self.csv_rows(out)[0])
+
+    def test_json(self):
+        _code, out, _err = self.then('--shadow', '-f', 'json')
+        report = json.loads(out)
+        self.assertEqual((3, 1, 1), (
+            report['servers'], report['refused'], report['elsewhere']))
+        self.assertEqual(['First', 'Weigher'],
+                         [each['name'] for each in report['counts']])
+
+    def test_days(self):
+        code, out, _err = self.then('--shadow', '--days', '1')
+        self.assertEqual((0, 'The journal has no server that filters or '
+                             'weighers in shadow have examined.\n'),
+                         (code, out))
+
+    def test_one_server(self):
+        """It was placed: that is no finding."""
+        code, out, err = self.then(ONE)
+        self.assertEqual((0, ''), (code, err))
+        self.assertIn(
+            '2026-01-02T03:04:05.001Z placed on First-0\n'
+            'First in shadow would have refused the last host\n', out)
+        self.assertIn('  nfv:key=strict: 2 CPUs needed, 1 free\n'
+                      '    on First-0, First-1\n', out)
+        self.assertIn('First, Weigher in shadow would change nothing', out)
+        _code, out, _err = self.then(TWO)
+        self.assertIn('First in shadow would have placed it on host-9', out)
+
+    def test_one_server_json(self):
+        _code, out, _err = self.then(TWO, '-f', 'json')
+        document = json.loads(out)
+        placed, = document['placed']
+        self.assertEqual([], document['refusals'])
+        self.assertEqual(
+            (TWO, 'First-0', 'elsewhere', ['First'], 'host-9'),
+            (placed['server_id'], placed['host'], placed['change'],
+             placed['changed_by'], placed['instead']))
+
+    def test_one_server_rows(self):
+        _code, out, _err = self.then(TWO, '-f', 'csv')
+        row, = self.csv_rows(out)
+        self.assertEqual('First (in shadow)', row['Filter'])
+
+    def test_list_of_refusals(self):
+        """It has no server that was placed."""
+        self.assertEqual((0, 'The journal has no refusals.\n', ''),
+                         self.then())
+
+    def test_arguments(self):
+        for args, message in (
+                ((ONE, '--then', '--shadow'), '--shadow is about all servers'),
+                (('--then', '--days', '7'), '--days goes with --shadow, and '
+                                            'needs a number above 0'),
+                (('--then', '--shadow', '--days', '0'),
+                 '--days goes with --shadow, and needs a number above 0')):
+            self.assertEqual((2, '', f'error: {message}\n'),
+                             self.run_command('server', 'explain', *args))

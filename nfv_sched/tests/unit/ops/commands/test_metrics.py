@@ -144,6 +144,26 @@ class TextFileTest(MetricsTestCase):
         self.refuse(2, 3)
         self.assertEqual(3, self.write(*args)[key])
 
+    def test_shadow(self):
+        """Outcomes of filters in shadow are counted once, too."""
+        args = ('--journal', self.directory)
+        with open(self.path(JOURNAL), 'wb') as opened:
+            opened.write(entry.line(test_entry.placed(1)) +
+                         entry.line(test_entry.placed(2, change='', by=())))
+        for _ in range(2):
+            found = self.write(*args)
+            self.assertEqual(
+                1, found['nfv_sched_shadow_servers_total', 'refused'])
+            self.assertEqual(
+                1, found['nfv_sched_shadow_decisions_total', 'First',
+                         'refused'])
+            self.assertEqual(
+                2, found['nfv_sched_shadow_decisions_total', 'Weigher',
+                         'same'])
+        os.unlink(self.path(JOURNAL))
+        self.assertEqual(1, self.write(*args)[
+            'nfv_sched_shadow_servers_total', 'same'])
+
     def test_a_file_that_is_none_of_ours(self):
         for text in ('{}', 'nfv_sched_refusals_total 5', '\0'):
             with open(self.textfile, 'w') as opened:

@@ -142,3 +142,26 @@ class TallyTest(base.TestCase):
         tally.add([self.refusal(f'a{n}', f'more {n}') for n in range(100)])
         self.assertEqual(journal.MAX_POLICIES + 1, len(tally.counts))
         self.assertEqual(109, sum(tally.counts.values()))
+
+    def test_shadow(self):
+        """By outcome, and by filter and weigher; accepted ones do not count.
+
+        Each once, and refusals have a time of their own.
+        """
+        tally = journal.Tally(latest='3')
+        placed = [
+            test_entry.placed(1),
+            test_entry.placed(2, change='elsewhere', by=('Weigher',)),
+            test_entry.placed(3, change='', by=()),
+            test_entry.placed(4, change='', by=(), shadow=())]
+        for count in (2, 4, 4):
+            tally.add([], placed[:count])
+        self.assertEqual({'refused': 1, 'elsewhere': 1, 'same': 1},
+                         tally.servers)
+        self.assertEqual({
+            ('First', 'refused'): 1, ('First', 'same'): 2,
+            ('Weigher', 'elsewhere'): 1, ('Weigher', 'same'): 2},
+            tally.decisions)
+        self.assertEqual(('3', placed[2].time),
+                         (tally.latest, tally.latest_placed))
+        self.assertEqual([0, 0, 0], list(tally.restarted().servers.values()))

@@ -35,6 +35,7 @@ def exposed(cloud, capacities=(), now=1300.0, **more):
         rendering.families(cloud, view.views(cloud), capacities, **more),
         1000.0, 2.5, 1)
     collector.set_refusals({'nfv:a': 3}, 900.5)
+    collector.set_shadow({'refused': 2}, {('Some', 'refused'): 2}, 901.5)
     registry = prometheus_client.CollectorRegistry()
     registry.register(collector)
     text = prometheus_client.generate_latest(registry).decode()
@@ -283,9 +284,10 @@ EXPORTED = {
     metric.name: set(metric.labels) for metric in (
         *rendering.GAUGES, rendering.SNAPSHOT_TIME, rendering.AGE,
         rendering.MISSING,
-        rendering.LATEST_REFUSAL, rendering.SECONDS)
+        rendering.LATEST_REFUSAL, rendering.LATEST_SHADOW, rendering.SECONDS)
 } | {f'{metric.name}_total': set(metric.labels)
-     for metric in (rendering.REFUSALS, rendering.ERRORS)}
+     for metric in (rendering.REFUSALS, rendering.SHADOW,
+                    rendering.DECISIONS, rendering.ERRORS)}
 
 #: What Prometheus adds.
 TARGET = {'instance', 'job'}
