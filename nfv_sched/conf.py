@@ -470,7 +470,9 @@ _journal_opts = [
         help="""
 Directory for a journal of refusals: for each server for which a filter of
 nfv-sched removed the last host, the request, the flavor, and every host that
-nfv-sched refused, with the reason. Without a directory there is no journal.
+nfv-sched refused, with the reason. Servers that were placed are in it if a
+filter or weigher in shadow has examined them. Without a directory there is no
+journal.
 
 It is written in the background, by each worker of ``nova-scheduler`` to files
 of its own, which only their owner can read: they name hosts and what is free
@@ -482,6 +484,7 @@ it.
 Related options:
 
 * ``[nfv_sched] decision_journal_size``
+* ``[nfv_sched] shadow``
 """),
     cfg.IntOpt(
         'decision_journal_size',
