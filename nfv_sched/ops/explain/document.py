@@ -257,6 +257,8 @@ class HostVerdict:
     :ivar placement_lacks: requirements of Placement that it does not meet
     :ivar refusals: refusals by filters, each asked alone; null if filters are
         not known
+    :ivar refusals_in_shadow: refusals by filters that are in shadow there,
+        without effect; empty if other filters refuse it
     :ivar passes: whether Nova's chain passes it; null if that is not known
     :ivar removed_by: class name of the filter of the chain that removed it;
         null if none has
@@ -270,6 +272,7 @@ class HostVerdict:
     placement_finds: bool
     placement_lacks: tuple[PlacementLack, ...]
     refusals: tuple[HostRefusal, ...] | None
+    refusals_in_shadow: tuple[HostRefusal, ...]
     passes: bool | None
     removed_by: str | None
     rank: int | None
@@ -623,6 +626,7 @@ def _host(host: 'values.ExplainedHost',
                 host.misses, host.lacks or (None,) * len(host.misses))]),
         refusals=None if host.refusals is None else tuple(
             map(_refusal, host.refusals)),
+        refusals_in_shadow=tuple(map(_refusal, host.shadowed)),
         passes=host.passed, removed_by=host.stopped, rank=host.rank)
 
 

@@ -67,12 +67,14 @@ def explain(
         answer = placement.explain(state, queries)
     with _timed(seconds, 'filters'):
         verdicts: filters.Verdicts = {}
+        shadowed: dict[str, Mapping[str, values.FilterRefusal]] = {}
         # Filters are not asked about a request that never got to Placement.
         spec = _stored(state, boot_request) if queries else None
         if spec is not None:
             verdicts = filters.alone(
                 state, spec, queries,
-                lambda done, total: progress(done, total, 'filters'))
+                lambda done, total: progress(done, total, 'filters'),
+                shadowed=shadowed)
     assumed += _uncertain(explained_request.flavor, answer.stage)
     first_round = (ran.rounds[0] if ran.rounds
                    else scheduling.SchedulingRound())
@@ -81,8 +83,8 @@ def explain(
         if weighing is not None:
             weighing = dataclasses.replace(
                 weighing, taken=read_at, age=snapshot.age(read_at))
-    hosts = tuple(_hosts(state, answer, verdicts, first_round, weighing,
-                         present))
+    hosts = tuple(_hosts(state, answer, verdicts, shadowed, first_round,
+                         weighing, present))
     outcome = relaxation.RelaxationResult((), 0, 0)
     with _timed(seconds, 'changes'):
         if ran.reason is not None and relax_seconds:
@@ -183,7 +185,8 @@ def _stored(state: states.State, boot_request: simulated.BootRequest):
 
 def _hosts(
     state: states.State, answer: placement.PlacementResult,
-    verdicts: filters.Verdicts, first_round: scheduling.SchedulingRound,
+    verdicts: filters.Verdicts, shadowed: filters.Verdicts,
+    first_round: scheduling.SchedulingRound,
     weighing: values.Weighing | None, present: str | None,
 ) -> Iterator[values.ExplainedHost]:
     passed = frozenset(first_round.passed)
@@ -194,13 +197,17 @@ def _hosts(
         for name in frozenset(ran.before) - frozenset(ran.after):
             stopped.setdefault(name, ran.name)
     for name in state.hosts:
+        refusals = tuple([refused[name] for refused in verdicts.values()
+                          if name in refused])
         yield values.ExplainedHost(
             name=name, present=name == present,
             misses=answer.misses.get(name, ()),
             lacks=answer.lacks.get(name, ()), found=name in answer.found,
-            refusals=tuple(
-                refused[name] for refused in verdicts.values()
-                if name in refused),
+            refusals=refusals,
+            # They name what other filters would do, too.
+            shadowed=() if refusals else tuple([
+                refused[name] for refused in shadowed.values()
+                if name in refused]),
             passed=name in passed, stopped=stopped.get(name),
             rank=ranks.get(name))
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from collections.abc import Collection
 from collections.abc import Iterator
 from collections.abc import Mapping
+from collections.abc import MutableMapping
 from collections.abc import Sequence
 import copy
 import typing as ty
@@ -26,6 +27,7 @@ from nfv_sched.ops.simulator import state as states
 from nfv_sched import reasons
 from nfv_sched import refusals
 from nfv_sched import request as nfv_request
+from nfv_sched import shadow_outcomes
 
 #: Name of each filter -> name of each host that it refuses -> why.
 Verdicts = Mapping[str, Mapping[str, values.FilterRefusal]]
@@ -50,6 +52,7 @@ class _SingleFilter:
         self._stored = spec
         self._candidates = candidates
         self._summaries = summaries
+        self.shadowed: dict[str, values.FilterRefusal] = {}
 
     def _fresh(self) -> tuple[list, objects.RequestSpec]:
         """Return new HostStates of all hosts, and a copy of the request."""
@@ -81,12 +84,21 @@ class _SingleFilter:
             return set()
 
     def verdict(self) -> dict[str, values.FilterRefusal]:
-        """Return the reason for each refused host, by host name."""
+        """Return the reason for each refused host, by host name.
+
+        ``shadowed`` has the hosts then that it would refuse, but for shadow.
+        """
         hosts, spec = self._fresh()
         try:
             passed = self._passed(hosts, spec)
         except Exception:
             return self._one_by_one()
+        shadow_note = nfv_request.note_of(spec).part(
+            shadow_outcomes.ShadowNote)
+        if shadow_note is not None:
+            self.shadowed = {
+                host: self._told(reason) for host, (_name, reason)
+                in shadow_note.rejected.items()}
         refused = [host for host in hosts if host.host not in passed]
         if not refused:
             return {}
@@ -175,6 +187,8 @@ def alone(
     queries: Sequence[placement.Query],
     progress: Callable[[int, int], None] = lambda done, total: None,
     hosts: Collection[str] | None = None,
+    shadowed: MutableMapping[str, Mapping[str, values.FilterRefusal]] | None
+        = None,
 ) -> Verdicts:
     """Ask every enabled filter about every host.
 
@@ -182,6 +196,7 @@ def alone(
     :param queries: its queries to Placement
     :param progress: called with (filters done, all filters)
     :param hosts: names of the hosts that matter; None for all
+    :param shadowed: gets the same of filters in shadow, which have no effect
     """
     enabled = state.manager.enabled_filters
     candidates = {host.uuid: _candidates(state.placement, host.uuid, queries)
@@ -195,8 +210,11 @@ def alone(
     for number, inner in enumerate(enabled):
         progress(number, len(enabled))
         name = type(inner).__name__
-        verdicts[name] = _SingleFilter(
-            state, name, inner, spec, candidates, summaries).verdict()
+        single = _SingleFilter(
+            state, name, inner, spec, candidates, summaries)
+        verdicts[name] = single.verdict()
+        if shadowed is not None:
+            shadowed[name] = single.shadowed
         verdicts[name].update(
             (host, values.FilterRefusal(filter=name, raised=True, text=text))
             for host, text in unreadable.items())

@@ -206,7 +206,9 @@ def _lacks(host: values.ExplainedHost) -> list[str]:
             refusal.filter.removesuffix('Filter'))
     return [f'Placement: {text}' for text in host.misses] + [
         f'{", ".join(filters)}: {text or "does not say why"}'
-        for text, filters in same.items()]
+        for text, filters in same.items()] + [
+        f'{refusal.filter.removesuffix("Filter")}, which is in shadow: '
+        f'{refusal.text}' for refusal in host.shadowed]
 
 
 def _weighing(explanation: values.Explanation) -> list[tables.Part]:

@@ -105,6 +105,8 @@ class ExplainedHost:
     :ivar found: whether Placement's answer has it
     :ivar refusals: refusals by filters, each asked alone; None if filters are
         not known
+    :ivar shadowed: refusals by filters that are in shadow there, without
+        effect; empty if other filters refuse it
     :ivar passed: whether Nova's own chain passes it; None if that is not known
     :ivar stopped: filter of the chain that removed it; None if none has
     :ivar rank: its place among the hosts that passed, from 1; None if it did
@@ -117,6 +119,7 @@ class ExplainedHost:
     lacks: tuple[QueryLack, ...] = ()
     found: bool = False
     refusals: tuple[FilterRefusal, ...] | None = ()
+    shadowed: tuple[FilterRefusal, ...] = ()
     passed: bool | None = False
     stopped: str | None = None
     rank: int | None = None

@@ -104,6 +104,25 @@ class ExplanationTest(ExplanationTestCase):
         self.assertEqual(2, len(found.places[0].cpus))
         self.assertEqual((), found.relaxations)
 
+    def test_in_shadow(self):
+        """What a filter in shadow would refuse is told, and has no effect."""
+        text = CLOUD + ('options:\n  nfv_sched: '
+                        '{shadow: [VSwitchNUMAAffinityFilter]}\n')
+        keys = {'hw__cpu_policy': 'dedicated',
+                'nfv__vswitch_numa_affinity': 'strict'}
+        found = self.explain(5, text=text, **keys)
+        host = self.host(found, 'small')
+        self.assertEqual((), host.shadowed)
+        found = self.explain(4, text=text.replace(
+            'switch_nodes: [0]', 'switch_nodes: []'), **keys)
+        host = self.host(found, 'small')
+        self.assertTrue(host.passed)
+        self.assertEqual((), host.refusals)
+        refusal, = host.shadowed
+        self.assertEqual(
+            ('VSwitchNUMAAffinityFilter', 'nfv:vswitch_numa_affinity=strict'),
+            (refusal.filter, refusal.policy))
+
     def test_search_without_end(self):
         """Nova's own filter would try each arrangement of 16 NUMA nodes."""
         found = self.explain(

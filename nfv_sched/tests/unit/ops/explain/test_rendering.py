@@ -57,6 +57,16 @@ class TextTest(testtools.TestCase):
             subject='s', filters=(values.Filter(name='AFilter'),),
             placement=ASKED), all_filters=True))
 
+    def test_in_shadow(self):
+        text = self.text(values.Explanation(
+            subject='s', fits=True, placement=ASKED, hosts=(
+                values.ExplainedHost(
+                    name='a', passed=True, rank=1, shadowed=(
+                        values.FilterRefusal(filter='SomeFilter',
+                                             text='no switch'),)),)))
+        self.assertRegex(
+            text, 'a +passes, first +Some, which is in shadow: no switch')
+
     def test_placement_alone(self):
         """No word of filters where they are not known."""
         unknown = {'refusals': None, 'passed': None}
