@@ -483,8 +483,24 @@ it.
 
 Related options:
 
+* ``[nfv_sched] decision_journal_placed``
 * ``[nfv_sched] decision_journal_size``
 * ``[nfv_sched] shadow``
+"""),
+    cfg.BoolOpt(
+        'decision_journal_placed',
+        default=False,
+        help="""
+Write servers that were placed to the journal of refusals, too: the host, and
+how many hosts each filter of nfv-sched was given and left. Servers at which no
+filter of nfv-sched has looked are not written.
+
+An entry takes some hundred bytes. Without the option only those are written
+that a filter or weigher in shadow has examined.
+
+Related options:
+
+* ``[nfv_sched] decision_journal``
 """),
     cfg.IntOpt(
         'decision_journal_size',

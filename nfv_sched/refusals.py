@@ -147,6 +147,14 @@ def entry_reasons(
         for (name, reason), hosts in hosts_by_reason.items()])
 
 
+def entry_passes(
+    passes: Iterable[tuple[str, int, int, int]],
+) -> tuple[entry.Pass, ...]:
+    """Return ``RequestNote.passes`` for the journal."""
+    return tuple([entry.Pass(filter=name, hosts=hosts, left=remaining)
+                  for name, hosts, remaining, _end in passes])
+
+
 def _entry(*, before, filter_name, passes, rejected, **fields_of_request,
            ) -> entry.Refusal:
     """Return the entry of a refusal in the journal; see :func:`_note`."""
@@ -159,8 +167,7 @@ def _entry(*, before, filter_name, passes, rejected, **fields_of_request,
         begin = end
     return entry.Refusal(
         before=before, filter=filter_name,
-        passes=tuple(entry.Pass(filter=each, hosts=hosts, left=remaining)
-                     for each, hosts, remaining, _end in passes),
+        passes=entry_passes(passes),
         reasons=entry_reasons(named), **fields_of_request)
 
 

@@ -296,6 +296,16 @@ def remain(request_note: RequestNote, host_states: Iterable) -> None:
         shadow_note.remaining = tuple([each.host for each in host_states])
 
 
+def record_placed(host_states: Iterable) -> None:
+    """Have the journal record the server that is placed on one of the hosts.
+
+    If the operator wants accepted decisions in it.
+    """
+    if CONF.nfv_sched.decision_journal_placed:
+        for host_state in host_states:
+            scheduler.when_placed(host_state, _RECORDER)
+
+
 class _Recorder(scheduler.Watcher):
     """A watcher that records the outcome when Nova places a server."""
 
@@ -305,8 +315,14 @@ class _Recorder(scheduler.Watcher):
         """Compare the host with what filters and weighers in shadow say."""
         request_note = note_of(spec_obj)
         shadow_note = request_note.part(ShadowNote)
-        outcome = shadow_note.outcome(host_state.host)
+        outcome = None
+        if shadow_note is not None:
+            outcome = shadow_note.outcome(host_state.host)
         if outcome is None:
+            if CONF.nfv_sched.decision_journal_placed and (
+                    request_note.sources is None):
+                _write(request_note, (), Outcome(
+                    ShadowChange.NOTHING, host_state.host), ())
             return
         copy = host_state.__dict__.get(_COPY)
         if copy is not None and host_state.host not in shadow_note.rejected:
@@ -326,10 +342,7 @@ def _record(request_note: RequestNote, shadow_note: ShadowNote,
         shadow_note.examined_by, outcome.change, outcome.by)
     rejected = [(name, host, refusals.resolve(reason))
                 for name, host, reason in outcome.rejected]
-    if CONF.nfv_sched.decision_journal:
-        refusals.write(functools.partial(
-            _entry, outcome=outcome, rejected=rejected,
-            examined_by=tuple(shadow_note.examined_by)), request_note)
+    _write(request_note, shadow_note.examined_by, outcome, rejected)
     if outcome.change is ShadowChange.NOTHING:
         return
     summary = reasons.summary_text([
@@ -343,14 +356,25 @@ def _record(request_note: RequestNote, shadow_note: ShadowNote,
              f': {summary}' if summary else '')
 
 
-def _entry(*, outcome: Outcome, rejected: Iterable,
-           examined_by: tuple[str, ...], **fields_of_request,
-           ) -> entry.PlacedServer:
-    """Return the entry of an outcome in the journal.
+def _write(request_note: RequestNote, examined_by: Iterable[str],
+           outcome: Outcome, rejected: Iterable) -> None:
+    """Have an outcome written to the journal, if there is one.
 
-    :param rejected: (filter, host, reason) of each
+    :param examined_by: filters and weighers in shadow
+    :param rejected: (filter, host, reason) of the hosts that they refuse
     """
+    if CONF.nfv_sched.decision_journal:
+        refusals.write(functools.partial(
+            _entry, passes=tuple(request_note.passes),
+            examined_by=tuple(examined_by), outcome=outcome,
+            rejected=rejected), request_note)
+
+
+def _entry(*, passes, examined_by, outcome: Outcome, rejected,
+           **fields_of_request) -> entry.PlacedServer:
+    """Return the entry of an outcome in the journal; see :func:`_write`."""
     return entry.PlacedServer(
-        host=outcome.host, shadow=examined_by, change=outcome.change.value,
+        host=outcome.host, passes=refusals.entry_passes(passes),
+        shadow=examined_by, change=outcome.change.value,
         by=outcome.by, instead=outcome.instead,
         reasons=refusals.entry_reasons(rejected), **fields_of_request)

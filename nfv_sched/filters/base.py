@@ -146,6 +146,7 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
                 LOG.debug('Host %s refused: %s', host,
                           refusals.resolve(reason))
         shadow_outcomes.remain(request_note, passed)
+        shadow_outcomes.record_placed(passed)
         return passed
 
     def _filter_hosts(

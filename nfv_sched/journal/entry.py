@@ -149,6 +149,7 @@ class PlacedServer:
     :ivar move: whether an existing server was moved
     :ivar flavor: the flavor of the request; None if it had none
     :ivar host: name of the host that Nova chose
+    :ivar passes: the filters of nfv-sched that examined hosts, in order
     :ivar shadow: names of the filters and weighers in shadow that have
         examined it, in order
     :ivar change: ``refused`` if no host would have been left, ``elsewhere`` if
@@ -171,6 +172,7 @@ class PlacedServer:
     move: bool = False
     flavor: RefusedFlavor | None = None
     host: str
+    passes: tuple[Pass, ...] = ()
     shadow: tuple[str, ...] = ()
     change: str = ''
     by: tuple[str, ...] = ()

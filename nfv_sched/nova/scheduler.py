@@ -297,13 +297,11 @@ def aggregate_lists(host_state, name: str) -> list[list[str]]:
 def aggregates_have(host_states: Iterable, name: str) -> bool:
     """Return whether an aggregate of any of some hosts has a metadata key."""
     # Nova shares the objects of aggregates between hosts.
-    distinct: dict[int, ty.Any] = {}
+    distinct: set = set()
     try:
         for host_state in host_states:
-            for aggregate in host_state.aggregates or ():
-                distinct[id(aggregate)] = aggregate
-        return any(name in aggregate.metadata
-                   for aggregate in distinct.values())
+            distinct.update(host_state.aggregates)
+        return any(name in aggregate.metadata for aggregate in distinct)
     except Exception:  # the hosts are looked at one by one then
         return True
 

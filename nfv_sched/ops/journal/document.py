@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Define the document of ``journal list`` and ``server explain --then``."""
 
+from collections.abc import Iterable
 from collections.abc import Mapping
 import dataclasses
 
@@ -103,6 +104,7 @@ class JournalPlaced:
     :ivar moves: whether an existing server was moved
     :ivar flavor: the flavor; null if the request had none
     :ivar host: name of the host
+    :ivar filters: filters of nfv-sched that examined hosts, in order
     :ivar in_shadow: class names of the filters and weighers in shadow that
         have examined it
     :ivar change: ``refused`` if they would have left no host, ``elsewhere`` if
@@ -121,6 +123,7 @@ class JournalPlaced:
     moves: bool
     flavor: JournalFlavor | None
     host: str
+    filters: tuple[JournalFilter, ...]
     in_shadow: tuple[str, ...]
     change: str | None
     changed_by: tuple[str, ...]
@@ -165,15 +168,19 @@ def _flavor(flavor: entry.RefusedFlavor | None) -> JournalFlavor | None:
         extra_specs=flavor.extra_specs)
 
 
+def _filters(passes: Iterable[entry.Pass]) -> tuple[JournalFilter, ...]:
+    return tuple([
+        JournalFilter(filter=each.filter, hosts_in=each.hosts,
+                      hosts_out=each.left) for each in passes])
+
+
 def _refusal(refusal: entry.Refusal) -> JournalRefusal:
     return JournalRefusal(
         time=refusal.time, server_id=refusal.server,
         failed_with_it=refusal.before, request_id=refusal.request or None,
         project_id=refusal.project or None, moves=refusal.move,
         flavor=_flavor(refusal.flavor),
-        filter=refusal.filter, filters=tuple([JournalFilter(
-            filter=each.filter, hosts_in=each.hosts, hosts_out=each.left)
-            for each in refusal.passes]),
+        filter=refusal.filter, filters=_filters(refusal.passes),
         reasons=tuple(map(_reason, refusal.reasons)),
         hosts_left_out=refusal.unnamed)
 
@@ -183,6 +190,7 @@ def _placed(placed: entry.PlacedServer) -> JournalPlaced:
         time=placed.time, server_id=placed.server,
         request_id=placed.request or None, project_id=placed.project or None,
         moves=placed.move, flavor=_flavor(placed.flavor), host=placed.host,
+        filters=_filters(placed.passes),
         in_shadow=placed.shadow, change=placed.change or None,
         changed_by=placed.by, instead=placed.instead or None,
         reasons=tuple(map(_reason, placed.reasons)),

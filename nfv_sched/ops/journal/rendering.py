@@ -76,13 +76,13 @@ def row(
     :param full: whether to give all reasons, with the hosts of each
     """
     if isinstance(value, entry.PlacedServer):
-        hosts, name = None, f'{", ".join(value.by)} (in shadow)'
+        name = f'{", ".join(value.by)} (in shadow)' if value.by else ''
     else:
-        hosts = value.passes[0].hosts if value.passes else None
         name = value.filter
     return (
         value.time, value.server,
-        value.flavor.name if value.flavor else '', hosts, name,
+        value.flavor.name if value.flavor else '',
+        value.passes[0].hosts if value.passes else None, name,
         tables.Lines([f'{reason}: {", ".join(reason.hosts)}'
                       for reason in value.reasons])
         if full else summary(value))
@@ -123,7 +123,7 @@ def _lines(
               sorted(flavor.extra_specs.items())))))
     if refusal.move:
         yield _field('Move', 'yes')
-    for index, each in enumerate(() if placed else refusal.passes):
+    for index, each in enumerate(refusal.passes):
         yield _field(
             '' if index else 'Filters',
             f'{each.filter}: {strings.count(each.hosts, "host")}, '

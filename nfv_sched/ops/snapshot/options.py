@@ -65,7 +65,8 @@ _MORE: Mapping[str, tuple[str, ...]] = {
 
 # Options of section nfv_sched that concern this machine: files on its disk,
 # and accounts.
-_OF_MACHINE = conf.OF_COMMANDS | {'decision_journal', 'decision_journal_size'}
+_OF_MACHINE = conf.OF_COMMANDS | {
+    'decision_journal', 'decision_journal_placed', 'decision_journal_size'}
 
 
 def may_be_set(section: str, name: str) -> bool:

@@ -4,6 +4,7 @@
 import fixtures
 from nova.scheduler import manager
 
+from nfv_sched.ops.journal import journal
 from nfv_sched import process
 from nfv_sched.tests.functional import base
 from nfv_sched.tests.functional import test_ledger
@@ -62,6 +63,28 @@ class ShadowedPolicyTest(base.NFVCloudTestCase):
         self.assertPlaced(self.boot(self.strict), [0])
         self.assertEqual((1, 1, 0), counted(VSWITCH))
         self.assertEqual((1, 1, 0), counted())
+
+    def test_journal(self):
+        """Why it would have been refused, and by which request."""
+        directory = self.useFixture(fixtures.TempDir()).path
+        self.flags(decision_journal=directory, decision_journal_placed=True,
+                   group='nfv_sched')
+        self.start_host('host1', switch=None)
+        strict = self.boot(self.strict)
+        plain = self.boot(self.flavor())
+        process.STATE.journal.stop()
+        content = journal.read(directory)
+        self.assertEqual((), content.refusals)
+        first, second = content.placed
+        self.assertEqual(
+            (strict['id'], 'host1', 'refused', (VSWITCH,)),
+            (first.server, first.host, first.change, first.by))
+        self.assertRegex(first.request, '^req-')
+        reason, = first.reasons
+        self.assertEqual('nfv:vswitch_numa_affinity=strict', reason.policy)
+        self.assertEqual((plain['id'], (), ''), (
+            second.server, second.shadow, second.change))
+        self.assertEqual('NFVTopologyFilter', second.passes[0].filter)
 
     def test_elsewhere(self):
         self.start_host('host1', switch=None)

@@ -141,6 +141,25 @@ class TestShadowedFilter(ShadowTestCase):
                 ('nfv:vswitch_numa_affinity=strict', ('host1',)),
                 (reason.policy, reason.hosts))
 
+    def test_placed(self):
+        """Accepted decisions are in the journal if it is asked for them."""
+        directory = self.useFixture(fixtures.TempDir()).path
+        self.flags(decision_journal=directory)
+        enabled = self.enable(TOPOLOGY, VSWITCH)
+        for wanted in (False, True):
+            self.flags(decision_journal_placed=wanted)
+            hosts = [clouds.host('full', free={1: 0}), clouds.host('empty')]
+            spec = clouds.spec('strict')
+            self.passing(hosts, spec, enabled)
+            self.place(hosts[1], spec)
+        process.STATE.journal.stop()
+        placed, = journal.read(directory).placed
+        self.assertEqual(('empty', (), '', ()), (
+            placed.host, placed.shadow, placed.change, placed.reasons))
+        self.assertEqual(
+            [(TOPOLOGY, 2, 2), (VSWITCH, 2, 1)],
+            [(each.filter, each.hosts, each.left) for each in placed.passes])
+
     def test_counts_once(self):
         """Nova filters again for alternates."""
         enabled = self.enable(TOPOLOGY, VSWITCH, shadow=[VSWITCH])
