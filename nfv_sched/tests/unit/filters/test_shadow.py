@@ -5,6 +5,7 @@ On Nova's own HostStates, limits and weights.
 """
 
 import copy
+import random
 
 import fixtures
 from nova import objects
@@ -272,6 +273,66 @@ class TestShadowBesideOthers(ShadowTestCase):
                     self.assertEqual(without, result, (shadowed, case))
                     self.assertEqual(everything[0], would_pass,
                                      (shadowed, order, case))
+
+    def servers(self, enabled, shapes, keys, cells, devices):
+        """Place two servers of one request, each on the first host.
+
+        :returns: what reaches Nova for each, and the hosts that would be left
+            for the first
+        """
+        spec = clouds.spec(extra_specs=keys, cells=cells, devices=[
+            clouds.pci_request(policy='preferred')] if devices else [])
+        hosts = [clouds.host(f'host{number}', **shape)
+                 for number, shape in enumerate(shapes)]
+        seen, would_pass = [], None
+        for index in range(2):
+            spec.instance_uuid = network.UUIDS[index]
+            hosts = self.handler.get_filtered_objects(
+                enabled, hosts, spec, index)
+            if index == 0:
+                note = nfv_request.note_of(spec).part(
+                    shadow_outcomes.ShadowNote)
+                would_pass = [host.host for host in hosts or ()
+                              if not note or host.host not in note.rejected]
+            if not hosts:
+                break
+            limits = objects.Selection.from_host_state(
+                hosts[0]).limits.numa_topology
+            seen.append((
+                [host.host for host in hosts],
+                None if limits is None else self.labels(hosts[0])))
+            self.place(hosts[0], spec)
+        return seen, would_pass
+
+    def test_generated(self):
+        """The same for requests of several servers, over generated hosts."""
+        self.flags(expose_reasons='none')
+        generator = random.Random(7)
+        for _ in range(60):
+            keys = {key: generator.choice(('strict', 'prefer')) for key in (
+                'nfv:vswitch_numa_affinity', 'nfv:pci_numa_affinity')
+                if generator.random() < 0.7}
+            self.flags(
+                strict_enforcement=generator.choice(('claim', 'predicted')),
+                numa_fragmentation_within_host=generator.random() < 0.3)
+            case = [{
+                'devices': {0: generator.randint(0, 3),
+                            1: generator.randint(0, 3)},
+                'free': {0: generator.randint(0, 4),
+                         1: generator.randint(0, 4)},
+                'node_labels': generator.random() < 0.8,
+                'switch': generator.choice([None, (0,), (1,), (0, 1)]),
+            } for _ in range(3)], keys, generator.choice(
+                (1, 1, 2)), generator.random() < 0.6
+            order = generator.sample(self.ALL, len(self.ALL))
+            shadowed = generator.sample(order, generator.randint(1, 3))
+            without, _ = self.servers(self.enable(*[
+                name for name in order if name not in shadowed]), *case)
+            _, everything = self.servers(self.enable(*order), *case)
+            self.assertEqual(
+                (without, everything), self.servers(
+                    self.enable(*order, shadow=shadowed), *case),
+                (order, shadowed, case))
 
     def test_predicted(self):
         """Two guest nodes without node labels, which only a claim holds."""
