@@ -52,7 +52,7 @@ class Times:
 
 
 class ShadowCounts:
-    """What filters and weighers in shadow would have changed so far.
+    """The numbers of servers that what is in shadow would have changed.
 
     For use by several threads.
     """
@@ -68,11 +68,9 @@ class ShadowCounts:
 
     def add(self, names: Iterable[str], change: str,
             by: Iterable[str]) -> None:
-        """Count a server that Nova has placed.
+        """Count a server that Nova has placed; see ``entry.PlacedServer``.
 
         :param names: filters and weighers in shadow that have examined it
-        :param change: what would have been different; empty if nothing
-        :param by: those of them that would have changed it
         """
         with self._lock:
             self._servers.update([self.ALL, *names])

@@ -89,11 +89,7 @@ def _is_first_run(request_note: RequestNote) -> bool:
 
 def _note(name: str, request_note: RequestNote,
           rejected: list[tuple[str, reasons.Reason]]) -> None:
-    """Have a refusal written to the journal; never raises.
-
-    :param name: class name of the filter that refused the last host
-    :param rejected: (host, reason) of the refusals
-    """
+    """Have a refusal by a filter written to the journal; never raises."""
     write(functools.partial(
         _entry, before=request_note.before, filter_name=name,
         passes=tuple(request_note.passes), rejected=rejected), request_note)

@@ -48,10 +48,7 @@ def unknown(names: Iterable[str]) -> list[str]:
 
 @functools.lru_cache(maxsize=64)
 def log_unknown(names: frozenset[str], where: str) -> None:
-    """Log names that no filter or weigher of nfv-sched has, once.
-
-    :param where: where they are, for the log
-    """
+    """Log names that no filter or weigher of nfv-sched has, once."""
     for name in unknown(names):
         LOG.error('%s: %s is not a filter or weigher of nfv-sched, and has no '
                   'effect: check the spelling', where, name)

@@ -39,7 +39,7 @@ _CONSUME = 'consume_from_request'
 
 
 class ShadowChange(enum.StrEnum):
-    """What filters and weighers in shadow would have changed for a server."""
+    """The change for a server, if filters and weighers in shadow counted."""
 
     NOTHING = ''
     #: No host would have been left.
@@ -49,7 +49,7 @@ class ShadowChange(enum.StrEnum):
 
 
 class Outcome(ty.NamedTuple):
-    """What filters and weighers in shadow would have done with a server.
+    """The decision of filters and weighers in shadow about a placed server.
 
     :ivar change: what would have been different
     :ivar host: name of the host that Nova has chosen
@@ -81,7 +81,7 @@ class _Weights(ty.NamedTuple):
 
 
 class ShadowNote:
-    """What filters and weighers in shadow do with a request.
+    """The decisions of filters and weighers in shadow about a request.
 
     It is kept on the note of the request.
 
@@ -136,11 +136,7 @@ class ShadowNote:
 
     def refuse(self, name: str,
                refused: Iterable[tuple[str, reasons.Lazy]]) -> None:
-        """Remember the hosts that a filter in shadow refuses.
-
-        :param name: class name of the filter
-        :param refused: (host, reason) of each
-        """
+        """Remember the reason of each host that a filter in shadow refuses."""
         for host, reason in refused:
             self.rejected[host] = name, reason
 
@@ -243,13 +239,13 @@ def _copy_of(host_state):
     copy = host_state.__dict__.get(_COPY)
     if copy is None:
         copy = host_state.__dict__[_COPY] = object.__new__(type(host_state))
-    kept = {name: value for name, value in copy.__dict__.items()
-            if name.startswith(_OURS)}
+    own = {name: value for name, value in copy.__dict__.items()
+           if name.startswith(_OURS)}
     copy.__dict__.clear()
     copy.__dict__.update([
         (name, value) for name, value in host_state.__dict__.items()
         if not name.startswith(_OURS) and name != _CONSUME])
-    copy.__dict__.update(kept)
+    copy.__dict__.update(own)
     copy.limits = dict(host_state.limits)
     candidates = host_state.allocation_candidates
     if candidates is not None:
@@ -297,10 +293,7 @@ def remain(request_note: RequestNote, host_states: Iterable) -> None:
 
 
 def record_placed(host_states: Iterable) -> None:
-    """Have the journal record the server that is placed on one of the hosts.
-
-    If the operator wants accepted decisions in it.
-    """
+    """Have the journal record the server that is placed, if it should."""
     if CONF.nfv_sched.decision_journal_placed:
         for host_state in host_states:
             scheduler.when_placed(host_state, _RECORDER)

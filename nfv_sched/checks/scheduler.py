@@ -239,7 +239,7 @@ def _shadowed(enabled: list[str],
     if idle:
         problems.append(findings.warning(
             f'[nfv_sched] shadow has {", ".join(idle)}, which decides nothing '
-            'as long as it is not enabled: add it to [filter_scheduler] '
+            'until it is enabled: add it to [filter_scheduler] '
             'enabled_filters.'))
     if TOPOLOGY in shadowed.intersection(enabled) and (
             STOCK_TOPOLOGY not in enabled):
@@ -305,7 +305,7 @@ def weighers(conf) -> upgradecheck.Result:
     if idle:
         problems.append(findings.warning(
             f'[nfv_sched] shadow has {", ".join(idle)}, which weighs nothing '
-            f'as long as it is not loaded: add {NFV_WEIGHERS} to '
+            f'until it is loaded: add {NFV_WEIGHERS} to '
             '[filter_scheduler] weight_classes.'))
     well = f'Beside Nova\'s: {", ".join(ours) or "none"}.'
     if shadowed.intersection(ours):

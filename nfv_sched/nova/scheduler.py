@@ -65,10 +65,7 @@ def weight_multiplier(host_state, name: str, default: float) -> float:
 def normalized_weights(
     raw: list[float], minval: float | None, maxval: float | None,
 ) -> list[float]:
-    """Return weights as Nova normalizes them before it multiplies them.
-
-    :param minval: attribute of the weigher of the same name, as ``maxval``
-    """
+    """Return weights as Nova normalizes them before it multiplies them."""
     from nova import weights
     return list(weights.normalize(raw, minval, maxval))
 

@@ -15,16 +15,16 @@ def text(value: entry.Refusal | entry.PlacedServer) -> list[tables.Part]:
     return list(_lines(value))
 
 
-def shadow_text(found: shadow_report.ShadowReport) -> list[tables.Part]:
+def shadow_text(report: shadow_report.ShadowReport) -> list[tables.Part]:
     """Return a report of what is in shadow, for people."""
-    parts: list[tables.Part] = [shadow_report.sentence(found)]
-    if found.servers:
-        parts += ['', tables.Table(SHADOW_COLUMNS, shadow_rows(found))]
-    if found.reasons:
+    parts: list[tables.Part] = [shadow_report.sentence(report)]
+    if report.servers:
+        parts += ['', tables.Table(SHADOW_COLUMNS, shadow_rows(report))]
+    if report.reasons:
         parts += ['', tables.Table(
             ('Policy', 'Filter', *SHADOW_COLUMNS[2:]), [
                 (each.policy, each.filter, each.refused, each.elsewhere)
-                for each in found.reasons], is_main=False)]
+                for each in report.reasons], is_main=False)]
     return parts
 
 
@@ -32,10 +32,10 @@ def shadow_text(found: shadow_report.ShadowReport) -> list[tables.Part]:
 SHADOW_COLUMNS = ('In shadow', 'Servers', 'Refused', 'Elsewhere')
 
 
-def shadow_rows(found: shadow_report.ShadowReport) -> list[tuple]:
+def shadow_rows(report: shadow_report.ShadowReport) -> list[tuple]:
     """Return a row for each filter and weigher in shadow."""
     return [(each.name, each.servers, each.refused, each.elsewhere)
-            for each in found.counts]
+            for each in report.counts]
 
 
 def summary(value: entry.Refusal | entry.PlacedServer) -> str:

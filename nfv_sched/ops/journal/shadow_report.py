@@ -49,7 +49,7 @@ class ShadowReason:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ShadowReport:
-    """What filters and weighers in shadow would have changed in a period.
+    """The effect that filters and weighers in shadow would have had.
 
     :ivar first_time: when the first of the servers was placed: ISO 8601, UTC;
         null if there is none
@@ -110,19 +110,17 @@ def report(
 
 
 def reasons_of(placed: entry.PlacedServer) -> list[entry.RefusalReason]:
-    """Return the reasons why a server would have been treated differently.
-
-    For one that would have gone elsewhere, only those of its host.
-    """
+    """Return why it would have been refused, or its host would have been."""
     return [reason for reason in placed.reasons
             if placed.change == REFUSED or placed.host in reason.hosts]
 
 
-def sentence(found: ShadowReport) -> str:
+def sentence(summary: ShadowReport) -> str:
     """Return the report in one sentence."""
-    if not found.servers:
+    if not summary.servers:
         return ('The journal has no server that filters or weighers in shadow '
                 'have examined.')
-    return (f'{found.refused} of {found.servers} servers placed from '
-            f'{found.first_time} to {found.last_time} would have been '
-            f'refused, and {found.elsewhere} would have gone to another host.')
+    return (f'{summary.refused} of {summary.servers} servers placed from '
+            f'{summary.first_time} to {summary.last_time} would have been '
+            f'refused, and {summary.elsewhere} would have gone to another '
+            'host.')

@@ -386,11 +386,7 @@ class Collector(registry.Collector):
     def set_shadow(self, servers: Mapping[str, int],
                    decisions: Mapping[tuple[str, str], int],
                    latest: float | None) -> None:
-        """Replace the outcomes in shadow; see ``journal.Tally``.
-
-        :param latest: time of the latest one, seconds since the epoch; None if
-            there was none
-        """
+        """Replace the outcomes in shadow; see ``journal.Tally``."""
         self._shadow, self._decisions = dict(servers), dict(decisions)
         self._latest_shadow = latest
 

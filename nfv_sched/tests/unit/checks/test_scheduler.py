@@ -473,7 +473,7 @@ class ShadowTest(CheckTestCase):
         self.assertWarning(
             self.filters(self.OURS, 'PCINUMAAffinityFilter'),
             '[nfv_sched] shadow has PCINUMAAffinityFilter, which decides '
-            'nothing as long as it is not enabled')
+            'nothing until it is enabled')
         self.assertWarning(
             self.weighers('RouterWeigher', ''),
             '[nfv_sched] shadow has RouterWeigher, which weighs nothing')
