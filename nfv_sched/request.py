@@ -194,7 +194,7 @@ class RequestNote:
             live_migration: bool | None = None) -> None:
         """Set what is otherwise read in ``nova-scheduler``; for tools.
 
-        :param live_migration: None for a request that is no move
+        :param live_migration: None for a request that moves no server
         """
         self.sources = network
         self.live_migration = bool(live_migration)

@@ -112,29 +112,29 @@ class RunMixin(source.AccountMixin):
 
     def _summarize(self, execution: 'run.PlanRun', enable: bool) -> int:
         """Print what was done and what was not; return the exit code."""
-        left = execution.left()
+        remaining = execution.left()
         plan = execution.plan
-        self._say(f'{len(plan.moves) - len(left)} of '
+        self._say(f'{len(plan.moves) - len(remaining)} of '
                   f'{strings.count(len(plan.moves), "move")} made.')
-        for move in left:
+        for move in remaining:
             self.print_error(f'move {move.number}: {move} ' + (
                 execution.failed.get(move.number)
                 or f'stays on {move.source}'))
         for sentence in plan.left_undone:
             self.print_error(sentence)
-        if left:
+        if remaining:
             self._say('The same command goes on with the rest.')
         if plan.closed_host:
-            if enable and not left:
+            if enable and not remaining:
                 execution.enable()
                 self._say(f'{plan.closed_host} is enabled.')
             else:
                 self._say(f'{plan.closed_host} is disabled. To enable it: '
                           + shlex.join((*_ENABLE, plan.closed_host,
                                         'nova-compute')))
-        if execution.interrupted and left and not execution.failed:
+        if execution.interrupted and remaining and not execution.failed:
             return _INTERRUPTED
-        return source.FINDINGS if left or plan.left_undone else 0
+        return source.FINDINGS if remaining or plan.left_undone else 0
 
     def _say(self, text: str) -> None:
         self.app.stdout.write(f'{strings.line(text)}\n')

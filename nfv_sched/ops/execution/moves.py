@@ -120,11 +120,11 @@ def problems(connection: _Connection,
                     agent.get('alive') and agent.get('admin_state_up'))):
                 yield (f'move {move.number}: the agent on {move.destination} '
                        'is not there, down or disabled')
-    known: set[str] = set()
+    checked: set[str] = set()
     for move in moves:
         # A later move of the same server begins where this one ends.
-        if move.id not in known:
-            known.add(move.id)
+        if move.id not in checked:
+            checked.add(move.id)
             try:
                 if move.is_of_server:
                     _is_to_move(_server(connection, move), move)
@@ -313,14 +313,14 @@ def _started(connection: _Connection, move: values.Move,
         # In this order: Nova may end the move between the two requests.
         server = yield from _patiently(_server, connection, move)
         rows = yield from _patiently(_migrations, connection, move)
-        found = None
+        migration = None
         for row in rows:
             if row['uuid'] == before:
                 break
             if _is_of_kind(row, move):
-                found = row['uuid']
-        if found is not None:
-            return found
+                migration = row['uuid']
+        if migration is not None:
+            return migration
         if _task(server) is None and time.monotonic() >= end:
             return None
         yield ''

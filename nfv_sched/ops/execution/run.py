@@ -198,12 +198,9 @@ def _line(plan: values.MovePlan, move: values.Move) -> str:
 
 
 def depends(move: values.Move, earlier: values.Move) -> bool:
-    """Return whether a move has to wait for the end of an earlier one.
-
-    It may need the room that the other frees.  Moves to one host begin in the
-    order of the plan, as a claim depends on those before it.  Moves that have
-    only the host in common that they leave do not depend on each other.
-    """
+    """Return whether a move has to wait for the end of an earlier one."""
+    # It may need the room that the other frees, and a claim depends on those
+    # before it.  Moves that leave the same host do not depend on each other.
     return (move.id == earlier.id
             or earlier.destination in (move.source, move.destination)
             or earlier.source == move.destination
@@ -216,7 +213,6 @@ class PlanRun:
     :param most: number of moves at a time
     :param timeout: seconds after which a move is not waited for any longer
     :param say: called with a line about each event
-    :ivar plan: the plan
     :ivar failed: number of each move that failed -> why
     :ivar interrupted: whether somebody wants it to end
     """
@@ -242,10 +238,7 @@ class PlanRun:
         return left(self.plan, self._journal)
 
     def problems(self) -> Iterator[str]:
-        """Yield why moves that are to begin cannot be made.
-
-        :raises moves.NoAnswerError: if an API does not answer
-        """
+        """Yield what :func:`moves.problems` says of moves to begin."""
         return moves.problems(self._connection, [
             move for move in self.left()
             if not self._journal.has_begun(move)])
@@ -255,11 +248,7 @@ class PlanRun:
         self.interrupted = self._stopping = True
 
     def enable(self) -> None:
-        """Enable the host that was emptied.
-
-        :raises moves.MoveError: if Nova refuses it
-        :raises moves.NoAnswerError: if Nova does not answer
-        """
+        """Enable the host that was emptied; raises what :meth:`run` does."""
         moves.set_status(self._connection, self.plan.closed_host, None)
 
     def run(self) -> None:

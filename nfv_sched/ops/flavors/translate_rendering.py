@@ -83,7 +83,6 @@ def commands(
 
     :param new: name -> flavor to create unless the cloud has one of that
         name; None if all flavors were read from the cloud itself
-    :returns: lines for a shell; comments begin with ``#``
     """
     lines = list(_commands(all_translated, new))
     if not all(line.startswith('#') for line in lines):

@@ -10,8 +10,8 @@ _OTHER_PREFIXES = ('owner_', 'user_id', 'instance_uuid', 'clean_', 'image_',
                    'os_glance_', 'os_hash_')
 
 
-def properties(found: Mapping[str, str]) -> dict[str, str]:
+def properties(stored: Mapping[str, str]) -> dict[str, str]:
     """Return those of the image properties of a server that matter."""
     # NOTE: The API of Nova 31 shows them as Nova's database has them.
-    return {name: text for name, text in found.items()
+    return {name: text for name, text in stored.items()
             if name not in _OTHER and not name.startswith(_OTHER_PREFIXES)}
