@@ -206,7 +206,7 @@ class AllowedOptionsTest(base.TestCase):
             'filter_scheduler.isolated_images',
             'filter_scheduler.weight_classes',
             'metrics.weight_setting', 'nfv_sched.node_label_prefix',
-            'nfv_sched.vswitch_label', 'pci.alias'}, texts)
+            'nfv_sched.shadow', 'nfv_sched.vswitch_label', 'pci.alias'}, texts)
 
     def test_multipliers_are_numbers(self):
         multipliers = [
