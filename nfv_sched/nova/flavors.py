@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from collections.abc import Mapping
 import dataclasses
 import functools
+import math
 import re
 import typing as ty
 
@@ -327,8 +328,10 @@ def _check_limits(flavor: objects.Flavor, meta: objects.ImageMeta) -> None:
 
 def divisors(number: int, most: int) -> list[int]:
     """Return the divisors of a number that are not above ``most``."""
-    return [each for each in range(1, min(number, most) + 1)
-            if number % each == 0]
+    lower = [each for each in range(1, math.isqrt(number) + 1)
+             if number % each == 0]
+    return [each for each in sorted({*lower, *(
+        number // each for each in lower)}) if each <= most]
 
 
 def numa_topology(flavor: objects.Flavor, meta: objects.ImageMeta) -> ty.Any:

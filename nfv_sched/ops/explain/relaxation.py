@@ -56,6 +56,7 @@ _LENIENT = {
 _PAGE_TEXTS = {4: 'small', 2048: '2MB', 1048576: '1GB'}
 _SMALL = 4  # KiB
 _STEPS = 32  # maximum number of amounts of memory
+_VCPU_STEPS = 512  # and of vCPUs, of which no real flavor has more
 _DISABLED_HOSTS = 5  # maximum number that are tried one by one
 _MOST_NODES = 16
 _HOSTS = 'hosts'
@@ -458,6 +459,7 @@ def searches(explained_request: request.ExplainedRequest) -> Iterator[Search]:
     nodes = _nodes_of(specs)
     step = nodes * (2 if specs.get('hw:cpu_thread_policy') == 'require'
                     else 1)
+    step *= max(-(-flavor.vcpus // (step * _VCPU_STEPS)), 1)
     yield Search([
         Change(strings.count(vcpus, 'vCPU'), _SMALLER,
                explained_request.with_flavor(vcpus=vcpus), 'vcpus')
@@ -486,8 +488,8 @@ def _has_topology(vcpus: int,
             count for count in flavors.divisors(vcpus, most or vcpus)
             if exact in (None, count)])
     sockets, cores, threads = counts
-    return any(vcpus == a * b * c for a in sockets for b in cores
-               for c in threads)
+    return any(vcpus % (a * b) == 0 and vcpus // (a * b) in threads
+               for a in sockets for b in cores)
 
 
 def _topology_limit(part: str, explained_request: request.ExplainedRequest,
