@@ -124,6 +124,10 @@ class PlanMixin(plan_execution.RunMixin):
 
     def check(self, parsed_args: argparse.Namespace) -> None:
         """Check that a plan that is to be run is saved, and is shown."""
+        if parsed_args.save is not None and source.is_changed(parsed_args):
+            raise source.UsageError(
+                '--save goes with neither --add-hosts nor --remove-host: the '
+                'plan would not suit the cloud')
         if not parsed_args.run:
             if parsed_args.yes:
                 raise source.UsageError('--yes is for --run')

@@ -331,6 +331,17 @@ class ChangesTest(test_simulate.SimulateTestCase):
             self.assertEqual(code, actual, (command, out, err))
             self.assertTrue(err.startswith(self.ADDED), (command, err))
 
+    def test_no_plan_to_run(self):
+        """A plan for other hosts cannot be saved."""
+        plan = self.file('')
+        for command in (('host', 'drain', 'h-1'),
+                        ('cloud', 'defrag', '--flavor', 'f'),
+                        ('agent', 'rebalance')):
+            code, out, err = self.run_on_cloud(
+                *command, '--remove-host', 'h-2', '--save', plan)
+            self.assertEqual((2, ''), (code, out), command)
+            self.assertIn('neither --add-hosts nor --remove-host', err)
+
     def test_simulation(self):
         steps = self.file('steps: [{boot: new, flavor: f, count: 3, '
                           'host: h-1+1, expect: {placed: 2, refused: 1}}]')
