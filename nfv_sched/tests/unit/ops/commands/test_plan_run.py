@@ -463,7 +463,7 @@ class SavedPlanTest(PlanRunTestCase, running.RunningTestCase):
 
     def test_drain(self):
         cloud = os.path.join(self.folder, 'cloud')
-        file.save(self.running('a p4 one', 'b vf one', 'c p4 two'), cloud)
+        file.save(self.running('b vf one', 'a p4 one', 'c p4 two'), cloud)
         args = 'host', 'drain', 'one', '--from', cloud
         self.assertEqual(0, self.run_command(
             *args, '--save', self.path, '-f', 'value')[0])
