@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Versions and files of packages that are built with and without git."""
 
+from importlib import metadata
+from importlib import util
 import os
 import pathlib
 import shutil
@@ -18,6 +20,10 @@ _ROOT = pathlib.Path(nfv_sched.__file__).parents[1]
 #: What setup.py needs.
 _FILES = ('LICENSE', 'MANIFEST.in', 'README.md', 'pyproject.toml',
           'requirements.txt', 'setup.cfg', 'setup.py')
+#: Whether the tools of this environment can build: pbr needs pkg_resources
+#: before 7.1, which newer releases of setuptools do not have.
+CAN_BUILD = util.find_spec('pkg_resources') is not None or tuple(
+    map(int, metadata.version('pbr').split('.')[:2])) >= (7, 1)
 _GENERATED = shutil.ignore_patterns('__pycache__', '*.sample', '*.swp')
 
 
@@ -92,6 +98,7 @@ class PackagingTest(testtools.TestCase):
         self.useFixture(fixtures.EnvironmentVariable('PBR_VERSION', '9.0.0'))
         self.assertEqual('9.0.0', self.version())
 
+    @testtools.skipUnless(CAN_BUILD, 'this pbr does not suit setuptools')
     def test_files_without_git(self):
         """pip installs all files of an exported tree."""
         self.copy_all()
