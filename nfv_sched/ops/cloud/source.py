@@ -21,6 +21,7 @@ import os
 import re
 import typing as ty
 
+from nfv_sched.nova import concurrency
 from nfv_sched.ops.cli import base
 from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cli import formats
@@ -291,6 +292,8 @@ class CloudMixin(AccountMixin):
         :raises CloudUnreadError: if the cloud cannot be read at all
         :raises UsageError: if the API does not show enough
         """
+        # Before anything of Nova is imported, which may choose otherwise.
+        concurrency.native_threads()
         if parsed_args.api:
             if parts is None:
                 raise UsageError(_NOT_IN_API)

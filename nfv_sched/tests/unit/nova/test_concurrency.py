@@ -36,8 +36,8 @@ class ConcurrencyTest(base.TestCase):
     def test_command_prints_nothing(self):
         self.assertEqual('', self.run_python(
             'from nfv_sched.cmd import quiet; '
-            'quiet.warnings_ignored().__enter__(); '
-            'quiet.logs_ignored().__enter__(); '
+            'ignored = quiet.warnings_ignored(), quiet.logs_ignored(); '
+            '[each.__enter__() for each in ignored]; '
             'concurrency.native_threads(); ' + _IMPORT)[1])
 
     def test_service(self):
