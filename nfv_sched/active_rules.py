@@ -2,8 +2,8 @@
 """Select the rules that count for a request, and the options to decide by.
 
 A rule of the request counts if a filter that enforces it is enabled, and not
-in shadow.  The
-result is worked out once for each server and kept on the request note.
+in shadow.  The result is worked out once for each server and kept on the
+request note.
 """
 
 from collections.abc import Mapping

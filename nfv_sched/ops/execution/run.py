@@ -191,8 +191,12 @@ def listed(plan: values.MovePlan, journal: MoveJournal) -> Iterator[str]:
             else ': has begun' if journal.has_begun(move) else '')
 
 
+def _number(plan: values.MovePlan, move: values.Move) -> str:
+    return f'{move.number}/{len(plan.moves)}'
+
+
 def _line(plan: values.MovePlan, move: values.Move) -> str:
-    return (f'{move.number}/{len(plan.moves)} {move}: {move.kind} '
+    return (f'{_number(plan, move)} {move}: {move.kind} '
             f'{"migration" if move.is_of_server else "move"} from '
             f'{move.source} to {move.destination}')
 
@@ -329,9 +333,6 @@ class PlanRun:
             self._connection, move, progress,
             lambda state, migration: self._record(move, state, migration))
 
-    def _number(self, move: values.Move) -> str:
-        return f'{move.number}/{len(self.plan.moves)}'
-
     def _record(self, move: values.Move, state: str,
                 migration: str | None = None, text: str | None = None) -> None:
         """Write a record; without it, no move begins any more.
@@ -358,7 +359,8 @@ class PlanRun:
             self._fail(move, f'was not over after {self._timeout:g} s')
         except StopIteration:
             self._record(move, 'done')
-            self._say(f'{self._number(move)} {move}: done, {seconds:.0f} s')
+            self._say(f'{_number(self.plan, move)} {move}: done, '
+                      f'{seconds:.0f} s')
         except moves.MoveError as exc:
             why = strings.one_line(exc)
             self._record(move, 'failed', text=why)
@@ -371,7 +373,8 @@ class PlanRun:
     def _fail(self, move: values.Move, why: str) -> None:
         self._stopping = True
         self.failed[move.number] = strings.one_line(why)
-        self._say(f'{self._number(move)} {move}: {self.failed[move.number]}')
+        self._say(f'{_number(self.plan, move)} {move}: '
+                  f'{self.failed[move.number]}')
 
     def _say_once(self, text: str) -> None:
         """Say something unless it was said last."""

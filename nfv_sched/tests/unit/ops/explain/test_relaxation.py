@@ -38,6 +38,12 @@ class SearchesTest(testtools.TestCase):
         self.assertEqual(['2 vCPUs'], self.texts(asked(
             4, hw__cpu_thread_policy='require'))[0])
 
+    def test_vcpus_of_a_huge_flavor(self):
+        """Not each number, of which a file may ask for any."""
+        self.assertEqual([f'{vcpus} vCPUs' for vcpus in range(200, 400)],
+                         self.texts(asked(400))[0])
+        self.assertLess(len(self.texts(asked(65535))[0]), 512)
+
     def test_vcpus_that_the_topology_allows(self):
         for specs, vcpus in (
                 ({'hw__cpu_threads': '2'}, [4, 6]),

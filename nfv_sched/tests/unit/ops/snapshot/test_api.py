@@ -157,7 +157,9 @@ class ServersTest(APITestCase):
         self.nova.servers = [nova_api.placed_server(
             'vm', self.flavor, 'h1', pinned_availability_zone='west',
             scheduler_hints={'group': ['id-of-g'], 'own': 'text'}, image={
-                'id': 'i', 'properties': {'hw_numa_nodes': '2'}}, **{
+                'id': 'i', 'properties': {
+                    'hw_numa_nodes': '2', 'base_image_ref': 'i',
+                    'owner_specified.openstack.md5': 'x'}}, **{
                 'OS-EXT-STS:task_state': 'migrating'})]
         self.nova.server_groups = [
             nova_api.group('other'),
