@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-
 """Find the few causes that keep a request off all hosts.
 
 Most hosts fail several requirements.  The cause is chosen that most of them

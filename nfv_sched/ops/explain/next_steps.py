@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-
 """Find the commands that help after a refusal, where one is known to apply."""
 
 from collections.abc import Iterator

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-
 """Write the causes of a refusal as sentences."""
 
 from collections.abc import Callable

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-
 """Write why a request does not fit for the owner of the server.
 
 As with ``expose_reasons = policy``, nothing is said of hosts: no names, no
