@@ -10,7 +10,6 @@ and are compared then with the host that Nova has chosen.
 from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
-import enum
 import functools
 import math
 import typing as ty
@@ -20,6 +19,7 @@ from oslo_log import log as logging
 from nfv_sched import conf
 from nfv_sched.host import visit
 from nfv_sched.journal import entry
+from nfv_sched.journal.entry import ShadowChange
 from nfv_sched.nova import scheduler
 from nfv_sched import process
 from nfv_sched import reasons
@@ -36,16 +36,6 @@ conf.register_opts(CONF)
 _COPY = '_nfv_sched_copy'
 _OURS = '_nfv_sched'
 _CONSUME = 'consume_from_request'
-
-
-class ShadowChange(enum.StrEnum):
-    """The change for a server, if filters and weighers in shadow counted."""
-
-    NOTHING = ''
-    #: No host would have been left.
-    REFUSED = 'refused'
-    #: The server would have gone to another host.
-    ELSEWHERE = 'elsewhere'
 
 
 class Outcome(ty.NamedTuple):

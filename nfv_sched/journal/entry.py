@@ -4,6 +4,7 @@
 from collections.abc import Iterable
 from collections.abc import Mapping
 import dataclasses
+import enum
 import functools
 import hashlib
 import json
@@ -134,6 +135,16 @@ class Refusal:
         return 1 + len(self.earlier)
 
 
+class ShadowChange(enum.StrEnum):
+    """The change for a server, if filters and weighers in shadow counted."""
+
+    NOTHING = ''
+    #: No host would have been left.
+    REFUSED = 'refused'
+    #: The server would have gone to another host.
+    ELSEWHERE = 'elsewhere'
+
+
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class PlacedServer:
     """A server that Nova placed, and what would have been different.
@@ -152,8 +163,7 @@ class PlacedServer:
     :ivar passes: the filters of nfv-sched that examined hosts, in order
     :ivar shadow: names of the filters and weighers in shadow that have
         examined it, in order
-    :ivar change: ``refused`` if no host would have been left, ``elsewhere`` if
-        it would have gone to another host; empty if neither
+    :ivar change: a value of :class:`ShadowChange`
     :ivar by: those of them that would have changed it
     :ivar instead: name of the host that would have been first; empty if it is
         not known

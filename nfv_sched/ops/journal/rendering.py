@@ -91,9 +91,9 @@ def row(
 def _outcome(placed: entry.PlacedServer) -> str:
     """Return what filters and weighers in shadow would have changed."""
     names = ', '.join(placed.by)
-    if placed.change == shadow_report.REFUSED:
+    if placed.change == entry.ShadowChange.REFUSED:
         return f'{names} in shadow would have refused the last host'
-    if placed.change == shadow_report.ELSEWHERE:
+    if placed.change == entry.ShadowChange.ELSEWHERE:
         return (f'{names} in shadow would have placed it on '
                 f'{placed.instead or "another host"}')
     if placed.shadow:

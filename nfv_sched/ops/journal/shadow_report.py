@@ -7,9 +7,8 @@ import dataclasses
 
 from nfv_sched.journal import entry
 
-#: Values of ``entry.PlacedServer.change``.
-REFUSED = 'refused'
-ELSEWHERE = 'elsewhere'
+_REFUSED = entry.ShadowChange.REFUSED
+_ELSEWHERE = entry.ShadowChange.ELSEWHERE
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,19 +90,19 @@ def report(
                          for reason in reasons_of(each)})
     reasons = [
         ShadowReason(filter=name, policy=policy,
-                     refused=policies[name, policy, REFUSED],
-                     elsewhere=policies[name, policy, ELSEWHERE])
+                     refused=policies[name, policy, _REFUSED],
+                     elsewhere=policies[name, policy, _ELSEWHERE])
         for name, policy in sorted({key[:2] for key in policies})]
     return ShadowReport(
         first_time=entries[0].time if entries else None,
         last_time=entries[-1].time if entries else None,
         servers=len(entries),
-        refused=sum(each.change == REFUSED for each in entries),
-        elsewhere=sum(each.change == ELSEWHERE for each in entries),
+        refused=sum(each.change == _REFUSED for each in entries),
+        elsewhere=sum(each.change == _ELSEWHERE for each in entries),
         counts=tuple([
             ShadowCount(name=name, servers=count,
-                        refused=changed[name, REFUSED],
-                        elsewhere=changed[name, ELSEWHERE])
+                        refused=changed[name, _REFUSED],
+                        elsewhere=changed[name, _ELSEWHERE])
             for name, count in sorted(servers.items())]),
         reasons=tuple(sorted(
             reasons, key=lambda each: -each.refused - each.elsewhere)))
@@ -112,7 +111,7 @@ def report(
 def reasons_of(placed: entry.PlacedServer) -> list[entry.RefusalReason]:
     """Return why it would have been refused, or its host would have been."""
     return [reason for reason in placed.reasons
-            if placed.change == REFUSED or placed.host in reason.hosts]
+            if placed.change == _REFUSED or placed.host in reason.hosts]
 
 
 def sentence(summary: ShadowReport) -> str:
