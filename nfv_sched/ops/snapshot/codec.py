@@ -157,8 +157,12 @@ def _with_limits(schema: ty.Any) -> ty.Any:
     if kind == 'any':
         return core_schema.no_info_after_validator_function(
             _check_any, core_schema.any_schema())
-    if kind == 'dict' and schema['keys_schema']['type'] == 'int':
-        schema = {**schema, 'keys_schema': _NUMBER_KEY}
+    if kind == 'dict':
+        # Older releases of pydantic leave out the schema of values of any
+        # type.
+        schema = {'values_schema': core_schema.any_schema(), **schema}
+        if schema['keys_schema']['type'] == 'int':
+            schema['keys_schema'] = _NUMBER_KEY
     schema = {**_LIMITS.get(kind, {}),
               **{key: _with_limits(value) for key, value in schema.items()}}
     if kind == 'dataclass':
