@@ -469,6 +469,8 @@ def _placed_server(row: Mapping, group: str | None) -> snapshot.Server:
                        'servers; it needs the role admin')
     state = row['OS-EXT-STS:vm_state']
     fault = row.get('fault') if state == 'error' else None
+    # Before the API shows hints, that of a member of a group is known anyway.
+    hints = row.get('scheduler_hints', {'group': group} if group else {})
     return dataclasses.replace(
         _server(row), host=row['OS-EXT-SRV-ATTR:host'], state=state or '',
         task=row['OS-EXT-STS:task_state'],
@@ -479,8 +481,7 @@ def _placed_server(row: Mapping, group: str | None) -> snapshot.Server:
         group=group, zone=row.get('pinned_availability_zone'),
         hints={name: tuple(map(str, values if isinstance(values, list)
                                else [values]))
-               for name, values in (
-                   row.get('scheduler_hints') or {}).items()})
+               for name, values in (hints or {}).items()})
 
 
 # Placement
