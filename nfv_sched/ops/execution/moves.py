@@ -31,6 +31,8 @@ GRACE = 60.0
 # Has all that is used: hosts of migrations (2.30, 2.56), UUIDs of services
 # (2.53) and of migrations (2.59).  Rocky.
 _MICROVERSION = '2.61'
+# Seconds in which the events of a failed migration should end.
+_EVENTS_END = 30
 # Number of migrations of a server that are read, the newest first.
 _MIGRATIONS = 50
 
@@ -359,28 +361,42 @@ def _followed(connection: _Connection, move: values.Move,
         if _task(server) is None:
             break
         yield ''
+    failed = status not in _OVER[move.kind]
+    if failed:
+        why = yield from _why(connection, move)
+        server = yield from _patiently(_server, connection, move)
     state = f'it is {server["status"]} on {_host(server)}'
-    if status in _OVER[move.kind] and _host(server) == move.destination and (
-            server['status'] not in ('ERROR', _UNCONFIRMED)):
-        return
-    if status in _OVER[move.kind]:
+    if failed:
+        raise MoveError('was not moved: the migration is in status '
+                        f'{status}: {why}; {state}')
+    if _host(server) != move.destination or server['status'] in (
+            'ERROR', _UNCONFIRMED):
         raise MoveError(f'was not moved to {move.destination}: {state}')
-    why = yield from _why(connection, move)
-    raise MoveError(f'was not moved: the migration is in status {status}: '
-                    f'{why}; {state}')
 
 
 def _why(connection: _Connection, move: values.Move) -> _Steps[str]:
-    """Return why the last migration of a server failed, as Nova says."""
+    """Return why the last migration of a server failed, as Nova says.
+
+    Wait until Nova has done all that follows a failure.
+    """
+    # NOTE: nova-compute puts a migration into an error, resets the task of
+    # the server, and only then puts the server into ERROR and ends the event.
     path = f'/servers/{move.id}/os-instance-actions'
+    end = time.monotonic() + _EVENTS_END
     try:
         actions = (yield from _patiently(
             _call, connection, 'compute', 'GET', path))['instanceActions']
         request = next(each['request_id'] for each in actions
                        if each['action'] == _ACTION_NAMES[move.kind])
-        action = yield from _patiently(
-            _call, connection, 'compute', 'GET', f'{path}/{request}')
-        for event in action['instanceAction']['events']:
+        while True:
+            events = (yield from _patiently(
+                _call, connection, 'compute', 'GET', f'{path}/{request}')
+            )['instanceAction']['events']
+            if all(event['finish_time'] for event in events) or (
+                    time.monotonic() >= end):
+                break
+            yield ''
+        for event in events:
             lines = (event.get('traceback') or '').strip().splitlines()
             # The last line of a traceback has the exception.
             if event.get('result') == 'Error' and lines:
