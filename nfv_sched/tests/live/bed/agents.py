@@ -20,9 +20,9 @@ import pathlib
 import sys
 import time
 
-from oslo_service import backend
+from nfv_sched.nova import concurrency
 
-backend.init_backend(backend.BackendType.THREADING)
+concurrency.native_threads()
 
 from neutron.agent import rpc as agent_rpc  # noqa: E402
 from neutron.common import config  # noqa: E402
