@@ -73,6 +73,8 @@ class MigratingNova(nova_api.NovaAPI):
         self.moving.set()
         self.most = 0
         self.failing = set()
+        # Servers whose failure Nova has not finished with when asked first.
+        self.failed = set()
 
     def server(self, name):
         """A server that is in the cloud."""
@@ -108,9 +110,16 @@ class MigratingNova(nova_api.NovaAPI):
                 return 200, {'instanceActions': [
                     {'action': 'live-migration', 'request_id': 'req-1'}]}
             case 'GET', ['servers', server_id, 'os-instance-actions', _]:
-                return 200, {'instanceAction': {'events': [{
-                    'result': 'Error', 'traceback': '  File "x"\n'
-                    'NoValidHost: No valid host was found. \n'}]}}
+                event = {'finish_time': None, 'result': None,
+                         'traceback': None}
+                if server_id in self.failed:
+                    if self.placed[server_id]['name'] in self.failing:
+                        self.placed[server_id]['status'] = 'ERROR'
+                    event = {'finish_time': '2026-11-26T05:00:00.000000',
+                             'result': 'Error', 'traceback': '  File "x"\n'
+                             'NoValidHost: No valid host was found. \n'}
+                self.failed.add(server_id)
+                return 200, {'instanceAction': {'events': [event]}}
             case 'POST', ['servers', server_id, 'action']:
                 (action, options), = body.items()
                 return self._act(self.placed[server_id], action, options)
