@@ -180,7 +180,7 @@ class ConfigurationTest(base.TestCase):
     #: By their first section, what is not for Nova.
     FOREIGN = re.compile(
         r'\[\[local\|localrc\]\]|\[(Unit|Service|Timer)\]'
-        r'|\[nova-base-plugin-')
+        r'|\[nova-base-plugin-|\[watcher_strategies\.')
     #: In the place of others, and of the package that contributors write.
     EXAMPLES = {'...', 'EvenNodesFilter'}
     #: What roles of OpenStack-Ansible have variables for.

@@ -29,6 +29,8 @@ OPTIONAL = ('__init__', 'base')
 
 #: The tools: what is outside is loaded by Nova, and knows nothing of them.
 TOOLS = 'ops/'
+#: The strategies for OpenStack Watcher, which is not installed with the tools.
+WATCHER = 'ops/watcher/'
 
 #: What is imported of Nova elsewhere than in the modules that are for that.
 NOVA = ('nova.conf', 'nova.exception', 'nova.objects',
@@ -389,6 +391,7 @@ def foreign(root: pathlib.Path, folder: str = '') -> set[str]:
     """
     names = {name.partition('.')[0] for path, source in modules(root, folder)
              if folder or not path.startswith((TOOLS, 'tests/'))
+             if folder == WATCHER or not path.startswith(WATCHER)
              for name in imported(source)}
     return names - {*sys.stdlib_module_names, 'nfv_sched'}
 
@@ -538,6 +541,11 @@ class HouseTest(base.TestCase):
         self.assertEqual(declared(ROOT.parent, 'ops'), tools)
         # What the command looks for before it imports them.
         self.assertEqual(tools, libraries(set(main.MODULES)))
+        strategies = foreign(ROOT, WATCHER)
+        self.assertNotIn('nova', strategies)
+        self.assertEqual(
+            declared(ROOT.parent, 'watcher'), {'python-watcher'} | (
+                libraries(strategies - {'watcher'}) - plugin))
 
     def test_class_names(self):
         """A name stands for one thing."""
@@ -573,7 +581,11 @@ class ChecksTest(base.TestCase):
             cmd__one='import re\nfrom nfv_sched import strings\n'
                      'def run():\n    import yaml\n',
             ops__three='import rich.table\n',
+            ops__watcher__four='import watcher.objects\n',
             tests__two='import fixtures\n')
+        self.assertEqual({'watcher'}, foreign(self.root(
+            ops__watcher__four='import watcher.objects\n',
+            ops__three='import rich.table\n'), WATCHER))
         (root / 'requirements.txt').write_text(
             '# Comment\nPyYAML>=6.0 # MIT\noslo.service[threading]>=4.5\n')
         (root / 'setup.cfg').write_text('[extras]\nops =\n  rich>=13 # MIT\n')

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Goals of the strategies that fit none of Watcher's."""
+
+import abc
+import typing as ty
+
+from watcher.decision_engine.goal import base
+from watcher.decision_engine.goal.efficacy import base as efficacy_base
+from watcher.decision_engine.goal.efficacy import indicators
+from watcher.decision_engine.solution import efficacy
+
+
+class Figure(indicators.IndicatorSpecification):
+    """An indicator that is a number from 0."""
+
+    def __init__(self, name: str, description: str):
+        super().__init__(name=name, description=description)
+
+    @property
+    def schema(self) -> dict[str, ty.Any]:
+        """JSON Schema of the value."""
+        return {'type': 'integer', 'minimum': 0}
+
+
+class CapacityEfficacy(efficacy_base.EfficacySpecification):
+    """Effect of moves on the number of new servers."""
+
+    def get_indicators_specifications(self) -> list[Figure]:
+        """Return the indicators; called by the base class."""
+        return [
+            Figure('servers_wanted', 'New servers that are to fit.'),
+            Figure('servers_before', 'New servers that fit now.'),
+            Figure('servers_after', 'New servers that fit after the moves.'),
+        ]
+
+    def get_global_efficacy_indicator(
+            self, indicators_map: ty.Any) -> list[efficacy.Indicator]:
+        """Return the part of the wanted servers that fit, in percent."""
+        return [efficacy.Indicator(
+            name='servers_ratio', unit='%',
+            description='Part of the new servers that fit after the moves.',
+            value=min(100.0, 100.0 * indicators_map.servers_after
+                      / indicators_map.servers_wanted))]
+
+
+class AgentBalanceEfficacy(efficacy_base.EfficacySpecification):
+    """Effect of moves on the loads of Neutron's agents."""
+
+    def get_indicators_specifications(self) -> list[Figure]:
+        """Return the indicators; called by the base class."""
+        return [
+            Figure('imbalance_before', 'Largest difference between the loads '
+                   'of two agents of a kind.'),
+            Figure('imbalance_after', 'The same after the moves.'),
+        ]
+
+    def get_global_efficacy_indicator(
+            self, indicators_map: ty.Any) -> list[efficacy.Indicator]:
+        """Return by how much the difference is less, in percent."""
+        before = indicators_map.imbalance_before
+        return [efficacy.Indicator(
+            name='imbalance_ratio', unit='%',
+            description='Part of the imbalance that the moves take away.',
+            value=100.0 * (before - indicators_map.imbalance_after) / before
+            if before else 0.0)]
+
+
+class NFVGoal(base.Goal, metaclass=abc.ABCMeta):
+    """Base of the goals.
+
+    :cvar NAME: name, and entry point
+    :cvar DISPLAY_NAME: name for people
+    :cvar EFFICACY: specification of its efficacy
+    """
+
+    NAME: str
+    DISPLAY_NAME: str
+    EFFICACY: type[efficacy_base.EfficacySpecification]
+
+    @classmethod
+    def get_name(cls) -> str:
+        """Return the name; called by Watcher."""
+        return cls.NAME
+
+    @classmethod
+    def get_display_name(cls) -> str:
+        """Return the name for people; called by Watcher."""
+        return cls.DISPLAY_NAME
+
+    @classmethod
+    def get_translatable_display_name(cls) -> str:
+        """Return the same; called by Watcher."""
+        return cls.DISPLAY_NAME
+
+    @classmethod
+    def get_efficacy_specification(
+            cls) -> efficacy_base.EfficacySpecification:
+        """Return the specification of the efficacy; called by Watcher."""
+        return cls.EFFICACY()
+
+
+class CapacityGoal(NFVGoal):
+    """Goal: more servers of a flavor fit."""
+
+    NAME = 'nfv_capacity'
+    DISPLAY_NAME = 'Capacity for servers of a flavor'
+    EFFICACY = CapacityEfficacy
+
+
+class AgentBalanceGoal(NFVGoal):
+    """Goal: agents of Neutron have equal loads."""
+
+    NAME = 'nfv_agent_balance'
+    DISPLAY_NAME = 'Balance of network agents'
+    EFFICACY = AgentBalanceEfficacy
