@@ -64,7 +64,7 @@ class DrainTest(PlanTestCase):
         self.assert_strict(servers[0])
 
 
-class RebalanceTest(PlanTestCase):
+class AgentsTestCase(PlanTestCase):
     """All is on one host; one of the others lacks a physical network."""
 
     def setUp(self):
@@ -129,6 +129,9 @@ class RebalanceTest(PlanTestCase):
                 continue
             found[kind, host] = {thing.id for thing in things}
         return found
+
+
+class RebalanceTest(AgentsTestCase):
 
     def plan(self, code):
         return self.document('agent', 'rebalance', code=code)

@@ -211,6 +211,19 @@ class Bed:
                     self.layout, queue) is None,
                 seconds, f'somebody listens to {queue}')
 
+    @contextlib.contextmanager
+    def watcher(self) -> Iterator[None]:
+        """Run Watcher as long as the context."""
+        schema.watcher(self.layout)
+        with contextlib.ExitStack() as stack:
+            started = list(services.watcher(self.layout))
+            for service in started:
+                stack.callback(service.stop)
+                service.start()
+            for service in started:
+                service.wait_ready(_UP_SECONDS)
+            yield
+
     @staticmethod
     def wait_until(predicate: Callable[[], object], seconds: float,
                    what: str, pause: float = processes.PAUSE) -> ty.Any:

@@ -93,6 +93,7 @@ class _Writer:
         self._glance()
         self._neutron()
         self._nova()
+        self._watcher()
 
     def _entry_point(self) -> None:
         directory = self._layout.etc / 'python' / 'nfv_sched_live.dist-info'
@@ -276,6 +277,26 @@ class _Writer:
                              'send_service_user_token': True},
             'vnc': {'enabled': False},
         }, self._authtoken('nova')
+
+    def _watcher(self) -> None:
+        state = self._state('watcher')
+        # Where nfv-sched reads the cloud.
+        plans = {'nova_config_files':
+                 self._layout.etc / 'nova' / f'{SCHEDULERS[0]}.conf'}
+        _write(self._layout.etc / 'watcher' / 'watcher.conf', self._broker(), {
+            'DEFAULT': {'use_stderr': True, 'host': 'watcher',
+                        'state_path': state},
+            'api': {'host': ports.ADDRESS,
+                    'port': self._layout.ports['watcher'], 'workers': 1},
+            'collector': {'collector_plugins': 'compute'},
+            'database': self._database('watcher'),
+            'nova': {**self._client('watcher'), 'migration_interval': 1},
+            'oslo_concurrency': {'lock_path': state / 'lock'},
+            'placement': self._client('watcher'),
+            'watcher_clients_auth': self._user('watcher'),
+            'watcher_strategies.nfv_defrag': plans,
+            'watcher_strategies.nfv_drain': plans,
+        }, self._authtoken('watcher'))
 
     def _nova_process(self, name: str) -> Sections:
         state = self._state('nova', name)

@@ -122,6 +122,22 @@ def _nova_service(layout: bed_layout.Layout, name: str, command: list[str],
         ready=lambda: _reports(layout, binary, host))
 
 
+def watcher(layout: bed_layout.Layout) -> Iterable[processes.Service]:
+    """Watcher, which only some tests start."""
+    conf = f'--config-file={layout.etc / "watcher" / "watcher.conf"}'
+    url = layout.url('watcher')
+    yield processes.Service(
+        'watcher-api', [program('watcher-api'), conf],
+        layout.environment(), layout.directory, url=url,
+        ready=lambda: _answers(url))
+    for name, queue in (('decision-engine', 'watcher.decision.control'),
+                        ('applier', 'watcher.applier.control')):
+        yield processes.Service(
+            f'watcher-{name}', [program(f'watcher-{name}'), conf],
+            layout.environment(), layout.directory,
+            ready=lambda queue=queue: broker.consumed(layout, queue))
+
+
 def ledger(layout: bed_layout.Layout,
            hosts: Iterable[str]) -> processes.Service:
     """nfv-sched-ledger, ready when all hosts are published."""
