@@ -42,20 +42,25 @@ def program(name: str) -> str:
 def web(layout: bed_layout.Layout) -> Iterable[processes.Service]:
     """Web services, each in one process of uWSGI."""
     for name, (module, path, threads) in _WEB.items():
-        url = layout.url(name)
-        yield processes.Service(
-            name,
-            [program('uwsgi'),
-             '--http-socket', f'{ports.ADDRESS}:{layout.ports[name]}',
-             '--module', f'{module}:application',
-             '--master', '--processes', '1', '--threads', str(threads),
-             '--enable-threads', '--lazy-apps', '--need-app',
-             '--die-on-term', '--listen', '128',
-             '--buffer-size', '65535', '--add-header', 'Connection: close',
-             '--disable-logging'],
-            layout.environment(), layout.directory, url=url,
-            ready=lambda name=name, url=url + path: (
-                _answers(url) or _READY.get(name, lambda _: None)(layout)))
+        yield _web_service(layout, name, module, path, threads)
+
+
+def _web_service(layout: bed_layout.Layout, name: str, module: str,
+                 path: str, threads: int, *options: str) -> processes.Service:
+    url = layout.url(name)
+    return processes.Service(
+        name,
+        [program('uwsgi'),
+         '--http-socket', f'{ports.ADDRESS}:{layout.ports[name]}',
+         '--module', f'{module}:application',
+         '--master', '--processes', '1', '--threads', str(threads),
+         '--enable-threads', '--lazy-apps', '--need-app',
+         '--die-on-term', '--listen', '128',
+         '--buffer-size', '65535', '--add-header', 'Connection: close',
+         '--disable-logging', *options],
+        layout.environment(), layout.directory, url=url,
+        ready=lambda: (_answers(url + path)
+                       or _READY.get(name, lambda _: None)(layout)))
 
 
 def neutron_rpc(layout: bed_layout.Layout) -> Iterable[processes.Service]:
@@ -125,11 +130,8 @@ def _nova_service(layout: bed_layout.Layout, name: str, command: list[str],
 def watcher(layout: bed_layout.Layout) -> Iterable[processes.Service]:
     """Watcher, which only some tests start."""
     conf = f'--config-file={layout.etc / "watcher" / "watcher.conf"}'
-    url = layout.url('watcher')
-    yield processes.Service(
-        'watcher-api', [program('watcher-api'), conf],
-        layout.environment(), layout.directory, url=url,
-        ready=lambda: _answers(url))
+    yield _web_service(layout, 'watcher', 'watcher.wsgi.api', '/', 4,
+                       '--pyargv', conf)
     for name, queue in (('decision-engine', 'watcher.decision.control'),
                         ('applier', 'watcher.applier.control')):
         yield processes.Service(
