@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import contextlib
 import errno
 import gzip
+import io
 import json
 import math
 import os
@@ -92,22 +93,32 @@ def read(path: str, size: int | None = None) -> bytes:
     :raises EOFError, zlib.error: if it is damaged
     :raises FileLimitError: if it is too large
     """
-    most = _size if size is None else size
     if is_named_pipe(path):
         raise OSError(errno.EINVAL, 'is a named pipe', path)
+    with open(path, 'rb') as raw:
+        return unpack(raw, size)
+
+
+def unpack(raw: io.BufferedReader, size: int | None = None) -> bytes:
+    """Read the contents of a file, compressed by gzip or not; see read()."""
+    most = _size if size is None else size
     chunks = []
     count = 0
-    with open(path, 'rb') as raw:
-        file: ty.Any = raw
-        if raw.peek(2)[:2] == _GZIP:
-            file = gzip.GzipFile(fileobj=raw)
-        while chunk := file.read(_CHUNK):
-            count += len(chunk)
-            if count > most:
-                raise beyond(f'{most >> 20} MiB' if most >= 1 << 20
-                             else f'{most} bytes')
-            chunks.append(chunk)
+    file: ty.Any = raw
+    if raw.peek(2)[:2] == _GZIP:
+        file = gzip.GzipFile(fileobj=raw)
+    while chunk := file.read(_CHUNK):
+        count += len(chunk)
+        if count > most:
+            raise beyond(f'{most >> 20} MiB' if most >= 1 << 20
+                         else f'{most} bytes')
+        chunks.append(chunk)
     return b''.join(chunks)
+
+
+def max_size() -> int:
+    """Return the number of bytes that a file may have."""
+    return _size
 
 
 def is_named_pipe(path: str) -> bool:

@@ -46,6 +46,10 @@ class HTTPLimitError(requests.exceptions.RequestException):
     """An answer that is too long, too slow, malformed or redirected away."""
 
 
+class TooLongError(HTTPLimitError):
+    """An answer that is too long."""
+
+
 def limit(session: ks_session.Session, connections: int = 10) -> None:
     """Limit all answers that a session gets.
 
@@ -58,6 +62,21 @@ def limit(session: ks_session.Session, connections: int = 10) -> None:
     for scheme in _PORTS:
         session.session.mount(f'{scheme}://', _Adapter(
             pool_connections=10, pool_maxsize=connections, **options))
+
+
+def binary_session(size: int) -> requests.Session:
+    """Return a session for answers that are not text.
+
+    The time-out of a request is for its whole answer.  Redirects within a
+    server are followed unless the request says otherwise.
+
+    :param size: maximum size of an answer in bytes
+    """
+    session = requests.Session()
+    session.max_redirects = REDIRECTS
+    for scheme in _PORTS:
+        session.mount(f'{scheme}://', _BinaryAdapter(size))
+    return session
 
 
 @contextlib.contextmanager
@@ -180,6 +199,10 @@ def _pools() -> dict[str, type]:
 class _Adapter(ks_session.TCPKeepAliveAdapter):
     """An adapter that reads answers as a whole, within limits."""
 
+    def max_bytes(self) -> int:
+        """Return the maximum size of an answer."""
+        return ANSWER_BYTES
+
     def init_poolmanager(self, *args: ty.Any, **kwargs: ty.Any) -> None:
         super().init_poolmanager(*args, **kwargs)
         self.poolmanager.pool_classes_by_scheme = _pools()
@@ -207,7 +230,7 @@ class _Adapter(ks_session.TCPKeepAliveAdapter):
                 request, stream=True, timeout=seconds, **kwargs)
             try:
                 _check_redirect(request, response)
-                body = _body(response)
+                body = _body(response, self.max_bytes())
             except BaseException:
                 response.raw.close()
                 raise
@@ -220,16 +243,37 @@ class _Adapter(ks_session.TCPKeepAliveAdapter):
             raise HTTPLimitError(f'the answer is malformed: {exc}') from exc
         finally:
             _current.deadline = math.inf
-        try:
-            body.decode()
-        except UnicodeDecodeError:
-            # Not JSON either, and as text it would have wrong characters.
-            body = b''
-        response._content = body
+        response._content = self._decodable(body)
         response._content_consumed = True
         # Otherwise requests guesses, which takes minutes for large bodies.
         response.encoding = 'utf-8'
         return response
+
+    def _decodable(self, body: bytes) -> bytes:
+        try:
+            body.decode()
+        except UnicodeDecodeError:
+            # Not JSON either, and as text it would have wrong characters.
+            return b''
+        return body
+
+
+class _BinaryAdapter(_Adapter):
+    """An adapter for answers that are not text.
+
+    :param size: maximum size of an answer in bytes
+    """
+
+    def __init__(self, size: int):
+        self._size = size
+        super().__init__()
+
+    def max_bytes(self) -> int:
+        """Return the maximum size of an answer."""
+        return self._size
+
+    def _decodable(self, body: bytes) -> bytes:
+        return body
 
 
 def _check_redirect(request: requests.PreparedRequest,
@@ -256,26 +300,27 @@ def _origin(url: str) -> tuple[str | None, str | None, int | None]:
         parsed.scheme or '')
 
 
-def _body(response: requests.Response) -> bytes:
+def _body(response: requests.Response, most: int) -> bytes:
     """Read the body of an answer.
 
+    :param most: its maximum size
     :raises HTTPLimitError: if it is too long or incomplete
     """
     length = response.headers.get('Content-Length', '')
     if length.isdecimal() and (
-            len(length) > 19 or int(length) > ANSWER_BYTES):
+            len(length) > 19 or int(length) > most):
         if response.request.method != 'HEAD':
-            raise _too_long()
+            raise _too_long(most)
     decompress = _decompressor(response.headers.get('Content-Encoding', ''))
     chunks, received, size = [], 0, 0
     while chunk := response.raw.read(_CHUNK_BYTES, decode_content=False):
         received += len(chunk)
         if decompress is not None:
-            chunk = decompress.decompress(chunk, ANSWER_BYTES - size + 1)
+            chunk = decompress.decompress(chunk, most - size + 1)
         chunks.append(chunk)
         size += len(chunk)
-        if size > ANSWER_BYTES or received > ANSWER_BYTES:
-            raise _too_long()
+        if size > most or received > most:
+            raise _too_long(most)
     # urllib3 before 2.0 does not check it.
     if response.raw.length_remaining:
         raise HTTPLimitError(
@@ -301,5 +346,5 @@ def _decompressor(encoding: str) -> ty.Any:
                          'requested')
 
 
-def _too_long() -> HTTPLimitError:
-    return HTTPLimitError(f'the answer is longer than {ANSWER_BYTES} bytes')
+def _too_long(most: int) -> TooLongError:
+    return TooLongError(f'the answer is longer than {most} bytes')

@@ -63,7 +63,7 @@ GROUPS = (
     ('Check cloud, flavors and hosts', (
         'cloud audit', 'flavor lint', 'flavor translate', 'host profile')),
     ('Save, watch and simulate', (
-        'snapshot save', 'metrics', 'simulation run')),
+        'snapshot save', 'snapshot serve', 'metrics', 'simulation run')),
 )
 
 

@@ -62,6 +62,8 @@ _HOST = 'host'
 _MOST_NEW = 1000
 # What makes a pattern of a name.
 _WILDCARD = re.compile('[*?[]')
+# What begins the URL of a snapshot.
+_SCHEMES = ('https://', 'http://')
 # The form of the name of an example.
 _EXAMPLE = re.compile(r'(\w[\w-]*/)?\w[\w-]*')
 
@@ -237,10 +239,11 @@ class CloudMixin(AccountMixin):
         group = parser.add_argument_group('the cloud')
         group.add_argument(
             '--from', dest='source', metavar='FILE',
-            help='a snapshot, or a cloud file of the simulator, whose steps '
-                 'are run first, or the name of an example; without it, the '
-                 'cloud of --config-file is read; with it, --config-file says '
-                 'which other filters and weighers the file may name')
+            help='a snapshot, or the https URL of "snapshot serve", or a '
+                 'cloud file of the simulator, whose steps are run first, or '
+                 'the name of an example; without it, the cloud of '
+                 '--config-file is read; with it, --config-file says which '
+                 'other filters and weighers the file may name')
         base.add_configuration(group)
         # Commands that cannot use the API accept the option to say why.
         group.add_argument(
@@ -367,8 +370,8 @@ class CloudMixin(AccountMixin):
 def load(path: str, config_files: Sequence[str] = ()) -> snapshot.Cloud:
     """Read a cloud from a file.
 
-    :param path: a snapshot, a cloud file of the simulator, or the name of an
-        example
+    :param path: a snapshot, a cloud file of the simulator, the name of an
+        example, or the URL of ``nfv-sched snapshot serve``
     :param config_files: nova.conf files of this machine: the filters and
         weighers that a file may name besides those of Nova and nfv-sched
     :returns: the cloud; classes that are not installed here are added to what
@@ -378,11 +381,16 @@ def load(path: str, config_files: Sequence[str] = ()) -> snapshot.Cloud:
     if config_files:
         configure([f'--config-file={name}' for name in config_files],
                   databases=False)
-    path = _path(path)
     try:
-        if not file.is_snapshot(path):
-            return _simulate(path)
-        cloud = file.load(path)
+        if path.lower().startswith(_SCHEMES):
+            # requests and keystoneauth1 take time to import.
+            from nfv_sched.ops.snapshot import remote
+            cloud = remote.load(path)
+        else:
+            path = _path(path)
+            if not file.is_snapshot(path):
+                return _simulate(path)
+            cloud = file.load(path)
     except file.FileError as exc:
         raise CloudUnreadError(str(exc)) from exc
     except problems.InputError as exc:

@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Serve metrics over HTTP, whatever slow, silent or too many clients do."""
+"""Answer HTTP requests, whatever slow, silent or too many clients do."""
 
 from collections.abc import Callable
+from collections.abc import Mapping
+import dataclasses
+import email.message
+import http
 import http.server
 import io
 import os
@@ -13,8 +17,6 @@ import threading
 import time
 import typing as ty
 
-from nfv_sched.ops.metrics import auth
-
 #: Seconds for a request and its answer, TLS handshake included.
 SECONDS = 10.0
 #: Maximum number of connections. One more closes the oldest.
@@ -24,6 +26,7 @@ RESERVED_FILES = 64
 #: Maximum size of the first line and the headers of a request, in bytes.
 REQUEST_BYTES = 16384
 
+_METHODS = ('GET', 'HEAD')
 # Seconds between two checks for connections that have used up their time.
 _POLL = 0.5
 
@@ -42,10 +45,50 @@ def connections_within_limit() -> int:
     return max(1, min(CONNECTIONS, (free_files - 1) // 2))
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class HTTPRequest:
+    """A request of a client; it has no body.
+
+    :ivar query: what follows the question mark of the URL
+    :ivar certificate: as by ``SSLSocket.getpeercert``; empty without a
+        certificate that was verified
+    :ivar extend: gives the connection this many seconds from now on; only for
+        clients that have a right to the answer
+    """
+
+    path: str
+    query: str
+    headers: email.message.Message
+    certificate: Mapping[str, ty.Any]
+    extend: Callable[[float], None]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer to a request."""
+
+    status: int
+    content_type: str = 'text/plain; charset=utf-8'
+    body: bytes = b''
+    headers: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+
+def problem(status: int, text: str = '', **headers: str) -> Answer:
+    """Return an answer that says why there is nothing better.
+
+    :param text: a sentence; empty for what the status is called
+    :param headers: with ``_`` for ``-``
+    """
+    return Answer(
+        status, body=f'{text or http.HTTPStatus(status).phrase}\n'.encode(),
+        headers={name.replace('_', '-'): value
+                 for name, value in headers.items()})
+
+
 class _Handler(http.server.BaseHTTPRequestHandler):
     """A handler that answers one request of a connection."""
 
-    server: 'MetricsServer'
+    server: 'Listener'
     server_version = 'nfv-sched'
     sys_version = ''
 
@@ -72,50 +115,47 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         else:
             self.handle_one_request()
 
+    def parse_request(self) -> bool:
+        """Return whether there is a request to be answered."""
+        if not super().parse_request():
+            return False
+        if self.command not in _METHODS:
+            self._send(problem(405, Allow=', '.join(_METHODS)))
+            return False
+        return True
+
     def do_GET(self) -> None:  # noqa: N802
-        """Send the metrics."""
-        if not self._is_allowed():
-            return
-        if self.path.partition('?')[0] not in ('/', '/metrics'):
-            self.send_error(404)
-            return
-        content_type, body = self.server.render(self.headers.get('Accept', ''))
-        self.send_response(200)
-        self.send_header('Content-Type', content_type)
-        self.send_header('Content-Length', str(len(body)))
-        self.end_headers()
-        if self.command != 'HEAD':
-            self.wfile.write(body)
+        """Answer a request."""
+        path, _mark, query = self.path.partition('?')
+        certificate = self.request.getpeercert() if isinstance(
+            self.request, ssl.SSLSocket) else None
+        self._send(self.server.respond(HTTPRequest(
+            path, query, self.headers, certificate or {},
+            lambda seconds: self.server.extend(self.request, seconds))))
 
     do_HEAD = do_GET  # noqa: N815
 
-    def _is_allowed(self) -> bool:
-        """Check the password, if one is needed; refuse a wrong one."""
-        if self.server.users is None:
-            return True
-        verdict = self.server.users.check(
-            self.headers.get('Authorization', ''))
-        if verdict is auth.Verdict.DENIED:
-            self.send_response(401)
-            self.send_header('WWW-Authenticate',
-                             'Basic realm="nfv-sched", charset="UTF-8"')
-            self.send_header('Content-Length', '0')
-            self.end_headers()
-        elif verdict is auth.Verdict.BUSY:
-            self.send_error(503)
-        return verdict is auth.Verdict.ALLOWED
+    def _send(self, answer: Answer) -> None:
+        self.send_response(answer.status)
+        if answer.status != http.HTTPStatus.NOT_MODIFIED:
+            self.send_header('Content-Type', answer.content_type)
+            self.send_header('Content-Length', str(len(answer.body)))
+        for name, value in answer.headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+        if self.command != 'HEAD':
+            self.wfile.write(answer.body)
 
     def log_message(self, *args: ty.Any) -> None:
         """Write nothing, as clients could fill the log."""
 
 
-class MetricsServer(http.server.ThreadingHTTPServer):
-    """A server of metrics with threads of its own.
+class Listener(http.server.ThreadingHTTPServer):
+    """A server with threads of its own.
 
     :param address: IP address or name, and port
-    :param render: takes an ``Accept`` header; returns content type and body
+    :param respond: answers a request, in one of several threads
     :param tls: settings for HTTPS; None for HTTP
-    :param users: who may read the metrics; None for everyone
     :param connections: maximum number of connections
     :raises OSError: if it cannot listen there
     """
@@ -125,29 +165,28 @@ class MetricsServer(http.server.ThreadingHTTPServer):
     request_queue_size = 128
 
     def __init__(self, address: tuple[str, int],
-                 render: Callable[[str], tuple[str, bytes]],
+                 respond: Callable[[HTTPRequest], Answer],
                  tls: ssl.SSLContext | None = None,
-                 users: auth.Users | None = None,
                  connections: int = CONNECTIONS):
-        self.render = render
-        self.users = users
+        self.respond = respond
         self._connections = connections
         self._tls = tls
         self._lock = threading.Lock()
-        # Connections, the oldest first, and when each began.
-        self._began: dict[socket.socket, float] = {}
+        # Connections, the oldest first, and when the time of each is up.
+        self._deadlines: dict[socket.socket, float] = {}
+        self._extended: set[socket.socket] = set()
         self._slots = threading.BoundedSemaphore(2 * connections)
         self.address_family = socket.getaddrinfo(
             *address, type=socket.SOCK_STREAM)[0][0]
         super().__init__(address, _Handler)
         self._thread = threading.Thread(
             target=self.serve_forever, args=(_POLL,),
-            name='nfv-sched-metrics', daemon=True)
+            name='nfv-sched-listener', daemon=True)
 
     @property
     def open_connections(self) -> int:
         """The number of open connections."""
-        return len(self._began)
+        return len(self._deadlines)
 
     def server_bind(self) -> None:
         """Bind without looking up the name of the host."""
@@ -193,7 +232,7 @@ class MetricsServer(http.server.ThreadingHTTPServer):
             self.shutdown_request(request)
             return
         with self._lock:
-            self._began[request] = time.monotonic()
+            self._deadlines[request] = time.monotonic() + SECONDS
         try:
             super().process_request(request, client_address)
         except BaseException:  # no thread can be started
@@ -208,9 +247,21 @@ class MetricsServer(http.server.ThreadingHTTPServer):
         finally:
             self._forget(request)
 
+    def extend(self, request: socket.socket, seconds: float) -> None:
+        """Give a connection this many seconds from now on.
+
+        It is then closed for others only if these have all connections.
+        """
+        request.settimeout(seconds)
+        with self._lock:
+            if request in self._deadlines:
+                self._deadlines[request] = time.monotonic() + seconds
+                self._extended.add(request)
+
     def _forget(self, request: ty.Any) -> None:
         with self._lock:
-            self._began.pop(request, None)
+            self._deadlines.pop(request, None)
+            self._extended.discard(request)
         self._slots.release()
 
     def service_actions(self) -> None:
@@ -221,12 +272,16 @@ class MetricsServer(http.server.ThreadingHTTPServer):
         """Close late connections, and the oldest ones beyond ``most``."""
         now = time.monotonic()
         with self._lock:
-            surplus = len(self._began) - most
-            for request, began in list(self._began.items()):
-                if surplus <= 0 and now - began < SECONDS:
+            surplus = len(self._deadlines) - most
+            for request in sorted(
+                    self._deadlines,
+                    key=lambda each: (self._deadlines[each] > now,
+                                      each in self._extended)):
+                if surplus <= 0 and now < self._deadlines[request]:
                     break
                 surplus -= 1
-                del self._began[request]
+                del self._deadlines[request]
+                self._extended.discard(request)
                 try:
                     # SSLSocket.shutdown must not be called from other threads.
                     socket.socket.shutdown(request, socket.SHUT_RDWR)

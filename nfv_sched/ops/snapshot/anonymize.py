@@ -6,7 +6,8 @@ define are kept, as are numbers and PCI addresses.  Any other word is replaced
 by an invented one, the same everywhere: equal strings stay equal, so that
 scheduling decisions do not change.  New fields of a snapshot are treated this
 way unless they have a handler here.  Invented names are drawn at random each
-time, and no list of them is saved.
+time, and no list of them is saved.  With a secret key, a name gets the same
+invented name each time, unless two would get the same one.
 """
 
 import collections
@@ -15,6 +16,9 @@ from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
 import dataclasses
+import functools
+import hashlib
+import hmac
 import json
 import random
 import re
@@ -65,6 +69,8 @@ _SERIAL = re.compile(r'serial|mac_address|asset|part_number', re.IGNORECASE)
 _PHYSNET = 'physical_network'
 _DEVICE_IDS = ('vendor_id', 'product_id')
 _DROPPED = 'dropped'
+#: Numbers of names by a key are below this, unless they are used.
+KEYED_NUMBERS = 10 ** 8
 # Default labels; they are recognized even if the options are unknown.
 _LABELS = rule.Names('nfv_vswitch', 'nfv_node')
 # Options that name an availability zone.
@@ -89,28 +95,67 @@ def anonymize(cloud: snapshot.Cloud) -> snapshot.Cloud:
     return replace(cloud).cloud
 
 
-def replace(cloud: snapshot.Cloud) -> AnonymizedCloud:
-    """Anonymize a cloud, and count the replaced free texts by field."""
-    anonymizer = _Anonymizer(cloud)
+def replace(cloud: snapshot.Cloud,
+            key: bytes | None = None) -> AnonymizedCloud:
+    """Anonymize a cloud, and count the replaced free texts by field.
+
+    :param key: secret that decides the invented names; None for others each
+        time
+    """
+    anonymizer = _Anonymizer(cloud, key)
     return AnonymizedCloud(anonymizer.cloud(), anonymizer.replaced)
 
 
+class _KeyedNumbers:
+    """Numbers that depend on a key and a name, none of them twice."""
+
+    def __init__(self, key: bytes):
+        self._key = key
+        self._used: set[int] = set()
+
+    def digest(self, word: str, name: str) -> bytes:
+        """Return a digest of a name, of 32 bytes.
+
+        :param word: what has the name, for other digests of other things
+        """
+        return hmac.digest(
+            self._key, f'{word} {name}'.encode('utf-8', 'surrogatepass'),
+            hashlib.sha256)
+
+    def __call__(self, word: str, name: str) -> int:
+        """Return the number of a name."""
+        number = int.from_bytes(self.digest(word, name)[:8]) % KEYED_NUMBERS
+        while number in self._used:
+            number += 1
+        self._used.add(number)
+        return number
+
+
 class _NewNames:
-    """A mapping of old names to new ones: a word and a random number."""
+    """A mapping of old names to new ones: a word and a number.
+
+    :param numbers: gives the numbers; None for random ones
+    """
 
     def __init__(self, word: str, names: Iterable[str],
-                 unchanged_names: Iterable[str] = ('',)):
+                 unchanged_names: Iterable[str] = ('',),
+                 numbers: _KeyedNumbers | None = None):
         self._word = word
+        self._numbers = numbers
         old = sorted(set(names).difference(unchanged_names))
         self._new = dict(zip(old, random.SystemRandom().sample(
-            range(1, len(old) + 1), len(old))))
+            range(1, len(old) + 1), len(old)) if numbers is None else (
+                numbers(word, name) for name in old)))
         self._kept = frozenset(unchanged_names)
 
     def __call__(self, name: str) -> str:
         if name in self._kept:
             return name
-        number = self._new.setdefault(name, len(self._new) + 1)
-        return f'{self._word}{number}'
+        if name not in self._new:
+            self._new[name] = (
+                len(self._new) + 1 if self._numbers is None
+                else self._numbers(self._word, name))
+        return f'{self._word}{self._new[name]}'
 
     def names(self) -> Iterator[str]:
         """Return an iterator over the old names."""
@@ -119,7 +164,7 @@ class _NewNames:
 
 class _Anonymizer:
 
-    def __init__(self, cloud: snapshot.Cloud):
+    def __init__(self, cloud: snapshot.Cloud, key: bytes | None):
         # Imported late: they import Nova, which takes seconds.
         from nfv_sched import filters
         from nfv_sched.nova import scheduler
@@ -141,11 +186,13 @@ class _Anonymizer:
         self.replaced: collections.Counter[str] = collections.Counter()
         self._uuids: dict[str, str] = {}
         self._invented: dict[str, str] = {}
+        self._keyed = None if key is None else _KeyedNumbers(key)
         self._numbers: dict[str, int] = {}
         self._variants: collections.Counter[str] = collections.Counter()
         self._texts: dict[str, str] = {}
         hosts, servers = cloud.hosts, cloud.servers
-        self._host = _NewNames('host', [
+        new_names = functools.partial(_NewNames, numbers=self._keyed)
+        self._host = new_names('host', [
             *(host.name for host in hosts),
             *(server.host for server in servers if server.host),
             *(name for move in cloud.moves or ()
@@ -153,14 +200,14 @@ class _Anonymizer:
             *(agent.host for agent in cloud.network_agents or ()),
             *(name for each in (*cloud.aggregates, *cloud.missing)
               for name in each.hosts)])
-        self._hypervisor = _NewNames(
+        self._hypervisor = new_names(
             'node', (host.hypervisor for host in hosts))
-        self._cell = _NewNames(
+        self._cell = new_names(
             'cell', (each.cell for each in (
                 *hosts, *servers, *cloud.missing)),
             ('', 'cell0'))
         defaults = cloud.options.get('DEFAULT', {})
-        self._zone = _NewNames(
+        self._zone = new_names(
             'zone', [*(host.zone for host in hosts),
                      *(server.zone for server in servers if server.zone),
                      *(agent.zone for agent in cloud.network_agents or ()),
@@ -169,24 +216,24 @@ class _Anonymizer:
                      *(defaults[name] for name in _ZONES
                        if defaults.get(name))],
             ('', 'nova'))
-        self._server = _NewNames('server', (server.name for server in servers))
-        self._flavor = _NewNames('flavor', [
+        self._server = new_names('server', (server.name for server in servers))
+        self._flavor = new_names('flavor', [
             *(flavor.name for flavor in cloud.flavors),
             *(server.flavor.name for server in servers),
             *(name for aggregate in cloud.aggregates
               for name in _split(aggregate.metadata.get(_FLAVORS, '')))])
-        self._aggregate = _NewNames('aggregate', [
+        self._aggregate = new_names('aggregate', [
             *(aggregate.name for aggregate in cloud.aggregates),
             *(name for host in hosts for name in host.aggregates)])
-        self._group = _NewNames('group',
+        self._group = new_names('group',
                                 (group.name for group in cloud.groups))
-        self._network = _NewNames('network', [
+        self._network = new_names('network', [
             *(network.name for network in cloud.networks or ()),
             *(port.network_name for server in servers
               for port in server.ports or ())])
-        self._service = _NewNames(
+        self._service = new_names(
             'service', (each.name for each in cloud.network_services))
-        self._physnet = _NewNames('physnet', (
+        self._physnet = new_names('physnet', (
             name for name in self._all_physnets()
             if not self._is_label(name)))
         self._traits = {
@@ -433,15 +480,22 @@ class _Anonymizer:
             # device_spec may write a resource class in another way than
             # Placement: both forms must stay the same class.
             part = _trait_part(word)
-            number = self._numbers.setdefault(part, len(self._numbers) + 1)
+            number = self._number(part)
             count = self._variants[part]
             self._variants[part] += 1
             self._invented[word] = f'word{number}{"x" * count}'
         return self._invented[word]
 
     def _class_part(self, part: str) -> str:
-        number = self._numbers.setdefault(part, len(self._numbers) + 1)
-        return f'WORD{number}'
+        return f'WORD{self._number(part)}'
+
+    def _number(self, part: str) -> int:
+        """Return the number of an invented word."""
+        if part not in self._numbers:
+            self._numbers[part] = (
+                len(self._numbers) + 1 if self._keyed is None
+                else self._keyed('word', part))
+        return self._numbers[part]
 
     # Fields
 
@@ -477,7 +531,8 @@ class _Anonymizer:
             return old
         new = self._uuids.get(old)
         if new is None:
-            drawn = uuid.uuid4()
+            drawn = uuid.uuid4() if self._keyed is None else uuid.UUID(
+                bytes=self._keyed.digest('UUID', old)[:16], version=4)
             new = self._uuids[old] = (
                 str(drawn) if '-' in old or len(old) != 32 else drawn.hex)
         return new

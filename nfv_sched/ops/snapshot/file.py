@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Save and load snapshots, as compressed JSON with a format version."""
 
+from collections.abc import Callable
 import dataclasses
 import gzip
 import io
@@ -44,19 +45,26 @@ def save(cloud: snapshot.Cloud, path: str) -> int:
     :returns: the size of the file in bytes
     :raises FileError: if the file cannot be written
     """
-    data = {'format': FORMAT, 'version': snapshot.VERSION,
-            'cloud': codec.encode(cloud)}
-
-    def fill(raw: ty.BinaryIO) -> None:
-        # Without a time, so that equal snapshots make equal files.
-        with gzip.GzipFile('', 'wb', fileobj=raw, mtime=0) as packed:
-            with io.TextIOWrapper(packed, 'utf-8') as text:
-                json.dump(data, text, separators=(',', ':'))
-
     try:
-        return atomic_file.write(path, fill)
+        return atomic_file.write(path, lambda raw: _fill(raw, cloud))
     except atomic_file.WriteError as exc:
         raise FileError(str(exc)) from exc
+
+
+def dumps(cloud: snapshot.Cloud) -> bytes:
+    """Return what :func:`save` writes."""
+    with io.BytesIO() as raw:
+        _fill(raw, cloud)
+        return raw.getvalue()
+
+
+def _fill(raw: ty.BinaryIO, cloud: snapshot.Cloud) -> None:
+    data = {'format': FORMAT, 'version': snapshot.VERSION,
+            'cloud': codec.encode(cloud)}
+    # Without a time, so that equal snapshots make equal files.
+    with gzip.GzipFile('', 'wb', fileobj=raw, mtime=0) as packed:
+        with io.TextIOWrapper(packed, 'utf-8') as text:
+            json.dump(data, text, separators=(',', ':'))
 
 
 def is_snapshot(path: str) -> bool:
@@ -88,8 +96,22 @@ def load(path: str) -> snapshot.Cloud:
     :raises FileError: if the file cannot be read, is not a valid snapshot, or
         has an unsupported format version
     """
+    return _load(path, lambda: files.read(path))
+
+
+def loads(content: bytes, name: str) -> snapshot.Cloud:
+    """Return the snapshot in the contents of a file; see :func:`load`.
+
+    :param name: begins messages of errors
+    """
+    return _load(name, lambda: files.unpack(
+        io.BufferedReader(io.BytesIO(content))))
+
+
+def _load(path: str, read: Callable[[], bytes]) -> snapshot.Cloud:
+    """Read a snapshot; see :func:`load`."""
     try:
-        data = files.parse_json(files.read(path))
+        data = files.parse_json(read())
     except files.FileLimitError as exc:
         raise FileError(f'{path}: {exc}') from exc
     except (EOFError, zlib.error, gzip.BadGzipFile) as exc:

@@ -27,7 +27,7 @@ from nfv_sched.journal import entry
 from nfv_sched.ops.cloud import source
 from nfv_sched.ops.cloud_file import examples
 from nfv_sched.ops.metrics import auth
-from nfv_sched.ops.metrics import command as metrics_command
+from nfv_sched.ops.metrics import service
 from nfv_sched.ops.snapshot import codec
 from nfv_sched.ops.snapshot import file
 from nfv_sched.ops.snapshot import snapshot
@@ -486,7 +486,7 @@ class FilesTest(cmd_base.CommandTestCase):
                 good[option], chance))
             try:
                 with base.WATCH.watching(self.folder):
-                    metrics_command.tls_context(mock.Mock(
+                    service.tls_context(mock.Mock(
                         **{**names, option: path}))
             except source.CloudUnreadError as exc:
                 self.assertLess(len(str(exc)), _MAX_LINE)

@@ -21,6 +21,7 @@ import fixtures
 from nfv_sched.ops.metrics import auth
 from nfv_sched.ops.metrics import command
 from nfv_sched.ops.metrics import server
+from nfv_sched.ops.metrics import service
 from nfv_sched.tests import base
 
 
@@ -34,9 +35,10 @@ class ServerTest(base.TestCase):
             server, 'SECONDS', 1.0))
         self.start(self.BODY)
 
-    def start(self, body, address='127.0.0.1', tls=None, **options):
-        self.server = server.MetricsServer(
-            (address, 0), lambda accept: ('text/plain', body), tls, **options)
+    def start(self, body, address='127.0.0.1', tls=None, users=None):
+        self.server = server.Listener(
+            (address, 0), command.responder(
+                lambda accept: ('text/plain', body), users), tls)
         self.server.start()
         self.addCleanup(self.server.stop)
         self.address = self.server.server_address[:2]
@@ -102,7 +104,9 @@ class ServerTest(base.TestCase):
             (b'GET /metrics HTTP/1.1\r\n\r\n', b'200'),
             (b'HEAD / HTTP/1.1\r\n\r\n', b'200'),
             (b'GET /x HTTP/1.1\r\n\r\n', b'404'),
-            (b'POST /metrics HTTP/1.1\r\n\r\n', b'501'),
+            (b'POST /metrics HTTP/1.1\r\n\r\n', b'405'),
+            (b'DELETE / HTTP/1.1\r\n\r\n', b'405'),
+            (b'x / HTTP/1.1\r\n\r\n', b'405'),
             (b'GET /' + b'x' * 20000, b'431'),
             (b'GET / HTTP/1.1\r\n' + b'X: y\r\n' * 5000, b'431'),
             (b'GET / HTTP/1.1\r\n' + b'X: y\r\n' * 200 + b'\r\n', b'431'),
@@ -200,13 +204,13 @@ class ServerTest(base.TestCase):
              f'{path}.crt'], check=True, capture_output=True)
         arguments = argparse.Namespace(
             tls_cert=f'{path}.crt', tls_key=path, tls_client_ca=None)
-        self.start(self.BODY, tls=command.tls_context(arguments))
+        self.start(self.BODY, tls=service.tls_context(arguments))
         self.connect()
         for garbage in (b'GET / HTTP/1.0\r\n\r\n', b'\x16\x03\x01' * 9999):
             self.assertNotIn(b'200', self.ask(garbage))
         self.assertEqual(self.BODY, self.scrape_tls(path))
         arguments.tls_client_ca = f'{path}.crt'
-        self.start(self.BODY, tls=command.tls_context(arguments))
+        self.start(self.BODY, tls=service.tls_context(arguments))
         self.assertRaises(OSError, self.scrape_tls, path)
 
     def scrape_tls(self, path):

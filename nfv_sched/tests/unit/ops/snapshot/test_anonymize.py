@@ -6,6 +6,7 @@ import json
 import re
 import types
 import typing
+from unittest import mock
 
 from oslo_utils.fixture import uuidsentinel as uuids
 
@@ -211,11 +212,13 @@ class EveryTextTest(base.TestCase):
         self.assertGreater(len(tokens), 1000)
         before = json.dumps(codec.encode(cloud)).lower()
         self.assertLess(1000, before.count('zq'))
-        after = json.dumps(codec.encode(anonymize.anonymize(cloud))).lower()
-        self.assertNotIn('zq', after)
-        self.assertNotIn('qz', after)
-        for part in ('var', 'lib', 'u005a'):
-            self.assertNotIn(f'"{part}', after)
+        for key in (None, b'key'):
+            after = json.dumps(codec.encode(
+                anonymize.replace(cloud, key).cloud)).lower()
+            self.assertNotIn('zq', after)
+            self.assertNotIn('qz', after)
+            for part in ('var', 'lib', 'u005a'):
+                self.assertNotIn(f'"{part}', after)
 
     def test_places_of_names(self):
         serial, mac = 'AC1234', '52:54:00:12:34:56'
@@ -307,6 +310,38 @@ class EveryTextTest(base.TestCase):
             result.replaced['flavor extra_specs'],
             result.replaced['aggregate metadata']))
         self.assertNotIn('host name', result.replaced)
+
+
+class KeyTest(base.TestCase):
+
+    def test_names_stay(self):
+        """In a cloud that has changed, and not with another key."""
+        later = dataclasses.replace(
+            CLOUD, hosts=(host('acme-0'), *CLOUD.hosts[1:]),
+            servers=(dataclasses.replace(
+                CLOUD.servers[0], uuid=uuids.third, name='acme-new'),
+                *CLOUD.servers))
+        before, after, other = (
+            codec.encode(anonymize.replace(cloud, key).cloud)
+            for cloud, key in ((CLOUD, b'key'), (later, b'key'),
+                               (CLOUD, b'other')))
+        self.assertEqual(before['flavors'], after['flavors'])
+        self.assertEqual(before['network_agents'], after['network_agents'])
+        self.assertEqual(before['groups'], after['groups'])
+        self.assertEqual(1, sum(
+            each in after['hosts'] for each in before['hosts']))
+        for field in ('hosts', 'servers', 'flavors'):
+            for each in before[field]:
+                self.assertNotIn(each, other[field])
+        names = {each['uuid']: each['name'] for each in after['servers']}
+        for each in before['servers']:
+            self.assertEqual(each['name'], names[each['uuid']])
+
+    def test_numbers_are_unique(self):
+        """However few there are."""
+        with mock.patch.object(anonymize, 'KEYED_NUMBERS', 3):
+            cloud = anonymize.replace(CLOUD, b'key').cloud
+        self.assertEqual(2, len({host.name for host in cloud.hosts}))
 
 
 class DecisionTest(base.TestCase):

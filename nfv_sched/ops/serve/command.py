@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command ``nfv-sched snapshot serve``."""
+
+import argparse
+import ssl
+import tempfile
+
+from nfv_sched.ops.cli import base
+from nfv_sched.ops.cloud import source
+from nfv_sched.ops.metrics import collecting
+from nfv_sched.ops.metrics import service
+
+_EPILOG = f"""\
+The cloud is read every --interval seconds; a request gets what was read last,
+and never causes a reading. If a reading fails, the last snapshot stays.
+SIGTERM ends the command. Certificates and --auth-file are read at the start.
+
+  /snapshot  the file of "snapshot save", for --from https://HOST:PORT of all
+             commands. With its ETag in If-None-Match the answer is 304 until
+             the next reading. Age is in seconds.
+  /metrics   what "nfv-sched metrics" exports, of the same reading
+  /healthz   200 if there is a snapshot; needs no password
+
+Each line of --auth-file is USER:HASH:ROLE, with HASH (bcrypt) as
+"htpasswd -nBC 10 USER" prints it, or * for a user who has only a certificate.
+ROLE is
+  operator  reads everything
+  reader    reads an anonymized snapshot, as by "snapshot save --anonymize"; an
+            invented name stays the same until the command ends (default)
+  metrics   reads /metrics alone
+A client gives a password (HTTP Basic), or a certificate of --tls-client-ca.
+The user of a certificate is its common name, or a DNS name or mail address in
+it.
+
+Commands with --from https://... take USER:PASSWORD from NFV_SCHED_TOKEN or
+~/.netrc. NFV_SCHED_CACERT names a file with the authorities of the server's
+certificate; NFV_SCHED_CERT and NFV_SCHED_KEY name a client certificate and its
+key.
+
+examples:
+  nfv-sched snapshot serve --listen 0.0.0.0:9181 --tls-cert nfv.pem \\
+      --auth-file /etc/nova/nfv-sched.users
+  nfv-sched host list --from https://controller1.example.org:9181
+
+{source.EXIT_CODES}"""
+
+
+class ServeSnapshot(source.CloudMixin, base.Command):
+    """Serve a snapshot of the cloud, and metrics, over HTTPS.
+
+    Commands on other machines then need neither Nova's configuration nor its
+    databases. Operators read everything, others an anonymized snapshot.
+    """
+
+    epilog = _EPILOG
+
+    takes_changes = False  # the clients choose
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            '--listen', metavar='[ADDRESS]:PORT', type=service.address,
+            required=True,
+            help='where to listen (default ADDRESS: 127.0.0.1; 0.0.0.0 or '
+                 '[::] for all addresses); without --tls-cert only on '
+                 '127.0.0.1 or [::1]')
+        parser.add_argument(
+            '--auth-file', metavar='FILE', required=True,
+            help='who may read what: lines USER:HASH:ROLE, see below; only '
+                 'its owner and group may be able to read it')
+        service.add_options(parser, '')
+        parser.add_argument(
+            '--tls-client-ca', metavar='FILE',
+            help='with --tls-cert: clients may have a certificate of these '
+                 'authorities instead of a password')
+        collecting.add_options(parser)
+        return parser
+
+    def check(self, parsed_args: argparse.Namespace) -> None:
+        """Check that passwords are not sent in clear over a network."""
+        from nfv_sched.ops.snapshot import remote
+        super().check(parsed_args)
+        if parsed_args.tls_cert is None and not remote.is_loopback(
+                parsed_args.listen[0]):
+            raise source.UsageError(
+                f'--tls-cert needed: others can reach '
+                f'{parsed_args.listen[0]}')
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        from nfv_sched.ops.serve import publication
+        tls = service.tls_context(parsed_args, ssl.CERT_OPTIONAL)
+        users = service.users(parsed_args.auth_file)
+
+        def begun(url: str) -> None:
+            self.app.stdout.write(f'{url}\n')
+            self.app.stdout.flush()
+
+        with tempfile.TemporaryDirectory(prefix='nfv-sched-') as folder:
+            collection = collecting.Collection(
+                parsed_args, lambda cloud: published.publish(cloud))
+            published = publication.Publication(
+                folder, users, collection.render)
+            service.run(parsed_args, collection, published.respond, tls,
+                        begun)
+        return 0

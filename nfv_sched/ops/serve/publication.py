@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keep the latest snapshot, and answer requests for it."""
+
+from collections.abc import Callable
+from collections.abc import Mapping
+import dataclasses
+import email.utils
+import hashlib
+import http
+import logging
+import os
+import secrets
+import time
+import urllib.parse
+
+from nfv_sched.ops.cloud import source
+from nfv_sched.ops.metrics import auth
+from nfv_sched.ops.metrics import collecting
+from nfv_sched.ops.metrics import server
+from nfv_sched.ops.snapshot import anonymize
+from nfv_sched.ops.snapshot import file
+from nfv_sched.ops.snapshot import remote
+from nfv_sched.ops.snapshot import snapshot
+
+LOG = logging.getLogger(__name__)
+
+#: Seconds that a client with a right to the answer has for it.
+SECONDS = 120.0
+#: Seconds after which a client should ask again for the first snapshot.
+RETRY_SECONDS = 10
+
+METRICS = '/metrics'
+HEALTH = '/healthz'
+
+_HELP = f"""\
+{remote.PATH}: the snapshot, for nfv-sched ... --from URL
+{METRICS}: metrics for Prometheus
+{HEALTH}: whether there is a snapshot
+"""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PublishedSnapshot:
+    """A snapshot as clients of a role get it.
+
+    :ivar content: as in a file of ``snapshot save``
+    :ivar path: file with the same content, or with that of a later snapshot
+    :ivar taken: seconds since the epoch when the cloud was read
+    """
+
+    content: bytes
+    path: str
+    etag: str
+    taken: float
+
+    @property
+    def age(self) -> float:
+        """Seconds since the cloud was read."""
+        return max(0.0, time.time() - self.taken)
+
+
+#: Takes path and query of a request, path and version of a snapshot file, and
+#: the age of the snapshot in seconds.
+Pages = Callable[[str, Mapping[str, str], str, str, float],
+                 server.Answer | None]
+
+
+class Publication:
+    """The latest snapshot, with its names and anonymized.
+
+    :param folder: for the files; nobody else may read it
+    :param users: who may read it; without readers nothing is anonymized
+    :param render: takes an ``Accept`` header; returns content type and text of
+        the metrics
+    :param pages: returns a page; None for a path without one
+    """
+
+    def __init__(self, folder: str, users: auth.Users,
+                 render: Callable[[str], tuple[str, bytes]],
+                 pages: Pages | None = None):
+        self._folder = folder
+        self._users = users
+        self._render = render
+        self._pages = pages
+        self._key = secrets.token_bytes(32)
+        self._published: dict[auth.Role, PublishedSnapshot] = {}
+
+    def publish(self, cloud: snapshot.Cloud) -> None:
+        """Replace the snapshot.
+
+        :raises CloudUnreadError: if there is no space for a file
+        """
+        self._publish(auth.Role.OPERATOR, cloud)
+        if self._users.has_role(auth.Role.READER):
+            self._publish(auth.Role.READER,
+                          anonymize.replace(cloud, self._key).cloud)
+
+    def _publish(self, role: auth.Role, cloud: snapshot.Cloud) -> None:
+        path = os.path.join(self._folder, f'{role.value}.json.gz')
+        try:
+            file.save(cloud, path)
+            with open(path, 'rb') as opened:
+                content = opened.read()
+        except (file.FileError, OSError) as exc:
+            raise source.CloudUnreadError(str(exc)) from exc
+        self._published[role] = PublishedSnapshot(
+            content, path, f'"{hashlib.sha256(content).hexdigest()}"',
+            collecting.seconds(cloud.taken))
+
+    def respond(self, request: server.HTTPRequest) -> server.Answer:
+        """Answer a request, from what was read before."""
+        if request.path == HEALTH:
+            return self._health()
+        role = self._users.role(request)
+        if isinstance(role, server.Answer):
+            return role
+        request.extend(SECONDS)
+        if request.path == METRICS:
+            # They have the names of hosts and flavors.
+            if role is auth.Role.READER:
+                return server.problem(403)
+            return server.Answer(200, *self._render(
+                request.headers.get('Accept', '')))
+        if role is auth.Role.METRICS:
+            return server.problem(403)
+        published = self._published.get(role)
+        if request.path == remote.PATH:
+            return _no_snapshot() if published is None else _answer(
+                published, request.headers.get('If-None-Match', ''))
+        if self._pages is not None and published is not None:
+            page = self._pages(
+                request.path, dict(urllib.parse.parse_qsl(request.query)),
+                published.path, published.etag, published.age)
+            if page is not None:
+                return page
+        if request.path == '/':
+            return server.Answer(200, body=_HELP.encode())
+        return server.problem(404)
+
+    def _health(self) -> server.Answer:
+        return server.problem(200) if self._published else _no_snapshot()
+
+
+def _no_snapshot() -> server.Answer:
+    return server.problem(503, 'The cloud has not been read yet.',
+                          Retry_After=str(RETRY_SECONDS))
+
+
+def _answer(published: PublishedSnapshot, known: str) -> server.Answer:
+    """Return the snapshot, or that it has not changed.
+
+    :param known: header ``If-None-Match``
+    """
+    headers = {
+        'ETag': published.etag,
+        'Last-Modified': email.utils.formatdate(
+            published.taken, usegmt=True),
+        'Age': str(int(published.age)),
+        # Clients may keep it, and have to ask whether it has changed.
+        'Cache-Control': 'private, no-cache',
+        'Vary': 'Authorization',
+        'X-Content-Type-Options': 'nosniff',
+    }
+    tags = {tag.strip().removeprefix('W/') for tag in known.split(',')}
+    if tags & {published.etag, '*'}:
+        return server.Answer(http.HTTPStatus.NOT_MODIFIED, headers=headers)
+    return server.Answer(200, 'application/gzip', published.content, {
+        **headers,
+        'Content-Disposition': 'attachment; filename="cloud.json.gz"'})

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Read a snapshot that ``nfv-sched snapshot serve`` has.
+
+The user and the password are in ``NFV_SCHED_TOKEN``, or in ``~/.netrc``.
+"""
+
+import ipaddress
+import os
+import ssl
+import urllib.parse
+
+import requests
+
+from nfv_sched import connection_errors
+from nfv_sched import files
+from nfv_sched import http_limits
+from nfv_sched.ops.snapshot import file
+from nfv_sched.ops.snapshot import snapshot
+
+#: Environment variables: ``USER:PASSWORD``, authorities of the server's
+#: certificate, a client certificate, and its key.
+TOKEN = 'NFV_SCHED_TOKEN'
+CA = 'NFV_SCHED_CACERT'
+CERT = 'NFV_SCHED_CERT'
+KEY = 'NFV_SCHED_KEY'
+
+#: Path of the snapshot.
+PATH = '/snapshot'
+#: Seconds for the whole answer.
+SECONDS = 300.0
+
+_REASONS = {
+    401: f'no user with this password; {TOKEN}=USER:PASSWORD, or ~/.netrc',
+    403: 'the user or certificate may not read the snapshot',
+    404: 'no snapshot at this path',
+    503: 'no snapshot yet, or too many requests; try again',
+}
+
+
+def load(url: str) -> snapshot.Cloud:
+    """Read a snapshot over HTTPS.
+
+    :param url: of the server, or of the snapshot there
+    :raises file.FileError: if it cannot be read
+    """
+    url = _checked(url)
+    where = connection_errors.origin_of(url)
+    try:
+        content = _download(url, where)
+    except http_limits.TooLongError as exc:
+        raise file.FileError(
+            f'{where}: {files.beyond(f"{files.max_size() >> 20} MiB")}'
+        ) from exc
+    except http_limits.HTTPLimitError as exc:
+        raise file.FileError(f'{where}: {exc}') from exc
+    except (requests.exceptions.RequestException, OSError, ValueError) as exc:
+        raise file.FileError(_why(where, exc)) from exc
+    try:
+        return file.loads(content, where)
+    except file.FileError as exc:
+        # It might be the page of a login.
+        raise file.FileError(
+            f'{where}: not a snapshot' if str(exc).startswith(
+                f'{where}: {file.NEITHER}') else str(exc)) from exc
+
+
+def _checked(url: str) -> str:
+    """Return the URL of the snapshot.
+
+    :raises file.FileError: if it cannot be one
+    """
+    try:
+        parts = urllib.parse.urlsplit(url)
+        host = parts.port != 0 and parts.hostname
+    except ValueError as exc:
+        raise file.FileError(f'{url}: {exc}') from exc
+    if not host:
+        raise file.FileError(f'{url}: no host in this URL')
+    if parts.username is not None:
+        # It would be in the list of processes.
+        raise file.FileError(
+            f'{connection_errors.origin_of(url)}: a URL must not have a '
+            f'password; use {TOKEN}')
+    if parts.scheme.lower() == 'http' and not is_loopback(host):
+        raise file.FileError(
+            f'{url}: http is for this machine only; use https')
+    return url if parts.path.strip('/') else parts._replace(
+        path=PATH).geturl()
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether a host or address is that of this machine alone."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == 'localhost'
+
+
+def _download(url: str, where: str) -> bytes:
+    """Return the body of an answer.
+
+    :param where: names the server in errors
+    :raises HTTPLimitError: if it is too long or too slow
+    :raises requests.exceptions.RequestException: if there is no answer
+    """
+    with http_limits.binary_session(files.max_size()) as session:
+        token = os.environ.get(TOKEN)
+        if token:
+            user, _colon, password = token.strip().partition(':')
+            session.auth = (user.encode(), password.encode())
+        if os.environ.get(CERT):
+            session.cert = (os.environ[CERT],
+                            os.environ.get(KEY) or os.environ[CERT])
+        answer = session.get(
+            url, timeout=SECONDS, allow_redirects=False,
+            # True lets REQUESTS_CA_BUNDLE decide.
+            verify=os.environ.get(CA) or True)
+    if answer.status_code == 200:
+        return answer.content
+    if answer.is_redirect:
+        raise file.FileError(
+            f'{where}: redirected (HTTP {answer.status_code}), which is not '
+            'followed')
+    raise file.FileError(
+        f'{where}: '
+        f'{_REASONS.get(answer.status_code, "unexpected answer")} '
+        f'(HTTP {answer.status_code})')
+
+
+def _why(where: str, error: Exception) -> str:
+    """Return a sentence for a failed request."""
+    for each in connection_errors.causes(error):
+        if isinstance(each, ssl.SSLCertVerificationError):
+            return (f'{where}: the certificate is not trusted '
+                    f'({each.verify_message}); {CA} names the file of its '
+                    'authority')
+    why = connection_errors.reason(error)
+    if why is None:
+        return f'{where}: {error}'
+    return f'{where} does not answer ({why})'

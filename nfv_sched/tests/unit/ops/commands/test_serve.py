@@ -1,0 +1,595 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command ``nfv-sched snapshot serve``, and who may read what."""
+
+import argparse
+import base64
+import contextlib
+import dataclasses
+import gzip
+import http.client
+import os
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import time
+import types
+from unittest import mock
+
+import bcrypt
+import fixtures
+
+from nfv_sched.ops.cloud import source
+from nfv_sched.ops.metrics import auth
+from nfv_sched.ops.metrics import server
+from nfv_sched.ops.metrics import service
+from nfv_sched.ops.serve import publication
+from nfv_sched.ops.snapshot import file
+from nfv_sched.ops.snapshot import remote
+from nfv_sched.tests import certificates
+from nfv_sched.tests.unit.ops.commands import base
+from nfv_sched.tests.unit.ops.commands import test_metrics
+from nfv_sched.tests.unit.ops.snapshot import test_anonymize
+
+CLOUD = test_anonymize.CLOUD
+METRICS = b'a_metric{host="acme-1"} 1\n'
+#: Names of the cloud.
+NAMES = ('acme', 'ACME', test_anonymize.PROJECT, CLOUD.hosts[0].uuid,
+         CLOUD.servers[0].uuid, 'Bob')
+_HASH = bcrypt.hashpw(b'secret', bcrypt.gensalt(4)).decode()
+USERS = f"""\
+ann:{_HASH}:operator
+bob:{_HASH}:reader
+eve:{_HASH}
+prom:{_HASH}:metrics
+host1.example.org:*:operator
+host2.example.org:*:reader
+"""
+
+
+def authorization(user, password='secret'):
+    """The headers of a user."""
+    return {'Authorization': 'Basic ' + base64.b64encode(
+        f'{user}:{password}'.encode()).decode()}
+
+
+class ServeTestCase(base.CommandTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.folder = self.useFixture(fixtures.TempDir()).path
+        self.files = self.useFixture(fixtures.TempDir()).path
+        self.useFixture(fixtures.MockPatchObject(auth, 'PAUSE_FACTOR', 0))
+        self.authority = certificates.Authority(self.folder)
+        self.users = self.write('users', USERS)
+
+    def write(self, name, content):
+        path = os.path.join(self.folder, name)
+        with open(path, 'w') as opened:
+            opened.write(content)
+        os.chmod(path, 0o600)
+        return path
+
+    def start(self, cloud=CLOUD, users=None, pages=None):
+        """Serve a cloud; None for one that has not been read yet."""
+        self.published = publication.Publication(
+            self.files, auth.read(users or self.users),
+            lambda accept: ('text/plain', METRICS), pages)
+        if cloud is not None:
+            self.published.publish(cloud)
+        self.serve(self.published.respond)
+
+    def serve(self, respond):
+        tls = service.tls_context(argparse.Namespace(
+            tls_cert=self.authority.certificate(
+                'server', 'IP:127.0.0.1'), tls_key=None,
+            tls_client_ca=self.authority.path), ssl.CERT_OPTIONAL)
+        self.server = server.Listener(('127.0.0.1', 0), respond, tls)
+        self.server.start()
+        self.addCleanup(self.server.stop)
+        self.url = f'https://127.0.0.1:{self.server.server_port}'
+
+    def client_tls(self, certificate=None):
+        tls = ssl.create_default_context(cafile=self.authority.path)
+        if certificate is not None:
+            tls.load_cert_chain(certificate)
+        return tls
+
+    def ask(self, path, headers=None, method='GET', certificate=None):
+        """Return an answer, with ``body``."""
+        client = http.client.HTTPSConnection(
+            '127.0.0.1', self.server.server_port, timeout=20,
+            context=self.client_tls(certificate))
+        with contextlib.closing(client):
+            client.request(method, path, headers=headers or {})
+            answer = client.getresponse()
+            answer.body = answer.read()
+        return answer
+
+    def connect(self, request=b''):
+        """Return a connection with TLS that has sent something."""
+        client = self.client_tls().wrap_socket(
+            socket.create_connection(
+                ('127.0.0.1', self.server.server_port), timeout=20),
+            server_hostname='127.0.0.1')
+        self.addCleanup(client.close)
+        client.sendall(request)
+        return client
+
+
+class RoleTest(ServeTestCase):
+
+    PATHS = ('/', '/snapshot', '/metrics', '/x', '/snapshot/', '/users',
+             '/../etc/passwd')
+
+    def test_nothing_without_a_password(self):
+        """Not even which paths there are."""
+        self.start()
+        for path in self.PATHS:
+            for headers in ({}, authorization('ann', 'x'),
+                            authorization('x'), {'Authorization': 'x'},
+                            authorization('host1.example.org', '*'),
+                            authorization('host1.example.org', ''),
+                            {'Authorization': 'Bearer secret'}):
+                answer = self.ask(path, headers)
+                self.assertEqual((401, b''), (answer.status, answer.body))
+                self.assertIn('Basic', answer.headers['WWW-Authenticate'])
+        answer = self.ask('/healthz')
+        self.assertEqual((200, b'OK\n'), (answer.status, answer.body))
+
+    def test_roles(self):
+        self.start()
+        for user, statuses in (('ann', (200, 200, 200, 404)),
+                               ('bob', (200, 200, 403, 404)),
+                               ('eve', (200, 200, 403, 404)),
+                               ('prom', (403, 403, 200, 403))):
+            self.assertEqual(statuses, tuple(
+                self.ask(path, authorization(user)).status
+                for path in self.PATHS[:4]), user)
+
+    def test_operators_get_the_file(self):
+        """It is that of ``snapshot save``."""
+        self.start()
+        answer = self.ask('/snapshot', authorization('ann'))
+        self.assertEqual('application/gzip', answer.headers['Content-Type'])
+        self.assertEqual(CLOUD, file.loads(answer.body, 'x'))
+        path = os.path.join(self.folder, 'saved')
+        file.save(CLOUD, path)
+        with open(path, 'rb') as saved:
+            self.assertEqual(saved.read(), answer.body)
+        self.assertEqual(METRICS, self.ask(
+            '/metrics', authorization('ann')).body)
+
+    def test_readers_get_no_names(self):
+        """In no answer, on no path."""
+        self.start()
+        texts = []
+        for user in ('bob', 'eve'):
+            for path in (*self.PATHS, '/healthz'):
+                for method in ('GET', 'HEAD', 'POST'):
+                    answer = self.ask(path, authorization(user), method)
+                    body = answer.body
+                    if answer.headers['Content-Type'] == (
+                            'application/gzip') and body:
+                        body = gzip.decompress(body)
+                        cloud = file.loads(answer.body, 'x')
+                        self.assertTrue(cloud.anonymous)
+                        self.assertEqual(2, len(cloud.hosts))
+                    texts.append(f'{answer.headers}{body.decode()}')
+        self.assertLess(5000, sum(map(len, texts)))
+        full = gzip.decompress(self.ask(
+            '/snapshot', authorization('ann')).body).decode()
+        for name in NAMES:
+            self.assertIn(name, full)
+            for text in texts:
+                self.assertNotIn(name, text)
+
+    def test_invented_names_stay(self):
+        self.start()
+        before = file.loads(self.ask(
+            '/snapshot', authorization('bob')).body, 'x')
+        self.published.publish(dataclasses.replace(
+            CLOUD, hosts=CLOUD.hosts[:1]))
+        after = file.loads(self.ask(
+            '/snapshot', authorization('bob')).body, 'x')
+        self.assertEqual(1, len(after.hosts))
+        self.assertIn(after.hosts[0], before.hosts)
+        self.assertEqual(before.servers, after.servers)
+
+    def test_nobody_reads_it_anonymized(self):
+        """Then it is not anonymized, which takes time."""
+        users = self.write('operators', f'ann:{_HASH}:operator\n')
+        with mock.patch.object(publication.anonymize, 'replace') as replace:
+            self.start(users=users)
+        replace.assert_not_called()
+        self.assertEqual(
+            200, self.ask('/snapshot', authorization('ann')).status)
+
+    def test_certificates(self):
+        self.start()
+        known = self.authority.certificate('host1.example.org')
+        for path, status in (('/snapshot', 200), ('/metrics', 200),
+                             ('/x', 404)):
+            self.assertEqual(
+                status, self.ask(path, certificate=known).status)
+        answer = self.ask('/snapshot', certificate=known)
+        self.assertEqual(CLOUD, file.loads(answer.body, 'x'))
+        other = self.authority.certificate(
+            'x', 'DNS:host2.example.org,email:a@example.org')
+        self.assertEqual(403, self.ask('/metrics', certificate=other).status)
+        self.assertTrue(file.loads(self.ask(
+            '/snapshot', certificate=other).body, 'x').anonymous)
+        # A password counts more, right or wrong.
+        self.assertEqual(200, self.ask(
+            '/metrics', authorization('ann'), certificate=other).status)
+        self.assertEqual(401, self.ask(
+            '/metrics', authorization('ann', 'x'), certificate=known).status)
+
+    def test_strange_certificates(self):
+        """One of a name without a line, and of another authority."""
+        self.start()
+        strange = self.authority.certificate('nobody.example.org')
+        answer = self.ask('/snapshot', certificate=strange)
+        self.assertEqual(403, answer.status)
+        self.assertEqual(b'No user has a name of this certificate.\n',
+                         answer.body)
+        self.assertEqual(200, self.ask(
+            '/snapshot', authorization('bob'), certificate=strange).status)
+        folder = self.useFixture(fixtures.TempDir()).path
+        other = certificates.Authority(folder).certificate(
+            'host1.example.org')
+        self.assertRaises(OSError, self.ask, '/snapshot', certificate=other)
+
+
+class AnswerTest(ServeTestCase):
+
+    def test_etag(self):
+        self.start()
+        tags = {}
+        for user in ('ann', 'bob'):
+            answer = self.ask('/snapshot', authorization(user))
+            tag = tags[user] = answer.headers['ETag']
+            self.assertRegex(tag, '^"[0-9a-f]{64}"$')
+            for value in (tag, f'W/{tag}', f'"x", {tag}', '*'):
+                again = self.ask('/snapshot', {
+                    **authorization(user), 'If-None-Match': value})
+                self.assertEqual((304, b''), (again.status, again.body))
+                self.assertEqual(tag, again.headers['ETag'])
+            for value in ('', '"x"', tag.strip('"'), tags['ann'][:-2] + '"'):
+                again = self.ask('/snapshot', {
+                    **authorization(user), 'If-None-Match': value})
+                self.assertEqual(answer.body, again.body)
+        self.assertNotEqual(tags['ann'], tags['bob'])
+        # One of another role does not say that it is the same.
+        self.assertEqual(200, self.ask('/snapshot', {
+            **authorization('bob'), 'If-None-Match': tags['ann']}).status)
+        self.published.publish(dataclasses.replace(CLOUD, hosts=()))
+        again = self.ask('/snapshot', {
+            **authorization('ann'), 'If-None-Match': tags['ann']})
+        self.assertEqual(200, again.status)
+        self.assertEqual((), file.loads(again.body, 'x').hosts)
+
+    def test_headers(self):
+        taken = time.strftime('%Y-%m-%dT%H:%M:%SZ',
+                              time.gmtime(time.time() - 100))
+        self.start(dataclasses.replace(CLOUD, taken=taken))
+        for user in ('ann', 'bob'):
+            answer = self.ask('/snapshot', authorization(user))
+            self.assertAlmostEqual(
+                100, int(answer.headers['Age']), delta=30)
+            self.assertRegex(answer.headers['Last-Modified'], 'GMT$')
+            self.assertEqual('private, no-cache',
+                             answer.headers['Cache-Control'])
+
+    def test_head(self):
+        self.start()
+        full = self.ask('/snapshot', authorization('ann'))
+        head = self.ask('/snapshot', authorization('ann'), 'HEAD')
+        self.assertEqual(b'', head.body)
+        for name in ('Content-Length', 'ETag'):
+            self.assertEqual(full.headers[name], head.headers[name])
+
+    def test_nothing_is_written(self):
+        self.start()
+        for method in ('POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS', 'TRACE',
+                       'get', 'X'):
+            answer = self.ask('/snapshot', authorization('ann'), method)
+            self.assertEqual((405, 'GET, HEAD'),
+                             (answer.status, answer.headers['Allow']), method)
+
+    def test_not_read_yet(self):
+        self.start(None)
+        for path, headers in (('/healthz', {}),
+                              ('/snapshot', authorization('ann')),
+                              ('/snapshot', authorization('bob'))):
+            answer = self.ask(path, headers)
+            self.assertEqual(503, answer.status)
+            self.assertEqual('10', answer.headers['Retry-After'])
+
+    def test_no_space_for_a_file(self):
+        """The last snapshot stays."""
+        self.start()
+        before = self.ask('/snapshot', authorization('ann')).body
+        with mock.patch.object(file.atomic_file, 'write',
+                               side_effect=file.atomic_file.WriteError('x')):
+            self.assertRaises(source.CloudUnreadError,
+                              self.published.publish, CLOUD)
+        for path, user in (('/snapshot', 'ann'), ('/healthz', 'bob')):
+            self.assertEqual(
+                200, self.ask(path, authorization(user)).status)
+        self.assertEqual(
+            before, self.ask('/snapshot', authorization('ann')).body)
+
+    def test_pages(self):
+        """They get the snapshot of the role, and what the browser asked."""
+        asked = []
+
+        def pages(path, query, snapshot_path, version, age):
+            asked.append((path, query, file.load(snapshot_path).anonymous,
+                          version, age > 0))
+            if path != '/x':
+                return server.Answer(200, 'text/html', b'<p>',
+                                     {'X-Frame-Options': 'DENY'})
+
+        self.start(pages=pages)
+        for user, anonymous in (('ann', False), ('bob', True)):
+            tag = self.ask('/snapshot', authorization(user)).headers['ETag']
+            answer = self.ask('/hosts/a%20b?a=1&b=%3C&c=', authorization(user))
+            self.assertEqual((200, b'<p>', 'DENY'), (
+                answer.status, answer.body,
+                answer.headers['X-Frame-Options']))
+            self.assertEqual(
+                ('/hosts/a%20b', {'a': '1', 'b': '<'}, anonymous, tag, True),
+                asked.pop())
+        self.assertEqual(404, self.ask('/x', authorization('ann')).status)
+        asked.clear()
+        self.assertEqual(403, self.ask('/', authorization('prom')).status)
+        self.assertEqual(401, self.ask('/').status)
+        self.assertEqual([], asked)
+
+
+class AttackTest(ServeTestCase):
+    """Clients that are slow, many, or send too much."""
+
+    CLOUD = dataclasses.replace(
+        CLOUD, hosts=(dataclasses.replace(
+            CLOUD.hosts[0], cpu_info=os.urandom(10 ** 5).hex()),))
+
+    def setUp(self):
+        super().setUp()
+        self.useFixture(fixtures.MockPatchObject(server, 'SECONDS', 1.0))
+
+    def test_huge_requests(self):
+        self.start()
+        for request in (b'GET /' + b'x' * 20000,
+                        b'GET / HTTP/1.1\r\n' + b'X: y\r\n' * 5000):
+            client = self.connect()
+            line = b''
+            with contextlib.suppress(OSError):
+                client.sendall(request)
+                line = client.makefile('rb').readline()
+            # A client that is still writing may see a reset.
+            self.assertTrue(not line or b'431' in line, line)
+        # A body is not read.
+        self.assertEqual(405, self.ask(
+            '/snapshot', {**authorization('ann'), 'Content-Length': '9' * 15},
+            'POST').status)
+        self.assertEqual(
+            200, self.ask('/snapshot', authorization('ann')).status)
+
+    def test_download_while_many_connect(self):
+        """A slow one goes on; without a right nothing lasts longer."""
+        self.start(self.CLOUD)
+        whole = self.ask('/snapshot', authorization('ann')).body
+        self.assertLess(10 ** 5, len(whole))
+        headers = authorization('ann')['Authorization'].encode()
+        client = self.connect(
+            b'GET /snapshot HTTP/1.0\r\nAuthorization: ' + headers +
+            b'\r\n\r\n')
+        reader = client.makefile('rb')
+        self.assertIn(b'200', reader.readline())
+        ends = time.monotonic() + 3
+        while time.monotonic() < ends:
+            for _number in range(server.CONNECTIONS):
+                idle = socket.create_connection(
+                    ('127.0.0.1', self.server.server_port), timeout=20)
+                self.addCleanup(idle.close)
+            time.sleep(0.2)
+        head, _end, body = reader.read().partition(b'\r\n\r\n')
+        self.assertEqual(whole, body)
+
+    def test_slow_request(self):
+        self.start()
+        client = self.connect(b'GET /snapshot HTTP/1.1\r\n')
+        began = time.monotonic()
+        with contextlib.suppress(OSError):
+            for _number in range(100):
+                client.sendall(b'X: y\r\n')
+                time.sleep(0.1)
+        self.assertLess(time.monotonic() - began, 8)
+
+    def test_those_with_a_right_have_a_limit(self):
+        """A client that reads nothing is cut off."""
+        self.useFixture(fixtures.MockPatchObject(
+            publication, 'SECONDS', 2.0))
+        self.start()
+        self.server.respond = lambda request: (
+            request.extend(publication.SECONDS) or
+            server.Answer(200, body=b'x' * 10 ** 8))
+        self.connect(b'GET / HTTP/1.0\r\n\r\n')
+        time.sleep(1.5)
+        self.assertEqual(1, self.server.open_connections)
+        deadline = time.monotonic() + 8
+        while self.server.open_connections and time.monotonic() < deadline:
+            time.sleep(0.1)
+        self.assertEqual(0, self.server.open_connections)
+
+    def test_the_newest_is_answered(self):
+        """If all connections are of clients with a right."""
+        self.start()
+        headers = authorization('ann')['Authorization'].encode()
+        wait = types.SimpleNamespace(over=False)
+
+        def respond(request):
+            answer = self.published.respond(request)
+            while request.query == 'wait' and not wait.over:
+                time.sleep(0.1)
+            return answer
+
+        self.server.respond = respond
+        self.addCleanup(setattr, wait, 'over', True)
+        for _number in range(server.CONNECTIONS):
+            self.connect(b'GET /snapshot?wait HTTP/1.0\r\nAuthorization: ' +
+                         headers + b'\r\n\r\n')
+        self.assertEqual(
+            200, self.ask('/snapshot', authorization('ann')).status)
+
+
+class FromTest(ServeTestCase):
+    """``--from https://...`` gives what ``--from FILE`` gives."""
+
+    def setUp(self):
+        super().setUp()
+        self.cloud = os.path.join(self.folder, 'cloud.json.gz')
+        file.save(test_metrics.CLOUD, self.cloud)
+        self.start(test_metrics.CLOUD)
+        for name, value in ((remote.CA, self.authority.path),
+                            (remote.TOKEN, 'ann:secret')):
+            self.useFixture(fixtures.EnvironmentVariable(name, value))
+
+    def test_the_same(self):
+        for command in (('host', 'list'), ('host', 'show', 'one'),
+                        ('host', 'map'), ('capacity', 'list'),
+                        ('capacity', 'list', '-f', 'json'),
+                        ('flavor', 'explain', 'fw.6'), ('cloud', 'audit'),
+                        ('host', 'drain', 'one'), ('cloud', 'failover'),
+                        ('agent', 'rebalance'), ('flavor', 'lint', '--all')):
+            expected = self.run_command(*command, '--from', self.cloud)
+            self.assertIn(expected[0], (0, 1, 3), expected)
+            for url in (self.url, f'{self.url}/', f'{self.url}/snapshot'):
+                code, out, err = self.run_command(*command, '--from', url)
+                self.assertEqual(expected, (
+                    code, out.replace(url, self.cloud),
+                    err.replace(url, self.cloud)))
+                if command[0] != 'host':
+                    break
+
+    def test_anonymized(self):
+        self.useFixture(fixtures.EnvironmentVariable(
+            remote.TOKEN, 'bob:secret'))
+        code, out, _err = self.run_command(
+            'host', 'list', '--from', self.url, '-f', 'csv')
+        self.assertEqual(1, code)  # a cell is missing
+        names = {row['Host'] for row in self.csv_rows(out)}
+        self.assertEqual(2, len(names))
+        for name in names:
+            self.assertRegex(name, r'^host\d+$')
+
+    def test_certificate(self):
+        self.useFixture(fixtures.EnvironmentVariable(remote.TOKEN))
+        self.useFixture(fixtures.EnvironmentVariable(
+            remote.CERT, self.authority.certificate('host1.example.org')))
+        _code, out, _err = self.run_command('host', 'list', '--from',
+                                            self.url)
+        self.assertIn('one', out)
+
+    def test_netrc(self):
+        path = self.write('netrc', 'machine 127.0.0.1 login ann '
+                                   'password secret\n')
+        self.useFixture(fixtures.EnvironmentVariable(remote.TOKEN))
+        self.useFixture(fixtures.EnvironmentVariable('NETRC', path))
+        _code, out, _err = self.run_command('host', 'list', '--from',
+                                            self.url)
+        self.assertIn('one', out)
+
+
+class CommandTest(base.CommandTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.folder = self.useFixture(fixtures.TempDir()).path
+        self.cloud = self.path('cloud.json.gz')
+        file.save(test_metrics.CLOUD, self.cloud)
+        self.users = self.path('users')
+        with open(self.users, 'w') as opened:
+            opened.write(USERS)
+        os.chmod(self.users, 0o600)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def test_usage(self):
+        for args, message in (
+                ((), 'required'),
+                (('--listen', ':0'), '--auth-file'),
+                (('--listen', ':0', '--auth-file', self.path('x')),
+                 f'{self.path("x")}: No such file'),
+                (('--listen', '0.0.0.0:0', '--auth-file', self.users),
+                 '--tls-cert needed: others can reach 0.0.0.0'),
+                (('--listen', ':0', '--auth-file', self.users,
+                  '--tls-client-ca', self.users), '--tls-cert needed'),
+                (('--listen', ':0', '--auth-file', self.users,
+                  '--tls-cert', self.users), 'cannot be used')):
+            code, out, err = self.run_command(
+                'snapshot', 'serve', '--from', self.cloud, *args)
+            self.assertIn(message, err)
+            self.assertIn(code, (1, 2))
+            self.assertEqual('', out)
+
+    def test_refresh(self):
+        """One that fails keeps the last snapshot, and others follow."""
+        temporary = self.path('tmp')
+        os.mkdir(temporary)
+        process = subprocess.Popen(
+            [sys.executable, '-W', 'ignore', '-m', 'nfv_sched.ops.cli.base',
+             'snapshot', 'serve', '--listen', '127.0.0.1:0', '--interval',
+             '1', '--from', self.cloud, '--auth-file', self.users],
+            env={**os.environ, 'TMPDIR': temporary},
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.kill)
+        url = process.stdout.readline().strip()
+        self.assertRegex(url, r'^http://127\.0\.0\.1:\d+$')
+        port = int(url.rpartition(':')[2])
+
+        def ask(path):
+            client = http.client.HTTPConnection('127.0.0.1', port, timeout=60)
+            with contextlib.closing(client):
+                client.request('GET', path, headers=authorization('ann'))
+                answer = client.getresponse()
+                return answer.status, answer.headers['ETag'], answer.read()
+
+        def wait_for(accepts):
+            end = time.monotonic() + 120
+            while not accepts():
+                self.assertLess(time.monotonic(), end)
+                time.sleep(0.1)
+
+        def errors():
+            figures = test_metrics.figures(ask('/metrics')[2].decode())
+            return figures['nfv_sched_collection_errors_total',]
+
+        wait_for(lambda: ask('/healthz')[0] == 200)
+        status, tag, content = ask('/snapshot')
+        self.assertEqual(test_metrics.CLOUD, file.loads(content, 'x'))
+        self.assertEqual(0o700, os.stat(os.path.join(
+            temporary, *os.listdir(temporary))).st_mode & 0o777)
+
+        os.rename(self.cloud, self.cloud + '-away')
+        wait_for(lambda: errors() >= 2)
+        self.assertEqual((200, tag, content), ask('/snapshot'))
+
+        file.save(dataclasses.replace(
+            test_metrics.CLOUD, hosts=test_metrics.CLOUD.hosts[1:]),
+            self.cloud)
+        wait_for(lambda: ask('/snapshot')[1] != tag)
+        self.assertEqual(1, len(file.loads(
+            ask('/snapshot')[2], 'x').hosts))
+
+        process.send_signal(signal.SIGTERM)
+        _out, err = process.communicate(timeout=60)
+        self.assertEqual(0, process.returncode, err)
+        self.assertIn('The last figures are kept', err)
+        self.assertNotIn('Traceback', err)
+        self.assertEqual([], os.listdir(temporary))
