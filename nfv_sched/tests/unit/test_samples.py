@@ -95,7 +95,7 @@ class UnitsTest(base.TestCase):
         programs = [words[0] for path in UNITS for words in commands(path)]
         self.assertEqual(
             ['/usr/bin/nfv-sched', '/usr/bin/nfv-sched-ledger',
-             '/usr/bin/nfv-sched'], programs)
+             '/usr/bin/nfv-sched', '/usr/bin/nfv-sched'], programs)
 
     def test_subcommands(self):
         """nfv-sched has the subcommand, and that the options."""
@@ -176,7 +176,8 @@ class UnitsTest(base.TestCase):
                         '#', 'ReadWritePaths=', 'UMask=', 'TasksMax=',
                         'WantedBy='))}
         exporter = restrictions['nfv-sched-exporter']
-        self.assertEqual(exporter, restrictions['nfv-sched-ledger'])
+        for name in ('nfv-sched-ledger', 'nfv-sched-snapshot'):
+            self.assertEqual(exporter, restrictions[name])
         # It keeps the group of a file that it replaces.
         self.assertEqual(
             {'PrivateUsers=yes', 'SystemCallFilter=fchown'},

@@ -17,6 +17,8 @@ from nfv_sched.ops import atomic_file
 from nfv_sched.ops.cli import base as cli_base
 from nfv_sched.ops.metrics import command
 from nfv_sched.ops.metrics import server
+from nfv_sched.ops.serve import command as serve_command
+from nfv_sched.ops.serve import publication
 
 _PACKAGE = pathlib.Path(nfv_sched.__file__).parent
 _ROOT = _PACKAGE.parent
@@ -88,6 +90,12 @@ class SecurityTest(testtools.TestCase):
         parser = command.ServeMetrics(app, None).get_parser('nfv-sched')
         address = parser.parse_args(['--listen', ':9180']).listen
         self.assertIn('127.0.0.1', address)
+        for name in ('--tls-cert', '--auth-file'):
+            self.assertIn(name, parser.format_help())
+        parser = serve_command.ServeSnapshot(app, None).get_parser('x')
+        self.assertIn('127.0.0.1', parser.parse_args(
+            ['--listen', ':9181', '--auth-file', 'x']).listen)
+        self.assertIn(f'has {publication.SECONDS:.0f} seconds', _TEXT)
         self.assertIn(f'closed after {server.SECONDS:.0f} seconds', _TEXT)
         self.assertIn(f'there are {server.CONNECTIONS} at most', _TEXT)
         self.assertIn(f'may have {server.REQUEST_BYTES} bytes', _TEXT)

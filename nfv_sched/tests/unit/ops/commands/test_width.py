@@ -28,7 +28,8 @@ from nfv_sched.tests.unit.ops.commands import test_rebalance
 
 WIDTHS = (80, 120, 200)
 #: Subcommands that print no table and no report, or the map of hosts.
-OTHERS = {'host_map', 'metrics', 'plan_run', 'snapshot_save'}
+OTHERS = {'host_map', 'metrics', 'plan_run', 'snapshot_save',
+          'snapshot_serve'}
 
 DOMAIN = 'region-one.example.net'
 HOSTS = tuple(f'compute-rack-1234-{number}.{DOMAIN}' for number in (1, 2, 3))
