@@ -233,17 +233,16 @@ def run_command(path, conf, began):
     out.flush()
 
 
-def measure(hosts, guests, nested, workers):
-    """Make a cloud, and take a snapshot.
+@contextlib.contextmanager
+def cloud(hosts, guests, nested, workers):
+    """Make a cloud; gives its nova.conf and a folder for files.
 
     :param nested: providers of a host below its own
     :param workers: processes of Placement
-    :returns: figures of the command, with the size of the file
     """
     with mariadb.MariaDB() as server:
         server.execute(*(f'CREATE DATABASE {name}' for name in _DATABASES))
         conf = f'{server.directory}/nova.conf'
-        path = f'{server.directory}/cloud.json.gz'
         with process(serve_placement, server.url('placement'), hosts, guests,
                      nested, workers) as placement, process(
                          serve_neutron, hosts, guests) as neutron:
@@ -257,12 +256,22 @@ def measure(hosts, guests, nested, workers):
                  '--hosts', str(hosts), '--guests', str(guests),
                  *(f'{name}={server.url(name)}' for name in _DATABASES[1:3])],
                 check=True)
-            figures = json.loads(subprocess.run(
-                [sys.executable, __file__, '--command', path, conf,
-                 str(time.time())], check=True,
-                stdout=subprocess.PIPE).stdout)
-            check(file.load(path), hosts, guests, nested)
-            return {**figures, 'size': os.path.getsize(path)}
+            yield conf, server.directory
+
+
+def measure(hosts, guests, nested, workers):
+    """Make a cloud, and take a snapshot; see :func:`cloud`.
+
+    :returns: figures of the command, with the size of the file
+    """
+    with cloud(hosts, guests, nested, workers) as (conf, folder):
+        path = f'{folder}/cloud.json.gz'
+        figures = json.loads(subprocess.run(
+            [sys.executable, __file__, '--command', path, conf,
+             str(time.time())], check=True,
+            stdout=subprocess.PIPE).stdout)
+        check(file.load(path), hosts, guests, nested)
+        return {**figures, 'size': os.path.getsize(path)}
 
 
 def check(cloud, hosts, guests, nested):

@@ -15,19 +15,17 @@ The cloud is read every --interval seconds; a request gets what was read last,
 and never causes a reading. If a reading fails, the last snapshot stays.
 SIGTERM ends the command. Certificates and --auth-file are read at the start.
 
-  /snapshot  the file of "snapshot save", for --from https://HOST:PORT of all
-             commands. With its ETag in If-None-Match the answer is 304 until
-             the next reading. Age is in seconds.
-  /metrics   what "nfv-sched metrics" exports, of the same reading
-  /healthz   200 if there is a snapshot; needs no password
+/snapshot is the file of "snapshot save", for --from https://HOST:PORT of all
+commands. With its ETag in If-None-Match the answer is 304 until the next
+reading. Age is in seconds. /metrics is what "nfv-sched metrics" exports, of
+the same reading. /healthz is 200 if there is a snapshot; it needs no password.
 
 Each line of --auth-file is USER:HASH:ROLE, with HASH (bcrypt) as
 "htpasswd -nBC 10 USER" prints it, or * for a user who has only a certificate.
-ROLE is
-  operator  reads everything
-  reader    reads an anonymized snapshot, as by "snapshot save --anonymize"; an
-            invented name stays the same until the command ends (default)
-  metrics   reads /metrics alone
+The role operator reads everything; reader, the default, an anonymized
+snapshot, as by "snapshot save --anonymize", where an invented name stays the
+same until the command ends; metrics reads /metrics alone.
+
 A client gives a password (HTTP Basic), or a certificate of --tls-client-ca.
 The user of a certificate is its common name, or a DNS name or mail address in
 it.
@@ -38,8 +36,7 @@ certificate; NFV_SCHED_CERT and NFV_SCHED_KEY name a client certificate and its
 key.
 
 examples:
-  nfv-sched snapshot serve --listen 0.0.0.0:9181 --tls-cert nfv.pem \\
-      --auth-file /etc/nova/nfv-sched.users
+  nfv-sched snapshot serve --listen 0.0.0.0:9181 --tls-cert pem --auth-file who
   nfv-sched host list --from https://controller1.example.org:9181
 
 {source.EXIT_CODES}"""
