@@ -138,7 +138,8 @@ class Publication:
         return server.problem(404)
 
     def _health(self) -> server.Answer:
-        return server.problem(200) if self._published else _no_snapshot()
+        return server.Answer(
+            200, body=b'OK\n') if self._published else _no_snapshot()
 
 
 def _no_snapshot() -> server.Answer:

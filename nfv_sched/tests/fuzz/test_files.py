@@ -497,7 +497,7 @@ class FilesTest(cmd_base.CommandTestCase):
     def test_users(self):
         self.useFixture(fixtures.MockPatch('time.sleep'))
         hashed = bcrypt.hashpw(b'secret', bcrypt.gensalt(4)).decode()
-        text = f'# x\nadmin:{hashed}\nother:{hashed}\n'
+        text = f'# x\nadmin:{hashed}:operator\nother:{hashed}\nhost:*\n'
         header = 'Basic ' + base64.b64encode(b'admin:secret').decode()
 
         def run(chance):

@@ -11,6 +11,7 @@ import bcrypt
 import fixtures
 
 from nfv_sched.ops.metrics import auth
+from nfv_sched.ops.metrics import server
 from nfv_sched.tests import base
 
 ALLOWED = auth.Verdict.ALLOWED
@@ -158,6 +159,54 @@ class ReadTest(base.TestCase):
         for user, password in (b'a', b'1'), (b'b c', b'2'), (b'd', b'3'):
             self.assertIs(ALLOWED, users.check(header(user, password)))
 
+    def test_roles(self):
+        """Without one a user is a reader; without a hash nobody logs in."""
+        good = hashed(b'x')
+        self.write(b'a:%s:operator\nb:%s:reader\nc:%s\nd:%s:metrics\n'
+                   b'e:*:operator\nf:*' % (good, good, good, good))
+        users = auth.read(self.path)
+        for user, role in ((b'a', auth.Role.OPERATOR),
+                           (b'b', auth.Role.READER), (b'c', auth.Role.READER),
+                           (b'd', auth.Role.METRICS)):
+            self.assertIs(role, users.role(self.request(header(user, b'x'))))
+        self.useFixture(fixtures.MockPatchObject(auth, 'PAUSE_FACTOR', 0))
+        for user, password in ((b'e', b'x'), (b'e', b'*'), (b'f', b'')):
+            self.assertIs(DENIED, users.check(header(user, password)))
+        for role in auth.Role:
+            self.assertTrue(users.has_role(role))
+        self.write(b'e:*:operator\n')
+        users = auth.read(self.path)
+        self.assertIs(DENIED, users.check(header(b'e', b'')))
+        self.assertFalse(users.has_role(auth.Role.READER))
+
+    def test_certificates(self):
+        """Of several names the one with most rights counts."""
+        self.write(b'a:*:operator\nb:*:reader\nc:*:metrics\n*:*:operator')
+        users = auth.read(self.path)
+        for names, role in ((('a',), auth.Role.OPERATOR),
+                            (('c', 'b'), auth.Role.READER),
+                            (('b', 'c', 'a'), auth.Role.OPERATOR),
+                            (('x', 'c'), auth.Role.METRICS)):
+            for certificate in (
+                    {'subject': ((('commonName', names[0]),),),
+                     'subjectAltName': [('DNS', name) for name in names]},
+                    {'subject': ((('commonName', 'x'),),),
+                     'subjectAltName': [('email', name) for name in names]}):
+                self.assertIs(role, users.role(self.request('', certificate)))
+        for certificate in (
+                {'subject': ((('organizationName', 'a'),),)},
+                {'subject': ((('commonName', 'A'),),)},
+                {'subject': ((('commonName', 'a.b'),),)},
+                {'subjectAltName': [('IP Address', 'a'), ('URI', 'a')]}):
+            self.assertIn(users.role(
+                self.request('', certificate)).status, (401, 403))
+
+    @staticmethod
+    def request(authorization, certificate=()):
+        return server.HTTPRequest(
+            '/', '', {'Authorization': authorization}, dict(certificate),
+            lambda seconds: None)
+
     def test_malformed(self):
         """The message has no part of a hash or password."""
         good = hashed(b'x')
@@ -167,6 +216,9 @@ class ReadTest(base.TestCase):
                 b'a:' + good.replace(b'$04$', b'$31$'),
                 b'a:' + good.replace(b'$04$', b'$03$'),
                 b'a:$6$secret$' + b'x' * 86, b'a:{SHA}secret', b'\xff\x00',
+                b'a:' + good + b':x',
+                b'a:' + good + b':', b'a:' + good + b':Operator', b'a:**',
+                b'a:' + good + b':operator:x', b'a:*\na:' + good,
                 b'a:' + good + b'\na:' + good, b'', b'#', b'x' * 100000,
                 b'a:' + good.replace(b'$2b$', b'$2$')):
             self.write(line)
