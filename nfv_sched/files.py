@@ -86,12 +86,9 @@ def beyond(what: str) -> FileLimitError:
 
 
 def read(path: str, size: int | None = None) -> bytes:
-    """Read a file, compressed by gzip or not.
+    """Read a file; see :func:`unpack`.
 
-    :param size: maximum size in bytes, if less than for other files
-    :raises OSError: if it cannot be read
-    :raises EOFError, zlib.error: if it is damaged
-    :raises FileLimitError: if it is too large
+    :raises OSError: also if it cannot be opened
     """
     if is_named_pipe(path):
         raise OSError(errno.EINVAL, 'is a named pipe', path)
@@ -100,7 +97,13 @@ def read(path: str, size: int | None = None) -> bytes:
 
 
 def unpack(raw: io.BufferedReader, size: int | None = None) -> bytes:
-    """Read the contents of a file, compressed by gzip or not; see read()."""
+    """Read an open file, compressed by gzip or not.
+
+    :param size: maximum size in bytes, if less than for other files
+    :raises OSError: if it cannot be read
+    :raises EOFError, zlib.error: if it is damaged
+    :raises FileLimitError: if it is too large
+    """
     most = _size if size is None else size
     chunks = []
     count = 0

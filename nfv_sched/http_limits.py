@@ -67,9 +67,6 @@ def limit(session: ks_session.Session, connections: int = 10) -> None:
 def binary_session(size: int) -> requests.Session:
     """Return a session for answers that are not text.
 
-    The time-out of a request is for its whole answer.  Redirects within a
-    server are followed unless the request says otherwise.
-
     :param size: maximum size of an answer in bytes
     """
     session = requests.Session()

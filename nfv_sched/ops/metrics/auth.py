@@ -49,7 +49,7 @@ class Verdict(enum.Enum):
 
 
 class Role(enum.Enum):
-    """What a user may read of a served snapshot."""
+    """The rights of a user of a served snapshot."""
 
     READER = 'reader'  # the anonymized snapshot
     METRICS = 'metrics'  # the metrics alone

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read the cloud and count what the metrics tell of it."""
+"""Read the cloud and work out its metrics."""
 
 import argparse
 from collections.abc import Callable
@@ -77,10 +77,7 @@ class Collection:
         self.registry.register(self.collector)
 
     def render(self, accept: str) -> tuple[str, bytes]:
-        """Return content type and text of the metrics.
-
-        :param accept: header of the request
-        """
+        """Return type and text of the metrics, for a header ``Accept``."""
         from prometheus_client import exposition
         encoder, content_type = exposition.choose_encoder(accept)
         return content_type, encoder(self.registry)

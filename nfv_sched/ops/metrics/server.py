@@ -74,9 +74,8 @@ class Answer:
 
 
 def problem(status: int, text: str = '', **headers: str) -> Answer:
-    """Return an answer that says why there is nothing better.
+    """Return an answer with a text, or else the name of its status.
 
-    :param text: a sentence; empty for what the status is called
     :param headers: with ``_`` for ``-``
     """
     return Answer(

@@ -147,10 +147,10 @@ def _no_snapshot() -> server.Answer:
                           Retry_After=str(RETRY_SECONDS))
 
 
-def _answer(published: PublishedSnapshot, known: str) -> server.Answer:
+def _answer(published: PublishedSnapshot, etags: str) -> server.Answer:
     """Return the snapshot, or that it has not changed.
 
-    :param known: header ``If-None-Match``
+    :param etags: header ``If-None-Match``
     """
     headers = {
         'ETag': published.etag,
@@ -162,7 +162,7 @@ def _answer(published: PublishedSnapshot, known: str) -> server.Answer:
         'Vary': 'Authorization',
         'X-Content-Type-Options': 'nosniff',
     }
-    tags = {tag.strip().removeprefix('W/') for tag in known.split(',')}
+    tags = {tag.strip().removeprefix('W/') for tag in etags.split(',')}
     if tags & {published.etag, '*'}:
         return server.Answer(http.HTTPStatus.NOT_MODIFIED, headers=headers)
     return server.Answer(200, 'application/gzip', published.content, {

@@ -97,11 +97,7 @@ def anonymize(cloud: snapshot.Cloud) -> snapshot.Cloud:
 
 def replace(cloud: snapshot.Cloud,
             key: bytes | None = None) -> AnonymizedCloud:
-    """Anonymize a cloud, and count the replaced free texts by field.
-
-    :param key: secret that decides the invented names; None for others each
-        time
-    """
+    """Anonymize a cloud, by a secret key or at random."""
     anonymizer = _Anonymizer(cloud, key)
     return AnonymizedCloud(anonymizer.cloud(), anonymizer.replaced)
 
@@ -114,10 +110,7 @@ class _KeyedNumbers:
         self._used: set[int] = set()
 
     def digest(self, word: str, name: str) -> bytes:
-        """Return a digest of a name, of 32 bytes.
-
-        :param word: what has the name, for other digests of other things
-        """
+        """Return 32 bytes for a name of what a word stands for."""
         return hmac.digest(
             self._key, f'{word} {name}'.encode('utf-8', 'surrogatepass'),
             hashlib.sha256)

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Save and load snapshots, as compressed JSON with a format version."""
 
-from collections.abc import Callable
 import dataclasses
 import gzip
 import io
@@ -45,26 +44,19 @@ def save(cloud: snapshot.Cloud, path: str) -> int:
     :returns: the size of the file in bytes
     :raises FileError: if the file cannot be written
     """
-    try:
-        return atomic_file.write(path, lambda raw: _fill(raw, cloud))
-    except atomic_file.WriteError as exc:
-        raise FileError(str(exc)) from exc
-
-
-def dumps(cloud: snapshot.Cloud) -> bytes:
-    """Return what :func:`save` writes."""
-    with io.BytesIO() as raw:
-        _fill(raw, cloud)
-        return raw.getvalue()
-
-
-def _fill(raw: ty.BinaryIO, cloud: snapshot.Cloud) -> None:
     data = {'format': FORMAT, 'version': snapshot.VERSION,
             'cloud': codec.encode(cloud)}
-    # Without a time, so that equal snapshots make equal files.
-    with gzip.GzipFile('', 'wb', fileobj=raw, mtime=0) as packed:
-        with io.TextIOWrapper(packed, 'utf-8') as text:
-            json.dump(data, text, separators=(',', ':'))
+
+    def fill(raw: ty.BinaryIO) -> None:
+        # Without a time, so that equal snapshots make equal files.
+        with gzip.GzipFile('', 'wb', fileobj=raw, mtime=0) as packed:
+            with io.TextIOWrapper(packed, 'utf-8') as text:
+                json.dump(data, text, separators=(',', ':'))
+
+    try:
+        return atomic_file.write(path, fill)
+    except atomic_file.WriteError as exc:
+        raise FileError(str(exc)) from exc
 
 
 def is_snapshot(path: str) -> bool:
@@ -89,29 +81,18 @@ def is_snapshot(path: str) -> bool:
     return is_snapshot
 
 
-def load(path: str) -> snapshot.Cloud:
+def load(path: str, content: bytes | None = None) -> snapshot.Cloud:
     """Read a snapshot.
 
     :param path: of the file, compressed or not
+    :param content: what the file would have; None to read it
     :raises FileError: if the file cannot be read, is not a valid snapshot, or
         has an unsupported format version
     """
-    return _load(path, lambda: files.read(path))
-
-
-def loads(content: bytes, name: str) -> snapshot.Cloud:
-    """Return the snapshot in the contents of a file; see :func:`load`.
-
-    :param name: begins messages of errors
-    """
-    return _load(name, lambda: files.unpack(
-        io.BufferedReader(io.BytesIO(content))))
-
-
-def _load(path: str, read: Callable[[], bytes]) -> snapshot.Cloud:
-    """Read a snapshot; see :func:`load`."""
     try:
-        data = files.parse_json(read())
+        data = files.parse_json(
+            files.read(path) if content is None
+            else files.unpack(io.BufferedReader(io.BytesIO(content))))
     except files.FileLimitError as exc:
         raise FileError(f'{path}: {exc}') from exc
     except (EOFError, zlib.error, gzip.BadGzipFile) as exc:
@@ -125,16 +106,16 @@ def _load(path: str, read: Callable[[], bytes]) -> snapshot.Cloud:
         raise FileError(f'{path}: {NEITHER}: {exc}') from exc
     if not isinstance(data, dict) or data.get('format') != FORMAT:
         raise FileError(f'{path}: {NEITHER}')
-    version, content = data.get('version'), data.get('cloud')
+    version, fields = data.get('version'), data.get('cloud')
     if version not in VERSIONS:
         raise FileError(
             f'{path}: a snapshot of version {extra_specs.shown(version)}; '
             'this release of nfv-sched reads versions '
             f'{" and ".join(map(str, VERSIONS))}')
     if version == 1:
-        _convert_sentences(content)
+        _convert_sentences(fields)
     try:
-        cloud = codec.decode(snapshot.Cloud, content)
+        cloud = codec.decode(snapshot.Cloud, fields)
         validation.check_names(cloud)
         validation.check(cloud)
     except (codec.WrongError, files.FileLimitError) as exc:

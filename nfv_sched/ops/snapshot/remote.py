@@ -56,7 +56,7 @@ def load(url: str) -> snapshot.Cloud:
     except (requests.exceptions.RequestException, OSError, ValueError) as exc:
         raise file.FileError(_why(where, exc)) from exc
     try:
-        return file.loads(content, where)
+        return file.load(where, content)
     except file.FileError as exc:
         # It might be the page of a login.
         raise file.FileError(

@@ -48,6 +48,11 @@ host2.example.org:*:reader
 """
 
 
+def loads(content):
+    """Return the snapshot of an answer."""
+    return file.load('x', content)
+
+
 def authorization(user, password='secret'):
     """The headers of a user."""
     return {'Authorization': 'Basic ' + base64.b64encode(
@@ -153,7 +158,7 @@ class RoleTest(ServeTestCase):
         self.start()
         answer = self.ask('/snapshot', authorization('ann'))
         self.assertEqual('application/gzip', answer.headers['Content-Type'])
-        self.assertEqual(CLOUD, file.loads(answer.body, 'x'))
+        self.assertEqual(CLOUD, loads(answer.body))
         path = os.path.join(self.folder, 'saved')
         file.save(CLOUD, path)
         with open(path, 'rb') as saved:
@@ -173,7 +178,7 @@ class RoleTest(ServeTestCase):
                     if answer.headers['Content-Type'] == (
                             'application/gzip') and body:
                         body = gzip.decompress(body)
-                        cloud = file.loads(answer.body, 'x')
+                        cloud = loads(answer.body)
                         self.assertTrue(cloud.anonymous)
                         self.assertEqual(2, len(cloud.hosts))
                     texts.append(f'{answer.headers}{body.decode()}')
@@ -187,12 +192,12 @@ class RoleTest(ServeTestCase):
 
     def test_invented_names_stay(self):
         self.start()
-        before = file.loads(self.ask(
-            '/snapshot', authorization('bob')).body, 'x')
+        before = loads(self.ask(
+            '/snapshot', authorization('bob')).body)
         self.published.publish(dataclasses.replace(
             CLOUD, hosts=CLOUD.hosts[:1]))
-        after = file.loads(self.ask(
-            '/snapshot', authorization('bob')).body, 'x')
+        after = loads(self.ask(
+            '/snapshot', authorization('bob')).body)
         self.assertEqual(1, len(after.hosts))
         self.assertIn(after.hosts[0], before.hosts)
         self.assertEqual(before.servers, after.servers)
@@ -214,12 +219,12 @@ class RoleTest(ServeTestCase):
             self.assertEqual(
                 status, self.ask(path, certificate=known).status)
         answer = self.ask('/snapshot', certificate=known)
-        self.assertEqual(CLOUD, file.loads(answer.body, 'x'))
+        self.assertEqual(CLOUD, loads(answer.body))
         other = self.authority.certificate(
             'x', 'DNS:host2.example.org,email:a@example.org')
         self.assertEqual(403, self.ask('/metrics', certificate=other).status)
-        self.assertTrue(file.loads(self.ask(
-            '/snapshot', certificate=other).body, 'x').anonymous)
+        self.assertTrue(loads(self.ask(
+            '/snapshot', certificate=other).body).anonymous)
         # A password counts more, right or wrong.
         self.assertEqual(200, self.ask(
             '/metrics', authorization('ann'), certificate=other).status)
@@ -268,7 +273,7 @@ class AnswerTest(ServeTestCase):
         again = self.ask('/snapshot', {
             **authorization('ann'), 'If-None-Match': tags['ann']})
         self.assertEqual(200, again.status)
-        self.assertEqual((), file.loads(again.body, 'x').hosts)
+        self.assertEqual((), loads(again.body).hosts)
 
     def test_headers(self):
         taken = time.strftime('%Y-%m-%dT%H:%M:%SZ',
@@ -572,7 +577,7 @@ class CommandTest(base.CommandTestCase):
 
         wait_for(lambda: ask('/healthz')[0] == 200)
         status, tag, content = ask('/snapshot')
-        self.assertEqual(test_metrics.CLOUD, file.loads(content, 'x'))
+        self.assertEqual(test_metrics.CLOUD, loads(content))
         self.assertEqual(0o700, os.stat(os.path.join(
             temporary, *os.listdir(temporary))).st_mode & 0o777)
 
@@ -584,8 +589,8 @@ class CommandTest(base.CommandTestCase):
             test_metrics.CLOUD, hosts=test_metrics.CLOUD.hosts[1:]),
             self.cloud)
         wait_for(lambda: ask('/snapshot')[1] != tag)
-        self.assertEqual(1, len(file.loads(
-            ask('/snapshot')[2], 'x').hosts))
+        self.assertEqual(1, len(loads(
+            ask('/snapshot')[2]).hosts))
 
         process.send_signal(signal.SIGTERM)
         _out, err = process.communicate(timeout=60)

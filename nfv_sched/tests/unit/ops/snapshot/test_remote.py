@@ -4,6 +4,7 @@
 import argparse
 import base64
 import gzip
+import os
 import socket
 import time
 
@@ -60,9 +61,11 @@ class RemoteTest(base.TestCase):
         self.assertLess(len(error), 250)
         return error.removeprefix(url)
 
-    @staticmethod
-    def saved():
-        return file.dumps(CLOUD)
+    def saved(self):
+        path = os.path.join(self.folder, 'saved')
+        file.save(CLOUD, path)
+        with open(path, 'rb') as opened:
+            return opened.read()
 
     def test_loaded(self):
         for content in (self.saved(), gzip.decompress(self.saved())):
