@@ -11,6 +11,7 @@ import contextlib
 import typing as ty
 
 from nfv_sched.ops.capacity import document as capacity_document
+from nfv_sched.ops.capacity import rendering
 from nfv_sched.ops.cli import base
 from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cloud import source
@@ -114,8 +115,6 @@ _UPPER = (
     "networks and filters are not looked at, and Nova's options are not "
     'known\n')
 
-#: Columns for assumptions about ports.
-_ASSUMED_COLUMNS = ('Ports', 'Ports from', 'Not known')
 #: Columns for the quota of a project.
 _QUOTA_COLUMNS = ('Quota allows', 'Quota used')
 _UNLIMITED = 'unlimited'
@@ -255,7 +254,7 @@ class ListCapacity(_Capacity):
     schemas = {'capacity-list': capacity_document.FlavorFits,
                'capacity-list-api': capacity_document.FlavorBounds,
                'capacity-list-mix': capacity_document.MixFit}
-    details = _ASSUMED_COLUMNS[1:]
+    details = rendering.ASSUMED_COLUMNS[1:]
     least_important = ('Ports', 'Hosts with room', 'Placement says',
                        'Lost to')
 
@@ -337,9 +336,9 @@ class ListCapacity(_Capacity):
                     for each, if_empty in zip(counted, empty)
                     for part in _parts(parsed_args.by, cloud, hosts)])),
                 ('capacities',))
-        columns += _ASSUMED_COLUMNS
+        columns += rendering.ASSUMED_COLUMNS
         return columns, [
-            [*row, *_assumed_values(flavor_capacity)]
+            [*row, *rendering.assumptions(flavor_capacity)]
             for flavor_capacity, if_empty in zip(counted, empty)
             for row in _rows(
                 parsed_args, cloud, hosts, flavor_capacity, if_empty,
@@ -478,7 +477,7 @@ class ShowCapacity(_Capacity):
 
     epilog = _SHOW_EPILOG
     schemas = {'capacity-show': capacity_document.HostFits}
-    details = _ASSUMED_COLUMNS
+    details = rendering.ASSUMED_COLUMNS
     least_important = ('Placement says', 'Binding', 'pCPUs used', 'Next')
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -496,13 +495,9 @@ class ShowCapacity(_Capacity):
         hosts = _chosen(cloud, parsed_args)
         flavor_capacity, = self._count(parsed_args, cloud, [flavor], hosts)
         of_name = {host.name: host for host in cloud.hosts}
-        columns = ['Host', 'Fits', 'Placement says', 'pCPUs used', 'Binding',
-                   'Why']
-        rows = [
-            [name, each.fits, each.placement, _used(of_name[name]),
-             _bound(each), '; '.join(
-                 binding.text for binding in each.binding)]
-            for name, each in flavor_capacity.hosts.items()]
+        columns = [*rendering.HOST_COLUMNS]
+        rows = [rendering.host_row(of_name[name], each)
+                for name, each in flavor_capacity.hosts.items()]
         leaving: Mapping[str, snapshot.Server] = {}
         if parsed_args.next:
             columns.append('Next')
@@ -516,9 +511,9 @@ class ShowCapacity(_Capacity):
         self._tell_assumed(parsed_args, {flavor.name: flavor_capacity.ports})
         self._tell_not_known(parsed_args, [flavor_capacity])
         self._ports = flavor_capacity.ports
-        columns += _ASSUMED_COLUMNS
+        columns += rendering.ASSUMED_COLUMNS
         for row in rows:
-            row += _assumed_values(flavor_capacity)
+            row += rendering.assumptions(flavor_capacity)
         return columns, rows
 
     def document(self, column_names, data):
@@ -548,17 +543,6 @@ class ShowCapacity(_Capacity):
                                 in flavor_capacity.hosts.items()},
                 **self._assumed(parsed_args, cloud),
                 update=lambda done, total: update(done, total, 'hosts'))
-
-
-def _assumed_values(flavor_capacity: ty.Any) -> list[str]:
-    """Return the values of ``_ASSUMED_COLUMNS`` for a flavor."""
-    return [flavor_capacity.ports.label, flavor_capacity.ports.basis.value,
-            ', '.join(_not_known(flavor_capacity))]
-
-
-def _not_known(flavor_capacity: ty.Any) -> list[str]:
-    """Return facts that are not known and may let fewer servers fit."""
-    return [*flavor_capacity.uncounted, *map(str, flavor_capacity.unverified)]
 
 
 def _some(names: Sequence[str]) -> str:
@@ -602,8 +586,7 @@ def _rows(parsed_args: argparse.Namespace, cloud: snapshot.Cloud,
     """
     for _by, name, members in _parts(parsed_args.by, cloud, hosts):
         part = flavor_capacity.within(members)
-        row = [flavor_capacity.flavor.name, part.fits, *quota, part.placement,
-               part.with_room, flavor_capacity.error or _counts(part.lost)]
+        row = rendering.flavor_row(part, quota)
         if parsed_args.survive is not None:
             most = sorted((host.fits for host in part.hosts.values()),
                           reverse=True)
@@ -629,26 +612,6 @@ def _parts(by: str, cloud: snapshot.Cloud,
     parts.append(capacity_document.CloudPart(
         by, '(none)', [name for name in hosts if name not in grouped]))
     return [part for part in parts if part.hosts]
-
-
-def _counts(lost: Mapping[ty.Any, int]) -> str:
-    """Describe lost servers by cause, ``losses.Cause``."""
-    return ', '.join(f'{cause.label} {count}' for cause, count in lost.items())
-
-
-def _bound(host: ty.Any) -> str:
-    """Return the limits of a host, without the figures."""
-    labels = list(dict.fromkeys(each.label for each in host.binding))
-    if host.binding and not host.binding[0].alone and len(labels) > 1:
-        return ' and '.join(labels)
-    return ', '.join(labels)
-
-
-def _used(host: snapshot.Host) -> str:
-    """Return used and all CPUs for pinned servers of each NUMA node."""
-    return ', '.join(
-        f'{len(node.dedicated) - len(node.free)}/{len(node.dedicated)}'
-        for node in host.nodes or () if node.dedicated)
 
 
 def _held(server: snapshot.Server) -> str:

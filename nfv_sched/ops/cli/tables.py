@@ -156,7 +156,7 @@ def _length(text: str) -> int:
 
 
 def _table(table: Table, width: int | None, color: bool) -> str:
-    rows = [tuple(map(_cell_lines, row)) for row in table.rows]
+    rows = [tuple(map(cell_lines, row)) for row in table.rows]
     columns = [_Column(title, [row[number] for row in rows])
                for number, title in enumerate(table.columns)]
     shown = columns if table.is_whole else _fitting(
@@ -174,7 +174,7 @@ def _table(table: Table, width: int | None, color: bool) -> str:
     return text
 
 
-def _cell_lines(cell: ty.Any) -> list[str]:
+def cell_lines(cell: ty.Any) -> list[str]:
     """Return the lines of a cell, safe to print."""
     if isinstance(cell, cliff_columns.FormattableColumn):
         return list(map(strings.line, cell.human_readable().split('\n')))
@@ -183,6 +183,12 @@ def _cell_lines(cell: ty.Any) -> list[str]:
     if isinstance(cell, (list, tuple)):
         cell = ', '.join(map(str, cell))
     return [strings.line(str(cell))]
+
+
+def are_numeric(cells: Iterable[Sequence[str]]) -> bool:
+    """Return whether all cells, given as lines, are blank or numbers."""
+    texts = {line for cell in cells for line in cell} - {'', '-'}
+    return bool(texts) and all(map(_NUMERIC.fullmatch, texts))
 
 
 class _Column:
@@ -207,8 +213,7 @@ class _Column:
     @property
     def is_numeric(self) -> bool:
         """True if all cells that are not blank are numbers."""
-        texts = {line for cell in self.lines for line in cell} - {'', '-'}
-        return bool(texts) and all(map(_NUMERIC.fullmatch, texts))
+        return are_numeric(self.lines)
 
 
 def _fitting(columns: Sequence[_Column], width: int | None,

@@ -12,6 +12,7 @@ import collections
 from collections.abc import Callable
 from collections.abc import Collection
 from collections.abc import Iterable
+from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
@@ -312,12 +313,8 @@ class CloudMixin(AccountMixin):
             cloud, notes = changed(cloud, parsed_args)
             self.app.stderr.writelines(f'note: {note}\n' for note in notes)
         if self.simulates:
-            counts = collections.Counter(host.name for host in cloud.hosts)
-            for name, count in counts.items():
-                if count > 1:
-                    self.app.stderr.write(
-                        f'note: of the {count} compute nodes of {name} only '
-                        'the first is looked at\n')
+            self.app.stderr.writelines(
+                f'note: {note}\n' for note in not_simulated(cloud))
         return cloud
 
     def image_properties(
@@ -365,6 +362,15 @@ class CloudMixin(AccountMixin):
                 raise CloudUnreadError(str(exc) + (
                     ': --os-cloud or the OS_* variables'
                     if connection_errors.is_refused(exc) else '')) from exc
+
+
+def not_simulated(cloud: snapshot.Cloud) -> Iterator[str]:
+    """Yield a note for each host of which a simulation omits something."""
+    counts = collections.Counter(host.name for host in cloud.hosts)
+    for name, count in counts.items():
+        if count > 1:
+            yield (f'of the {count} compute nodes of {name} only the first '
+                   'is looked at')
 
 
 def load(path: str, config_files: Sequence[str] = ()) -> snapshot.Cloud:

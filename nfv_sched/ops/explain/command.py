@@ -208,9 +208,10 @@ def _options(parsed_args: argparse.Namespace,
         options += ['--from', parsed_args.source]
     for network in parsed_args.networks:
         options += ['--network', network]
-    if not parsed_args.networks and subject.requested.ports and (
-            subject.server is not None):
-        options += ['--like', subject.server.uuid]
+    if not parsed_args.networks:
+        # Imported here so that --help does not wait for Nova.
+        from nfv_sched.ops.explain import next_steps
+        options += next_steps.own_ports(subject)
     return options
 
 

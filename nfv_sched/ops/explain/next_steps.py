@@ -61,6 +61,13 @@ def find(
             'nfv-sched', 'capacity', 'show', '--next', *options, '--', flavor))
 
 
+def own_ports(subject: subjects.ExplainSubject) -> list[str]:
+    """Return the options with which commands assume a server's own ports."""
+    if subject.server is None or not subject.requested.ports:
+        return []
+    return ['--like', subject.server.uuid]
+
+
 def _hosts(
     cloud: snapshot.Cloud, subject: subjects.ExplainSubject,
     explanation: values.Explanation,

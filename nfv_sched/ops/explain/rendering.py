@@ -36,19 +36,31 @@ def text(explanation: values.Explanation, hosts: Sequence[str],
     :param in_order: whether to keep the order of ``hosts``, not to begin with
         the best and the nearest
     """
-    sections = [_head(explanation)]
-    # If the API refuses the request, no host was looked at.
-    if explanation.placement.queries:
-        sections += [
-            _stages(explanation), _requirements(explanation.placement),
-            _filters(explanation, all_filters),
-            _hosts(explanation, hosts, everything, in_order),
-            _weighing(explanation)]
-    sections += [_changes(explanation), _steps(explanation)]
     parts: list[tables.Part] = []
-    for section in filter(None, sections):
+    for _title, section in sections(
+            explanation, hosts, everything, all_filters, in_order):
         parts += [*([''] if parts else []), *section]
     return parts
+
+
+def sections(
+    explanation: values.Explanation, hosts: Sequence[str],
+    everything: bool = False, all_filters: bool = False,
+    in_order: bool = False,
+) -> list[tuple[str, list[tables.Part]]]:
+    """Return the sections of :func:`text` that are not empty, with titles."""
+    parts = [('Result', _head(explanation))]
+    # If the API refuses the request, no host was looked at.
+    if explanation.placement.queries:
+        parts += [
+            ('Stages', _stages(explanation)),
+            ('Requirements', _requirements(explanation.placement)),
+            ('Filters', _filters(explanation, all_filters)),
+            ('Hosts', _hosts(explanation, hosts, everything, in_order)),
+            ('Weights', _weighing(explanation))]
+    parts += [('Changes', _changes(explanation)),
+              ('Next steps', _steps(explanation))]
+    return [(title, section) for title, section in parts if section]
 
 
 def _head(explanation: values.Explanation) -> list[tables.Part]:
@@ -233,7 +245,7 @@ def _weighing(explanation: values.Explanation) -> list[tables.Part]:
     if (weighing.age or 0) >= _OLD:
         parts.append(
             'The hosts are weighed as they were '
-            f'{_duration(weighing.age)} ago, at {weighing.taken}: '
+            f'{duration(weighing.age)} ago, at {weighing.taken}: '
             'figures such as io_workload change meanwhile.')
     if weighing.equal > 1:
         parts.append(f'{weighing.equal} hosts are equal; which of them Nova '
@@ -245,7 +257,7 @@ def _weighing(explanation: values.Explanation) -> list[tables.Part]:
     return parts
 
 
-def _duration(seconds: int) -> str:
+def duration(seconds: int) -> str:
     """Format a duration in the largest unit that it has one of."""
     for unit, length in (('day', 86400), ('hour', 3600), ('minute', 60)):
         if seconds >= length:

@@ -18,13 +18,13 @@ import typing as ty
 import jinja2
 import markupsafe
 
+from nfv_sched.ops.cli import templates as cli_templates
 from nfv_sched.ops.hosts.map import captions
 from nfv_sched.ops.hosts.map import drawing
 from nfv_sched.ops.hosts.map import marks as map_marks
 from nfv_sched.ops.hosts import rendering
 from nfv_sched.ops.hosts import values
 from nfv_sched.ops.snapshot import snapshot
-from nfv_sched import strings
 
 _UNSAFE = re.compile(r'[^A-Za-z0-9_.-]+')
 
@@ -78,33 +78,29 @@ class HostSection:
 @functools.cache
 def templates() -> jinja2.Environment:
     """Return the environment of the templates, which escapes all text."""
-    return jinja2.Environment(
-        loader=jinja2.PackageLoader('nfv_sched.ops.hosts.map'),
-        autoescape=True, finalize=_visible, undefined=jinja2.StrictUndefined,
-        trim_blocks=True, lstrip_blocks=True)
-
-
-def _visible(value: ty.Any) -> ty.Any:
-    """Escape control characters of a text: XML cannot have them."""
-    if type(value) is str:
-        return strings.line(value)
-    return value
+    return cli_templates.environment('nfv_sched.ops.hosts.map')
 
 
 def render(cloud: snapshot.Cloud,
            views: Sequence[values.HostView]) -> Iterator[str]:
     """Yield the page, piece by piece; the hosts in the order of need."""
-    hosts = [host(view, identifier) for view, identifier in sorted(
-        zip(views, _ids(views)), key=lambda pair: pair[0].order)]
-    nodes = [node for each in hosts for node in each.nodes]
-    has_others = map_marks.has_others(views)
-    marks = key(has_others)
     return templates().get_template('page.html').generate(
         headline=captions.headline(len(views)), cloud=about(cloud),
-        missing=map(str, cloud.missing), shapes=shapes(nodes, marks),
-        tab=tab(), hosts=hosts, script=_script(), policy=_policy(),
-        key=marks, others=has_others, width=drawing.WIDTH,
-        bars=drawing.BAR_WIDTH, odd=markupsafe.Markup(' class="odd"'))
+        missing=map(str, cloud.missing), script=_script(), policy=_policy(),
+        **hosts(views))
+
+
+def hosts(views: Sequence[values.HostView]) -> dict[str, ty.Any]:
+    """Return what ``hosts.html`` needs to draw hosts, in the order of need."""
+    sections = [host(view, identifier) for view, identifier in sorted(
+        zip(views, _ids(views)), key=lambda pair: pair[0].order)]
+    nodes = [node for each in sections for node in each.nodes]
+    has_others = map_marks.has_others(views)
+    marks = key(has_others)
+    return {
+        'hosts': sections, 'key': marks, 'shapes': shapes(nodes, marks),
+        'tab': tab(), 'others': has_others, 'width': drawing.WIDTH,
+        'bars': drawing.BAR_WIDTH, 'odd': markupsafe.Markup(' class="odd"')}
 
 
 @functools.cache

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Load templates of HTML and SVG, which escape all that they insert."""
+
+import typing as ty
+
+import jinja2
+
+from nfv_sched import strings
+
+
+def environment(*packages: str) -> jinja2.Environment:
+    """Return the environment of the templates of some packages.
+
+    :param packages: the first that has a template of a name counts
+    """
+    return jinja2.Environment(
+        loader=jinja2.ChoiceLoader(list(map(jinja2.PackageLoader, packages))),
+        autoescape=True, finalize=_visible, undefined=jinja2.StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True)
+
+
+def _visible(value: ty.Any) -> ty.Any:
+    """Escape control characters of a text: XML cannot have them."""
+    if type(value) is str:
+        return strings.line(value)
+    return value
