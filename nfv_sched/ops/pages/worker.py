@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Make pages in a process of their own.
+
+The simulation of a snapshot sets options of Nova in the whole process and
+takes seconds of a CPU, and memory.  The process that reads the cloud and
+serves it must not be concerned, whatever is asked for.
+"""
+
+from collections.abc import Mapping
+from collections.abc import Sequence
+import dataclasses
+import http
+import logging
+import multiprocessing
+from multiprocessing import connection as mp_connection
+import signal
+import threading
+import time
+import typing as ty
+
+from nfv_sched.ops.pages import html
+from nfv_sched import strings
+
+LOG = logging.getLogger(__name__)
+
+#: Seconds after which a request is answered; in the first of them, requests
+#: before it must have been.
+ANSWER_SECONDS, TURN_SECONDS = 25.0, 10.0
+#: Seconds after which the process that makes pages is killed.
+LIMIT_SECONDS = 120
+
+_AGAIN = 5  # seconds
+_CLOUDS = 2
+_MOST_FAILURES = 2  # of one page
+_MOST_FAILED = 1000  # pages
+_STOP_SECONDS = 5.0
+
+
+class PageWorker:
+    """A process that makes pages, started when the first one is asked for.
+
+    One page is made at a time.  If that takes too long, the answer tells the
+    browser to ask again, while the process goes on; if it takes much too
+    long, the process ends itself, and this page of this snapshot is refused
+    from then on.
+
+    :param config_files: nova.conf files of this machine: the filters and
+        weighers that a snapshot may name besides those of Nova and nfv-sched
+    :param limit: seconds after which the process is killed
+    """
+
+    def __init__(self, config_files: Sequence[str] = (),
+                 limit: int = LIMIT_SECONDS):
+        self._config_files = tuple(config_files)
+        self._limit = limit
+        self._lock = threading.Lock()
+        self._process: ty.Any = None
+        self._connection: ty.Any = None
+        self._running: PageRequest | None = None
+        self._failures: dict[tuple[str, ...], int] = {}
+        self._closed = False
+
+    def respond(self, path: str, query: Mapping[str, str], source: str,
+                version: str, age_seconds: float) -> html.Page | None:
+        """Return the page for a path; None if there is none.
+
+        May be called by several threads.
+
+        :param query: first value of each key
+        :param source: path of the snapshot
+        :param version: changes whenever the snapshot does
+        :param age_seconds: time since the cloud was read
+        """
+        if not is_page(path):
+            return None
+        page_request = PageRequest(
+            path, dict(query), source, version, age_seconds)
+        end = time.monotonic() + ANSWER_SECONDS
+        if not self._lock.acquire(timeout=TURN_SECONDS):
+            return _later('Other pages are being calculated.')
+        try:
+            while not self._closed and (
+                    self._failures.get(page_request.key, 0) < _MOST_FAILURES):
+                try:
+                    return self._answer(page_request, end)
+                except (OSError, EOFError):
+                    self._ended(self._running or page_request)
+        finally:
+            self._lock.release()
+        return html.message(
+            http.HTTPStatus.SERVICE_UNAVAILABLE,
+            'This page takes too long, or too much memory, to calculate.')
+
+    def close(self) -> None:
+        """End the process; no page is made after that."""
+        self._closed = True
+        process = self._process
+        if process is not None:
+            process.terminate()
+            process.join(_STOP_SECONDS)
+            if process.is_alive():
+                process.kill()
+
+    def _answer(self, page_request: 'PageRequest',
+                end: float) -> html.Page | None:
+        """Return the answer of the process; see :meth:`respond`.
+
+        :param end: when there must be an answer, by the monotonic clock
+        :raises OSError, EOFError: if the process has ended
+        """
+        self._start()
+        for _turn in range(2):
+            running = self._running
+            if running is None:
+                self._connection.send(page_request)
+                self._running = running = page_request
+            if not self._connection.poll(max(end - time.monotonic(), 0)):
+                break
+            page = self._connection.recv()
+            self._running = None
+            if running.key == page_request.key:
+                return page
+        return _later('The page is being calculated.')
+
+    def _start(self) -> None:
+        """Start the process if there is none."""
+        if self._process is not None and self._process.is_alive():
+            return
+        if self._running is not None:
+            self._ended(self._running)
+        # Not a fork: this process has threads, and options of Nova.
+        context = multiprocessing.get_context('spawn')
+        self._connection, other = context.Pipe()
+        self._process = context.Process(
+            target=_serve, args=(other, self._config_files, self._limit),
+            daemon=True, name='nfv-sched pages')
+        self._process.start()
+        other.close()
+
+    def _ended(self, running: 'PageRequest') -> None:
+        """Note that the process has ended while it made a page."""
+        self._running, process, self._process = None, self._process, None
+        if self._closed:
+            return
+        code = None
+        if process is not None:
+            process.join(_STOP_SECONDS)
+            code = process.exitcode
+        LOG.warning('The process that makes pages has ended with %s at %s',
+                    code, strings.visible(running.path))
+        # It may have ended by itself, before it got the request.
+        self._failures[running.key] = self._failures.get(running.key, 0) + (
+            _MOST_FAILURES if code == -signal.SIGALRM else 1)
+        if len(self._failures) > _MOST_FAILED:
+            self._failures.pop(next(iter(self._failures)))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PageRequest:
+    """A request for a page of a snapshot; see :meth:`PageWorker.respond`."""
+
+    path: str
+    query: Mapping[str, str]
+    source: str
+    version: str
+    age_seconds: float
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """All that decides what is calculated."""
+        return (self.source, self.version, self.path,
+                *(text for pair in sorted(self.query.items())
+                  for text in pair))
+
+
+def is_page(path: str) -> bool:
+    """Return whether there can be a page of a path."""
+    return path in (*html.TITLES, html.STYLESHEET) or (
+        path.startswith('/servers/'))
+
+
+def _later(text: str) -> html.Page:
+    return html.message(http.HTTPStatus.SERVICE_UNAVAILABLE,
+                        f'{text} Please ask again.', _AGAIN)
+
+
+def _unreadable() -> html.Page:
+    return html.message(
+        http.HTTPStatus.INTERNAL_SERVER_ERROR,
+        'This page cannot be made; see the log of the service.')
+
+
+def _serve(connection: mp_connection.Connection,
+           config_files: Sequence[str], limit: int) -> None:
+    """Make pages until the other end of the connection is closed."""
+    # Ctrl-C in a terminal is for the parent, which ends this process.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    # Before anything of Nova is imported.
+    from nfv_sched.nova import concurrency
+    concurrency.native_threads()
+    from nfv_sched.ops.cloud import source
+    from nfv_sched.ops.pages import pages
+    sites: dict[tuple[str, str], pages.SnapshotPages] = {}
+    while True:
+        try:
+            page_request = connection.recv()
+        except EOFError:
+            return
+        signal.alarm(limit)
+        try:
+            version = page_request.source, page_request.version
+            if version not in sites:
+                for old in [key for key in sites if key[0] == version[0]]:
+                    del sites[old]
+                if len(sites) >= _CLOUDS:
+                    sites.pop(next(iter(sites)))
+                sites[version] = pages.SnapshotPages(
+                    source.load(page_request.source, config_files))
+            page = sites[version].respond(
+                page_request.path, page_request.query,
+                page_request.age_seconds)
+        except source.EXPECTED as exc:
+            LOG.error('No page of %s: %s', strings.visible(page_request.path),
+                      strings.one_line(exc))
+            page = _unreadable()
+        except Exception:
+            LOG.exception('No page of %s', strings.visible(page_request.path))
+            page = _unreadable()
+        signal.alarm(0)
+        connection.send(page)
