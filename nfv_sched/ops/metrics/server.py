@@ -8,6 +8,7 @@ import email.message
 import http
 import http.server
 import io
+import logging
 import os
 import resource
 import socket
@@ -16,6 +17,10 @@ import ssl
 import threading
 import time
 import typing as ty
+
+from nfv_sched import strings
+
+LOG = logging.getLogger(__name__)
 
 #: Seconds for a request and its answer, TLS handshake included.
 SECONDS = 10.0
@@ -128,9 +133,15 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         path, _mark, query = self.path.partition('?')
         certificate = self.request.getpeercert() if isinstance(
             self.request, ssl.SSLSocket) else None
-        self._send(self.server.respond(HTTPRequest(
-            path, query, self.headers, certificate or {},
-            lambda seconds: self.server.extend(self.request, seconds))))
+        try:
+            answer = self.server.respond(HTTPRequest(
+                path, query, self.headers, certificate or {},
+                lambda seconds: self.server.extend(self.request, seconds)))
+        except Exception:
+            LOG.exception('A request for %s was not answered',
+                          strings.visible(path))
+            answer = problem(500)
+        self._send(answer)
 
     do_HEAD = do_GET  # noqa: N815
 

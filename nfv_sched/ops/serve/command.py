@@ -2,6 +2,7 @@
 """The command ``nfv-sched snapshot serve``."""
 
 import argparse
+import contextlib
 import ssl
 import tempfile
 
@@ -14,6 +15,9 @@ _EPILOG = f"""\
 The cloud is read every --interval seconds; a request gets what was read last,
 and never causes a reading. If a reading fails, the last snapshot stays.
 SIGTERM ends the command. Certificates and --auth-file are read at the start.
+
+/ and what it links to are pages for a browser, made in a process of its own:
+hosts, capacity, servers, findings of the audit, agents.
 
 /snapshot is the file of "snapshot save", for --from https://HOST:PORT of all
 commands. With its ETag in If-None-Match the answer is 304 until the next
@@ -84,6 +88,7 @@ class ServeSnapshot(source.CloudMixin, base.Command):
                 f'{parsed_args.listen[0]}')
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
+        from nfv_sched.ops.pages import worker
         from nfv_sched.ops.serve import publication
         tls = service.tls_context(parsed_args, ssl.CERT_OPTIONAL)
         users = service.users(parsed_args.auth_file)
@@ -92,11 +97,13 @@ class ServeSnapshot(source.CloudMixin, base.Command):
             self.app.stdout.write(f'{url}\n')
             self.app.stdout.flush()
 
-        with tempfile.TemporaryDirectory(prefix='nfv-sched-') as folder:
+        with (tempfile.TemporaryDirectory(prefix='nfv-sched-') as folder,
+              contextlib.closing(worker.PageWorker(
+                  parsed_args.config_file)) as pages):
             collection = collecting.Collection(
                 parsed_args, lambda cloud: published.publish(cloud))
             published = publication.Publication(
-                folder, users, collection.render)
+                folder, users, collection.render, pages)
             service.run(parsed_args, collection, published.respond, tls,
                         begun)
         return 0

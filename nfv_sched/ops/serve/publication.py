@@ -2,7 +2,6 @@
 """Keep the latest snapshot, and answer requests for it."""
 
 from collections.abc import Callable
-from collections.abc import Mapping
 import dataclasses
 import email.utils
 import hashlib
@@ -17,6 +16,7 @@ from nfv_sched.ops.cloud import source
 from nfv_sched.ops.metrics import auth
 from nfv_sched.ops.metrics import collecting
 from nfv_sched.ops.metrics import server
+from nfv_sched.ops.pages import worker
 from nfv_sched.ops.snapshot import anonymize
 from nfv_sched.ops.snapshot import file
 from nfv_sched.ops.snapshot import remote
@@ -31,12 +31,6 @@ RETRY_SECONDS = 10
 
 METRICS = '/metrics'
 HEALTH = '/healthz'
-
-_HELP = f"""\
-{remote.PATH}: the snapshot, for nfv-sched ... --from URL
-{METRICS}: metrics for Prometheus
-{HEALTH}: whether there is a snapshot
-"""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -59,12 +53,6 @@ class PublishedSnapshot:
         return max(0.0, time.time() - self.taken)
 
 
-#: Takes path and query of a request, path and version of a snapshot file, and
-#: the age of the snapshot in seconds.
-Pages = Callable[[str, Mapping[str, str], str, str, float],
-                 server.Answer | None]
-
-
 class Publication:
     """The latest snapshot, with its names and anonymized.
 
@@ -72,12 +60,12 @@ class Publication:
     :param users: who may read it; without readers nothing is anonymized
     :param render: takes an ``Accept`` header; returns content type and text of
         the metrics
-    :param pages: returns a page; None for a path without one
+    :param pages: makes pages of the snapshots
     """
 
     def __init__(self, folder: str, users: auth.Users,
                  render: Callable[[str], tuple[str, bytes]],
-                 pages: Pages | None = None):
+                 pages: worker.PageWorker):
         self._folder = folder
         self._users = users
         self._render = render
@@ -127,15 +115,18 @@ class Publication:
         if request.path == remote.PATH:
             return _no_snapshot() if published is None else _answer(
                 published, request.headers.get('If-None-Match', ''))
-        if self._pages is not None and published is not None:
-            page = self._pages(
-                request.path, dict(urllib.parse.parse_qsl(request.query)),
-                published.path, published.etag, published.age)
-            if page is not None:
-                return page
-        if request.path == '/':
-            return server.Answer(200, body=_HELP.encode())
-        return server.problem(404)
+        if not worker.is_page(request.path):
+            return server.problem(404)
+        if published is None:
+            return _no_snapshot()
+        query: dict[str, str] = {}
+        for key, value in urllib.parse.parse_qsl(request.query):
+            query.setdefault(key, value)
+        page = self._pages.respond(
+            request.path, query, published.path, published.etag,
+            published.age)
+        return server.problem(404) if page is None else server.Answer(
+            page.status, page.content_type, page.body, page.headers)
 
     def _health(self) -> server.Answer:
         return server.Answer(

@@ -117,6 +117,14 @@ class ServerTest(base.TestCase):
                 self.assertIn(status, line)
         self.assertEqual(self.BODY, self.scrape())
 
+    def test_failure(self):
+        """It is logged, and the client learns that there was one."""
+        log = self.useFixture(fixtures.FakeLogger(server.LOG.name))
+        self.server.respond = lambda request: 1 / 0
+        self.assertIn(b'500', self.ask(b'GET /a HTTP/1.0\r\n\r\n'))
+        self.assertIn('A request for /a was not answered', log.output)
+        self.assertIn('ZeroDivisionError', log.output)
+
     def test_ipv6(self):
         try:
             self.start(self.BODY, '::1')
