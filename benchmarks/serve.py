@@ -5,8 +5,8 @@ The cloud is that of ``benchmarks/snapshot.py``; the real command runs in a
 process of its own, with users of each role, and answers over TLS.
 
 What is printed: seconds from the start to the first snapshot of operators and
-to that of readers, with the imports, and to the metrics, and the CPU seconds of
-the service until then; milliseconds of an answer of 304, with the TLS
+to that of readers, with the imports, and to the metrics, and the CPU seconds
+of the service until then; milliseconds of an answer of 304, with the TLS
 handshake, while the service rests and while it counts flavors; the most
 memory that it had; and seconds of ``server explain`` with ``--from https``. At
 full size it ends with an error if an aim is missed.

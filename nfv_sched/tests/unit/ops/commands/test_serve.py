@@ -108,7 +108,7 @@ class ServeTestCase(base.CommandTestCase):
     def ask(self, path, headers=None, method='GET', certificate=None):
         """Return an answer, with ``body``."""
         client = http.client.HTTPSConnection(
-            '127.0.0.1', self.server.server_port, timeout=20,
+            '127.0.0.1', self.server.server_port, timeout=60,
             context=self.client_tls(certificate))
         with contextlib.closing(client):
             client.request(method, path, headers=headers or {})
