@@ -5,10 +5,15 @@ import argparse
 from collections.abc import Callable
 from collections.abc import Iterator
 import contextlib
+import dataclasses
+import hashlib
 import shlex
 import signal
+import time
 import typing as ty
 
+from nfv_sched.ops import atomic_file
+from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cloud import source
 from nfv_sched.ops.execution import values
 from nfv_sched import strings
@@ -23,10 +28,71 @@ TIMEOUT = 3600
 
 _ENABLE = ('openstack', 'compute', 'service', 'set', '--enable', '--')
 _INTERRUPTED = 130
+_CHANGED = 'Nothing was changed: the cloud is not as the plan says.'
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class SavedPlan:
+    """A plan in a file.
+
+    :ivar path: of the file
+    :ivar document: content of the file
+    :ivar plan: its moves
+    :ivar digest: hash of the file
+    """
+
+    path: str
+    document: ty.Any
+    plan: values.MovePlan
+    digest: str
+
+
+def save(path: str, document: documents.Document) -> str:
+    """Write a plan to a file, as ``-f json`` prints it.
+
+    :returns: hash of the file
+    :raises CloudUnreadError: if it cannot be written
+    """
+    content = document.text('json').encode()
+    try:
+        atomic_file.write(path, lambda file: file.write(content))
+    except atomic_file.WriteError as exc:
+        raise source.CloudUnreadError(str(exc)) from exc
+    return digest(content)
+
+
+def digest(content: bytes) -> str:
+    """Return the hash of a plan."""
+    return hashlib.sha256(content).hexdigest()
 
 
 class RunMixin(source.AccountMixin):
     """Mixin of a subcommand that carries out a plan."""
+
+    def add_replan(self, parser: argparse.ArgumentParser,
+                   condition: str = '') -> None:
+        """Add the option for new plans.
+
+        :param condition: when it can be used, for the help text
+        """
+        parser.add_argument(
+            '--replan', type=source.positive, metavar='N', default=0,
+            help=f'{condition}if a move fails, or the cloud is not as the '
+                 'plan says, plan again and go on, at most N times')
+
+    def plan_again(self, parsed_args: argparse.Namespace,
+                   document: ty.Any) -> documents.Document:
+        """Return a new plan of the cloud as it is now.
+
+        :param document: the plan whose aim it has
+        :raises CloudUnreadError: if the cloud cannot be read completely
+        :raises UsageError: if the cloud does not have what the plan names
+        """
+        raise NotImplementedError
+
+    def moves_of(self, document: ty.Any) -> values.MovePlan:
+        """Return the moves of the document of a plan."""
+        raise NotImplementedError
 
     def check_terminal(self, parsed_args: argparse.Namespace) -> None:
         """Check that somebody can be asked, unless --yes is given.
@@ -38,13 +104,22 @@ class RunMixin(source.AccountMixin):
                 '--yes is needed where nobody can be asked: standard input '
                 'is not a terminal')
 
-    def carry_out(self, parsed_args: argparse.Namespace,
-                  plan: values.MovePlan, digest: str, journal_path: str, *,
-                  dry_run: bool = False, most: int = PARALLEL,
-                  timeout: float = TIMEOUT, enable: bool = False) -> int:
+    def check_complete(self) -> None:
+        """Check that all of the cloud was read, before a plan is run.
+
+        :raises CloudUnreadError: if not
+        """
+        if self._missing:
+            raise source.CloudUnreadError('\n'.join([
+                *self._missing, 'the plan is not run, as it may be wrong: '
+                'see "plan run"']))
+
+    def carry_out(self, parsed_args: argparse.Namespace, saved: SavedPlan,
+                  journal_path: str, *, dry_run: bool = False,
+                  most: int = PARALLEL, timeout: float = TIMEOUT,
+                  enable: bool = False) -> int:
         """Carry out a plan, and print what is done.
 
-        :param digest: hash of the plan
         :param journal_path: file that says how far it has come
         :param dry_run: only compare the plan with the cloud
         :param most: maximum number of moves at a time
@@ -55,7 +130,7 @@ class RunMixin(source.AccountMixin):
             used
         """
         try:
-            plan.check()
+            saved.plan.check()
         except ValueError as exc:
             raise source.CloudUnreadError(f'the plan: {exc}') from exc
         # The client's libraries take a second to import.
@@ -66,51 +141,128 @@ class RunMixin(source.AccountMixin):
             try:
                 journal = stack.enter_context(contextlib.closing(
                     run.MoveJournal(
-                        journal_path, digest, write=not dry_run)))
+                        journal_path, saved.digest, write=not dry_run)))
             except run.MoveJournalError as exc:
                 raise source.CloudUnreadError(str(exc)) from exc
-            for warning in plan.warnings:
-                self.app.stderr.write(f'note: {strings.line(warning)}\n')
-            for line in run.listed(plan, journal):
-                self._say(line)
+            self._print_plan(saved.plan, journal)
             connection = stack.enter_context(self._connection(parsed_args))
             if connection.session.timeout is None:
                 connection.session.timeout = moves.TIMEOUT
             stack.enter_context(http_limits.limited(connection.session))
-            execution = run.PlanRun(
-                connection, plan, journal, most=most, timeout=timeout,
-                say=self._say)
+
+            def execution_of(plan: values.MovePlan) -> 'run.PlanRun':
+                return run.PlanRun(connection, plan, journal, most=most,
+                                   timeout=timeout, say=self._say)
+
             try:
-                return self._execute(execution, dry_run, parsed_args.yes,
-                                     enable)
+                if dry_run:
+                    return self._compare(execution_of(saved.plan))
+                return self._execute(
+                    parsed_args, saved, journal, execution_of, enable)
             except (moves.NoAnswerError, moves.MoveError) as exc:
                 raise source.CloudUnreadError(str(exc)) from exc
 
-    def _execute(self, execution: 'run.PlanRun', dry_run: bool, agreed: bool,
-                 enable: bool) -> int:
+    def _print_plan(self, plan: values.MovePlan,
+                    journal: 'run.MoveJournal') -> None:
+        from nfv_sched.ops.execution import run
+        for warning in plan.warnings:
+            self.app.stderr.write(f'note: {strings.line(warning)}\n')
+        for line in run.listed(plan, journal):
+            self._say(line)
+
+    def _problems(self, execution: 'run.PlanRun') -> bool:
+        """Print how the cloud differs from the plan.
+
+        :returns: whether it does
+        """
         problems = list(execution.problems())
         for problem in problems:
             self.print_error(problem)
-        if problems:
-            self._say('Nothing was changed: the cloud is not as the plan '
-                      'says.')
+        return bool(problems)
+
+    def _compare(self, execution: 'run.PlanRun') -> int:
+        if self._problems(execution):
+            self._say(_CHANGED)
             return source.FINDINGS
-        if dry_run:
-            self._say('Nothing was changed: --dry-run.')
-            return 0
-        if not (agreed or self._is_agreed()):
-            self._say('Nothing was changed.')
-            return source.FINDINGS
-        with _interruptible(execution, self._say):
-            execution.run()
-        return self._summarize(execution, enable)
+        self._say('Nothing was changed: --dry-run.')
+        return 0
+
+    def _execute(self, parsed_args: argparse.Namespace, saved: SavedPlan,
+                 journal: 'run.MoveJournal',
+                 execution_of: 'Callable[[values.MovePlan], run.PlanRun]',
+                 enable: bool) -> int:
+        """Carry out a plan, and those that take its place."""
+        agreed = parsed_args.yes
+        for attempts in range(parsed_args.replan, -1, -1):
+            execution = execution_of(saved.plan)
+            is_changed = self._problems(execution)
+            # What has begun goes on in any case.
+            if not is_changed or execution.in_progress():
+                if not (agreed or self._is_agreed()):
+                    self._say('Nothing was changed.')
+                    return source.FINDINGS
+                agreed = True
+                with _interruptible(execution, self._say):
+                    execution.run(only_begun=is_changed)
+            elif attempts == parsed_args.replan == 0:
+                self._say(_CHANGED)
+                self._offer(saved)
+                return source.FINDINGS
+            if execution.interrupted or not (is_changed or execution.failed):
+                break
+            if execution.in_progress():
+                # A new plan would not know where it ends.
+                break
+            if attempts:
+                self._say('The rest is planned anew.')
+                try:
+                    saved = self._plan_rest(parsed_args, saved, journal)
+                except source.EXPECTED as exc:
+                    for line in str(exc).splitlines():
+                        self.print_error(line)
+                    self._missing = []
+                    self._summarize(saved, execution, enable)
+                    return source.UNREAD
+                self._print_plan(saved.plan, journal)
+        return self._summarize(saved, execution, enable)
+
+    def _plan_rest(self, parsed_args: argparse.Namespace, saved: SavedPlan,
+                   journal: 'run.MoveJournal') -> SavedPlan:
+        """Save a new plan in place of another.
+
+        :raises CloudUnreadError: if there is none, or it cannot be written
+        """
+        from nfv_sched.ops.execution import run
+        time.sleep(run.FREED)
+        document = self.plan_again(parsed_args, saved.document)
+        plan = self.moves_of(document.content)
+        try:
+            plan.check()
+            journal.replan(digest(document.text('json').encode()))
+        except ValueError as exc:
+            raise source.CloudUnreadError(f'the new plan: {exc}') from exc
+        except OSError as exc:
+            raise source.CloudUnreadError(
+                'the journal cannot be written: '
+                f'{exc.strerror or exc}') from exc
+        return SavedPlan(path=saved.path, document=document.content,
+                         plan=plan, digest=save(saved.path, document))
+
+    def _offer(self, saved: SavedPlan) -> None:
+        """Say how the rest of a plan can be planned anew."""
+        if saved.plan.command:
+            program = self.app.NAME + (' nfv' if self._in_client() else '')
+            self._say(
+                'With --replan 1 it goes on with a new plan, that of: '
+                f'{program} {shlex.join(saved.plan.command)}')
 
     def _is_agreed(self) -> bool:
         self.app.stderr.write('Begin? [y/N] ')
         self.app.stderr.flush()
         return self.app.stdin.readline().strip().lower() in ('y', 'yes')
 
-    def _summarize(self, execution: 'run.PlanRun', enable: bool) -> int:
+    def _summarize(self, saved: SavedPlan, execution: 'run.PlanRun',
+                   enable: bool) -> int:
         """Print what was done and what was not; return the exit code."""
         remaining = execution.left()
         plan = execution.plan
@@ -120,10 +272,13 @@ class RunMixin(source.AccountMixin):
             self.print_error(f'move {move.number}: {move} ' + (
                 execution.failed.get(move.number)
                 or f'stays on {move.source}'))
-        for sentence in plan.left_undone:
+        unfinished = [*plan.left_undone, *execution.unfinished()]
+        for sentence in unfinished:
             self.print_error(sentence)
         if remaining:
             self._say('The same command goes on with the rest.')
+            if not execution.interrupted:
+                self._offer(saved)
         if plan.closed_host:
             if enable and not remaining:
                 execution.enable()
@@ -134,7 +289,7 @@ class RunMixin(source.AccountMixin):
                                         'nova-compute')))
         if execution.interrupted and remaining and not execution.failed:
             return _INTERRUPTED
-        return source.FINDINGS if remaining or plan.left_undone else 0
+        return source.FINDINGS if remaining or unfinished else 0
 
     def _say(self, text: str) -> None:
         self.app.stdout.write(f'{strings.line(text)}\n')

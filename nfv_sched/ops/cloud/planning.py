@@ -12,17 +12,14 @@ from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Sequence
 import dataclasses
-import hashlib
 import shlex
 import typing as ty
 
-from nfv_sched.ops import atomic_file
 from nfv_sched.ops.cli import base
 from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cli import formats
 from nfv_sched.ops.cloud import plan_execution
 from nfv_sched.ops.cloud import source
-from nfv_sched.ops.execution import values
 
 if ty.TYPE_CHECKING:
     from nfv_sched.ops.cli import tables
@@ -120,6 +117,7 @@ class PlanMixin(plan_execution.RunMixin):
         parser.add_argument(
             '--yes', action='store_true',
             help='with --run: do not ask whether to begin')
+        self.add_replan(parser, 'with --run: ')
         return parser
 
     def check(self, parsed_args: argparse.Namespace) -> None:
@@ -129,14 +127,19 @@ class PlanMixin(plan_execution.RunMixin):
                 '--save goes with neither --add-hosts nor --remove-host: the '
                 'plan would not suit the cloud')
         if not parsed_args.run:
-            if parsed_args.yes:
-                raise source.UsageError('--yes is for --run')
+            for option in ('yes', 'replan'):
+                if getattr(parsed_args, option):
+                    raise source.UsageError(f'--{option} is for --run')
             return super().check(parsed_args)
         if parsed_args.save is None:
             raise source.UsageError('--run needs --save FILE: "plan run FILE" '
                                     'goes on after an interruption')
         if parsed_args.formatter != base.TABLE:
             raise source.UsageError('--run is not for -f')
+        if parsed_args.replan and parsed_args.source is not None:
+            raise source.UsageError(
+                '--replan is not for --from: the file does not show the '
+                'cloud as it is after a failure')
         self.check_terminal(parsed_args)
         account = getattr(parsed_args, 'os_cloud', None)
         if account is not None and not self.takes_api:
@@ -147,63 +150,40 @@ class PlanMixin(plan_execution.RunMixin):
             return None
         return super().check(parsed_args)
 
+    def run(self, parsed_args: argparse.Namespace) -> int:
+        """Run the command; called by cliff.
+
+        :returns: exit code, with ``--run`` that of the run
+        """
+        # Cliff does not return what produce_output() does.
+        self._run_code = 0
+        return super().run(parsed_args) or self._run_code
+
     def save(self, parsed_args: argparse.Namespace,
              document: documents.Document) -> None:
         """Write a plan to a file, if so asked, as ``-f json`` prints it.
 
         :raises CloudUnreadError: if it cannot be written
         """
-        if parsed_args.save is None:
-            return
-        content = document.text('json').encode()
-        self._digest = hashlib.sha256(content).hexdigest()
-        try:
-            atomic_file.write(
-                parsed_args.save, lambda file: file.write(content))
-        except atomic_file.WriteError as exc:
-            raise source.CloudUnreadError(str(exc)) from exc
+        if parsed_args.save is not None:
+            self._saved = plan_execution.SavedPlan(
+                path=parsed_args.save, document=document.content,
+                plan=self.moves_of(document.content),
+                digest=plan_execution.save(parsed_args.save, document))
 
-    def run_saved(self, parsed_args: argparse.Namespace,
-                  plan: values.MovePlan) -> int:
+    def run_saved(self, parsed_args: argparse.Namespace) -> None:
         """Carry out the plan that was saved.
 
-        :returns: exit code
         :raises CloudUnreadError: if part of the cloud was not read, too
         """
-        if self._missing:
-            raise source.CloudUnreadError('\n'.join([
-                *self._missing, 'the plan is not run, as it may be wrong: '
-                'see "plan run"']))
+        self.check_complete()
         # They were those of the plan.
         self.has_findings = False
-        return self.carry_out(parsed_args, plan, self._digest,
-                              f'{parsed_args.save}.journal')
+        self._run_code = self.carry_out(
+            parsed_args, self._saved, f'{parsed_args.save}.journal')
 
 
 class PlanCommand(Report):
     """Base of the commands that plan; adds the format ``commands``."""
 
     formats = {**formats.LIST, formats.COMMANDS: formats.Commands}
-
-
-class MovePlanCommand(PlanMixin, PlanCommand):
-    """Base of the commands that plan moves of servers."""
-
-    @abc.abstractmethod
-    def moves_of(self, plan: ty.Any) -> values.MovePlan:
-        """Return the moves of a document."""
-
-    def take_action(self, parsed_args: argparse.Namespace) -> tuple:
-        """Return columns and rows, and save the plan; called by cliff."""
-        result = super().take_action(parsed_args)
-        self.save(parsed_args, self._output.document)
-        return result
-
-    def produce_output(self, parsed_args: argparse.Namespace,
-                       column_names: Sequence[str],
-                       data: Iterable) -> int:
-        """Print the plan and, with ``--run``, carry it out."""
-        code = super().produce_output(parsed_args, column_names, data)
-        return self.run_saved(
-            parsed_args, self.moves_of(self._output.document.content)
-        ) if parsed_args.run else code

@@ -107,6 +107,7 @@ class ErrorMixin:
         :returns: exit code
         """
         self._missing: list[str] = []
+        self._read_live: Callable[[], snapshot.Cloud] | None = None
         try:
             self.check(parsed_args)
             code = super().run(parsed_args)
@@ -196,6 +197,18 @@ class ErrorMixin:
 class AccountMixin(ErrorMixin):
     """Mixin of a subcommand that uses an account; before ``base.Command``."""
 
+    def live_cloud(self, parsed_args: argparse.Namespace) -> snapshot.Cloud:
+        """Read the cloud of --config-file, as it is now.
+
+        :raises CloudUnreadError: if it cannot be read
+        """
+        # Before anything of Nova is imported, which may choose otherwise.
+        concurrency.native_threads()
+        if self._read_live is None:
+            # Nova prepares its databases once in a process.
+            self._read_live = reader(base.configuration(parsed_args))
+        return self._read_live()
+
     def _in_client(self) -> bool:
         """Return True for a command of ``openstack``, not of nfv-sched."""
         return self.app is not None and self.app.NAME != base.NFVSched.NAME
@@ -215,6 +228,27 @@ class AccountMixin(ErrorMixin):
             raise CloudUnreadError(
                 'no account for the API, see --os-cloud and '
                 f'the OS_* variables: {exc}') from exc
+
+    def api_cloud(self, parsed_args: argparse.Namespace,
+                  parts: Collection[str]) -> snapshot.Cloud:
+        """Read parts of the cloud from its API.
+
+        :param parts: names of the ``Cloud`` fields that are needed
+        :raises CloudUnreadError: if it cannot be read
+        """
+        # Nova and the client's libraries take seconds to import.
+        from nfv_sched import connection_errors
+        from nfv_sched.ops.snapshot import api
+        with progress.shown() as update, self._connection(
+                parsed_args) as connection:
+            try:
+                return api.read(
+                    connection, parts,
+                    lambda what, done, total: update(done, total, what))
+            except api.APIError as exc:
+                raise CloudUnreadError(str(exc) + (
+                    ': --os-cloud or the OS_* variables'
+                    if connection_errors.is_refused(exc) else '')) from exc
 
 
 class CloudMixin(AccountMixin):
@@ -303,11 +337,11 @@ class CloudMixin(AccountMixin):
                 raise UsageError(_NOT_IN_API)
             if self.takes_changes and is_changed(parsed_args):
                 parts = {*parts, 'hosts'}
-            cloud = self._by_api(parsed_args, parts)
+            cloud = self.api_cloud(parsed_args, parts)
         elif parsed_args.source is not None:
             cloud = load(parsed_args.source, parsed_args.config_file)
         else:
-            cloud = read(base.configuration(parsed_args))
+            cloud = self.live_cloud(parsed_args)
         self._missing = list(map(str, cloud.missing))
         if self.takes_changes:
             cloud, notes = changed(cloud, parsed_args)
@@ -346,22 +380,6 @@ class CloudMixin(AccountMixin):
                 raise NotInCloudError(str(exc)) from exc
             except images.GlanceError as exc:
                 raise CloudUnreadError(str(exc)) from exc
-
-    def _by_api(self, parsed_args: argparse.Namespace,
-                parts: Collection[str]) -> snapshot.Cloud:
-        # Nova and the client's libraries take seconds to import.
-        from nfv_sched import connection_errors
-        from nfv_sched.ops.snapshot import api
-        with progress.shown() as update, self._connection(
-                parsed_args) as connection:
-            try:
-                return api.read(
-                    connection, parts,
-                    lambda what, done, total: update(done, total, what))
-            except api.APIError as exc:
-                raise CloudUnreadError(str(exc) + (
-                    ': --os-cloud or the OS_* variables'
-                    if connection_errors.is_refused(exc) else '')) from exc
 
 
 def not_simulated(cloud: snapshot.Cloud) -> Iterator[str]:

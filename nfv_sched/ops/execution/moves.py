@@ -31,6 +31,8 @@ GRACE = 60.0
 # Has all that is used: hosts of migrations (2.30, 2.56), UUIDs of services
 # (2.53) and of migrations (2.59).  Rocky.
 _MICROVERSION = '2.61'
+# Tells what went wrong in an action.  Victoria.
+_DETAILS = '2.84'
 # Seconds in which the events of a failed migration should end.
 _EVENTS_END = 30
 # Number of migrations of a server that are read, the newest first.
@@ -136,18 +138,41 @@ def problems(connection: _Connection,
                 yield f'move {move.number}: {move} {exc}'
 
 
+def unfinished(connection: _Connection,
+               uuids: Iterable[str]) -> Iterator[str]:
+    """Yield which servers a failed move has left in a bad state.
+
+    :param uuids: servers that were to be moved; others are passed over
+    :raises MoveError: if Nova refuses to say
+    :raises NoAnswerError: if Nova does not answer
+    """
+    for uuid in uuids:
+        try:
+            server = _call(
+                connection, 'compute', 'GET', f'/servers/{uuid}')['server']
+        except RefusedRequestError as exc:
+            if exc.status != 404:
+                raise
+            continue
+        status = server['status']
+        if status in (_UNCONFIRMED, 'ERROR') or _task(server) is not None:
+            yield (f'{strings.line(server["name"])} ({uuid}) is {status} on '
+                   f'{_host(server)}')
+
+
 # Requests
 
 
 def _call(connection: _Connection, service: ty.Literal['compute', 'network'],
           method: str, path: str, body: ty.Any = None,
-          query: Mapping[str, str] | None = None) -> ty.Any:
+          query: Mapping[str, str] | None = None,
+          microversion: str = _MICROVERSION) -> ty.Any:
     """Return the answer to a request, which is made once.
 
     :raises NoAnswerError: if it may have taken effect, or may later
     :raises RefusedRequestError: if it has been refused
     """
-    options = {'microversion': _MICROVERSION} if service == 'compute' else {}
+    options = {'microversion': microversion} if service == 'compute' else {}
     try:
         # May ask for the versions of the API.
         response = getattr(connection, service).request(
@@ -390,17 +415,15 @@ def _why(connection: _Connection, move: values.Move) -> _Steps[str]:
                        if each['action'] == _ACTION_NAMES[move.kind])
         while True:
             events = (yield from _patiently(
-                _call, connection, 'compute', 'GET', f'{path}/{request}')
-            )['instanceAction']['events']
+                _call, connection, 'compute', 'GET', f'{path}/{request}',
+                None, None, _DETAILS))['instanceAction']['events']
             if all(event['finish_time'] for event in events) or (
                     time.monotonic() >= end):
                 break
             yield ''
         for event in events:
-            lines = (event.get('traceback') or '').strip().splitlines()
-            # The last line of a traceback has the exception.
-            if event.get('result') == 'Error' and lines:
-                return strings.one_line(lines[-1])
+            if event.get('result') == 'Error' and event.get('details'):
+                return strings.one_line(event['details'])
     except (MoveError, StopIteration, *http_limits.MALFORMED):
         pass  # an account without the right to read it
     return 'Nova gives no reason'

@@ -48,10 +48,11 @@ class MoveRecord:
 
     :ivar plan: hash of the plan
     :ivar time: in UTC, as ISO 8601
-    :ivar move: number of the move
-    :ivar id: UUID of what is moved
+    :ivar move: number of the move; 0 for a new plan
+    :ivar id: UUID of what is moved; hash of the new plan
     :ivar state: "asked" before Nova is asked, "moving" when its migration is
-        known, then "done" or "failed"
+        known, then "done" or "failed"; "replanned" if another plan takes the
+        place of this one
     :ivar migration: UUID of the migration; of the newest one before if "asked"
     :ivar text: why it failed
     """
@@ -60,7 +61,7 @@ class MoveRecord:
     time: str
     move: int
     id: str
-    state: ty.Literal['asked', 'moving', 'done', 'failed']
+    state: ty.Literal['asked', 'moving', 'done', 'failed', 'replanned']
     migration: str | None = None
     text: str | None = None
 
@@ -76,6 +77,8 @@ class MoveJournal:
     :param digest: hash of the plan
     :param write: create it, if need be, and keep others from using it
     :ivar last: number of each move that has begun -> its last record
+    :ivar earlier: UUID of what a former plan has moved, or tried to -> the
+        last record of that
     :raises MoveJournalError: if it cannot be opened, is in use, or is not of
         this plan
     """
@@ -83,6 +86,7 @@ class MoveJournal:
     def __init__(self, path: str, digest: str, write: bool = True):
         self._digest = digest
         self.last: dict[int, MoveRecord] = {}
+        self.earlier: dict[str, MoveRecord] = {}
         self._file: int | None = None
         try:
             self._file = os.open(
@@ -109,16 +113,24 @@ class MoveJournal:
             raise ValueError(f'has more than {_MAX_JOURNAL >> 20} MiB')
         # A line that is not complete was being written when the run ended.
         complete = content[:content.rfind(b'\n') + 1]
+        plans: set[str] = set()
         for number, line in enumerate(complete.splitlines(), 1):
             try:
                 record = _RECORD.validate_python(files.parse_json(line))
-            except (ValueError, RecursionError) as exc:
+                _age(record)
+            except (ValueError, TypeError, RecursionError) as exc:
                 raise ValueError(
                     f'line {number} is not one of a journal') from exc
-            if record.plan != self._digest:
-                raise ValueError('is the journal of another plan; remove it, '
-                                 'or choose another with --journal')
-            self.last[record.move] = record
+            plans.add(record.plan)
+            if record.state == 'replanned':
+                plans.add(record.id)
+            elif record.plan == self._digest:
+                self.last[record.move] = record
+            else:
+                self.earlier[record.id] = record
+        if plans and self._digest not in plans:
+            raise ValueError('is the journal of another plan; remove it, or '
+                             'choose another with --journal')
         if write:
             os.ftruncate(descriptor, len(complete))
 
@@ -132,12 +144,31 @@ class MoveJournal:
             plan=self._digest, time=_now().isoformat(timespec='seconds'),
             move=move.number, id=move.id, state=ty.cast(ty.Any, state),
             migration=migration, text=text)
+        self._write(record)
+        self.last[move.number] = record
+
+    def replan(self, digest: str) -> None:
+        """Write that another plan takes the place of this one.
+
+        Until that is saved, the journal is that of either.
+
+        :param digest: hash of the other plan
+        :raises OSError: if it cannot be written
+        """
+        self._write(MoveRecord(
+            plan=self._digest, time=_now().isoformat(timespec='seconds'),
+            move=0, id=digest, state='replanned'))
+        self._digest = digest
+        self.earlier.update({
+            record.id: record for record in self.last.values()})
+        self.last = {}
+
+    def _write(self, record: MoveRecord) -> None:
         line = json.dumps(dataclasses.asdict(record)).encode() + b'\n'
         descriptor = ty.cast(int, self._file)
         if os.write(descriptor, line) != len(line):
             raise OSError('not written completely')
         os.fsync(descriptor)
-        self.last[move.number] = record
 
     def is_done(self, move: values.Move) -> bool:
         """Return whether a move was made."""
@@ -170,6 +201,13 @@ def _now() -> datetime.datetime:
     return datetime.datetime.now(datetime.UTC)
 
 
+def _age(record: MoveRecord) -> float:
+    """Return for how many seconds there has been a record."""
+    since = datetime.datetime.fromisoformat(record.time)
+    # One of the future is old, too: the clock was set back.
+    return abs((_now() - since).total_seconds())
+
+
 def left(plan: values.MovePlan, journal: MoveJournal) -> list[values.Move]:
     """Return the moves of a plan that are not done."""
     return [move for move in plan.moves if not journal.is_done(move)]
@@ -183,7 +221,7 @@ def closes(plan: values.MovePlan, journal: MoveJournal) -> bool:
 
 def listed(plan: values.MovePlan, journal: MoveJournal) -> Iterator[str]:
     """Yield a line for each thing that is done, or to be done."""
-    if closes(plan, journal):
+    if closes(plan, journal) and not journal.earlier:
         yield f'{plan.closed_host} is disabled first.'
     for move in plan.moves:
         yield _line(plan, move) + (
@@ -241,11 +279,22 @@ class PlanRun:
         """Return the moves that are not done."""
         return left(self.plan, self._journal)
 
+    def in_progress(self) -> bool:
+        """Return whether Nova or Neutron may be at a move."""
+        return any(map(self._journal.has_begun, self.plan.moves))
+
     def problems(self) -> Iterator[str]:
         """Yield what :func:`moves.problems` says of moves to begin."""
         return moves.problems(self._connection, [
             move for move in self.left()
             if not self._journal.has_begun(move)])
+
+    def unfinished(self) -> Iterator[str]:
+        """Yield what :func:`moves.unfinished` says of former plans."""
+        return moves.unfinished(self._connection, [
+            uuid for uuid, record in self._journal.earlier.items()
+            if record.state != 'done'
+            and all(uuid != move.id for move in self.left())])
 
     def interrupt(self) -> None:
         """Begin no other move."""
@@ -255,16 +304,19 @@ class PlanRun:
         """Enable the host that was emptied; raises what :meth:`run` does."""
         moves.set_status(self._connection, self.plan.closed_host, None)
 
-    def run(self) -> None:
+    def run(self, *, only_begun: bool = False) -> None:
         """Make the moves that are left, until one fails.
 
         Those that had begun go on in any case.
 
+        :param only_begun: begin no other
         :raises moves.MoveError: if a host cannot be disabled
         :raises moves.NoAnswerError: if Nova does not answer when it is to be
             disabled
         """
-        if closes(self.plan, self._journal) and moves.set_status(
+        self._stopping |= only_begun
+        if not only_begun and closes(
+                self.plan, self._journal) and moves.set_status(
                 self._connection, self.plan.closed_host, values.REASON):
             self._say(f'{self.plan.closed_host} is disabled: {values.REASON}')
         remaining = self.left()
@@ -316,8 +368,12 @@ class PlanRun:
                 seconds = FREED
             else:
                 continue
-            since = _now() - datetime.datetime.fromisoformat(record.time)
-            pause = max(pause, seconds - since.total_seconds())
+            pause = max(pause, seconds - _age(record))
+        for uuid, record in self._journal.earlier.items():
+            # Which hosts and what kind of move is not recorded.
+            if move.is_of_server:
+                pause = max(pause, (
+                    SYNCED if uuid in move.related else FREED) - _age(record))
         return pause
 
     def _begin(self, move: values.Move) -> None:

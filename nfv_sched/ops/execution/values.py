@@ -59,12 +59,15 @@ class MovePlan:
     :ivar closed_host: name of the host that is disabled first; empty for none
     :ivar left_undone: what the plan does not achieve, as clauses
     :ivar warnings: why it may be wrong, as clauses
+    :ivar command: words of the command that plans anew what is left, without
+        the name of the program
     """
 
     moves: tuple[Move, ...]
     closed_host: str = ''
     left_undone: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    command: tuple[str, ...] = ()
 
     def check(self) -> None:
         """Check the values that go into requests.

@@ -8,6 +8,7 @@ from nfv_sched.ops.cloud import planning
 from nfv_sched.ops.cloud import source
 from nfv_sched.ops.execution import values
 from nfv_sched.ops.plans import document
+from nfv_sched.ops.plans import move_command
 from nfv_sched.ops.simulator import progress
 
 _EPILOG = f"""\
@@ -43,7 +44,7 @@ line is wrong; 3 if no moves were found that make room for so many.
 """
 
 
-class DefragCloud(planning.MovePlanCommand):
+class DefragCloud(move_command.MovePlanCommand):
     """Plan live migrations that make room for more servers of a flavor."""
 
     simulates = True
@@ -96,5 +97,11 @@ class DefragCloud(planning.MovePlanCommand):
             columns=defrag_rendering.RECORD_COLUMNS,
             rows=defrag_rendering.records(plan),
             document=documents.Document(
-                document.defragmented(plan, cloud), ('moves',)),
+                document.defragmented(
+                    plan, cloud, document.DefragOptions(
+                        max_moves=parsed_args.max_moves,
+                        avoid=tuple(parsed_args.avoid),
+                        networks=tuple(parsed_args.networks),
+                        like=parsed_args.like, ports=parsed_args.ports)),
+                ('moves',)),
             commands=list(defrag_rendering.commands(plan)))

@@ -207,6 +207,25 @@ class FixedServer:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class DefragOptions:
+    """Options with which moves were planned.
+
+    :ivar max_moves: maximum number of moves
+    :ivar avoid: patterns of names of servers and hosts
+    :ivar networks: networks of each new server, as of --network
+    :ivar like: name or UUID of the server whose ports new ones have; null
+        without --like
+    :ivar ports: number of ports of each new server; null without --ports
+    """
+
+    max_moves: int
+    avoid: tuple[str, ...]
+    networks: tuple[str, ...]
+    like: str | None
+    ports: int | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Defrag:
     """Moves after which more servers of a flavor fit.
 
@@ -220,6 +239,7 @@ class Defrag:
     :ivar failed: moves that the simulator refused, for people
     :ivar exact: whether no smaller number of moves has this effect
     :ivar ports: ports that each new server is assumed to have
+    :ivar options: options with which it was planned
     :ivar unread: data that was not read
     """
 
@@ -233,6 +253,7 @@ class Defrag:
     failed: tuple[str, ...]
     exact: bool
     ports: request_document.NewPorts
+    options: DefragOptions
     unread: tuple[UnreadData, ...]
 
 
@@ -317,7 +338,8 @@ def drained(plan: 'drain.DrainPlan', cloud: snapshot.Cloud) -> Drain:
         failed=plan.failed, exact=plan.exact, unread=_unread(plan.gaps))
 
 
-def defragmented(plan: 'defrag.DefragPlan', cloud: snapshot.Cloud) -> Defrag:
+def defragmented(plan: 'defrag.DefragPlan', cloud: snapshot.Cloud,
+                 options: DefragOptions) -> Defrag:
     """Return the document of a plan that makes more servers fit."""
     host_ids = _host_ids(cloud)
     names = {server.uuid: server.name for server in cloud.servers}
@@ -340,7 +362,7 @@ def defragmented(plan: 'defrag.DefragPlan', cloud: snapshot.Cloud) -> Defrag:
             obstacle=ty.cast(MoveObstacle, _obstacle(obstacle)))
             for uuid, obstacle in plan.fixed.items()]),
         failed=plan.failed, exact=plan.exact,
-        ports=request_document.new_ports(plan.ports),
+        ports=request_document.new_ports(plan.ports), options=options,
         unread=_unread(plan.gaps))
 
 
@@ -358,7 +380,11 @@ def moves_of_drain(plan: Drain) -> values.MovePlan:
               for each in plan.servers if each.how is None),
             *(f'{each.server} ({each.server_id}) also holds resources of '
               f'{plan.host}' for each in plan.unfinished)),
-        warnings=_warnings(plan.unread))
+        warnings=_warnings(plan.unread),
+        command=('host', 'drain', *(
+            () if plan.others is None else _options(
+                '--server', [each.server_id for each in plan.servers])),
+            '--', plan.host))
 
 
 def moves_of_defrag(plan: Defrag) -> values.MovePlan:
@@ -372,7 +398,20 @@ def moves_of_defrag(plan: Defrag) -> values.MovePlan:
         left_undone=() if plan.enough else (
             f'{plan.fits_after} more servers of {plan.flavor} fit, not '
             f'{plan.wanted}',),
-        warnings=_warnings(plan.unread))
+        warnings=_warnings(plan.unread),
+        command=('cloud', 'defrag', *_options('--flavor', [plan.flavor]),
+                 f'--count={plan.wanted}',
+                 f'--max-moves={plan.options.max_moves}',
+                 *_options('--avoid', plan.options.avoid),
+                 *_options('--network', plan.options.networks),
+                 *_options('--like', filter(None, [plan.options.like])),
+                 *(() if plan.options.ports is None else (
+                     f'--ports={plan.options.ports}',))))
+
+
+def _options(name: str, arguments: Iterable[str]) -> Iterable[str]:
+    """Return an option with each argument, which may begin with a dash."""
+    return [f'{name}={each}' for each in arguments]
 
 
 def _warnings(unread: Iterable[UnreadData]) -> tuple[str, ...]:

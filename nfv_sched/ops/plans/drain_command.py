@@ -8,6 +8,7 @@ from nfv_sched.ops.cloud import planning
 from nfv_sched.ops.cloud import source
 from nfv_sched.ops.execution import values
 from nfv_sched.ops.plans import document
+from nfv_sched.ops.plans import move_command
 from nfv_sched.ops.simulator import progress
 from nfv_sched.ops.snapshot import snapshot
 
@@ -47,7 +48,7 @@ come back: by a resize that is not confirmed, or a move under way.
 """
 
 
-class DrainHost(planning.MovePlanCommand):
+class DrainHost(move_command.MovePlanCommand):
     """Plan draining a host: each server live, cold or not at all."""
 
     simulates = True

@@ -3,8 +3,8 @@
 
 import argparse
 from collections.abc import Callable
+from collections.abc import Mapping
 import dataclasses
-import hashlib
 import typing as ty
 import zlib
 
@@ -35,7 +35,13 @@ the migrations.
 
 FILE.journal says how far the plan has come. The same command goes on after an
 interruption: it skips what is done, waits for migrations in progress, and
-tries again what failed. If that is not possible any more, make a new plan.
+tries again what failed.
+
+With --replan, after a failure or if the cloud is not as the plan says, the
+rest is planned again, with what was asked for at first, and carried out. The
+new plan takes the place of FILE. That of servers needs Nova's databases, so
+--config-file on a host that has it; moves that are still in progress prevent
+it.
 
 It needs an account with the role admin: that of the OS_* variables or of
 --os-cloud.
@@ -45,6 +51,7 @@ examples:
   nfv-sched plan run drain.json --dry-run
   nfv-sched plan run drain.json --os-cloud admin
   nfv-sched plan run drain.json --yes --parallel 2 --enable-after
+  nfv-sched plan run drain.json --yes --replan 3
 
 exit code: 0 if all moves are made and all is reached that was asked for; 1 if
 something could not be read or written, and is named; 2 if the command line is
@@ -52,10 +59,10 @@ wrong; 3 if something is left to do; 130 if it was interrupted before the end.
 """
 
 #: Documents with moves, and what they are converted by.
-_PLANS: tuple[tuple[type, Callable[[ty.Any], values.MovePlan]], ...] = (
-    (document.Drain, document.moves_of_drain),
-    (document.Defrag, document.moves_of_defrag),
-    (rebalance_document.Rebalance, rebalance_document.moves_of))
+_PLANS: Mapping[type, Callable[[ty.Any], values.MovePlan]] = {
+    document.Drain: document.moves_of_drain,
+    document.Defrag: document.moves_of_defrag,
+    rebalance_document.Rebalance: rebalance_document.moves_of}
 _NO_PLAN = ('not a plan: the JSON document of host drain, cloud defrag or '
             'agent rebalance is needed')
 
@@ -74,6 +81,7 @@ class RunPlan(plan_execution.RunMixin, base.Command):
                 '--os-cloud', metavar='NAME',
                 help='the account of this name in clouds.yaml (default: that '
                      'of the OS_* variables)')
+        base.add_configuration(parser)
         parser.add_argument(
             '--dry-run', action='store_true',
             help='check the plan against the cloud, and change nothing')
@@ -97,33 +105,64 @@ class RunPlan(plan_execution.RunMixin, base.Command):
         parser.add_argument(
             '--enable-after', action='store_true',
             help='enable the host again when all moves are made')
+        self.add_replan(parser)
         return parser
 
     def check(self, parsed_args: argparse.Namespace) -> None:
         """Check that somebody can be asked."""
         if not parsed_args.dry_run:
             self.check_terminal(parsed_args)
+        elif parsed_args.replan:
+            raise source.UsageError('either --dry-run or --replan')
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Carry out the plan.
 
         :returns: exit code
         """
-        plan, digest = read(parsed_args.file)
-        if parsed_args.enable_after and not plan.closed_host:
+        saved = read(parsed_args.file)
+        if parsed_args.enable_after and not saved.plan.closed_host:
             raise source.UsageError('--enable-after is for a plan that '
                                     'empties a host')
         return self.carry_out(
-            parsed_args, plan, digest,
+            parsed_args, saved,
             parsed_args.journal or f'{parsed_args.file}.journal',
             dry_run=parsed_args.dry_run, most=parsed_args.parallel,
             timeout=parsed_args.timeout, enable=parsed_args.enable_after)
 
+    def moves_of(self, document: ty.Any) -> values.MovePlan:
+        """Return the moves of the document of a plan."""
+        return moves_of(document)
 
-def read(path: str) -> tuple[values.MovePlan, str]:
+    def plan_again(self, parsed_args: argparse.Namespace,
+                   document: ty.Any) -> documents.Document:
+        """Return a new plan of the cloud as it is now.
+
+        Agents are read from Neutron's API, unless --config-file is given.
+        """
+        if isinstance(document, rebalance_document.Rebalance):
+            cloud = (self.live_cloud(parsed_args) if parsed_args.config_file
+                     else self.api_cloud(parsed_args, ('network_agents',)))
+        else:
+            cloud = self.live_cloud(parsed_args)
+        self._missing = list(map(str, cloud.missing))
+        self.check_complete()
+        # Importing Nova takes seconds.
+        from nfv_sched.ops.plans import replanning
+        from nfv_sched.ops.rebalance import replanning as agent_replanning
+        return (agent_replanning if isinstance(
+            document, rebalance_document.Rebalance) else replanning
+        ).plan_again(document, cloud)
+
+
+def moves_of(document: ty.Any) -> values.MovePlan:
+    """Return the moves of a document that :func:`parse` returns."""
+    return _PLANS[type(document)](document)
+
+
+def read(path: str) -> plan_execution.SavedPlan:
     """Read a plan from a file.
 
-    :returns: the plan, and the hash of the file
     :raises CloudUnreadError: if it is not a plan
     """
     try:
@@ -132,14 +171,17 @@ def read(path: str) -> tuple[values.MovePlan, str]:
         raise source.CloudUnreadError(
             f'{path}: {getattr(exc, "strerror", None) or exc}') from exc
     try:
-        return parse(content), hashlib.sha256(content).hexdigest()
+        parsed = parse(content)
+        return plan_execution.SavedPlan(
+            path=path, document=parsed, plan=moves_of(parsed),
+            digest=plan_execution.digest(content))
     except (ValueError, RecursionError) as exc:
         raise source.CloudUnreadError(
             f'{path}: {strings.one_line(exc)}') from exc
 
 
-def parse(content: bytes) -> values.MovePlan:
-    """Return the plan of a JSON document.
+def parse(content: bytes) -> ty.Any:
+    """Return the plan of a JSON document, as its dataclass.
 
     :raises ValueError: if it is not a plan; FileLimitError is one
     :raises RecursionError: if it is nested too deeply
@@ -149,7 +191,7 @@ def parse(content: bytes) -> values.MovePlan:
     files.check(data)
     if not isinstance(data, dict):
         raise ValueError(_NO_PLAN)
-    for root, convert in _PLANS:
+    for root in _PLANS:
         if all(each.name in data for each in dataclasses.fields(root)):
             break
     else:
@@ -158,10 +200,10 @@ def parse(content: bytes) -> values.MovePlan:
         raise ValueError(f'schema {data.get("schema")!r}: this release reads '
                          f'{documents.VERSION}')
     try:
-        plan = convert(pydantic.TypeAdapter(root).validate_python(data))
+        plan = pydantic.TypeAdapter(root).validate_python(data)
     except pydantic.ValidationError as exc:
         error = exc.errors(include_url=False, include_input=False)[0]
         raise ValueError(f'{".".join(map(str, error["loc"]))}: '
                          f'{error["msg"]}') from exc
-    plan.check()
+    moves_of(plan).check()
     return plan

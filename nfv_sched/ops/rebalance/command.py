@@ -8,7 +8,7 @@ from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cli import formats
 from nfv_sched.ops.cloud import planning
 from nfv_sched.ops.cloud import source
-from nfv_sched.ops.rebalance import document
+from nfv_sched.ops.rebalance import document as rebalance_document
 from nfv_sched.ops.simulator import progress
 from nfv_sched.ops.snapshot import snapshot
 from nfv_sched import strings
@@ -59,7 +59,7 @@ class RebalanceAgent(planning.PlanMixin, source.CloudMixin, base.Lister):
     """
 
     epilog = _EPILOG
-    schemas = {'agent-rebalance': document.Rebalance}
+    schemas = {'agent-rebalance': rebalance_document.Rebalance}
 
     takes_api = True
 
@@ -126,6 +126,17 @@ class RebalanceAgent(planning.PlanMixin, source.CloudMixin, base.Lister):
         return self.with_details(
             (rendering.COLUMNS, rendering.rows(self._plans)), records)
 
+    def plan_again(self, parsed_args, document):
+        """Return a new plan of the agents as they are now."""
+        cloud = self.cloud(parsed_args, ('network_agents',))
+        self.check_complete()
+        from nfv_sched.ops.rebalance import replanning
+        return replanning.plan_again(document, cloud)
+
+    def moves_of(self, document):
+        """Return the moves of a document."""
+        return rebalance_document.moves_of(document)
+
     def document(self, column_names, data):
         return documents.Document(
             self._render.document(self._plans, self._gain), ('moves',))
@@ -139,5 +150,6 @@ class RebalanceAgent(planning.PlanMixin, source.CloudMixin, base.Lister):
                 *(self._render.summary(self._plans, self._gain) or [
                     'Neutron shows no agents for '
                     f'{_AGENTS[parsed_args.kind]}.'])])
-        return self.run_saved(parsed_args, document.moves_of(
-            self.document((), ()).content)) if parsed_args.run else code
+        if parsed_args.run:
+            self.run_saved(parsed_args)
+        return code

@@ -2,6 +2,7 @@
 """Define the document of ``agent rebalance``."""
 
 from collections.abc import Iterable
+from collections.abc import Iterator
 from collections.abc import Sequence
 import dataclasses
 import typing as ty
@@ -226,7 +227,24 @@ def moves_of(plan: Rebalance) -> values.MovePlan:
         left_undone=tuple([
             f'{service.service or service.service_id} stays on {stay.host}'
             for each in plan.plans for stay in each.stays
-            for service in stay.services]))
+            for service in stay.services]),
+        command=('agent', 'rebalance', *_command_options(plan)))
+
+
+def kinds(plan: Rebalance) -> list[str]:
+    """Return the kinds of services that a plan is about."""
+    return sorted({snapshot.ROUTER if each.kind == snapshot.OVN else each.kind
+                   for each in plan.plans})
+
+
+def _command_options(plan: Rebalance) -> Iterator[str]:
+    chosen = kinds(plan)
+    if len(chosen) == 1:
+        yield f'--kind={chosen[0]}'
+    for each in plan.plans[:1]:
+        yield f'--threshold={each.threshold}'
+    if any(each.levels == 'ports' for each in plan.plans):
+        yield '--ports'
 
 
 def _plan(plan: 'rebalance.RebalancePlan') -> AgentPlan:

@@ -322,7 +322,8 @@ class CloudsTestCase(base.PCI, test_ledger.LedgerTestCase):
         plan = defrag.plan(cloud, flavor, now.before + 1)
         self.addDetail('plan', base.content.text_content(repr(plan)))
         self.carry_out(document.moves_of_defrag(
-            document.defragmented(plan, cloud)))
+            document.defragmented(plan, cloud, document.DefragOptions(
+                max_moves=10, avoid=(), networks=(), like=None, ports=None))))
         if plan.enough:
             for _ in range(plan.count):
                 self.boot(number)

@@ -2,6 +2,7 @@
 """Plans carried out on a running Nova as ``plan run`` does it."""
 
 import contextlib
+import io
 import os
 from unittest import mock
 
@@ -12,13 +13,16 @@ from nova.virt.libvirt import driver
 from nova.virt.libvirt import guest
 import requests
 
+from nfv_sched.ops.cli import base as cli_base
 from nfv_sched.ops.cli import documents
+from nfv_sched.ops.cloud import source
 from nfv_sched.ops.execution import moves
 from nfv_sched.ops.execution import run
 from nfv_sched.ops.execution import values
 from nfv_sched.ops.plans import document
 from nfv_sched.ops.plans import drain
 from nfv_sched.ops.plans import run_command
+from nfv_sched.ops.snapshot import database
 from nfv_sched.tests import functional
 from nfv_sched.tests.functional import base
 from nfv_sched.tests.functional import test_api
@@ -29,7 +33,19 @@ class Killed(BaseException):
     """In place of the end of the process."""
 
 
-class PlanRunTest(test_snapshot.SnapshotTestCase):
+class Output(io.StringIO):
+    """Standard output that is looked at while it is written."""
+
+    def __init__(self, say):
+        super().__init__()
+        self.say = say
+
+    def write(self, text):
+        self.say(text)
+        return super().write(text)
+
+
+class PlanRunTestCase(test_snapshot.SnapshotTestCase):
     """A host with servers that migrate live and cold, and two others."""
 
     devices = {'host1': {'nics': [0, 1]}, 'host2': {'nics': [0]},
@@ -70,11 +86,12 @@ class PlanRunTest(test_snapshot.SnapshotTestCase):
     def planned(self, host='host1'):
         """Save the plan of ``host drain``, and read it again."""
         cloud = self.read()
-        path = os.path.join(self.folder, 'plan.json')
+        path = self.path = os.path.join(self.folder, 'plan.json')
         with open(path, 'w') as file:
             file.write(documents.Document(document.drained(
                 drain.plan(cloud, host), cloud)).text('json'))
-        self.plan, self.digest = run_command.read(path)
+        saved = run_command.read(path)
+        self.plan, self.digest = saved.plan, saved.digest
         return self.plan
 
     def say(self, text):
@@ -115,6 +132,9 @@ class PlanRunTest(test_snapshot.SnapshotTestCase):
                 self.boot(self.pci_flavor('nic:1', 1), host='host1',
                           networks='none'),
                 self.boot(plain, host='host1', networks='none')]
+
+
+class PlanRunTest(PlanRunTestCase):
 
     def test_drain(self):
         self.boot_three()
@@ -251,3 +271,179 @@ class PlanRunTest(test_snapshot.SnapshotTestCase):
         self.admin_api.post_server_action(
             live.id, {'os-resetState': {'state': 'active'}})
         self.assertEqual([], self.carry_out())
+
+
+class ReplanTest(PlanRunTestCase):
+    """``plan run --replan``: each failure, and what becomes of the servers."""
+
+    def setUp(self):
+        super().setUp()
+        self.useFixture(fixtures.MockPatchObject(
+            cli_base.NFVSched, 'configure_logging'))
+        self.useFixture(fixtures.MockPatch(
+            'openstack.connect', lambda cloud: self.connection))
+        self.useFixture(fixtures.MockPatchObject(
+            source, 'reader',
+            lambda arguments: lambda: database.read(base.CONF)))
+        self.servers = self.boot_three()
+        self.planned()
+
+    def command(self, *args, replan=2):
+        """Run the plan, one move at a time.
+
+        :returns: exit code, standard output and error
+        """
+        self.has_moved = True
+        err = io.StringIO()
+        with contextlib.redirect_stdout(Output(self.say)) as out, (
+                contextlib.redirect_stderr(err)):
+            code = cli_base.main([
+                'plan', 'run', self.path, '--yes', '--parallel', '1',
+                '--replan', str(replan), *args])
+        return code, out.getvalue(), err.getvalue()
+
+    def goes_on(self, code=0):
+        """Run the plan, and find all servers sound.
+
+        :returns: standard output, and error
+        """
+        found, out, err = self.command()
+        self.addDetail('output', base.content.text_content(out + err))
+        self.assertEqual(code, found)
+        self.assertEqual(1, out.count('The rest is planned anew.'))
+        self.assertSound()
+        return out, err
+
+    def kind(self, kind):
+        return next(move for move in self.plan.moves if move.kind == kind)
+
+    def assertSound(self, staying=()):
+        """Servers are on one host, and in Placement on that one only.
+
+        :param staying: UUIDs of those that are still on host1
+        """
+        servers = self.admin_api.get_servers()
+        for server in servers:
+            host = server['OS-EXT-SRV-ATTR:host']
+            self.assertEqual(server['id'] in staying, host == 'host1')
+            self.assertIsNone(server['OS-EXT-STS:task_state'])
+            allocations = self._get_allocations_by_server_uuid(server['id'])
+            root = self._get_provider_uuid_by_host(host)
+            self.assertEqual({root}, {
+                self.placement.get(
+                    f'/resource_providers/{uuid}', version='1.14').body[
+                        'root_provider_uuid'] for uuid in allocations})
+        self.assertEqual(set(), {
+            each['status'] for each in self.admin_api.get_migrations()} - {
+            'completed', 'confirmed', 'error', 'failed'})
+
+    def test_no_valid_host(self):
+        """Somebody else takes the room."""
+        last = self.plan.moves[-1]
+        one = self.flavor_with(base.pinned(), vcpus=1)
+
+        def fill():
+            for _ in range(base.PINNED_CPUS_PER_NODE * 2):
+                server = self.boot(one, host=last.destination,
+                                   expect=('ACTIVE', 'ERROR'))
+                if server['status'] == 'ERROR':
+                    self.delete_all([server['id']])
+                    return
+
+        self.when_said[f'{last.number}/3 {last}: '] = fill
+        out, err = self.goes_on()
+        self.assertIn('No valid host', out)
+
+    def test_driver_fails_before(self):
+        """The destination cannot prepare for a live migration."""
+        prepare = driver.LibvirtDriver.pre_live_migration
+        failures = [exception.MigrationError(reason='no disk')]
+
+        def once(*args, **kwargs):
+            if failures:
+                raise failures.pop()
+            return prepare(*args, **kwargs)
+
+        with mock.patch.object(
+                driver.LibvirtDriver, 'pre_live_migration', once):
+            out, _err = self.goes_on()
+        self.assertIn('no disk', out)
+
+    def test_driver_fails_live(self):
+        """A server that Nova leaves in error is not moved again."""
+        live = self.kind('live')
+        with mock.patch.object(
+                driver.LibvirtDriver, '_live_migration_operation',
+                side_effect=[exception.MigrationError(reason='no route'),
+                             mock.DEFAULT]):
+            code, out, err = self.command()
+        self.assertEqual(3, code, out + err)
+        self.assertIn(f'{live} ({live.id}) stays on host1', err)
+        self.assertSound([live.id])
+
+    def test_driver_fails_after(self):
+        """A server that is in error on its destination is named."""
+        cold = self.kind('cold')
+        with mock.patch.object(
+                driver.LibvirtDriver, 'finish_migration',
+                side_effect=exception.MigrationError(reason='no image')):
+            out, err = self.goes_on(code=3)
+        self.assertIn(f'error: {cold} ({cold.id}) is ERROR on ', err)
+
+    def test_api_fails(self):
+        """A request that has no effect."""
+        session = self.connection.session.session
+        send = session.send
+        broken = [503, None]
+
+        def failing(request, **kwargs):
+            if request.method == 'POST' and broken:
+                status = broken.pop()
+                if status is None:
+                    raise requests.exceptions.Timeout('too late')
+                response = requests.Response()
+                response.status_code = status
+                return response
+            return send(request, **kwargs)
+
+        with mock.patch.object(session, 'send', failing):
+            code, out, err = self.command()
+        self.assertEqual(0, code, out + err)
+        self.assertEqual(2, out.count('The rest is planned anew.'))
+        self.assertSound()
+
+    def meanwhile(self, change):
+        """Change the second server when the first has been moved."""
+        first, second, _third = self.plan.moves
+        self.when_said[f'1/3 {first}: done'] = lambda: change(second.id)
+
+    def test_deleted(self):
+        def delete(uuid):
+            self.delete_all([uuid])
+
+        self.meanwhile(delete)
+        out, _err = self.goes_on()
+        self.assertIn('has been deleted', out)
+
+    def test_moved(self):
+        def move(uuid):
+            self.cold_migrate({'id': uuid})
+            self.admin_api.post_server_action(uuid, {'confirmResize': None})
+            self._wait_for_state_change({'id': uuid}, 'ACTIVE')
+
+        self.meanwhile(move)
+        out, _err = self.goes_on()
+        self.assertRegex(out, 'is .* on host[23], not on host1')
+
+    def test_killed(self):
+        """After each request, whose answer is not seen."""
+        def kill(response):
+            raise Killed
+
+        self.after = dict.fromkeys(
+            ('os-migrateLive', '"migrate"', 'confirmResize'), kill)
+        for _ in range(3):
+            self.assertRaises(Killed, self.command)
+        code, out, err = self.command()
+        self.assertEqual(0, code, out + err)
+        self.assertSound()

@@ -160,7 +160,7 @@ class QuotaOfCloudTest(test_snapshot.SnapshotTestCase):
         self.useFixture(fixtures.MockPatchObject(
             cli_base.NFVSched, 'configure_logging'))
         self.useFixture(fixtures.MockPatchObject(
-            source, 'read', lambda arguments: cloud))
+            source, 'reader', lambda arguments: lambda: cloud))
         code, document, err = self.capacity()
         self.assertEqual((0, ''), (code, err))
         found, = [row['quota'] for row in document['capacities']
@@ -177,7 +177,7 @@ class QuotaOfCloudTest(test_snapshot.SnapshotTestCase):
         self.useFixture(fixtures.MockPatchObject(
             cli_base.NFVSched, 'configure_logging'))
         self.useFixture(fixtures.MockPatchObject(
-            source, 'read', lambda arguments: cloud))
+            source, 'reader', lambda arguments: lambda: cloud))
         self.flags(driver='nova.quota.UnifiedLimitsDriver', group='quota')
         code, document, err = self.capacity()
         self.assertEqual(1, code)

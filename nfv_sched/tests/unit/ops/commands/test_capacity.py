@@ -139,7 +139,7 @@ class CapacityTest(base.CommandTestCase):
         cloud = dataclasses.replace(CLOUD, aggregates=(snapshot.Aggregate(
             name='a', hosts=('six',), metadata={'kind': 'telco'}),))
         self.useFixture(fixtures.MockPatchObject(
-            source, 'read', lambda arguments: cloud))
+            source, 'reader', lambda arguments: lambda: cloud))
         self.useFixture(fixtures.MockPatchObject(
             quota, 'keystone', contextlib.nullcontext))
         self.useFixture(fixtures.MockPatchObject(

@@ -248,7 +248,7 @@ class HostileNamesTest(base.CommandTestCase):
                                  hosts=(name,), text=name)
                 for name in NAMES if name.strip()]))
         self.useFixture(fixtures.MockPatchObject(
-            source, 'read', lambda _arguments: cloud))
+            source, 'reader', lambda _arguments: lambda: cloud))
         self.useFixture(fixtures.MockPatchObject(source, 'configure'))
         self.useFixture(fixtures.MockPatchObject(
             database, 'compute_nodes', lambda: ([

@@ -16,9 +16,11 @@ import uuid
 
 import fixtures
 
+from nfv_sched.ops.cloud import plan_execution
 from nfv_sched.ops.cloud import source
 from nfv_sched.ops.execution import moves
 from nfv_sched.ops.execution import run
+from nfv_sched.ops.snapshot import api
 from nfv_sched.ops.snapshot import file
 from nfv_sched.ops.snapshot import snapshot
 from nfv_sched.tests import snapshots
@@ -210,7 +212,7 @@ class PlanRunTest(PlanRunTestCase):
         self.assertEqual({'a': 'one', 'b': 'three', 'c': 'one'}, self.hosts())
         self.assertEqual([
             'error: move 1: a was not moved: the migration is in status '
-            'error: NoValidHost: No valid host was found.; it is ERROR on '
+            'error: No valid host was found.; it is ERROR on '
             'one', 'error: move 3: c stays on one'], err.splitlines())
         self.assertIn('1 of 3 moves made.\n', out)
         self.nova.failing = set()
@@ -479,7 +481,7 @@ class SavedPlanTest(PlanRunTestCase, running.RunningTestCase):
         """--run of a plan of the live cloud."""
         cloud = self.running('a p4 one', 'b p4 two')
         self.useFixture(fixtures.MockPatchObject(
-            source, 'read', lambda _arguments: cloud))
+            source, 'reader', lambda _arguments: lambda: cloud))
         servers = [{
             'server': server.name, 'server_id': server.uuid,
             'source': server.host} for server in cloud.servers]
@@ -498,7 +500,8 @@ class SavedPlanTest(PlanRunTestCase, running.RunningTestCase):
         args = *args, '--save', self.path, '--yes'
         broken = dataclasses.replace(cloud, missing=(snapshot.Missing(
             kind=snapshot.MissingKind.HOST, hosts=('x',), text='x'),))
-        with mock.patch.object(source, 'read', lambda _arguments: broken):
+        with mock.patch.object(
+                source, 'reader', lambda _arguments: lambda: broken):
             code, _out, err = self.run_command(*args)
         self.assertEqual(1, code)
         self.assertIn('the plan is not run', err)
@@ -534,6 +537,204 @@ class SavedPlanTest(PlanRunTestCase, running.RunningTestCase):
             'vrouter.6', '--save', os.path.join(self.folder, 'no', 'plan'))
         self.assertEqual(1, code)
         self.assertIn('No such file or directory', err)
+
+
+class ReplanTest(PlanRunTestCase, running.RunningTestCase):
+    """Plans made anew of a cloud in which servers move."""
+
+    def setUp(self):
+        super().setUp()
+        self.flavors = {'a': 'p4', 'b': 'p2', 'c': 'p4'}
+        self.locate = {'a': 'one', 'b': 'one', 'c': 'two'}.get
+        self.useFixture(fixtures.MockPatchObject(
+            source, 'reader', lambda _arguments: self.read))
+        cloud = self.read()
+        self.nova = migrating_nova.MigratingNova({'servers': [{
+            'server': server.name, 'server_id': server.uuid,
+            'source': server.host} for server in cloud.servers]})
+        self.locate = lambda name: self.hosts()[name]
+        self.listen(self.nova)
+
+    def read(self):
+        """The cloud as it is now."""
+        return self.running(*[
+            f'{name} {flavor} {self.locate(name)}'
+            for name, flavor in self.flavors.items()])
+
+    def drain(self, *args, code=0):
+        """Plan to empty host "one", and do it."""
+        found, out, err = self.run_command(
+            'host', 'drain', 'one', '--save', self.path, '--run', '--yes',
+            *args)
+        self.assertEqual(code, found, out + err)
+        return out, err
+
+    def fail(self, name):
+        """Have the next migration of a server fail."""
+        self.nova.failing = {name}
+
+        def once(found):
+            self.nova.faults.pop('os-instance-actions', None)
+            self.nova.failing = set()
+            return found
+
+        self.nova.faults['os-instance-actions'] = once
+
+    def test_failure(self):
+        self.fail('a')
+        out, err = self.drain(code=3)
+        self.assertIn('With --replan 1 it goes on with a new plan, that of: '
+                      'nfv-sched host drain -- one\n', out)
+        self.assertEqual('one', self.hosts()['a'])
+        self.fail('a')
+        out, err = self.carry_out('--yes', '--replan', '1')
+        self.assertEqual('', err)
+        self.assertIn('a: was not moved: the migration is in status error',
+                      out)
+        self.assertEqual(1, out.count('The rest is planned anew.\n'))
+        self.assertIn('1/1 a: done', out)
+        self.assertNotIn('one', self.hosts().values())
+        # The new plan is the one of the file, and is done.
+        out, _err = self.carry_out()
+        self.assertIn('1 of 1 move made.', out)
+        self.assertEqual([1, 1], [
+            line['move'] for line in self.journal()
+            if line['state'] == 'failed'])
+        self.assertEqual(1, sum(
+            line['state'] == 'replanned' for line in self.journal()))
+
+    def test_changed(self):
+        """A destination that was closed, and a server that has left."""
+        self.drain('--replan', '1')
+        plan = migrating_nova.document('b live two', 'a live two')
+        for server in plan['servers']:
+            name = server['server']
+            server['server_id'] = self.nova.server(name)['id']
+            self.nova.server(name)['OS-EXT-SRV-ATTR:host'] = 'one'
+        self.nova.server('b')['OS-EXT-SRV-ATTR:host'] = 'three'
+        with open(self.path, 'w') as stream:
+            json.dump(plan, stream)
+        os.remove(f'{self.path}.journal')
+        out, err = self.carry_out('--yes', '--replan', '1')
+        self.assertEqual('error: move 1: b is ACTIVE on three, not on one\n',
+                         err)
+        self.assertIn('1/1 a: live migration from one to ', out)
+        self.assertNotIn('one', self.hosts().values())
+
+    def test_limit(self):
+        self.nova.failing = {'a'}
+        out, err = self.drain('--replan', '2', code=3)
+        self.assertEqual(2, out.count('The rest is planned anew.'))
+        self.assertEqual(3, [each[0] for each in self.nova.actions].count('a'))
+        self.assertIn('error: move 1: a was not moved', err)
+
+    def test_question(self):
+        """It is asked once."""
+        self.fail('a')
+        stdin = io.StringIO('y\n')
+        stdin.isatty = lambda: True
+        with mock.patch('sys.stdin', stdin):
+            code, out, err = self.run_command(
+                'host', 'drain', 'one', '--save', self.path, '--run',
+                '--replan', '1')
+        self.assertEqual((0, 'Begin? [y/N] '), (code, err), out)
+
+    def test_in_progress(self):
+        """Where a move ends that was not waited for is not known."""
+        self.drain('--replan', '1')
+        self.nova.server('a')['OS-EXT-SRV-ATTR:host'] = 'one'
+        self.run_command('host', 'drain', 'one', '--save', self.path)
+        os.remove(f'{self.path}.journal')
+        self.nova.moving.clear()
+        out, err = self.carry_out(
+            '--yes', '--replan', '1', '--timeout', '1', code=3)
+        self.assertNotIn('planned anew', out)
+        self.nova.moving.set()
+        # It ends, although nothing else may begin.
+        self.nova.services[0]['state'] = 'down'
+        out, err = self.carry_out()
+        self.assertEqual('', err)
+
+    def test_unread(self):
+        """No new plan is run that may be wrong."""
+        self.nova.failing = {'a'}
+        self.drain(code=3)
+        with open(self.path) as stream:
+            plan = stream.read()
+        for read, text in (
+                (lambda: dataclasses.replace(
+                    self.running('a p4 one'), missing=(snapshot.Missing(
+                        kind=snapshot.MissingKind.HOST, hosts=('x',),
+                        text='host x was not read'),)),
+                 'host x was not read\nerror: the plan is not run'),
+                (lambda: dataclasses.replace(
+                    self.running('a p4 one'), hosts=()),
+                 "no host named 'one'")):
+            with mock.patch.object(
+                    source, 'reader', lambda _args, read=read: read):
+                _out, err = self.carry_out('--yes', '--replan', '1', code=1)
+            self.assertIn(text, err)
+            self.assertIn('error: move 1: a was not moved', err)
+            with open(self.path) as stream:
+                self.assertEqual(plan, stream.read())
+        # The old plan can still be carried out.
+        self.nova.failing = set()
+        self.carry_out()
+
+    def test_killed_between(self):
+        """The journal is written before the plan."""
+        self.nova.failing = {'a'}
+        with mock.patch.object(plan_execution, 'save',
+                               side_effect=[mock.DEFAULT, KeyboardInterrupt],
+                               wraps=plan_execution.save):
+            self.assertEqual(130, self.run_command(
+                'host', 'drain', 'one', '--save', self.path, '--run',
+                '--yes', '--replan', '1')[0])
+        self.nova.failing = set()
+        out, _err = self.carry_out()
+        self.assertIn('a: live migration from one', out)
+        self.assertNotIn('one', self.hosts().values())
+
+    def test_options(self):
+        for args, text in (
+                (('host', 'drain', 'one', '--replan', '1'),
+                 '--replan is for --run'),
+                (('host', 'drain', 'one', '--replan', '1', '--run', '--yes',
+                  '--save', self.path, '--from', 'two-hosts'),
+                 '--replan is not for --from'),
+                (('plan', 'run', self.path, '--dry-run', '--replan', '1'),
+                 'either --dry-run or --replan')):
+            code, _out, err = self.run_command(*args)
+            self.assertEqual(2, code)
+            self.assertIn(text, err)
+
+    def test_defrag(self):
+        """The new plan has the options of the old one."""
+        self.flavors = {'a': 'p2', 'b': 'p2', 'c': 'p3'}
+        for name, host in (('b', 'two'), ('c', 'three')):
+            self.nova.server(name)['OS-EXT-SRV-ATTR:host'] = host
+        args = ('cloud', 'defrag', '--flavor', 'p4', '--count', '4',
+                '--max-moves', '3', '--avoid', 'c*', '--ports', '0')
+        self.nova.failing = {'a', 'b', 'c'}
+        code, out, err = self.run_command(
+            *args, '--save', self.path, '--run', '--yes')
+        self.assertEqual(3, code, out + err)
+        self.assertIn(
+            'nfv-sched cloud defrag --flavor=p4 --count=4 --max-moves=3 '
+            "'--avoid=c*' --ports=0\n", out)
+        with open(self.path) as stream:
+            plan = json.load(stream)
+        self.nova.failing = set()
+        plan['moves'][0]['source'] = 'three'
+        plan['moves'][0]['destination'] = 'two'
+        with open(self.path, 'w') as stream:
+            json.dump(plan, stream)
+        os.remove(f'{self.path}.journal')
+        self.carry_out('--yes', '--replan', '1')
+        with open(self.path) as stream:
+            again = json.load(stream)
+        self.assertEqual(plan['options'], again['options'])
+        self.assertTrue(again['enough'])
 
 
 class AgentPlanTest(PlanRunTestCase):
@@ -594,6 +795,20 @@ class AgentPlanTest(PlanRunTestCase):
         self.assertIn({'id': first['service_id']},
                       self.api.served[first['source_agent_id']])
         self.assertEqual(3, len(self.api.changes))
+
+    def test_replan(self):
+        """Planned anew of what Neutron shows."""
+        first = self.moves[0]
+        cloud = snapshots.with_uuids(test_rebalance.CLOUD)
+        seen = self.useFixture(fixtures.MockPatchObject(
+            api, 'read', return_value=cloud)).mock
+        self.api.refusing.add(first['destination_agent_id'])
+        # The cloud is as it was, so the new plan is for agents that are not.
+        out, err = self.carry_out('--yes', '--replan', '1', code=1)
+        self.assertIn('error: the new plan: move 1: ', err)
+        self.assertIn('was not moved: It is full', err)
+        seen.assert_called_once()
+        self.assertIn('network_agents', seen.call_args.args[1])
 
     def test_changed(self):
         self.api.served[self.moves[0]['source_agent_id']] = []

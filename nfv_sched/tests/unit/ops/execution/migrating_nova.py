@@ -110,14 +110,13 @@ class MigratingNova(nova_api.NovaAPI):
                 return 200, {'instanceActions': [
                     {'action': 'live-migration', 'request_id': 'req-1'}]}
             case 'GET', ['servers', server_id, 'os-instance-actions', _]:
-                event = {'finish_time': None, 'result': None,
-                         'traceback': None}
+                event = {'finish_time': None, 'result': None, 'details': None}
                 if server_id in self.failed:
                     if self.placed[server_id]['name'] in self.failing:
                         self.placed[server_id]['status'] = 'ERROR'
                     event = {'finish_time': '2026-11-26T05:00:00.000000',
-                             'result': 'Error', 'traceback': '  File "x"\n'
-                             'NoValidHost: No valid host was found. \n'}
+                             'result': 'Error',
+                             'details': 'No valid host was found. \n'}
                 self.failed.add(server_id)
                 return 200, {'instanceAction': {'events': [event]}}
             case 'POST', ['servers', server_id, 'action']:

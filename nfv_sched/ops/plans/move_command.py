@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Define the base of commands that plan moves of servers."""
+
+import argparse
+from collections.abc import Iterable
+from collections.abc import Sequence
+import typing as ty
+
+from nfv_sched.ops.cli import documents
+from nfv_sched.ops.cloud import planning
+from nfv_sched.ops.plans import replanning
+
+
+class MovePlanCommand(planning.PlanMixin, planning.PlanCommand):
+    """Base of the commands that plan moves of servers."""
+
+    def plan_again(self, parsed_args: argparse.Namespace,
+                   document: ty.Any) -> documents.Document:
+        """Return a new plan of the cloud as it is now."""
+        cloud = self.cloud(parsed_args)
+        self.check_complete()
+        return replanning.plan_again(document, cloud)
+
+    def take_action(self, parsed_args: argparse.Namespace) -> tuple:
+        """Return columns and rows, and save the plan; called by cliff."""
+        result = super().take_action(parsed_args)
+        self.save(parsed_args, self._output.document)
+        return result
+
+    def produce_output(self, parsed_args: argparse.Namespace,
+                       column_names: Sequence[str],
+                       data: Iterable) -> int:
+        """Print the plan and, with ``--run``, carry it out."""
+        code = super().produce_output(parsed_args, column_names, data)
+        if parsed_args.run:
+            self.run_saved(parsed_args)
+        return code

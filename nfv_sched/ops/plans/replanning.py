@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Make a plan anew that was not carried out to its end."""
+
+import argparse
+import typing as ty
+
+from nfv_sched.ops.cli import documents
+from nfv_sched.ops.cloud import source
+from nfv_sched.ops.plans import document
+from nfv_sched.ops.simulator import progress
+from nfv_sched.ops.snapshot import snapshot
+
+
+def plan_again(plan: ty.Any, cloud: snapshot.Cloud) -> documents.Document:
+    """Return a new plan with the aim of another.
+
+    :param plan: ``document.Drain`` or ``document.Defrag``
+    :param cloud: the cloud as it is now
+    :raises UsageError: if it does not have what the plan names
+    """
+    if isinstance(plan, document.Drain):
+        return documents.Document(_drained(plan, cloud), ('servers',))
+    return documents.Document(_defragmented(plan, cloud), ('moves',))
+
+
+def _drained(plan: document.Drain, cloud: snapshot.Cloud) -> document.Drain:
+    # Importing Nova takes seconds.
+    from nfv_sched.ops.plans import drain
+    host = source.host_name([host.name for host in cloud.hosts], plan.host)
+    # Those that have left the host are no more of its servers.
+    uuids = None if plan.others is None else {
+        each.server_id for each in plan.servers}
+    with progress.shown() as update:
+        return document.drained(drain.plan(
+            cloud, host, uuids=uuids, update=update), cloud)
+
+
+def _defragmented(plan: document.Defrag,
+                  cloud: snapshot.Cloud) -> document.Defrag:
+    from nfv_sched.ops.plans import defrag
+    from nfv_sched.ops.simulator import servers
+    options = plan.options
+    flavor = source.flavor(cloud, plan.flavor)
+    ports = source.ports(cloud, argparse.Namespace(
+        networks=options.networks, like=options.like, ports=options.ports))
+    try:
+        with progress.shown() as update:
+            return document.defragmented(defrag.plan(
+                cloud, flavor, plan.wanted, max_moves=options.max_moves,
+                avoid=options.avoid, ports=ports, update=update), cloud,
+                options)
+    except servers.Refused as exc:
+        raise source.UsageError(f'flavor {flavor.name}: {exc}') from exc
