@@ -284,7 +284,7 @@ def _server_columns(models) -> list:
         *(instance[name] for name in (
             'id', 'uuid', 'display_name', 'host', 'project_id', 'vm_state',
             'task_state', 'created_at', 'vcpus', 'memory_mb', 'root_gb',
-            'ephemeral_gb', 'availability_zone')),
+            'ephemeral_gb', 'availability_zone', 'locked')),
         extra.flavor, extra.numa_topology, extra.migration_context,
         extra.pci_requests,
         models.InstanceInfoCache.__table__.c.network_info]

@@ -27,10 +27,10 @@ plan out soon.
 New guests have the ports that most servers of the flavor have, or those of
 --network, --like or --ports.
 
-Servers that cannot be live-migrated stay: those that are stopped, have a
-device of an alias that is not live_migratable, a TPM whose secret Nova cannot
-read, encrypted memory, or a disk on local LVM, if their flavor says so. No
-record says how nova-compute stores disks.
+Servers that cannot be live-migrated stay: those that are stopped or locked,
+have a device of an alias that is not live_migratable, a TPM whose secret Nova
+cannot read, encrypted memory, or a disk on local LVM, if their flavor says so.
+No record says how nova-compute stores disks.
 
 {planning.MOVES_HELP}
 examples:

@@ -33,6 +33,7 @@ class ObstacleKind(enum.Enum):
     SERVICE_DOWN = 'the compute service on {} is down: evacuate it'
     BUSY = 'Nova is busy with it ({})'
     STATE = 'it is {}'
+    LOCKED = 'it is locked'
     ACCELERATOR = 'it has an accelerator of Cyborg'
     SHARE = 'it has a share of Manila'
     LOCAL_DISK = 'its disk is a local volume of LVM'
@@ -92,6 +93,9 @@ def why_not(kind: MoveKind, server: snapshot.Server,
         return Obstacle(ObstacleKind.BUSY, server.task)
     if server.state not in _STATES[kind]:
         return Obstacle(ObstacleKind.STATE, server.state)
+    # Nova lets administrators move it; somebody did not want that.
+    if kind != EVACUATE and server.locked:
+        return Obstacle(ObstacleKind.LOCKED)
     if server.shares and (kind != COLD or _major(nova) < _SHARES_COLD):
         return Obstacle(ObstacleKind.SHARE)
     of_kind = _OF_KIND[kind](server)

@@ -269,7 +269,8 @@ def _server(row: Mapping) -> snapshot.Server:
     flavor = row['flavor']
     return snapshot.Server(
         uuid=row['id'], name=row.get('name') or '',
-        project=row.get('tenant_id') or '', flavor=snapshot.Flavor(
+        project=row.get('tenant_id') or '', locked=bool(row.get('locked')),
+        flavor=snapshot.Flavor(
             name=flavor['original_name'],
             ephemeral=flavor.get('ephemeral') or 0, **_sizes(flavor)))
 

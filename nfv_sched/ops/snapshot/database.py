@@ -366,6 +366,7 @@ def _server(row: records.ServerRow, flavor, group: str | None,
         uuid=columns.uuid, name=columns.display_name or '',
         host=columns.host, cell=row.cell, project=columns.project_id or '',
         state=columns.vm_state or '', task=columns.task_state,
+        locked=bool(columns.locked),
         # Keep fractions of seconds, which some databases store: the API sorts
         # by them.
         fault=row.fault, created=records.iso(columns.created_at, 'auto'),

@@ -369,6 +369,7 @@ class Server:
     :ivar project: UUID
     :ivar state: Nova's vm_state, such as ``active`` or ``error``
     :ivar task: Nova's task_state
+    :ivar locked: whether its owner or an operator has locked it
     :ivar fault: message of its last fault; None if it is not in error
     :ivar created: ISO 8601, UTC
     :ivar moved: start of its last known move away from a host that is not its
@@ -396,6 +397,7 @@ class Server:
     project: _Name = ''
     state: str = 'active'
     task: str | None = None
+    locked: bool = False
     fault: str | None = None
     created: str = ''
     moved: str = ''

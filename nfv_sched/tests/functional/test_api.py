@@ -46,7 +46,9 @@ class APITest(base.NFVCloudTestCase):
         self.start_host()
         flavor = self.flavor(nfv__vswitch_numa_affinity='strict')
         self.flavor_with({})
+        server = self.boot(flavor)
         self.boot(flavor)
+        self.admin_api.post_server_action(server['id'], {'lock': None})
         # There is no Neutron that could be read here.
         with mock.patch.object(neutron, 'Reader',
                                side_effect=neutron.NeutronError('none')):
@@ -55,11 +57,12 @@ class APITest(base.NFVCloudTestCase):
             connect(self.admin_api), ('flavors', 'servers'))
         self.assertEqual(wanted.flavors, found.flavors)
         self.assertEqual(
-            [(server.uuid, server.name, server.flavor.name,
-              dict(server.flavor.extra_specs)) for server in wanted.servers],
-            [(server.uuid, server.name, server.flavor.name,
-              dict(server.flavor.extra_specs)) for server in found.servers])
-        self.assertEqual(1, len(found.servers))
+            *({each.uuid: (each.name, each.locked, each.flavor.name,
+                           dict(each.flavor.extra_specs))
+               for each in cloud.servers} for cloud in (wanted, found)))
+        self.assertEqual({server['id']: True}, {
+            each.uuid: True for each in found.servers if each.locked})
+        self.assertEqual(2, len(found.servers))
 
     def test_tenant(self):
         """Who may not list the servers of others is told so."""

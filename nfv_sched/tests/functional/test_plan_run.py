@@ -425,9 +425,24 @@ class ReplanTest(PlanRunTestCase):
         out, _err = self.goes_on()
         self.assertIn('has been deleted', out)
 
+    def test_locked(self):
+        """A server that is locked stays where it is."""
+        self.meanwhile(lambda uuid: self.admin_api.post_server_action(
+            uuid, {'lock': None}))
+        code, out, err = self.command()
+        second = self.plan.moves[1]
+        self.assertEqual(3, code, out + err)
+        self.assertEqual(
+            f'error: {second} ({second.id}) stays on host1\n', err)
+        self.assertSound([second.id])
+        # Now it is known when the plan is made.
+        self.assertNotIn(second.id, [
+            move.id for move in self.planned().moves])
+
     def test_moved(self):
         def move(uuid):
-            self.cold_migrate({'id': uuid})
+            hosts = {'host2', 'host3'} - {self.plan.moves[1].destination}
+            self.cold_migrate({'id': uuid}, hosts.pop())
             self.admin_api.post_server_action(uuid, {'confirmResize': None})
             self._wait_for_state_change({'id': uuid}, 'ACTIVE')
 

@@ -34,7 +34,7 @@ class MovableTest(base.TestCase):
         self.assertEqual(
             ['its host is not known',
              'the compute service on x{} is down: evacuate it',
-             'Nova is busy with it (x{})', 'it is x{}',
+             'Nova is busy with it (x{})', 'it is x{}', 'it is locked',
              'it has an accelerator of Cyborg', 'it has a share of Manila',
              'its disk is a local volume of LVM',
              'only its owner can read the secret of its TPM',
@@ -58,6 +58,10 @@ class MovableTest(base.TestCase):
     def test_busy(self):
         self.assertStays(server(task='rebooting'),
                          *[Kind.BUSY] * 2, name='rebooting')
+
+    def test_locked(self):
+        """It is evacuated nevertheless: its host is lost."""
+        self.assertStays(server(locked=True), Kind.LOCKED, Kind.LOCKED)
 
     def test_host_down(self):
         self.assertStays(server(), *[Kind.SERVICE_DOWN] * 2,
