@@ -24,6 +24,32 @@ CHECKS: tuple[Callable[[audit_hosts.Site], Iterator[values.AuditFinding]],
     ledger.check, moves.check)
 
 
+#: Kinds of findings about where a server is on its host.
+_PLACES = (values.POLICY, values.PINNED_TWICE, values.NOT_DEDICATED)
+
+
+def of_places(
+    cloud: snapshot.Cloud, uuids: Collection[str],
+) -> tuple[list[values.AuditFinding], list[snapshot.Server]]:
+    """Return which servers are not placed as their strict policies say.
+
+    :param uuids: the servers; those that the cloud lacks are passed over
+    :returns: also the servers that cannot be checked
+    """
+    checked: set[str] = set()
+    hosts: set[str] = set()
+    for site in audit_hosts.sites(cloud):
+        here = {server.uuid for server in site.steady}.intersection(uuids)
+        if here:
+            checked |= here
+            hosts.add(site.host.uuid)
+    return [
+        each for each in findings(cloud, hosts=hosts)
+        if each.server in checked and each.kind in _PLACES
+    ], [server for server in cloud.servers
+        if server.uuid in uuids and server.uuid not in checked]
+
+
 def findings(
     cloud: snapshot.Cloud, *, hosts: Collection[str] | None = None,
     update: Callable[[int, int], None] = lambda done, total: None,

@@ -3,6 +3,7 @@
 
 import argparse
 from collections.abc import Callable
+from collections.abc import Collection
 from collections.abc import Iterator
 import contextlib
 import dataclasses
@@ -89,6 +90,20 @@ class RunMixin(source.AccountMixin):
         :raises UsageError: if the cloud does not have what the plan names
         """
         raise NotImplementedError
+
+    def misplaced(
+        self, parsed_args: argparse.Namespace, document: ty.Any,
+        uuids: Collection[str],
+    ) -> tuple[list[str], list[str]] | None:
+        """Return which servers are not placed as strict policies say.
+
+        :param uuids: those that were moved
+        :returns: findings, as clauses, and names of the servers that could
+            not be checked; None if there is nothing to check
+        :raises NotConfiguredError: if there is no cloud to read
+        :raises CloudUnreadError: if it cannot be read
+        """
+        return None
 
     def moves_of(self, document: ty.Any) -> values.MovePlan:
         """Return the moves of the document of a plan."""
@@ -221,10 +236,10 @@ class RunMixin(source.AccountMixin):
                     for line in str(exc).splitlines():
                         self.print_error(line)
                     self._missing = []
-                    self._summarize(saved, execution, enable)
+                    self._summarize(parsed_args, saved, execution, enable)
                     return source.UNREAD
                 self._print_plan(saved.plan, journal)
-        return self._summarize(saved, execution, enable)
+        return self._summarize(parsed_args, saved, execution, enable)
 
     def _plan_rest(self, parsed_args: argparse.Namespace, saved: SavedPlan,
                    journal: 'run.MoveJournal') -> SavedPlan:
@@ -261,8 +276,8 @@ class RunMixin(source.AccountMixin):
         self.app.stderr.flush()
         return self.app.stdin.readline().strip().lower() in ('y', 'yes')
 
-    def _summarize(self, saved: SavedPlan, execution: 'run.PlanRun',
-                   enable: bool) -> int:
+    def _summarize(self, parsed_args: argparse.Namespace, saved: SavedPlan,
+                   execution: 'run.PlanRun', enable: bool) -> int:
         """Print what was done and what was not; return the exit code."""
         remaining = execution.left()
         plan = execution.plan
@@ -289,7 +304,38 @@ class RunMixin(source.AccountMixin):
                                         'nova-compute')))
         if execution.interrupted and remaining and not execution.failed:
             return _INTERRUPTED
-        return source.FINDINGS if remaining or unfinished else 0
+        checked = self._verify(parsed_args, saved, execution)
+        if remaining or unfinished:
+            return source.FINDINGS
+        return checked
+
+    def _verify(self, parsed_args: argparse.Namespace, saved: SavedPlan,
+                execution: 'run.PlanRun') -> int:
+        """Print whether strict policies are kept; return the exit code."""
+        uuids = execution.moved()
+        try:
+            result = uuids and self.misplaced(
+                parsed_args, saved.document, uuids)
+        except source.NotConfiguredError:
+            self._say("Strict policies were not checked: this needs Nova's "
+                      'databases.')
+            return 0
+        except source.CloudUnreadError as exc:
+            self.print_error(f'strict policies were not checked: {exc}')
+            return source.UNREAD
+        if not result:
+            return 0
+        findings, unchecked = result
+        for each in findings:
+            self.print_error(each)
+        if unchecked:
+            self.print_error('strict policies were not checked of '
+                             f'{strings.some(unchecked)}')
+            return source.UNREAD
+        if not findings:
+            self._say('Checked: the strict policies of the servers that were '
+                      'moved are kept.')
+        return source.FINDINGS if findings else 0
 
     def _say(self, text: str) -> None:
         self.app.stdout.write(f'{strings.line(text)}\n')

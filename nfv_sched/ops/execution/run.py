@@ -289,6 +289,12 @@ class PlanRun:
             move for move in self.left()
             if not self._journal.has_begun(move)])
 
+    def moved(self) -> set[str]:
+        """Return the UUIDs of what this and former plans have moved."""
+        return {record.id for record in (
+            *self._journal.last.values(), *self._journal.earlier.values())
+            if record.state == 'done'}
+
     def unfinished(self) -> Iterator[str]:
         """Yield what :func:`moves.unfinished` says of former plans."""
         return moves.unfinished(self._connection, [

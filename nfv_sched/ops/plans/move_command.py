@@ -2,12 +2,14 @@
 """Define the base of commands that plan moves of servers."""
 
 import argparse
+from collections.abc import Collection
 from collections.abc import Iterable
 from collections.abc import Sequence
 import typing as ty
 
 from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cloud import planning
+from nfv_sched.ops.cloud import source
 from nfv_sched.ops.plans import replanning
 
 
@@ -20,6 +22,18 @@ class MovePlanCommand(planning.PlanMixin, planning.PlanCommand):
         cloud = self.cloud(parsed_args)
         self.check_complete()
         return replanning.plan_again(document, cloud)
+
+    def misplaced(
+        self, parsed_args: argparse.Namespace, document: ty.Any,
+        uuids: Collection[str],
+    ) -> tuple[list[str], list[str]]:
+        """Return which servers are not placed as strict policies say."""
+        if parsed_args.source is not None:
+            raise source.NotConfiguredError('a file, not a cloud')
+        # Importing Nova takes seconds.
+        from nfv_sched.ops.plans import placed_servers
+        return placed_servers.misplaced(
+            self.live_cloud(parsed_args), uuids)
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple:
         """Return columns and rows, and save the plan; called by cliff."""

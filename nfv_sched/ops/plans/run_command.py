@@ -3,6 +3,7 @@
 
 import argparse
 from collections.abc import Callable
+from collections.abc import Collection
 from collections.abc import Mapping
 import dataclasses
 import typing as ty
@@ -28,6 +29,10 @@ which Nova migrates it; hosts are up, destinations are enabled. A plan that
 empties a host then disables it. Each migration is waited for by its record in
 Nova, and the host of the server is checked; cold migrations are confirmed.
 
+At the end it is checked, as cloud audit does it, whether the servers that were
+moved keep their strict policies. This needs Nova's databases, so
+--config-file on a host that has it; elsewhere it is left out, and said so.
+
 Several moves are made at a time (--parallel), but only one to a host, and none
 before an earlier one whose room it may need. After a failure no other move
 begins. Ctrl-C has the same effect; pressed again, it ends the command, not
@@ -39,9 +44,8 @@ tries again what failed.
 
 With --replan, after a failure or if the cloud is not as the plan says, the
 rest is planned again, with what was asked for at first, and carried out. The
-new plan takes the place of FILE. That of servers needs Nova's databases, so
---config-file on a host that has it; moves that are still in progress prevent
-it.
+new plan takes the place of FILE. That of servers needs Nova's databases, too.
+There is none while a move that is not waited for any more is in progress.
 
 It needs an account with the role admin: that of the OS_* variables or of
 --os-cloud.
@@ -55,7 +59,8 @@ examples:
 
 exit code: 0 if all moves are made and all is reached that was asked for; 1 if
 something could not be read or written, and is named; 2 if the command line is
-wrong; 3 if something is left to do; 130 if it was interrupted before the end.
+wrong; 3 if something is left to do, or a strict policy is not kept; 130 if it
+was interrupted before the end.
 """
 
 #: Documents with moves, and what they are converted by.
@@ -153,6 +158,18 @@ class RunPlan(plan_execution.RunMixin, base.Command):
         return (agent_replanning if isinstance(
             document, rebalance_document.Rebalance) else replanning
         ).plan_again(document, cloud)
+
+    def misplaced(
+        self, parsed_args: argparse.Namespace, document: ty.Any,
+        uuids: Collection[str],
+    ) -> tuple[list[str], list[str]] | None:
+        """Return which servers are not placed as strict policies say."""
+        if isinstance(document, rebalance_document.Rebalance):
+            return None
+        cloud = self.live_cloud(parsed_args)
+        # Importing Nova takes seconds.
+        from nfv_sched.ops.plans import placed_servers
+        return placed_servers.misplaced(cloud, uuids)
 
 
 def moves_of(document: ty.Any) -> values.MovePlan:

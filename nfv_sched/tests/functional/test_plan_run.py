@@ -8,6 +8,7 @@ from unittest import mock
 
 import fixtures
 from nova import exception
+from nova import objects
 from nova.tests.fixtures import libvirt
 from nova.virt.libvirt import driver
 from nova.virt.libvirt import guest
@@ -285,7 +286,7 @@ class ReplanTest(PlanRunTestCase):
         self.useFixture(fixtures.MockPatchObject(
             source, 'reader',
             lambda arguments: lambda: database.read(base.CONF)))
-        self.servers = self.boot_three()
+        self.boot_three()
         self.planned()
 
     def command(self, *args, replan=2):
@@ -311,8 +312,30 @@ class ReplanTest(PlanRunTestCase):
         self.addDetail('output', base.content.text_content(out + err))
         self.assertEqual(code, found)
         self.assertEqual(1, out.count('The rest is planned anew.'))
+        self.assertIn('Checked: the strict policies', out)
         self.assertSound()
         return out, err
+
+    def test_policy(self):
+        """A strict policy that is not kept on the destination."""
+        server = self.boot(self.flavor(1, nfv__vswitch_numa_affinity='strict'),
+                           host='host1')
+        self.planned()
+        code, out, err = self.command(replan=1)
+        self.assertEqual((0, ''), (code, err), out)
+        instance = objects.Instance.get_by_uuid(
+            self.cell_context(), server['id'], expected_attrs=[
+                'numa_topology'])
+        topology = instance.numa_topology
+        cell, = topology.cells
+        cell.id = 1 - cell.id
+        cell.cpu_pinning = {0: base.PINNED_CPUS_PER_NODE + 1}
+        instance.numa_topology = topology
+        instance.save()
+        code, out, err = self.command(replan=1)
+        self.assertEqual(3, code, out)
+        self.assertIn(f'error: {server["name"]} ({server["id"]}) on ', err)
+        self.assertIn('nfv:vswitch_numa_affinity=strict', err)
 
     def kind(self, kind):
         return next(move for move in self.plan.moves if move.kind == kind)

@@ -34,8 +34,14 @@ from nfv_sched.tests.unit.ops.snapshot import nova_api
 _PROGRAM = """\
 import sys
 from nfv_sched.ops.cli import base
+from nfv_sched.ops.cloud import source
 from nfv_sched.ops.execution import run
+
+def reader(arguments):
+    raise source.NotConfiguredError
+
 run.INTERVAL = 0.02
+source.reader = reader
 sys.exit(base.main())
 """
 
@@ -53,6 +59,9 @@ class PlanRunTestCase(base.CommandTestCase):
         self.useFixture(fixtures.MockPatchObject(run, 'INTERVAL', 0.02))
         self.useFixture(fixtures.MockPatchObject(run, 'FREED', 0))
         self.useFixture(fixtures.MockPatchObject(moves, 'GRACE', 0.3))
+        # There are no databases.
+        self.useFixture(fixtures.MockPatchObject(
+            source, 'reader', side_effect=source.NotConfiguredError))
         self.path = os.path.join(self.folder, 'plan.json')
 
     def plan(self, *texts, **fields):
@@ -105,6 +114,8 @@ class PlanRunTest(PlanRunTestCase):
         for text in ('one is disabled: to be emptied\n',
                      '2/3 b: cold migration from one to three: begins\n',
                      '2/3 b: done, ', '3 of 3 moves made.\n',
+                     "Strict policies were not checked: this needs Nova's "
+                     'databases.\n',
                      'To enable it: openstack compute service set --enable '
                      '-- one nova-compute\n'):
             self.assertIn(text, out)
@@ -620,6 +631,27 @@ class ReplanTest(PlanRunTestCase, running.RunningTestCase):
                          err)
         self.assertIn('1/1 a: live migration from one to ', out)
         self.assertNotIn('one', self.hosts().values())
+
+    def test_unchecked(self):
+        """The moves are made, but the cloud cannot be read any more."""
+        cloud = self.read()
+        with mock.patch.object(source, 'reader', return_value=mock.Mock(
+                side_effect=[cloud, source.CloudUnreadError('gone')])):
+            _out, err = self.drain(code=1)
+        self.assertEqual('error: strict policies were not checked: gone\n',
+                         err)
+        self.assertNotIn('one', self.hosts().values())
+        busy = dataclasses.replace(self.read(), servers=tuple([
+            dataclasses.replace(server, task='rebooting')
+            if server.name == 'a' else server
+            for server in self.read().servers]))
+        with mock.patch.object(source, 'reader', lambda _arguments: (
+                lambda: busy)):
+            _out, err = self.carry_out(code=1)
+        self.assertEqual('error: strict policies were not checked of a\n',
+                         err)
+        out, _err = self.carry_out()
+        self.assertIn('Checked: the strict policies', out)
 
     def test_limit(self):
         self.nova.failing = {'a'}
