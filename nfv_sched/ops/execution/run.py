@@ -118,6 +118,9 @@ class MoveJournal:
             try:
                 record = _RECORD.validate_python(files.parse_json(line))
                 _age(record)
+                if record.state != 'replanned' and not values.is_uuid(
+                        record.id):
+                    raise ValueError
             except (ValueError, TypeError, RecursionError) as exc:
                 raise ValueError(
                     f'line {number} is not one of a journal') from exc

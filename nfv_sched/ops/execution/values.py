@@ -78,7 +78,7 @@ class MovePlan:
             agents = () if move.is_of_server else (
                 move.source_agent, move.destination_agent)
             for each in (move.id, *agents):
-                if not _is_uuid(each):
+                if not is_uuid(each):
                     raise ValueError(f'move {move.number}: {each!r} is not a '
                                      'UUID')
             for each in (move.source, move.destination):
@@ -93,7 +93,8 @@ class MovePlan:
             raise ValueError('moves are not numbered from 1')
 
 
-def _is_uuid(text: str) -> bool:
+def is_uuid(text: str) -> bool:
+    """Return whether a text is a UUID as Nova and Neutron write them."""
     try:
         return str(uuid.UUID(text)) == text
     except ValueError:

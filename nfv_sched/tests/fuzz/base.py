@@ -35,9 +35,9 @@ MAX_SECONDS = 10
 MAX_MEMORY = 1 << 30
 
 # Of Python, the cache of stevedore (which it has unless Python itself is in
-# /tmp), and temporary files of metrics, which name no folder.
+# /tmp), and temporary files of metrics and plans, which name no folder.
 _ALLOWED = re.compile(
-    r'/__pycache__/|/python-entrypoints(/|$)|^\.\w+\.prom\.\w+$')
+    r'/__pycache__/|/python-entrypoints(/|$)|^\.(\w+\.prom|plan)\.\w+$')
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 
 

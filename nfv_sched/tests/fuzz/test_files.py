@@ -6,7 +6,10 @@ says in lines what is wrong, and does nothing else on the machine.
 """
 
 import base64
+import contextlib
 import gzip
+import hashlib
+import io
 import json
 import os
 import pathlib
@@ -15,10 +18,13 @@ import subprocess
 import sys
 import time
 from unittest import mock
+import uuid
 
 import bcrypt
 import fixtures
+from keystoneauth1 import session as ks_session
 from prometheus_client import parser
+import requests
 from testtools import content
 from testtools import content_type
 import yaml
@@ -26,8 +32,10 @@ import yaml
 from nfv_sched.journal import entry
 from nfv_sched.ops.cloud import source
 from nfv_sched.ops.cloud_file import examples
+from nfv_sched.ops.execution import run
 from nfv_sched.ops.metrics import auth
 from nfv_sched.ops.metrics import service
+from nfv_sched.ops.snapshot import api
 from nfv_sched.ops.snapshot import codec
 from nfv_sched.ops.snapshot import file
 from nfv_sched.ops.snapshot import snapshot
@@ -37,6 +45,7 @@ from nfv_sched.tests import snapshots
 from nfv_sched.tests.unit.journal import test_entry
 from nfv_sched.tests.unit.ops.commands import base as cmd_base
 from nfv_sched.tests.unit.ops.commands import test_bad_snapshots
+from nfv_sched.tests.unit.ops.commands import test_rebalance
 from nfv_sched.tests.unit.ops.machine import test_read
 from nfv_sched.tests.unit.ops.machine import trees
 
@@ -139,6 +148,14 @@ _PROMETHEUS = ('1e300', 'NaN', '+Inf', '-Inf', '-1', '9' * 5000, '{', '}',
                '{policy="x"}', '{x="y"}', '"', '\\', '# TYPE', '# HELP',
                '# TYPE x counter', '', '\x00', '\u202e', 'x' * 10000, '1 1',
                '# EOF', '253402300800', '1e18', '-62135596801')
+_JOURNAL = ('null', '{}', '[', '9999-99-99', '0001-01-01T00:00:00+23:59',
+            '9999-12-31T23:59:59-23:59', '2026-01-02', '-1', '1e300', '1.5',
+            '9' * 5000, '\x00', '\ud800', '\u202e', 'replanned', 'moving',
+            '"asked"', '\n', '\n\n', 'x' * 10000)
+# What is asked for before a move begins, or about a server at the end.
+_REQUEST = re.compile(
+    '/os-services|/agents|/servers/[0-9a-f-]{36}|'
+    '/agents/[0-9a-f-]{36}/(dhcp-networks|l3-routers)')
 _USERS = (':', '$2y$04$', '$2y$03$', '$2y$14$', '$2y$31$', '$2y$00$', '{SHA}',
           '$apr1$', '', '#', '\x00', '\u202e', 'admin', '\ufeff', 'x' * 70000)
 
@@ -148,6 +165,34 @@ def _damaged(data, chance):
     if chance.random() < 0.8:
         return data
     return mutations.changed_bytes(data, chance)
+
+
+class EmptyCloud(contextlib.AbstractContextManager):
+    """A connection to a cloud that has no servers and agents.
+
+    :ivar paths: paths of requests
+    """
+
+    def __init__(self):
+        self.session = ks_session.Session()
+        self.compute = self.network = self
+        self.paths = set()
+
+    def __exit__(self, *exc_info):
+        pass
+
+    def request(self, path, method, json, params, **options):
+        if method != 'GET' or not _REQUEST.fullmatch(path):
+            raise AssertionError(f'{method} {path}')
+        self.paths.add(path)
+        response = requests.Response()
+        response.status_code = 200
+        answer = {'/os-services': b'{"services": []}',
+                  '/agents': b'{"agents": []}'}.get(path)
+        if answer is None:
+            response.status_code, answer = 404, b'{}'
+        response.raw = io.BytesIO(answer)
+        return response
 
 
 class FilesTest(cmd_base.CommandTestCase):
@@ -441,6 +486,64 @@ class FilesTest(cmd_base.CommandTestCase):
             self.check(*chance.choice(commands))
 
         base.count_cases(self, run)
+
+    def plans(self):
+        """Return plans for a cloud, as documents."""
+        cloud, agents = self.good('cloud.json'), os.path.join(
+            self.folder, 'agents.json')
+        file.save(snapshots.with_uuids(test_rebalance.CLOUD), agents)
+        for command in (
+                ('host', 'drain', _HOST, '--from', cloud),
+                ('host', 'drain', _HOST, '--server', _SERVER, '--from', cloud),
+                ('cloud', 'defrag', '--flavor', _FLAVOR, '--from', cloud),
+                ('agent', 'rebalance', '--from', agents)):
+            _code, out, err = self.run_command(*command, '-f', 'json')
+            document = json.loads(out)
+            if 'flavor' in document:
+                # No move makes room there, so this one is made up.
+                document['moves'] = [{
+                    'move': 1, 'server': 'a', 'server_id': str(uuid.UUID(
+                        int=1)), 'flavor': _FLAVOR, 'memory_mib': 1,
+                    'how': 'cold', 'paused': False, 'source': _HOST,
+                    'destination': 'two', 'destination_id': str(uuid.UUID(
+                        int=2)), 'gains': [], 'related': []}]
+            yield json.loads(re.sub('"([0-9a-f]{32})"', lambda match: (
+                f'"{uuid.UUID(match[1])}"'), json.dumps(document)))
+
+    def test_plan(self):
+        """A plan sends no request but those for its own servers."""
+        documents = list(self.plans())
+        self.useFixture(fixtures.MockPatchObject(
+            source, 'reader', return_value=lambda: test_bad_snapshots.CLOUD))
+        self.useFixture(fixtures.MockPatchObject(run, 'FREED', 0))
+        self.useFixture(fixtures.MockPatchObject(
+            api, 'read', return_value=test_rebalance.CLOUD))
+        connection = EmptyCloud()
+        self.useFixture(fixtures.MockPatch(
+            'openstack.connect', lambda cloud: connection))
+        records = [json.dumps({
+            'plan': 'x', 'time': '2026-01-02T03:04:05+00:00', 'move': 1,
+            'id': 'x' if state == 'replanned' else str(uuid.UUID(int=1)),
+            'state': state, 'migration': None, 'text': None})
+            for state in ('asked', 'done', 'failed', 'replanned')]
+        path = os.path.join(self.folder, 'plan')
+
+        def run_plan(chance):
+            document = chance.choice(documents)
+            if chance.random() < 0.7:
+                document = mutations.changed(document, chance)
+            data = _damaged(mutations.json_bytes(document, chance), chance)
+            self.write('plan', data)
+            journal = self.write('plan.journal', mutations.changed_text(
+                '\n'.join([*records, '']).replace('"x"', '"%s"' % (
+                    hashlib.sha256(data).hexdigest())), chance, _JOURNAL
+            ).encode(errors='surrogatepass') if chance.random() < 0.5 else b'')
+            self.check('plan', 'run', path, *chance.choice((
+                ('--dry-run',), ('--yes', '--replan', '1'))))
+            pathlib.Path(journal).unlink()
+
+        base.count_cases(self, run_plan)
+        self.assertNotEqual(set(), connection.paths)
 
     def test_textfile(self):
         start = self.good('cloud.json')

@@ -388,6 +388,10 @@ class PlanRunTest(PlanRunTestCase):
                 (lines.replace(b'"plan": "', b'"plan": "0'),
                  'is the journal of another plan'),
                 (b'{}\n', 'line 1 is not one of a journal'),
+                (lines.replace(b'"id": "', b'"id": "../'),
+                 'line 1 is not one of a journal'),
+                (lines.replace(b'+00:00"', b'"'),
+                 'line 1 is not one of a journal'),
                 (lines + b'x\n', 'line 4 is not one of a journal')):
             with open(path, 'wb') as stream:
                 stream.write(content)
