@@ -20,6 +20,9 @@ from nfv_sched.ops.cli import templates as cli_templates
 TYPE = 'text/html; charset=utf-8'
 STYLESHEET = '/pages.css'
 
+# Longest word that has a column's width; a UUID has 36.
+_LONG = 40
+
 #: Path -> title of each page that all others link to.
 TITLES: Mapping[str, str] = {
     '/': 'Hosts', '/capacity': 'Capacity', '/servers': 'Servers',
@@ -70,6 +73,12 @@ class TableCell:
 
     lines: Sequence[str]
     href: str | None
+
+    @property
+    def is_long(self) -> bool:
+        """True if a word is so long that it must be broken."""
+        return any(len(word) > _LONG for line in self.lines
+                   for word in line.split())
 
 
 @functools.cache

@@ -153,7 +153,8 @@ class SnapshotPages:
                 ' class="old"' if age_seconds >= _OLD else ''),
             'missing': list(map(str, self._cloud.missing)), 'most': _MISSING,
             'here': markupsafe.Markup(' aria-current="page"'),
-            'number': markupsafe.Markup(' class="number"')}
+            'number': markupsafe.Markup(' class="number"'),
+            'long': markupsafe.Markup(' class="long"')}
 
     @functools.cached_property
     def _views(self) -> list[host_values.HostView]:

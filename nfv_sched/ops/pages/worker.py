@@ -196,6 +196,8 @@ def _serve(connection: mp_connection.Connection,
     # Ctrl-C in a terminal is for the parent, which ends this process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    # Filters warn of each host that is down, for each page.
+    logging.basicConfig(level=logging.ERROR)
     # Before anything of Nova is imported.
     from nfv_sched.nova import concurrency
     concurrency.native_threads()

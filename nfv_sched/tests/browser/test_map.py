@@ -1,18 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The map of hosts in a browser: nothing overlaps, all can be read.
 
-What is measured is what Debian's Chromium shows, without a screen.  With
-NFV_SCHED_SCREENSHOTS=FOLDER, pictures of all pages are left there.
+What is measured is what Debian's Chromium shows, without a screen.
 """
 
 import operator
-import os
-import pathlib
-import shutil
 
 import ddt
-import fixtures
-from selenium import webdriver
 from selenium.webdriver.common import by
 from selenium.webdriver.common import keys
 
@@ -20,16 +14,9 @@ from nfv_sched.ops.hosts.map import page
 from nfv_sched.ops.hosts.map import picture
 from nfv_sched.ops.hosts import values
 from nfv_sched.ops.hosts import view
-from nfv_sched.tests import base
+from nfv_sched.tests.browser import base
 from nfv_sched.tests import snapshots
 from nfv_sched.tests.unit.ops.hosts.map import maps
-
-_MEASURE = pathlib.Path(__file__).with_name('measure.js').read_text(
-    encoding='utf-8')
-_CHECKS = ('overlaps', 'overflow', 'texts', 'contrast')
-_SHOTS = os.environ.get('NFV_SCHED_SCREENSHOTS')
-
-WIDE, NARROW = 1280, 360  # pixels
 
 CLOUDS = {
     'one node': snapshots.generated(3, 1, 8, 1, 5),
@@ -50,26 +37,7 @@ FACTS = {name: maps.facts(cloud) for name, cloud in CLOUDS.items()
          if name.startswith('facts')}
 
 
-class _BrowserTest(base.TestCase):
-
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        options = webdriver.ChromeOptions()
-        options.binary_location = shutil.which('chromium')
-        for argument in ('--headless=new', '--no-sandbox', '--disable-gpu',
-                         '--hide-scrollbars', '--disable-dev-shm-usage'):
-            options.add_argument(argument)
-        options.set_capability('goog:loggingPrefs', {'browser': 'ALL'})
-        cls.browser = webdriver.Chrome(
-            options=options, service=webdriver.ChromeService(
-                shutil.which('chromedriver')))
-        cls.addClassCleanup(cls.browser.quit)
-
-    def setUp(self):
-        super().setUp()
-        self.folder = pathlib.Path(
-            self.useFixture(fixtures.TempDir()).path)
+class _MapTest(base.BrowserTestCase):
 
     def show(self, cloud, render=page.render, suffix='html', facts=None):
         """Open the map of a cloud."""
@@ -78,49 +46,23 @@ class _BrowserTest(base.TestCase):
             cloud, view.views(cloud, facts=facts))), encoding='utf-8')
         self.browser.get(path.as_uri())
 
-    def look(self, width=WIDE, scheme='light', media='screen'):
-        """Set what the window is like."""
-        command = self.browser.execute_cdp_cmd
-        command('Emulation.setDeviceMetricsOverride', dict(
-            width=width, height=900, deviceScaleFactor=1, mobile=False))
-        command('Emulation.setEmulatedMedia', dict(media=media, features=[
-            dict(name='prefers-color-scheme', value=scheme)]))
-
-    def assert_well(self, what, checks=_CHECKS):
-        """Nothing is wrong with how the page looks now."""
-        # What is out of sight is not laid out otherwise.
-        self.browser.execute_script(
-            'document.querySelectorAll("section").forEach('
-            'part => part.style.contentVisibility = "visible")')
-        for check in checks:
-            self.assertEqual([], self.browser.execute_script(
-                _MEASURE, check), f'{what}: {check}')
-
-    def shot(self, what):
-        if _SHOTS:
-            self.browser.save_screenshot(
-                str(pathlib.Path(_SHOTS) / f'{what.replace(" ", "-")}.png'))
-
-    def run_script(self, script):
-        return self.browser.execute_script(f'return {script}')
-
 
 @ddt.ddt
-class PageTest(_BrowserTest):
+class PageTest(_MapTest):
 
     @ddt.data(*CLOUDS)
     def test_looks(self, name):
         """All sizes of hosts, in both schemes, wide and narrow."""
         self.look()
         self.show(CLOUDS[name], facts=FACTS.get(name))
-        for width in (WIDE, NARROW):
+        for width in (base.WIDE, base.NARROW):
             for scheme in ('light', 'dark'):
                 what = f'{name} {width} {scheme}'
                 self.look(width, scheme)
                 self.shot(what)
                 # Without hosts there are no pictures.
-                self.assert_well(what, _CHECKS if CLOUDS[name].hosts
-                                 else _CHECKS[:2])
+                self.assert_well(what, base.CHECKS if CLOUDS[name].hosts
+                                 else base.CHECKS[:2])
 
     def test_schemes(self):
         """They are what they are called."""
@@ -288,7 +230,7 @@ class PageTest(_BrowserTest):
 
     def test_filter_looks(self):
         """Nothing overlaps while hosts are hidden, nor on paper."""
-        for width, scheme in ((WIDE, 'light'), (NARROW, 'dark')):
+        for width, scheme in ((base.WIDE, 'light'), (base.NARROW, 'dark')):
             self.look(width, scheme)
             self.show(CLOUDS['networks'])
             self.filter('az-1')
@@ -340,8 +282,9 @@ class PageTest(_BrowserTest):
 
     def test_wide(self):
         """NUMA nodes and servers of a host share the width of the window."""
-        for name, width in (('two nodes', WIDE), ('four nodes', WIDE),
-                            ('two nodes', 1920)):
+        for name, width in (
+                ('two nodes', base.WIDE), ('four nodes', base.WIDE),
+                ('two nodes', 1920)):
             self.look(width)
             self.show(CLOUDS[name])
             rows, right = self.run_script("""(() => {
@@ -376,7 +319,7 @@ class PageTest(_BrowserTest):
 
 
 @ddt.ddt
-class PictureTest(_BrowserTest):
+class PictureTest(_MapTest):
 
     @ddt.data(*(name for name, cloud in CLOUDS.items() if cloud.hosts))
     def test_looks(self, name):
@@ -389,7 +332,7 @@ class PictureTest(_BrowserTest):
                              ('overlaps', 'texts', 'contrast'))
 
 
-class MeasureTest(_BrowserTest):
+class MeasureTest(_MapTest):
     """What is measured is seen if it is wrong."""
 
     def assert_seen(self, check, script, name='two nodes'):
@@ -397,8 +340,7 @@ class MeasureTest(_BrowserTest):
         self.show(CLOUDS[name], facts=FACTS.get(name))
         self.assert_well('before', (check,))
         self.browser.execute_script(script)
-        self.assertNotEqual([], self.browser.execute_script(
-            _MEASURE, check))
+        self.assertNotEqual([], self.wrong(check))
 
     def test_overlaps(self):
         for script in (

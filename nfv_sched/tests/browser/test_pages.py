@@ -1,0 +1,287 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pages of a snapshot in a browser: they can be read and used.
+
+With keys alone, in dark colours, on a narrow screen and without scripts.
+"""
+
+import dataclasses
+import functools
+import threading
+import urllib.parse
+
+import ddt
+from selenium.webdriver.common import by
+from selenium.webdriver.common import keys
+
+from nfv_sched.ops.cloud import source
+from nfv_sched.ops.pages import html
+from nfv_sched.ops.pages import pages
+from nfv_sched.ops.snapshot import snapshot
+from nfv_sched.tests.browser import base
+from nfv_sched.tests import http_server
+from nfv_sched.tests import snapshots
+from nfv_sched.tests.unit.ops.hosts.map import maps
+
+_MIDDLE = 500  # pixels
+_CHECKS = ('overlaps', 'overflow', 'contrast')
+_LONG = 'x' * 255
+
+
+def _hostile():
+    """A cloud that can be simulated, whose names want to do harm."""
+    two, network = map(source.load, ('two-hosts', 'network-nodes'))
+    names = [*maps.HOSTILE, _LONG]
+    return dataclasses.replace(
+        two, missing=snapshots.missing(*names), servers=tuple(
+            dataclasses.replace(
+                server, name=names[index % len(names)])
+            for index, server in enumerate(two.servers * 4)),
+        network_agents=network.network_agents, network_services=tuple(
+            dataclasses.replace(service, name=names[index % len(names)])
+            for index, service in enumerate(network.network_services)))
+
+
+def _missing():
+    """A cloud of which much could not be read, an hour ago and more."""
+    return dataclasses.replace(
+        source.load('two-hosts'), missing=tuple([snapshot.Missing(
+            kind=snapshot.MissingKind.NEUTRON, text=f'{number} {_LONG}')
+            for number in range(30)]))
+
+
+#: Name -> function that returns the cloud.
+CLOUDS = {
+    'two hosts': lambda: source.load('two-hosts'),
+    'network nodes': lambda: source.load('network-nodes'),
+    'many': lambda: maps.with_networks(snapshots.generated(120)),
+    'odd': maps.odd,
+    'hostile': _hostile,
+    'missing': _missing,
+    'empty': snapshots.cloud,
+}
+
+
+@functools.cache
+def site(name):
+    """The pages of a cloud."""
+    return pages.SnapshotPages(CLOUDS[name]())
+
+
+class _Handler(http_server.Handler):
+    """Answers like the service."""
+
+    name = ''
+    lock = threading.Lock()
+
+    def do_GET(self):
+        path, _mark, query = self.path.partition('?')
+        with self.lock:
+            page = site(self.name).respond(
+                path, dict(urllib.parse.parse_qsl(query)), 4000)
+        if page is None:
+            page = html.Page(404, 'text/plain', b'')
+        self.send_response(page.status)
+        for key, value in {
+                'Content-Type': page.content_type,
+                'Content-Length': str(len(page.body)),
+                **page.headers}.items():
+            self.send_header(key, value)
+        self.end_headers()
+        self.wfile.write(page.body)
+
+
+class _SiteTest(base.BrowserTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.server = http_server.LocalServer(_Handler)
+        self.server.start()
+        self.addCleanup(self.server.stop)
+
+    def open(self, name, path='/'):
+        """Open a page of a cloud."""
+        _Handler.name = name
+        self.browser.get(self.server.url + path)
+
+    def column(self, number=1):
+        """Cells of a column of the last table."""
+        return self.run_script(
+            '[...[...document.querySelectorAll("table")].at(-1)'
+            f'.querySelectorAll("tbody tr > :nth-child({number})")]'
+            '.map(cell => cell.textContent)')
+
+    def find(self, selector):
+        return self.browser.find_element(by.By.CSS_SELECTOR, selector)
+
+    def tabbed(self, count):
+        """Press the tab key, and return what gets the focus each time."""
+        self.find('body').send_keys(keys.Keys.TAB)
+        elements = []
+        while len(elements) < count:
+            element = self.browser.switch_to.active_element
+            elements.append(element)
+            self.assertEqual(['solid', '3px', True], self.browser
+                             .execute_script("""
+                const style = getComputedStyle(arguments[0]);
+                const box = arguments[0].getBoundingClientRect();
+                return [style.outlineStyle, style.outlineWidth,
+                        box.left >= 0 && box.top >= 0 &&
+                        box.bottom <= innerHeight];""", element))
+            element.send_keys(keys.Keys.TAB)
+        return elements
+
+
+@ddt.ddt
+class SitePagesTest(_SiteTest):
+
+    def paths(self, name):
+        """Paths of all pages, and some of each kind that has many."""
+        cloud = CLOUDS[name]()
+        return (*html.TITLES, '/servers/nobody',
+                *(f'/servers/{server.uuid}' for server in cloud.servers[:2]),
+                *(f'/capacity?show={flavor.name}'
+                  for flavor in cloud.flavors[:1]))
+
+    @ddt.data(*CLOUDS)
+    def test_looks(self, name):
+        """In both schemes, wide and narrow."""
+        for path in self.paths(name):
+            self.look()
+            self.open(name, path)
+            for width, scheme in ((base.WIDE, 'light'), (_MIDDLE, 'dark'),
+                                  (base.NARROW, 'light'),
+                                  (base.WIDE, 'dark')):
+                what = f'{name} {path} {width} {scheme}'
+                self.look(width, scheme)
+                self.shot(f'page {what}'.replace('/', '_'))
+                self.assert_well(what, _CHECKS)
+
+    def test_print(self):
+        """On paper there are no links to other pages, in light colours."""
+        for path in html.TITLES:
+            self.open('two hosts', path)
+            self.look(800, 'dark', 'print')
+            self.shot(f'page print {path}'.replace('/', '_'))
+            self.assert_well(path, _CHECKS)
+            self.assertFalse(self.find('.site').is_displayed())
+
+    def test_dark(self):
+        """The scheme is that of the browser."""
+        for scheme, bright in (('light', True), ('dark', False)):
+            self.look(scheme=scheme)
+            self.open('two hosts', '/servers')
+            colour = self.run_script(
+                'getComputedStyle(document.body).backgroundColor')
+            channels = [int(part) for part in
+                        colour.removeprefix('rgb(')[:-1].split(',')]
+            self.assertEqual(bright, min(channels) > 128, scheme)
+
+    @ddt.data(*html.TITLES, '/servers/nobody')
+    def test_keyboard(self, path):
+        """All can be reached in the order of the page, and is seen then."""
+        self.look()
+        self.open('two hosts', path)
+        expected = self.run_script(
+            '[...document.querySelectorAll("a, input, button, summary")]')
+        self.assertEqual(expected, self.tabbed(len(expected)))
+
+    def test_skip(self):
+        """The first link leads past the others."""
+        self.look()
+        for path, target in (('/', 'hosts'), ('/servers', 'content')):
+            self.open('two hosts', path)
+            skip, = self.tabbed(1)
+            skip.send_keys(keys.Keys.ENTER)
+            self.assertEqual(target, self.run_script(
+                'document.querySelector(":target").id'))
+            self.browser.switch_to.active_element.send_keys(keys.Keys.TAB)
+            self.assertTrue(self.run_script(
+                f'document.getElementById("{target}")'
+                '.contains(document.activeElement)'), path)
+
+    def test_no_script(self):
+        """All works without scripts: tables, the search, links."""
+        command = self.browser.execute_cdp_cmd
+        command('Emulation.setScriptExecutionDisabled', dict(value=True))
+        self.addCleanup(command, 'Emulation.setScriptExecutionDisabled',
+                        dict(value=False))
+        self.open('two hosts', '/servers')
+        self.assertEqual(5, len(self.column()))
+        box = self.find('#q')
+        box.send_keys('wide', keys.Keys.ENTER)
+        self.assertEqual(['wide'], self.column())
+        self.assertEqual('wide', self.find('#q').get_attribute('value'))
+        self.find('tbody th a').send_keys(keys.Keys.ENTER)
+        self.assertIn('It does not fit.', self.find('main').text)
+        self.find('.site li:nth-child(2) a').send_keys(keys.Keys.ENTER)
+        self.assertEqual(['strict', 'prefer', 'strict.two-nodes',
+                          'prefer.three'], self.column())
+        self.find('tbody th a').send_keys(keys.Keys.ENTER)
+        self.assertEqual({'east', 'west'}, set(self.column()))
+        self.find('tbody th a').send_keys(keys.Keys.ENTER)
+        self.assertEqual(1, len(self.column()))
+        self.assertTrue(self.find('svg.n').is_displayed())
+
+    def test_parts(self):
+        """Hosts that are not on a page are on the next one."""
+        self.look()
+        self.open('many')
+        first = self.column()
+        self.find('[rel=next]').click()
+        self.assertEqual([50, 50, 0], [
+            len(first), len(self.column()),
+            len(set(first) & set(self.column()))])
+        self.find('[rel=prev]').click()
+        self.assertEqual(first, self.column())
+
+    def test_hostile(self):
+        """Names, and what is searched for, are text; nothing is asked for."""
+        self.look()
+        for path in self.paths('hostile'):
+            self.open('hostile', path)
+            self.assertEqual([0, 0, 1], self.run_script(
+                '[document.scripts.length, document.images.length, '
+                'performance.getEntriesByType("resource").length]'))
+        self.open('two hosts', '/servers')
+        for name in maps.HOSTILE:
+            if name.isascii() and name.isprintable() and name.strip():
+                self.find('#q').clear()
+                self.find('#q').send_keys(name, keys.Keys.ENTER)
+                self.assertEqual(
+                    name[:200], self.find('#q').get_attribute('value'))
+                self.assertEqual(0, self.run_script(
+                    'document.scripts.length'))
+        self.assertEqual([], [
+            each for each in self.browser.get_log('browser')
+            if 'Security' in each['message']])
+
+    def test_policy(self):
+        """A script or a style that got into a page would not count."""
+        self.open('two hosts', '/audit')
+        self.browser.get_log('browser')  # of pages before
+        self.browser.execute_script("""
+            for (const kind of ['script', 'style']) {
+                const part = document.createElement(kind);
+                part.textContent = kind === 'script' ?
+                    'document.title = "run"' : 'h1 { display: none }';
+                document.body.append(part);
+            }
+            const part = document.createElement('div');
+            part.setAttribute('onclick', 'document.title = "run"');
+            document.body.append(part);
+            part.click();""")
+        self.assertEqual('Audit - nfv-sched', self.browser.title)
+        self.assertTrue(self.find('h1').is_displayed())
+        self.assertEqual(
+            3, len(self.browser.get_log('browser')))
+
+    def test_headings(self):
+        """One for the page, and one for each part."""
+        for path in self.paths('two hosts'):
+            self.open('two hosts', path)
+            first, *others = self.run_script(
+                '[...document.querySelectorAll("h1,h2,h3,h4,h5,h6")]'
+                '.map(heading => heading.tagName)')
+            self.assertEqual(('H1', {'H2'}), (first, {*others, 'H2'}))
+            self.assertEqual(1, self.run_script(
+                'document.querySelectorAll("main").length'))
