@@ -165,6 +165,22 @@ class SitePagesTest(_SiteTest):
             self.assert_well(path, _CHECKS)
             self.assertFalse(self.find('.site').is_displayed())
 
+    def test_narrow(self):
+        """Each cell has a line of its own, with the title of its column."""
+        self.look(_MIDDLE)
+        for path in ('/servers', '/capacity?show=strict'):
+            self.open('two hosts', path)
+            self.shot(f'page narrow {path}'.replace('/', '_'))
+            titles = self.run_script(
+                '[...document.querySelectorAll("thead th")]'
+                '.map(title => `"${title.textContent}"`)')
+            cells = self.run_script(
+                '[...document.querySelector("tbody tr").children].map('
+                'cell => [getComputedStyle(cell, "::before").content, '
+                'cell.getBoundingClientRect().height < 100, '
+                'cell.getBoundingClientRect().width > 400])')
+            self.assertEqual([[title, True, True] for title in titles], cells)
+
     def test_dark(self):
         """The scheme is that of the browser."""
         for scheme, bright in (('light', True), ('dark', False)):
