@@ -292,6 +292,8 @@ class HostileNamesTest(base.CommandTestCase):
                 ('--show', 'steps', self.path('steps'), *cloud),
                 ('--show', 'servers', self.path('simulated')),
                 (self.path('simulated'), self.path('simulated'))],
+            # Prints where it listens, and no names; test_pages has its pages.
+            'snapshot_serve': [],
             'snapshot_save': [(self.path('saved'),),
                               ('--anonymize', self.path('anonymous'))],
         }
