@@ -223,11 +223,10 @@ class PlanRunTest(PlanRunTestCase):
         self.assertEqual({'a': 'one', 'b': 'three', 'c': 'one'}, self.hosts())
         self.assertEqual([
             'error: move 1: a was not moved: the migration is in status '
-            'error: No valid host was found.; it is ERROR on '
+            'error: No valid host was found.; it is ACTIVE on '
             'one', 'error: move 3: c stays on one'], err.splitlines())
         self.assertIn('1 of 3 moves made.\n', out)
         self.nova.failing = set()
-        self.nova.server('a')['status'] = 'ACTIVE'
         self.carry_out()
         self.assertEqual({'a': 'two', 'b': 'three', 'c': 'two'}, self.hosts())
         self.assertEqual(4, len(self.nova.actions))

@@ -112,8 +112,6 @@ class MigratingNova(nova_api.NovaAPI):
             case 'GET', ['servers', server_id, 'os-instance-actions', _]:
                 event = {'finish_time': None, 'result': None, 'details': None}
                 if server_id in self.failed:
-                    if self.placed[server_id]['name'] in self.failing:
-                        self.placed[server_id]['status'] = 'ERROR'
                     event = {'finish_time': '2026-11-26T05:00:00.000000',
                              'result': 'Error',
                              'details': 'No valid host was found. \n'}
