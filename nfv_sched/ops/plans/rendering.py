@@ -32,17 +32,31 @@ _LACKS = 3
 #: Status of a server while it moves, and until a cold migration is confirmed.
 _MOVING, _TO_CONFIRM = 'MIGRATING', 'VERIFY_RESIZE'
 
-# Check the host after each move: python-openstackclient reports success for a
-# migration that failed late, as the server is active then, too.
+# Check the migration and the host after each move: python-openstackclient
+# reports success for a migration that failed late, as the server is active
+# then, too.
 _HEAD = """\
 set -eu
 show() { openstack server show -f value -c "$2" -- "$1"; }
+# migration SERVER: print the status of its last migration
+migration() {
+    openstack --os-compute-api-version 2.59 server migration list \\
+        --server "$1" --limit 1 -f value -c Status
+}
+# moving SERVER: whether its last migration is in progress, or not known
+moving() {
+    case $(migration "$1") in
+        completed|done|finished|confirmed) return 1 ;;
+        cancelled|error|failed|reverted) return 1 ;;
+    esac
+}
 # arrived SERVER HOST STATUS: wait, an hour at most, while Nova is busy with
-# the server or its status is STATUS; stop unless it is on HOST then
+# the server or its status is STATUS; stop unless its last migration is over
+# without an error and it is on HOST then
 arrived() {
     end=$(($(date +%s) + 3600))
     while [ "$(show "$1" OS-EXT-STS:task_state)" != None ] ||
-            [ "$(show "$1" status)" = "$3" ]; do
+            [ "$(show "$1" status)" = "$3" ] || moving "$1"; do
         if [ "$(date +%s)" -ge "$end" ]; then
             echo "stopped: server $1 is still busy" >&2
             exit 1
@@ -51,10 +65,15 @@ arrived() {
     done
     host=$(show "$1" OS-EXT-SRV-ATTR:host)
     status=$(show "$1" status)
-    if [ "$host" != "$2" ] || [ "$status" = ERROR ]; then
-        echo "stopped: server $1 is $status on $host, not on $2" >&2
-        exit 1
-    fi
+    migration=$(migration "$1")
+    case $host/$status/$migration in
+        "$2"/ERROR/*) ;;
+        "$2"/*/completed|"$2"/*/done) return 0 ;;
+        "$2"/*/finished|"$2"/*/confirmed) return 0 ;;
+    esac
+    echo "stopped: server $1 is $status on $host, to be on $2;" \\
+        "its last migration is $migration" >&2
+    exit 1
 }
 """
 

@@ -60,7 +60,11 @@ uuid = words[-1]
 server = cloud['servers'].get(uuid)
 end = server and server['end']
 code = 0
-if 'show' in words:
+if 'list' in words:
+    server = cloud['servers'][words[words.index('--server') + 1]]
+    print(server['migration'].pop(0) if len(server['migration']) > 1
+          else server['migration'][0])
+elif 'show' in words:
     if server['polls'] == 0:
         server.update(server.pop('then', {}))
     server['polls'] -= 1
@@ -73,6 +77,10 @@ elif 'migrate' in words:
         code = 1
     else:
         server['polls'] = 2
+        # Nova ends the migration after the server is shown on its new host.
+        server['migration'] = ['running', 'post-migrating', (
+            'error' if end in ('late', 'error', 'record') else
+            'completed' if live else 'finished')]
         server['then'] = {
             'OS-EXT-STS:task_state': None,
             'status': ('ERROR' if end == 'error' else
@@ -85,6 +93,7 @@ elif 'migrate' in words:
             server['status'] = 'MIGRATING'
 elif 'confirm' in words:
     server['polls'] = 2
+    server['migration'] = ['confirming', 'confirmed']
     server['then'] = {'status': 'ERROR' if end == 'confirm' else 'SHUTOFF'}
 with open(PATH, 'w') as file:
     json.dump(cloud, file)
@@ -111,7 +120,7 @@ class ScriptTest(base.TestCase):
                 move.uuid: {
                     'OS-EXT-SRV-ATTR:host': move.source, 'polls': -1,
                     'status': 'PAUSED' if move.paused else 'ACTIVE',
-                    'OS-EXT-STS:task_state': None,
+                    'OS-EXT-STS:task_state': None, 'migration': [],
                     'end': ends.get(move.uuid)}
                 for move in moves}}, file)
         head = f'#!{sys.executable}\nPATH = {path!r}\n'
@@ -131,7 +140,8 @@ class ScriptTest(base.TestCase):
         return done.returncode, {
             uuid: (server['OS-EXT-SRV-ATTR:host'], server['status'])
             for uuid, server in cloud['servers'].items()}, [
-                call for call in cloud['calls'] if 'server show' not in call]
+                call for call in cloud['calls'] if 'server show' not in call
+                and 'migration list' not in call]
 
     def moves(self, *kinds):
         return [dataclasses.replace(
@@ -152,6 +162,7 @@ class ScriptTest(base.TestCase):
         """Nothing is begun after one, whenever it fails."""
         for kind, end, count in (
                 ('live', 'refused', 2), ('live', 'late', 2),
+                ('live', 'record', 2), ('cold', 'record', 2),
                 ('paused live', 'late', 2), ('live', 'error', 2),
                 ('cold', 'refused', 2), ('cold', 'late', 2),
                 ('cold', 'error', 2), ('cold', 'confirm', 3)):
@@ -164,6 +175,16 @@ class ScriptTest(base.TestCase):
 
 
 class CommandsTest(base.TestCase):
+
+    def test_last_migration(self):
+        """What the function of the script asks for."""
+        lines = '\n'.join(rendering.commands([LIVE])).replace('\\\n', '')
+        (version, args), *_moves = parsed(
+            line.strip() for line in lines.splitlines())
+        self.assertEqual(
+            ('2.59', 'server migration list', 1, ['Status'], 'value'),
+            (version, args.command, args.limit, args.columns,
+             args.formatter))
 
     def test_live(self):
         (version, args), = parsed(rendering.commands([LIVE]))
