@@ -195,17 +195,17 @@ class NFVStrategy(base.BaseStrategy, metaclass=abc.ABCMeta):
                     'resource_name': str(move)})
 
 
-def options(name: str, wanted: ty.Any) -> Iterator[str]:
+def options(name: str, value: ty.Any) -> Iterator[str]:
     """Yield an option of a command for a parameter of an audit.
 
-    :param wanted: its value; for a list, the option is repeated
+    :param value: its value; for a list, the option is repeated
     """
-    if wanted is True:
+    if value is True:
         yield f'--{name}'
-    elif isinstance(wanted, list):
-        yield from (f'--{name}={each}' for each in wanted)
-    elif wanted not in (None, False):
-        yield f'--{name}={wanted}'
+    elif isinstance(value, list):
+        yield from (f'--{name}={each}' for each in value)
+    elif value is not None and value is not False:
+        yield f'--{name}={value}'
 
 
 def _with_pauses(
@@ -214,18 +214,18 @@ def _with_pauses(
 
     Nova frees the room of a server on its old host a little after the move.
     """
-    left: set[str] = set()
+    sources: set[str] = set()
     migrated: set[str] = set()
     for move in moves:
         seconds = 0
         if not migrated.isdisjoint(move.related):
             seconds = run.SYNCED
             migrated.clear()
-        elif move.destination in left:
+        elif move.destination in sources:
             seconds = run.FREED
         if seconds:
-            left.clear()
-        left.add(move.source)
+            sources.clear()
+        sources.add(move.source)
         if move.kind == 'live':
             migrated.add(move.id)
         yield seconds, move
