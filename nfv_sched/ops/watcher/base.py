@@ -138,7 +138,8 @@ class NFVStrategy(base.BaseStrategy, metaclass=abc.ABCMeta):
         for line in messages.decode(errors='replace').splitlines():
             LOG.info('nfv-sched: %s', line)
         try:
-            return run_command.parse(content), json.loads(content)
+            return (run_command.moves_of(run_command.parse(content)),
+                    json.loads(content))
         except (ValueError, RecursionError) as exc:
             raise PlanningError(
                 f'{command[0]}: {strings.one_line(exc)}') from exc
