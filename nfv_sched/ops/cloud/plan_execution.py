@@ -4,6 +4,7 @@
 import argparse
 from collections.abc import Callable
 from collections.abc import Collection
+from collections.abc import Iterable
 from collections.abc import Iterator
 import contextlib
 import dataclasses
@@ -29,6 +30,10 @@ TIMEOUT = 3600
 
 _ENABLE = ('openstack', 'compute', 'service', 'set', '--enable', '--')
 _INTERRUPTED = 130
+#: The hosts of the round are disabled by then: a new plan would not use them
+#: in later rounds.
+NO_REPLAN = ('--replan is not for several hosts: make a new plan for those '
+             'that are left')
 _CHANGED = 'Nothing was changed: the cloud is not as the plan says.'
 
 
@@ -130,16 +135,17 @@ class RunMixin(source.AccountMixin):
                 'see "plan run"']))
 
     def carry_out(self, parsed_args: argparse.Namespace, saved: SavedPlan,
-                  journal_path: str, *, dry_run: bool = False,
+                  journal_path: str | None = None, *, dry_run: bool = False,
                   most: int = PARALLEL, timeout: float = TIMEOUT,
                   enable: bool = False) -> int:
         """Carry out a plan, and print what is done.
 
-        :param journal_path: file that says how far it has come
+        :param journal_path: file that says how far it has come; None for one
+            next to that of the plan
         :param dry_run: only compare the plan with the cloud
         :param most: maximum number of moves at a time
         :param timeout: seconds after which a move is not waited for
-        :param enable: whether the emptied host is enabled again
+        :param enable: whether emptied hosts are enabled again
         :returns: exit code
         :raises CloudUnreadError: if the plan, the journal or an API cannot be
             used
@@ -148,6 +154,13 @@ class RunMixin(source.AccountMixin):
             saved.plan.check()
         except ValueError as exc:
             raise source.CloudUnreadError(f'the plan: {exc}') from exc
+        journal_plan, of_round = saved.digest, ''
+        if saved.plan.round:
+            # Moves of each round are numbered from 1.
+            journal_plan += f'/{saved.plan.round}'
+            of_round = f'.round-{saved.plan.round}'
+        if journal_path is None:
+            journal_path = f'{saved.path}{of_round}.journal'
         # The client's libraries take a second to import.
         from nfv_sched import http_limits
         from nfv_sched.ops.execution import moves
@@ -156,7 +169,8 @@ class RunMixin(source.AccountMixin):
             try:
                 journal = stack.enter_context(contextlib.closing(
                     run.MoveJournal(
-                        journal_path, saved.digest, write=not dry_run)))
+                        journal_path, journal_plan,
+                        write=not dry_run)))
             except run.MoveJournalError as exc:
                 raise source.CloudUnreadError(str(exc)) from exc
             self._print_plan(saved.plan, journal)
@@ -266,10 +280,16 @@ class RunMixin(source.AccountMixin):
     def _offer(self, saved: SavedPlan) -> None:
         """Say how the rest of a plan can be planned anew."""
         if saved.plan.command:
-            program = self.app.NAME + (' nfv' if self._in_client() else '')
-            self._say(
-                'With --replan 1 it goes on with a new plan, that of: '
-                f'{program} {shlex.join(saved.plan.command)}')
+            self._say((
+                'To plan anew for the hosts that are left: '
+                if saved.plan.round else
+                'With --replan 1 it goes on with a new plan, that of: ')
+                + self._shown(saved.plan.command))
+
+    def _shown(self, words: Iterable[str]) -> str:
+        """Return a command of nfv-sched as it is to be typed."""
+        program = self.app.NAME + (' nfv' if self._in_client() else '')
+        return f'{program} {shlex.join(words)}'
 
     def _is_agreed(self) -> bool:
         self.app.stderr.write('Begin? [y/N] ')
@@ -294,14 +314,17 @@ class RunMixin(source.AccountMixin):
             self._say('The same command goes on with the rest.')
             if not execution.interrupted:
                 self._offer(saved)
-        if plan.closed_host:
+        if enable and not remaining:
+            execution.enable()
+        for host in plan.closed_hosts:
             if enable and not remaining:
-                execution.enable()
-                self._say(f'{plan.closed_host} is enabled.')
+                self._say(f'{host} is enabled.')
             else:
-                self._say(f'{plan.closed_host} is disabled. To enable it: '
-                          + shlex.join((*_ENABLE, plan.closed_host,
-                                        'nova-compute')))
+                self._say(f'{host} is disabled. To enable it: ' + shlex.join(
+                    (*_ENABLE, host, 'nova-compute')))
+        if plan.next_round and not remaining:
+            self._say('When that is done, the next round: ' + self._shown((
+                'plan', 'run', saved.path, '--round', str(plan.next_round))))
         if execution.interrupted and remaining and not execution.failed:
             return _INTERRUPTED
         checked = self._verify(parsed_args, saved, execution)

@@ -179,8 +179,7 @@ class PlanMixin(plan_execution.RunMixin):
         self.check_complete()
         # They were those of the plan.
         self.has_findings = False
-        self._run_code = self.carry_out(
-            parsed_args, self._saved, f'{parsed_args.save}.journal')
+        self._run_code = self.carry_out(parsed_args, self._saved)
 
 
 class PlanCommand(Report):

@@ -575,7 +575,7 @@ def chosen(names: Iterable[str], patterns: Sequence[str],
     selected = set()
     for pattern in patterns:
         matches = {name for name in names if _is_of(name, pattern)}
-        if not matches and _WILDCARD.search(pattern):
+        if not matches and is_pattern(pattern):
             raise NotInCloudError(f'no {noun} matches {pattern!r}')
         if not matches and noun == _HOST:
             matches = {host_name(names, pattern)}
@@ -602,6 +602,11 @@ def host_name(hosts: Iterable[str], name: str) -> str:
         raise NotInCloudError(
             f'several hosts named {name!r}: {", ".join(matches)}')
     return matches[0]
+
+
+def is_pattern(text: str) -> bool:
+    """Return whether a name of the command line may mean several."""
+    return _WILDCARD.search(text) is not None
 
 
 def _is_of(name: str, pattern: str) -> bool:
@@ -747,11 +752,18 @@ def check_image_properties(properties: Mapping[str, str]) -> None:
 
 def add_hosts(parser: argparse.ArgumentParser) -> None:
     """Add the options that choose hosts."""
-    for name, what in (('host', 'these hosts'),
-                       ('aggregate', 'hosts of these aggregates')):
-        parser.add_argument(
-            f'--{name}', action='append', default=[], metavar='PATTERN',
-            help=f'only {what}; * and ? stand for anything; can be repeated')
+    parser.add_argument(
+        '--host', action='append', default=[], metavar='PATTERN',
+        help='only these hosts; * and ? stand for anything; can be repeated')
+    add_host_groups(parser)
+
+
+def add_host_groups(parser: argparse.ArgumentParser) -> None:
+    """Add the options that choose hosts by aggregate and zone."""
+    parser.add_argument(
+        '--aggregate', action='append', default=[], metavar='PATTERN',
+        help='only hosts of these aggregates; * and ? stand for anything; '
+             'can be repeated')
     add_zone(parser, action='append', default=[], dest='az', metavar='PATTERN',
              help='only hosts of these availability zones; * and ? stand for '
                   'anything; can be repeated')

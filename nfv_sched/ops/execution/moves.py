@@ -7,6 +7,7 @@ move is over, and raises :class:`MoveError` if it failed.
 """
 
 from collections.abc import Callable
+from collections.abc import Collection
 from collections.abc import Generator
 from collections.abc import Iterable
 from collections.abc import Iterator
@@ -97,22 +98,24 @@ def make(connection: _Connection, move: values.Move,
         connection, move, progress, record)
 
 
-def problems(connection: _Connection,
-             moves: Iterable[values.Move]) -> Iterator[str]:
+def problems(connection: _Connection, moves: Iterable[values.Move],
+             enabled_hosts: Collection[str] = ()) -> Iterator[str]:
     """Yield why moves that have not begun cannot be made.
 
+    :param enabled_hosts: names of other hosts that must be enabled and up
     :raises NoAnswerError: if an API does not answer
     """
     moves = list(moves)
     of_servers = [move for move in moves if move.is_of_server]
-    if of_servers:
+    if of_servers or enabled_hosts:
         services = compute_services(connection)
-        for host in dict.fromkeys(move.destination for move in of_servers):
+        for host in dict.fromkeys((
+                *enabled_hosts, *[move.destination for move in of_servers])):
             if services.get(host, {}).get('status') != 'enabled':
                 yield f'{host} is not an enabled compute host'
-        for host in dict.fromkeys(
+        for host in dict.fromkeys((*enabled_hosts, *[
                 name for move in of_servers
-                for name in (move.source, move.destination)):
+                for name in (move.source, move.destination)])):
             if services.get(host, {}).get('state') == 'down':
                 yield f'nova-compute on {host} is down'
     if len(of_servers) < len(moves):

@@ -217,15 +217,16 @@ def left(plan: values.MovePlan, journal: MoveJournal) -> list[values.Move]:
 
 
 def closes(plan: values.MovePlan, journal: MoveJournal) -> bool:
-    """Return whether a host is to be disabled before the moves."""
-    return bool(plan.closed_host and (
+    """Return whether hosts are to be disabled before the moves."""
+    return bool(plan.closed_hosts and (
         left(plan, journal) or not plan.moves))
 
 
 def listed(plan: values.MovePlan, journal: MoveJournal) -> Iterator[str]:
     """Yield a line for each thing that is done, or to be done."""
     if closes(plan, journal) and not journal.earlier:
-        yield f'{plan.closed_host} is disabled first.'
+        for host in plan.closed_hosts:
+            yield f'{host} is disabled first.'
     for move in plan.moves:
         yield _line(plan, move) + (
             ': done' if journal.is_done(move)
@@ -290,7 +291,7 @@ class PlanRun:
         """Yield what :func:`moves.problems` says of moves to begin."""
         return moves.problems(self._connection, [
             move for move in self.left()
-            if not self._journal.has_begun(move)])
+            if not self._journal.has_begun(move)], self.plan.enabled_hosts)
 
     def moved(self) -> set[str]:
         """Return the UUIDs of what this and former plans have moved."""
@@ -310,8 +311,9 @@ class PlanRun:
         self.interrupted = self._stopping = True
 
     def enable(self) -> None:
-        """Enable the host that was emptied; raises what :meth:`run` does."""
-        moves.set_status(self._connection, self.plan.closed_host, None)
+        """Enable what was emptied; raises what :meth:`run` does."""
+        for host in self.plan.closed_hosts:
+            moves.set_status(self._connection, host, None)
 
     def run(self, *, only_begun: bool = False) -> None:
         """Make the moves that are left, until one fails.
@@ -324,10 +326,10 @@ class PlanRun:
             disabled
         """
         self._stopping |= only_begun
-        if not only_begun and closes(
-                self.plan, self._journal) and moves.set_status(
-                self._connection, self.plan.closed_host, values.REASON):
-            self._say(f'{self.plan.closed_host} is disabled: {values.REASON}')
+        if not only_begun and closes(self.plan, self._journal):
+            for host in self.plan.closed_hosts:
+                if moves.set_status(self._connection, host, values.REASON):
+                    self._say(f'{host} is disabled: {values.REASON}')
         remaining = self.left()
         for move in list(remaining):
             if self._journal.has_begun(move):

@@ -56,7 +56,10 @@ class MovePlan:
     """Moves to be made.
 
     :ivar moves: in the order in which they were planned
-    :ivar closed_host: name of the host that is disabled first; empty for none
+    :ivar closed_hosts: names of the hosts that are disabled first
+    :ivar enabled_hosts: names of the hosts that must be enabled, and up
+    :ivar round: number of the round of a plan that has several; 0 without any
+    :ivar next_round: number of the round that comes afterwards, if any
     :ivar left_undone: what the plan does not achieve, as clauses
     :ivar warnings: why it may be wrong, as clauses
     :ivar command: words of the command that plans anew what is left, without
@@ -64,7 +67,10 @@ class MovePlan:
     """
 
     moves: tuple[Move, ...]
-    closed_host: str = ''
+    closed_hosts: tuple[str, ...] = ()
+    enabled_hosts: tuple[str, ...] = ()
+    round: int = 0
+    next_round: int | None = None
     left_undone: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     command: tuple[str, ...] = ()
@@ -82,15 +88,22 @@ class MovePlan:
                     raise ValueError(f'move {move.number}: {each!r} is not a '
                                      'UUID')
             for each in (move.source, move.destination):
-                if not (0 < len(each) <= _MAX_NAME and each.isprintable()):
+                if not _is_host(each):
                     raise ValueError(f'move {move.number}: {each!r} is not '
                                      'the name of a host')
             if move.is_of_server and move.source == move.destination:
                 raise ValueError(f'move {move.number}: source and '
                                  'destination are the same host')
+        for each in (*self.closed_hosts, *self.enabled_hosts):
+            if not _is_host(each):
+                raise ValueError(f'{each!r} is not the name of a host')
         if [move.number for move in self.moves] != list(
                 range(1, len(self.moves) + 1)):
             raise ValueError('moves are not numbered from 1')
+
+
+def _is_host(name: str) -> bool:
+    return 0 < len(name) <= _MAX_NAME and name.isprintable()
 
 
 def is_uuid(text: str) -> bool:

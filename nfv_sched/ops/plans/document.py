@@ -17,6 +17,7 @@ if ty.TYPE_CHECKING:
     from nfv_sched.ops.plans import gap
     from nfv_sched.ops.plans import movable
     from nfv_sched.ops.plans import refusals
+    from nfv_sched.ops.plans import rolling
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,6 +147,37 @@ class Drain:
     failed: tuple[str, ...]
     exact: bool
     unread: tuple[UnreadData, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class DrainRound:
+    """Hosts that are emptied at the same time.
+
+    :ivar round: number of the round
+    :ivar enabled: names of hosts of earlier rounds that must be enabled again
+        before this one
+    :ivar hosts: plan of each host, in order; moves are numbered through the
+        round
+    """
+
+    round: int
+    enabled: tuple[str, ...]
+    hosts: tuple[Drain, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class RollingDrain:
+    """A plan that empties several hosts in rounds.
+
+    :ivar at_once: highest number of hosts of a round
+    :ivar rounds: rounds, in order
+    :ivar not_emptied: hosts that cannot be emptied, with the servers that
+        cannot be moved
+    """
+
+    at_once: int
+    rounds: tuple[DrainRound, ...]
+    not_emptied: tuple[Drain, ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -314,8 +346,12 @@ def _host_ids(cloud: snapshot.Cloud) -> dict[str, str]:
     return {host.name: host.uuid for host in reversed(cloud.hosts)}
 
 
-def drained(plan: 'drain.DrainPlan', cloud: snapshot.Cloud) -> Drain:
-    """Return the document of a plan that empties a host."""
+def drained(plan: 'drain.DrainPlan', cloud: snapshot.Cloud,
+            first: int = 1) -> Drain:
+    """Return the document of a plan that empties a host.
+
+    :param first: number of the first move
+    """
     host_ids = _host_ids(cloud)
     related = {move.uuid: move.related for move in plan.moves}
     return Drain(
@@ -328,7 +364,7 @@ def drained(plan: 'drain.DrainPlan', cloud: snapshot.Cloud) -> Drain:
             destination_id=host_ids.get(each.destination or ''),
             obstacle=_obstacle(each.reason), lacks=_lacks(each.lacking),
             related=related.get(each.uuid, ()))
-            for number, each in enumerate(plan.guests, 1)]),
+            for number, each in enumerate(plan.guests, first)]),
         others=plan.others,
         unfinished=tuple([ReturningServer(
             server=each.name, server_id=each.uuid, how=each.move.kind,
@@ -336,6 +372,25 @@ def drained(plan: 'drain.DrainPlan', cloud: snapshot.Cloud) -> Drain:
             destination=each.move.target, to_confirm=each.move.settled)
             for each in plan.unfinished]),
         failed=plan.failed, exact=plan.exact, unread=_unread(plan.gaps))
+
+
+def rolled(plan: 'rolling.RollingPlan', cloud: snapshot.Cloud) -> RollingDrain:
+    """Return the document of a plan that empties several hosts."""
+    enabled = {host.name for host in cloud.hosts if host.enabled}
+    rounds: list[DrainRound] = []
+    earlier: list[str] = []
+    for number, plans in enumerate(plan.rounds, 1):
+        hosts: list[Drain] = []
+        first = 1
+        for each in plans:
+            hosts.append(drained(each, cloud, first))
+            first += len(each.moves)
+        rounds.append(DrainRound(round=number, enabled=tuple(earlier),
+                                 hosts=tuple(hosts)))
+        earlier += [each.host for each in plans if each.host in enabled]
+    return RollingDrain(
+        at_once=plan.at_once, rounds=tuple(rounds), not_emptied=tuple([
+            drained(each, cloud) for each in plan.not_emptied]))
 
 
 def defragmented(plan: 'defrag.DefragPlan', cloud: snapshot.Cloud,
@@ -369,22 +424,59 @@ def defragmented(plan: 'defrag.DefragPlan', cloud: snapshot.Cloud,
 def moves_of_drain(plan: Drain) -> values.MovePlan:
     """Return the moves of a plan that empties a host."""
     return values.MovePlan(
-        moves=tuple([values.Move(
-            number=each.move or 0, kind=each.how, id=each.server_id,
-            name=each.server, source=each.source,
-            destination=each.destination or '', related=each.related)
-            for each in plan.servers if each.how is not None]),
-        closed_host=plan.host if plan.others is None else '',
-        left_undone=(
-            *(f'{each.server} ({each.server_id}) stays on {plan.host}'
-              for each in plan.servers if each.how is None),
-            *(f'{each.server} ({each.server_id}) also holds resources of '
-              f'{plan.host}' for each in plan.unfinished)),
-        warnings=_warnings(plan.unread),
+        moves=_moves(plan),
+        closed_hosts=(plan.host,) if plan.others is None else (),
+        left_undone=_left_undone(plan), warnings=_warnings(plan.unread),
         command=('host', 'drain', *(
             () if plan.others is None else _options(
                 '--server', [each.server_id for each in plan.servers])),
             '--', plan.host))
+
+
+def moves_of_round(plan: RollingDrain, number: int) -> values.MovePlan:
+    """Return the moves of a round of a plan that empties several hosts.
+
+    :param number: from 1
+    :raises ValueError: if there is no such round
+    """
+    # If no host can be emptied, the first says why.
+    rounds = plan.rounds or (DrainRound(round=1, enabled=(), hosts=()),)
+    if not 1 <= number <= len(rounds):
+        raise ValueError(f'there is no round {number}: the plan has '
+                         f'{strings.count(len(plan.rounds), "round")}')
+    this = rounds[number - 1]
+    is_last = number == len(rounds)
+    return values.MovePlan(
+        moves=tuple([move for each in this.hosts for move in _moves(each)]),
+        closed_hosts=tuple([each.host for each in this.hosts]),
+        enabled_hosts=this.enabled, round=number,
+        next_round=None if is_last else number + 1,
+        left_undone=tuple([
+            text for each in plan.not_emptied
+            for text in (f'{each.host} is not emptied', *_left_undone(each))
+        ]) if is_last else (),
+        warnings=_warnings(dict.fromkeys(
+            unread for each in this.hosts for unread in each.unread)),
+        command=('host', 'drain', f'--at-once={plan.at_once}', '--', *[
+            each.host for each in (
+                *[host for later in rounds[number - 1:]
+                  for host in later.hosts], *plan.not_emptied)]))
+
+
+def _moves(plan: Drain) -> tuple[values.Move, ...]:
+    return tuple([values.Move(
+        number=each.move or 0, kind=each.how, id=each.server_id,
+        name=each.server, source=each.source,
+        destination=each.destination or '', related=each.related)
+        for each in plan.servers if each.how is not None])
+
+
+def _left_undone(plan: Drain) -> tuple[str, ...]:
+    return (
+        *(f'{each.server} ({each.server_id}) stays on {plan.host}'
+          for each in plan.servers if each.how is None),
+        *(f'{each.server} ({each.server_id}) also holds resources of '
+          f'{plan.host}' for each in plan.unfinished))
 
 
 def moves_of_defrag(plan: Defrag) -> values.MovePlan:

@@ -25,6 +25,7 @@ from nfv_sched.ops.plans import movable
 from nfv_sched.ops.plans import refusals
 from nfv_sched.ops.plans import trial
 from nfv_sched.ops.simulator import start
+from nfv_sched.ops.simulator import state as states
 from nfv_sched.ops.snapshot import snapshot
 
 #: Default time limit of the search.
@@ -121,29 +122,53 @@ def plan(
     :raises nfv_sched.ops.cloud_file.problems.InputError: if a filter of the
         cloud is not installed, or an option is bad
     """
-    failed: list[str] = []
     with start.started(cloud) as state:
-        positions = arrangements.Positions(cloud, state)
-        search = _DrainSearch(
-            positions, host, uuids,
-            unfinished(cloud, host) if uuids is None else (),
-            gap.of_cloud(cloud, (host,)), update)
-        until = time.monotonic() + seconds
-        while True:
-            moves, exact = search.moves(until)
-            hosts = {host, *[move.destination for move in moves]}
-            failure = trial.failure(
-                start.restored(trial.part(cloud, hosts)), positions, moves,
-                update=lambda done, total: update(done, total, 'moves tried'))
-            if failure is None:
-                return search.plan(moves, exact, failed)
-            refused = failure.move or moves[-1]
-            if search.forbid(refused, failure):
-                continue
-            failed.append(f'{refused.name} to {refused.destination}: '
-                          f'{failure.reason}')
-            if len(failed) == _ROUNDS:
-                return search.plan(moves[:failure.done], False, failed)
+        return empty(
+            cloud, arrangements.Positions(cloud, state), host, uuids=uuids,
+            seconds=seconds, update=update)[0]
+
+
+def empty(
+    cloud: snapshot.Cloud, positions: arrangements.Positions, host: str, *,
+    uuids: Collection[str] | None = None, closed: Collection[str] = (),
+    later: Collection[str] = (), seconds: float = SECONDS,
+    update: Update = lambda done, total, what: None,
+) -> tuple[DrainPlan, states.State]:
+    """Plan as :func:`plan` does, within :func:`simulator.start.started`.
+
+    :param positions: the cloud
+    :param closed: names of other hosts that get no servers
+    :param later: names of hosts that get servers only if no others take them
+    :returns: also the simulated hosts of the plan, after its moves
+    """
+    failed: list[str] = []
+    search = _DrainSearch(
+        positions, host, uuids, closed, later,
+        unfinished(cloud, host) if uuids is None else (),
+        gap.of_cloud(cloud, (host,)), update)
+    until = time.monotonic() + seconds
+
+    def tried(moves: Sequence[trial.ServerMove]) -> tuple[
+            states.State, trial.Failure | None]:
+        state = start.restored(trial.part(cloud, {
+            host, *[move.destination for move in moves]}))
+        return state, trial.failure(
+            state, positions, moves,
+            update=lambda done, total: update(done, total, 'moves tried'))
+
+    while True:
+        moves, exact = search.moves(until)
+        state, failure = tried(moves)
+        if failure is None:
+            return search.plan(moves, exact, failed), state
+        refused = failure.move or moves[-1]
+        if search.forbid(refused, failure):
+            continue
+        failed.append(f'{refused.name} to {refused.destination}: '
+                      f'{failure.reason}')
+        if len(failed) == _ROUNDS:
+            moves = moves[:failure.done]
+            return search.plan(moves, False, failed), tried(moves)[0]
 
 
 def unfinished(cloud: snapshot.Cloud, host: str) -> tuple[Unfinished, ...]:
@@ -177,17 +202,21 @@ class _DrainSearch:
 
     :param host: name of the host that is emptied
     :param uuids: servers of the host to move; None for all
+    :param closed: names of other hosts that get no servers
+    :param later: names of hosts that get servers only if no others take them
     :param pending: servers elsewhere that hold resources there
     :param gaps: data that was not read
     :param update: see :func:`plan`
     """
 
     def __init__(self, positions: arrangements.Positions, host: str,
-                 uuids: Collection[str] | None,
+                 uuids: Collection[str] | None, closed: Collection[str],
+                 later: Collection[str],
                  pending: tuple[Unfinished, ...], gaps: tuple[gap.Gap, ...],
                  update: Update):
         self._known = positions
         self._host = host
+        self._closed = frozenset((host, *closed))
         self._pending = pending
         self._gaps = gaps
         self._update = update
@@ -197,9 +226,9 @@ class _DrainSearch:
         self._takes: dict[Hashable, bool] = {}
         #: Hosts with the fewest free CPUs first.
         self._hosts = sorted(
-            (name for name in positions.hosts if name != host
+            (name for name in positions.hosts if name not in self._closed
              and positions.of_name[name].cell == positions.of_name[host].cell),
-            key=positions.free_cpus)
+            key=lambda name: (name in later, positions.free_cpus(name)))
         self._uuids = [uuid for uuid in positions.on_host[host]
                        if uuids is None or uuid in uuids]
         self._others = None if uuids is None else (
@@ -498,7 +527,7 @@ class _DrainSearch:
             if uuid in self._kinds:
                 guest = dataclasses.replace(
                     guest, reason=None, lacking=why.for_server(
-                        uuid, frozenset({self._host}), positions.degrees(uuid),
+                        uuid, self._closed, positions.degrees(uuid),
                         {name: text for (refused, kind, name), text
                          in self._forbidden.items()
                          if (refused, kind) == (uuid, self._kinds[uuid])}))

@@ -4,6 +4,8 @@
 import argparse
 
 from nfv_sched.ops.cli import documents
+from nfv_sched.ops.cli import formats
+from nfv_sched.ops.cloud import plan_execution
 from nfv_sched.ops.cloud import planning
 from nfv_sched.ops.cloud import source
 from nfv_sched.ops.execution import values
@@ -30,9 +32,21 @@ carry a plan out soon.
 Some reasons that prevent a move are not recorded, such as how nova-compute
 stores disks.
 
+Several hosts, by names, patterns, --aggregate or --availability-zone, are
+emptied in rounds, as for an upgrade: in each round --at-once hosts, onto hosts
+that are not in the round. Then they come back, and may take servers of the
+next. The host with the fewest servers is the first, and servers go to hosts
+that were emptied, or are not to be, before others, so that few move twice. A
+host that cannot be emptied is listed with the servers that stay, and left as
+it is. Each host gets five seconds for its orders and destinations.
+
 {planning.MOVES_HELP}
 The first command keeps new servers off the host, unless --server is given.
 Cold migrations are confirmed.
+
+Of several hosts, --run and "plan run" carry out one round. Enable its hosts
+again when their work is done, and go on with "plan run FILE --round 2". There
+is neither -f commands nor --replan.
 
 examples:
   nfv-sched host drain compute-3
@@ -41,6 +55,8 @@ examples:
   nfv-sched host drain compute-3 -f commands
   nfv-sched host drain compute-3 --server fw-1 -f commands
   nfv-sched host drain compute-3 --from cloud.json.gz -f json
+  nfv-sched host drain --aggregate dpdk --at-once 2 --save upgrade.json
+  nfv-sched host drain 'compute-1*'
 
 exit code: 0; 1 if something could not be read, and is named; 2 if the command
 line is wrong; 3 if a guest cannot be moved, or a server elsewhere may come, or
@@ -49,31 +65,60 @@ come back: by a resize that is not confirmed, or a move under way.
 
 
 class DrainHost(move_command.MovePlanCommand):
-    """Plan draining a host: each server live, cold or not at all."""
+    """Plan draining hosts: each server live, cold or not at all."""
 
     simulates = True
     epilog = _EPILOG
-    schemas = {'host-drain': document.Drain}
+    schemas = {'host-drain': document.Drain,
+               'host-drain-rolling': document.RollingDrain}
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser; called by cliff."""
         parser = super().get_parser(prog_name)
-        parser.add_argument('host', metavar='HOST', help='its name')
+        parser.add_argument(
+            'hosts', metavar='HOST', nargs='*',
+            help='its name; of several hosts names, or patterns in which * '
+                 'and ? stand for anything')
+        source.add_host_groups(parser)
+        parser.add_argument(
+            '--at-once', type=source.positive, metavar='N',
+            help='of several hosts: how many are empty at the same time '
+                 '(default: 1)')
         parser.add_argument(
             '--server', action='append', default=[], metavar='UUID|NAME',
             help='move only this server of the host, and do not close the '
                  'host to others; can be repeated')
         return parser
 
-    def moves_of(self, plan: document.Drain) -> values.MovePlan:
-        """Return the moves of a document."""
+    def check(self, parsed_args: argparse.Namespace) -> None:
+        """Check that hosts are named, and what goes with several."""
+        if not (parsed_args.hosts or parsed_args.aggregate or parsed_args.az):
+            raise source.UsageError(
+                'HOST, --aggregate or --availability-zone is needed')
+        if _has_rounds(parsed_args):
+            if parsed_args.server:
+                raise source.UsageError('--server is for one host')
+            if parsed_args.replan:
+                raise source.UsageError(plan_execution.NO_REPLAN)
+            if parsed_args.formatter == formats.COMMANDS:
+                raise source.UsageError(
+                    '-f commands is for one host; see --save and "plan run"')
+        super().check(parsed_args)
+
+    def moves_of(self, plan: document.Drain | document.RollingDrain,
+                 ) -> values.MovePlan:
+        """Return the moves of a document, of the first round if any."""
+        if isinstance(plan, document.RollingDrain):
+            return document.moves_of_round(plan, 1)
         return document.moves_of_drain(plan)
 
     def report(self, parsed_args: argparse.Namespace) -> planning.Output:
         """Return the plan."""
         cloud = self.cloud(parsed_args)
+        if _has_rounds(parsed_args):
+            return self._rounds(parsed_args, cloud)
         host = source.host_name(
-            [host.name for host in cloud.hosts], parsed_args.host)
+            [host.name for host in cloud.hosts], parsed_args.hosts[0])
         uuids = _uuids(cloud, host, parsed_args.server)
         # Importing Nova takes seconds, which --help must not take.
         from nfv_sched.ops.plans import drain
@@ -88,6 +133,32 @@ class DrainHost(move_command.MovePlanCommand):
             document=documents.Document(
                 document.drained(plan, cloud), ('servers',)),
             commands=list(drain_rendering.commands(plan)))
+
+    def _rounds(self, parsed_args: argparse.Namespace,
+                cloud: snapshot.Cloud) -> planning.Output:
+        """Return the plan of several hosts."""
+        hosts = list(dict.fromkeys(host.name for host in source.hosts(
+            cloud, parsed_args.hosts, parsed_args.az, parsed_args.aggregate)))
+        # Importing Nova takes seconds, which --help must not take.
+        from nfv_sched.ops.plans import rolling
+        from nfv_sched.ops.plans import rolling_rendering
+        with progress.shown() as update:
+            plan = rolling.plan(cloud, hosts, at_once=parsed_args.at_once or 1,
+                                update=update)
+        self.has_findings = bool(plan.not_emptied)
+        return planning.Output(
+            text=rolling_rendering.text(plan),
+            columns=rolling_rendering.RECORD_COLUMNS,
+            rows=rolling_rendering.records(plan),
+            document=documents.Document(
+                document.rolled(plan, cloud), ('rounds', 'not_emptied')))
+
+
+def _has_rounds(parsed_args: argparse.Namespace) -> bool:
+    """Return whether a command line may mean several hosts."""
+    return bool(
+        len(parsed_args.hosts) != 1 or parsed_args.aggregate or parsed_args.az
+        or parsed_args.at_once or source.is_pattern(parsed_args.hosts[0]))
 
 
 def _uuids(cloud: snapshot.Cloud, host: str,

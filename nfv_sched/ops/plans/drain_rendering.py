@@ -17,7 +17,8 @@ COLUMNS = ('Move', 'Server', 'Flavor', 'How', 'To', 'Why')
 RECORD_COLUMNS = ('Move', 'Server', 'Server ID', 'Flavor', 'How', 'From', 'To',
                   'Why')
 _LEAST_IMPORTANT = ('Flavor',)
-_STAYS = 'not at all'
+#: Kind of the move of a server that stays.
+STAYS = 'not at all'
 
 
 def text(plan: drain.DrainPlan) -> list[tables.Part]:
@@ -32,7 +33,7 @@ def _headline(plan: drain.DrainPlan) -> str:
         return f'{plan.host} has no guests.'
     kinds = [guest.kind for guest in plan.guests]
     parts = [f'{kinds.count(kind)} {word}' for kind, word in (
-        (movable.LIVE, 'live'), (movable.COLD, 'cold'), (None, _STAYS))
+        (movable.LIVE, 'live'), (movable.COLD, 'cold'), (None, STAYS))
         if kinds.count(kind)]
     guests = tables.count(len(kinds), "guest")
     if plan.others is not None:
@@ -46,6 +47,11 @@ def _headline(plan: drain.DrainPlan) -> str:
 def _notes(plan: drain.DrainPlan) -> Iterator[str]:
     if plan.moves:
         yield 'Each move was made in the simulator, one after the other.'
+    yield from notes(plan)
+
+
+def notes(plan: drain.DrainPlan) -> Iterator[str]:
+    """Yield what else is to be known of a plan."""
     for server in plan.unfinished:
         yield (f'Also holding resources of {plan.host}: {server.name}: '
                f'{server.reason}.')
@@ -57,11 +63,12 @@ def _notes(plan: drain.DrainPlan) -> Iterator[str]:
 def rows(plan: drain.DrainPlan) -> list[Sequence[ty.Any]]:
     """Return a row for each server."""
     return [(number if guest.kind else '-', guest.name, guest.flavor,
-             guest.kind or _STAYS, guest.destination or '-', _reason(guest))
+             guest.kind or STAYS, guest.destination or '-', reason(guest))
             for number, guest in enumerate(plan.guests, 1)]
 
 
-def _reason(guest: drain.DrainedServer) -> str:
+def reason(guest: drain.DrainedServer) -> str:
+    """Return why a server is not moved live, or not at all."""
     if guest.reason is not None:
         return str(guest.reason)
     return '' if guest.kind else rendering.lacking_text(guest.lacking)
@@ -71,7 +78,7 @@ def records(plan: drain.DrainPlan) -> list[Sequence[ty.Any]]:
     """Return a row for each server, for programs."""
     return [(number if guest.kind else '', guest.name, guest.uuid,
              guest.flavor, guest.kind or '', plan.host,
-             guest.destination or '', _reason(guest))
+             guest.destination or '', reason(guest))
             for number, guest in enumerate(plan.guests, 1)]
 
 
@@ -88,7 +95,7 @@ def commands(plan: drain.DrainPlan) -> Iterator[str]:
         rendering.disable(plan.host, values.REASON))
         if plan.others is None else ())
     yield from planning.incomplete([
-        *(f'server {guest.uuid} ({guest.name}) stays: {_reason(guest)}'
+        *(f'server {guest.uuid} ({guest.name}) stays: {reason(guest)}'
           for guest in plan.staying),
         *(f'server {server.uuid} ({server.name}) also holds resources of '
           f'{plan.host}: {server.reason}' for server in plan.unfinished)])

@@ -26,7 +26,9 @@ FILE is what host drain, cloud defrag or agent rebalance have written with
 First everything is checked, and nothing is done if the cloud is not as the
 plan says: each server is on its host, idle, not locked, and in a state in
 which Nova migrates it; hosts are up, destinations are enabled. A plan that
-empties a host then disables it. Each migration is waited for by its record in
+empties a host then disables it. Of a plan of several hosts, one round is
+carried out, the first unless --round says otherwise; hosts of earlier rounds
+must be enabled again. Each migration is waited for by its record in
 Nova, and the host of the server is checked; cold migrations are confirmed.
 
 At the end it is checked, as cloud audit does it, whether the servers that were
@@ -45,7 +47,8 @@ tries again what failed.
 With --replan, after a failure or if the cloud is not as the plan says, the
 rest is planned again, with what was asked for at first, and carried out. The
 new plan takes the place of FILE. That of servers needs Nova's databases, too.
-There is none while a move that is not waited for any more is in progress.
+There is none while a move that is not waited for any more is in progress, and
+none of several hosts.
 
 It needs an account with the role admin: that of the OS_* variables or of
 --os-cloud.
@@ -56,6 +59,7 @@ examples:
   nfv-sched plan run drain.json --os-cloud admin
   nfv-sched plan run drain.json --yes --parallel 2 --enable-after
   nfv-sched plan run drain.json --yes --replan 3
+  nfv-sched plan run upgrade.json --round 2
 
 exit code: 0 if all moves are made and all is reached that was asked for; 1 if
 something could not be read or written, and is named; 2 if the command line is
@@ -106,7 +110,12 @@ class RunPlan(plan_execution.RunMixin, base.Command):
         parser.add_argument(
             '--journal', metavar='FILE',
             help='file that says how far the plan has come (default: that of '
-                 'the plan, with .journal after its name)')
+                 'the plan, with .journal, or .round-N.journal, after its '
+                 'name)')
+        parser.add_argument(
+            '--round', type=source.positive, metavar='N',
+            help='of a plan of several hosts: the round to carry out '
+                 '(default: 1)')
         parser.add_argument(
             '--enable-after', action='store_true',
             help='enable the host again when all moves are made')
@@ -125,13 +134,18 @@ class RunPlan(plan_execution.RunMixin, base.Command):
 
         :returns: exit code
         """
-        saved = read(parsed_args.file)
-        if parsed_args.enable_after and not saved.plan.closed_host:
+        saved = read(parsed_args.file, parsed_args.round or 1)
+        plan = saved.plan
+        if parsed_args.round and not plan.round:
+            raise source.UsageError('--round is for a plan of several hosts')
+        if parsed_args.replan and plan.round:
+            raise source.UsageError(plan_execution.NO_REPLAN)
+        if parsed_args.enable_after and (
+                plan.round or not plan.closed_hosts):
             raise source.UsageError('--enable-after is for a plan that '
                                     'empties a host')
         return self.carry_out(
-            parsed_args, saved,
-            parsed_args.journal or f'{parsed_args.file}.journal',
+            parsed_args, saved, parsed_args.journal,
             dry_run=parsed_args.dry_run, most=parsed_args.parallel,
             timeout=parsed_args.timeout, enable=parsed_args.enable_after)
 
@@ -172,14 +186,21 @@ class RunPlan(plan_execution.RunMixin, base.Command):
         return placed_servers.misplaced(cloud, uuids)
 
 
-def moves_of(document: ty.Any) -> values.MovePlan:
-    """Return the moves of a document that :func:`parse` returns."""
-    return _PLANS[type(document)](document)
+def moves_of(plan: ty.Any, round_number: int = 1) -> values.MovePlan:
+    """Return the moves of a document that :func:`parse` returns.
+
+    :param round_number: the round to return, if it has several
+    :raises ValueError: if there is no such round
+    """
+    if isinstance(plan, document.RollingDrain):
+        return document.moves_of_round(plan, round_number)
+    return _PLANS[type(plan)](plan)
 
 
-def read(path: str) -> plan_execution.SavedPlan:
+def read(path: str, round_number: int = 1) -> plan_execution.SavedPlan:
     """Read a plan from a file.
 
+    :param round_number: the round to read, if it has several
     :raises CloudUnreadError: if it is not a plan
     """
     try:
@@ -189,12 +210,14 @@ def read(path: str) -> plan_execution.SavedPlan:
             f'{path}: {getattr(exc, "strerror", None) or exc}') from exc
     try:
         parsed = parse(content)
-        return plan_execution.SavedPlan(
-            path=path, document=parsed, plan=moves_of(parsed),
-            digest=plan_execution.digest(content))
+        plan = moves_of(parsed, round_number)
+        plan.check()
     except (ValueError, RecursionError) as exc:
         raise source.CloudUnreadError(
             f'{path}: {strings.one_line(exc)}') from exc
+    return plan_execution.SavedPlan(
+        path=path, document=parsed, plan=plan,
+        digest=plan_execution.digest(content))
 
 
 def parse(content: bytes) -> ty.Any:
@@ -208,7 +231,7 @@ def parse(content: bytes) -> ty.Any:
     files.check(data)
     if not isinstance(data, dict):
         raise ValueError(_NO_PLAN)
-    for root in _PLANS:
+    for root in (*_PLANS, document.RollingDrain):
         if all(each.name in data for each in dataclasses.fields(root)):
             break
     else:

@@ -17,6 +17,7 @@ from nfv_sched.ops.plans import arrangements
 from nfv_sched.ops.plans import movable
 from nfv_sched.ops.simulator import engine
 from nfv_sched.ops.simulator import nova_internals
+from nfv_sched.ops.simulator import record
 from nfv_sched.ops.simulator import request
 from nfv_sched.ops.simulator import servers
 from nfv_sched.ops.simulator import state as states
@@ -84,6 +85,47 @@ def part(cloud: snapshot.Cloud, hosts: Collection[str]) -> snapshot.Cloud:
         cloud, hosts=tuple(each for each in cloud.hosts
                            if each.name in hosts),
         servers=tuple(each for each in cloud.servers if each.host in hosts))
+
+
+def after(cloud: snapshot.Cloud, state: states.State,
+          moves: Sequence[ServerMove]) -> snapshot.Cloud:
+    """Return the snapshot of a cloud after moves.
+
+    What was not read of the cloud is not in the result either.
+
+    :param cloud: the cloud before the moves
+    :param state: at least the hosts of the moves in the simulator, after them
+    """
+    recorded = record.cloud(state)
+    names = {name for move in moves for name in (move.source,
+                                                 move.destination)}
+    hosts = {each.uuid: each for each in recorded.hosts if each.name in names}
+    moved = {move.uuid for move in moves}
+    servers_after = {each.uuid: each for each in recorded.servers
+                     if each.uuid in moved}
+    return dataclasses.replace(
+        cloud, hosts=tuple([
+            _host_after(each, hosts[each.uuid]) if each.uuid in hosts
+            else each for each in cloud.hosts]),
+        servers=tuple([
+            _server_after(each, servers_after[each.uuid])
+            if each.uuid in servers_after else each
+            for each in cloud.servers]))
+
+
+def _host_after(before: snapshot.Host,
+                recorded: snapshot.Host) -> snapshot.Host:
+    return dataclasses.replace(
+        recorded, providers=before.providers and recorded.providers,
+        network=before.network and recorded.network)
+
+
+def _server_after(before: snapshot.Server,
+                  recorded: snapshot.Server) -> snapshot.Server:
+    return dataclasses.replace(
+        before, host=recorded.host, nodes=recorded.nodes,
+        devices=recorded.devices,
+        allocations=before.allocations and recorded.allocations)
 
 
 def failure(

@@ -52,7 +52,7 @@ class NFVDrain(base.NFVStrategy):
             else:
                 self.add_note(f'{move} ({move.id}) stays on {host}: '
                               f'{obstacle}')
-        if plan.closed_host:
+        if plan.closed_hosts:
             self.solution.add_action(
                 action_type='change_nova_service_state',
                 resource_id=node.uuid, input_parameters={

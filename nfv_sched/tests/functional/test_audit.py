@@ -496,7 +496,7 @@ class RepairTest(AuditTestCase):
         words, = self.findings[0].commands
         parsed = drain_command.DrainHost(None, None).get_parser(
             'drain').parse_args(words[3:])
-        move, = drain.plan(self.read(), parsed.host,
+        move, = drain.plan(self.read(), parsed.hosts[0],
                            uuids=parsed.server).moves
         kind = (movable.LIVE if base.LIVE_MIGRATION_IS_STEERED
                 else movable.COLD)

@@ -203,6 +203,18 @@ class DocumentsTest(base.CommandTestCase):
                  for each in document['servers']],
                 [(row['Server ID'], row['From'], row['To']) for row in rows])
 
+    def test_drain_hosts(self):
+        args = 'host', 'drain', '*', '--from', self.example('fragmented')
+        document = self.document('host-drain-rolling', *args)
+        rows = self.csv_rows(self.run_command(*args, '-f', 'csv')[1])
+        self.assertEqual(
+            [(each['round'], host['host'], server['move'],
+              server['server_id'], server['destination'])
+             for each in document['rounds'] for host in each['hosts']
+             for server in host['servers']],
+            [tuple(row[key] for key in (
+                'Round', 'Host', 'Move', 'Server ID', 'To')) for row in rows])
+
     def test_failover(self):
         for args in ((), ('--together', '--host', 'compute-[12]')):
             document = self.document(

@@ -491,6 +491,111 @@ class SavedPlanTest(PlanRunTestCase, running.RunningTestCase):
         self.carry_out()
         self.assertNotIn('one', self.hosts().values())
 
+    def save_rounds(self, *servers, code=0, at_once='1', steps=''):
+        """Save the plan of all hosts, and start a cloud for it."""
+        cloud = os.path.join(self.folder, 'cloud')
+        file.save(self.running(*servers, steps=steps), cloud)
+        self.assertEqual(code, self.run_command(
+            'host', 'drain', '*', '--at-once', at_once, '--from', cloud,
+            '--save', self.path, '-f', 'value')[0])
+        with open(self.path) as stream:
+            self.start(json.load(stream))
+
+    def status(self, name):
+        return next(each for each in self.nova.services
+                    if each['host'] == name)
+
+    def test_rounds(self):
+        """A round at a time; hosts have to come back before the next."""
+        self.save_rounds('a p1 one', 'b p1 one', 'c p1 two')
+        out, _err = self.carry_out()
+        self.assertEqual([
+            'three is disabled first.', 'three is disabled: to be emptied',
+            '0 of 0 moves made.', 'three is disabled. To enable it: openstack '
+            'compute service set --enable -- three nova-compute',
+            'When that is done, the next round: nfv-sched plan run '
+            f'{self.path} --round 2'], out.splitlines())
+        second = '--yes', '--round', '2'
+        _out, err = self.carry_out(*second, code=3)
+        self.assertIn('error: three is not an enabled compute host\n', err)
+        self.assertEqual('enabled', self.status('two')['status'])
+        self.status('three').update(status='enabled', state='down')
+        _out, err = self.carry_out(*second, code=3)
+        self.assertIn('error: nova-compute on three is down\n', err)
+        self.status('three')['state'] = 'up'
+        out, _err = self.carry_out(*second)
+        self.assertIn('two is disabled: to be emptied\n', out)
+        self.assertIn('--round 3\n', out)
+        self.assertNotIn('two', self.hosts().values())
+        self.status('two')['status'] = 'enabled'
+        out, _err = self.carry_out('--yes', '--round', '3')
+        self.assertIn('2 of 2 moves made.\n', out)
+        self.assertNotIn('next round', out)
+        self.assertNotIn('one', self.hosts().values())
+        # Each round has its journal.
+        for number, moves_made in ((2, 1), (3, 2)):
+            with open(f'{self.path}.round-{number}.journal') as stream:
+                self.assertEqual(moves_made, stream.read().count('"done"'))
+        _out, err = self.carry_out('--yes', '--round', '3', '--journal',
+                                   f'{self.path}.round-2.journal', code=1)
+        self.assertIn('is the journal of another plan', err)
+
+    def test_round_fails(self):
+        """The same command goes on with the round."""
+        self.save_rounds('a p1 one', 'b p1 one', 'c p1 two', 'd p1 two',
+                         'e p1 two')
+        second = '--yes', '--round', '2'
+        self.nova.failing = {'a', 'b'}
+        out, _err = self.carry_out(*second, code=3)
+        self.assertIn('The same command goes on with the rest.\n', out)
+        self.assertIn('To plan anew for the hosts that are left: nfv-sched '
+                      'host drain --at-once=1 -- one two\n', out)
+        self.assertNotIn('--replan', out)
+        self.assertNotIn('next round', out)
+        self.nova.failing = set()
+        self.carry_out(*second)
+
+    def test_hosts_at_once(self):
+        self.save_rounds('a p1 one', at_once='2')
+        self.carry_out()
+        self.assertEqual(
+            ['disabled', 'disabled'],
+            [self.status(name)['status'] for name in ('two', 'three')])
+
+    def test_not_emptied(self):
+        """A host that is not in any round is named at the end."""
+        self.save_rounds('a p1 one', code=3, steps="""\
+            - {resize: a, flavor: p2, host: two, confirm: false}
+            """)
+        out, err = self.carry_out(code=3)
+        self.assertIn('three is disabled: to be emptied\n', out)
+        self.assertRegex(err, r"""(?x)
+            ^error:\ one\ is\ not\ emptied\n
+            error:\ a\ \(\S{36}\)\ also\ holds\ resources\ of\ one\n
+            error:\ two\ is\ not\ emptied\n
+            error:\ a\ \(\S{36}\)\ stays\ on\ two\n$""")
+
+    def test_replan(self):
+        """Nobody says which hosts are ready again."""
+        self.save_rounds('a p1 one')
+        for args in (('plan', 'run', self.path, '--yes', '--replan', '1'),
+                     ('host', 'drain', '*', '--save', self.path, '--run',
+                      '--yes', '--replan', '1')):
+            code, _out, err = self.run_command(*args)
+            self.assertEqual(2, code)
+            self.assertIn('--replan is not for several hosts', err)
+        self.assertEqual('enabled', self.status('three')['status'])
+
+    def test_no_such_round(self):
+        self.save_rounds('a p1 one')
+        _out, err = self.carry_out('--yes', '--round', '4', code=1)
+        self.assertIn('there is no round 4: the plan has 3 rounds\n', err)
+        _out, err = self.carry_out('--yes', '--enable-after', code=2)
+        self.assertIn('--enable-after is for', err)
+        self.plan('a live two')
+        _out, err = self.carry_out('--yes', '--round', '1', code=2)
+        self.assertIn('--round is for a plan of several hosts', err)
+
     def test_at_once(self):
         """--run of a plan of the live cloud."""
         cloud = self.running('a p4 one', 'b p4 two')

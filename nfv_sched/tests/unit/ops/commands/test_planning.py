@@ -117,6 +117,62 @@ class PlanningTest(base.CommandTestCase, running.RunningTestCase):
                 'server', 'how', 'source', 'destination', 'to_confirm'))
              for each in json.loads(out)['unfinished']])
 
+    def test_drain_hosts(self):
+        self.save('a p1 one', 'b vf one', 'c p1 two')
+        code, out = self.run_it('host', 'drain', 'one', 't*')
+        self.assertEqual(0, code)
+        for text in ('3 hosts emptied in 3 rounds by 3 moves: 2 live, 1 cold.',
+                     'it has no guests', 'must be enabled again'):
+            self.assertIn(text, ' '.join(out.split()))
+        code, out = self.run_it('host', 'drain', '--availability-zone',
+                                'nova', '-f', 'json')
+        self.assertEqual(
+            [('three', []), ('two', ['c']), ('one', ['a', 'b'])],
+            [(host['host'], sorted(each['server']
+                                   for each in host['servers']))
+             for each in json.loads(out)['rounds'] for host in each['hosts']])
+        self.assertEqual([[], ['three'], ['three', 'two']], [
+            each['enabled'] for each in json.loads(out)['rounds']])
+        code, out = self.run_it('host', 'drain', '*', '-f', 'csv')
+        rows = self.csv_rows(out)
+        self.assertEqual(
+            [(1, 'three', ''), (2, 'two', 'c')],
+            [(row['Round'], row['Host'], row['Server'])
+             for row in rows[:2]])
+        self.assertEqual(
+            {'a', 'b'}, {row['Server'] for row in rows[2:]})
+        # One host of which no others are known to come is one, too.
+        code, out = self.run_it('host', 'drain', 'two', '--at-once', '2')
+        self.assertIn('1 host emptied in 1 round by 1 move: 1 live.', out)
+
+    def test_drain_hosts_stuck(self):
+        self.save('a p4 one', 'b p4 one', 'c p4 two', 'd p4 two', 'e p4 three',
+                  'f p4 three')
+        code, out = self.run_it('host', 'drain', '*')
+        self.assertEqual(3, code)
+        self.assertIn('None of 3 hosts is emptied.', out)
+        self.assertIn('not at all', out)
+        code, out = self.run_it('host', 'drain', '*', '-f', 'json')
+        self.assertEqual(
+            [], json.loads(out)['rounds'])
+        self.assertEqual(
+            {('one', 2, 0), ('two', 2, 0), ('three', 2, 0)}, {
+                (each['host'], len(each['servers']), each['others'])
+                for each in json.loads(out)['not_emptied']})
+
+    def test_drain_hosts_usage(self):
+        self.save('a p1 one')
+        for args, text in (
+                ((), 'HOST, --aggregate or --availability-zone is needed'),
+                (('one', 'two', '--server', 'a'), '--server is for one host'),
+                (('one', 'two', '-f', 'commands'), '-f commands is for one'),
+                (('one', 'x'), "no host named 'x'"),
+                (('x*',), "no host matches 'x*'")):
+            code, _out, err = self.run_command(
+                'host', 'drain', *args, '--from', self.file)
+            self.assertEqual(2, code)
+            self.assertIn(text, err)
+
     def test_no_host(self):
         self.save('a p1 one')
         for args, text in ((('host', 'drain', 'x'), "no host named 'x'"),

@@ -57,13 +57,16 @@ class MigratingNova(nova_api.NovaAPI):
         super().__init__()
         self._lock = threading.RLock()
         self.placed = {}
-        for each in plan['servers']:
-            self.placed[each['server_id']] = {
+        # Of a plan of several hosts, a server may move more than once.
+        for each in plan['servers'] if 'servers' in plan else [
+                server for of_round in plan['rounds']
+                for host in of_round['hosts'] for server in host['servers']]:
+            self.placed.setdefault(each['server_id'], {
                 'id': each['server_id'], 'name': each['server'],
                 'status': 'ACTIVE', 'locked': False,
                 'OS-EXT-SRV-ATTR:host': each['source'],
                 'OS-EXT-STS:vm_state': 'active',
-                'OS-EXT-STS:task_state': None}
+                'OS-EXT-STS:task_state': None})
         self.services = [nova_api.service(name) for name in (
             'one', 'two', 'three')]
         self.migrations = []

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plan how to empty several hosts one after the other, as for an upgrade.
+
+In each round some hosts are emptied onto others; then they come back, and may
+take the servers of the next.  The host with the fewest servers comes first,
+and servers go to hosts that were emptied, or are not to be, before others: so
+few of them move more than once.
+"""
+
+from collections.abc import Iterator
+from collections.abc import Sequence
+import dataclasses
+
+from nfv_sched.ops.plans import arrangements
+from nfv_sched.ops.plans import drain
+from nfv_sched.ops.plans import trial
+from nfv_sched.ops.simulator import start
+from nfv_sched.ops.simulator import state as states
+from nfv_sched.ops.snapshot import snapshot
+
+#: Time limit of the search for each host, in seconds.
+SECONDS = 5.0
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class RollingPlan:
+    """A plan that empties several hosts in rounds.
+
+    :ivar at_once: highest number of hosts of a round
+    :ivar rounds: for each round the plans of its hosts, in order
+    :ivar not_emptied: hosts that cannot be emptied, with the servers that
+        stay; no others of these are moved either
+    """
+
+    at_once: int
+    rounds: tuple[tuple[drain.DrainPlan, ...], ...]
+    not_emptied: tuple[drain.DrainPlan, ...]
+
+    @property
+    def moves(self) -> tuple[trial.ServerMove, ...]:
+        """All moves, in order."""
+        return tuple([move for plans in self.rounds for plan in plans
+                      for move in plan.moves])
+
+
+def plan(
+    cloud: snapshot.Cloud, hosts: Sequence[str], *, at_once: int = 1,
+    seconds: float = SECONDS,
+    update: drain.Update = lambda done, total, what: None,
+) -> RollingPlan:
+    """Plan rounds in which hosts are emptied.
+
+    A host of which a server cannot be moved is left as it is.
+
+    :param hosts: names of the hosts
+    :param at_once: highest number of hosts of a round
+    :param seconds: time limit of the search for one host
+    :param update: called with (steps done, all steps, activity)
+    :raises nfv_sched.ops.cloud_file.problems.InputError: if a filter of the
+        cloud is not installed, or an option is bad
+    """
+    with start.started(cloud) as state:
+        rolling = _Rolling(cloud, state, hosts, at_once, seconds, update)
+        return RollingPlan(
+            at_once=at_once, rounds=tuple(rolling.rounds()),
+            not_emptied=tuple([_staying(rolling.stuck[host])
+                               for host in hosts if host in rolling.stuck]))
+
+
+class _Rolling:
+    """A cloud in which hosts are emptied in rounds.
+
+    :param state: the cloud in the simulator; not changed
+    :ivar stuck: name of each host that cannot be emptied -> its plan
+    """
+
+    def __init__(self, cloud: snapshot.Cloud, state: states.State,
+                 hosts: Sequence[str], at_once: int, seconds: float,
+                 update: drain.Update):
+        self._cloud = cloud
+        self._positions = arrangements.Positions(cloud, state)
+        self._hosts = hosts
+        self._at_once = at_once
+        self._seconds = seconds
+        self._update = update
+        #: Name of each host that is not done -> number of rounds for which
+        #: it was considered in vain.
+        self._waiting = dict.fromkeys(hosts, 0)
+        self.stuck: dict[str, drain.DrainPlan] = {}
+
+    def rounds(self) -> Iterator[tuple[drain.DrainPlan, ...]]:
+        """Yield the plans of each round.
+
+        Hosts that cannot be emptied are considered again when all others are
+        done, as long as that helps.
+        """
+        helped = True
+        while self._waiting and helped:
+            helped = False
+            while self._waiting:
+                self._update(len(self._hosts) - len(self._waiting),
+                             len(self._hosts), 'hosts')
+                plans = self._round()
+                for each in plans:
+                    del self._waiting[each.host]
+                if plans:
+                    helped = True
+                    yield plans
+            if helped:
+                self._waiting = dict.fromkeys([
+                    host for host, plan in self.stuck.items()
+                    if not _is_fixed(plan)], 0)
+                for host in self._waiting:
+                    del self.stuck[host]
+
+    def _round(self) -> tuple[drain.DrainPlan, ...]:
+        """Plan the next round, of the hosts with the fewest servers.
+
+        :returns: nothing if the first host cannot be emptied: it is stuck
+        """
+        positions = self._positions
+        waiting = sorted(self._waiting, key=lambda host: (
+            self._waiting[host], len(positions.on_host[host])))
+        hosts = waiting[:self._at_once]
+        plans = self._emptied(hosts)
+        if not plans and len(hosts) > 1 and hosts[0] in self._waiting:
+            # The others have to take its servers.
+            plans = self._emptied(hosts[:1])
+        return plans
+
+    def _emptied(self, hosts: Sequence[str]) -> tuple[drain.DrainPlan, ...]:
+        """Empty those of some hosts that can be emptied at once."""
+        plans = []
+        for host in hosts:
+            later = {*self._waiting, *self.stuck}.difference(hosts)
+            plan, state = drain.empty(
+                self._cloud, self._positions, host, closed=hosts, later=later,
+                seconds=self._seconds)
+            if not (plan.staying or plan.unfinished):
+                plans.append(plan)
+                if plan.moves:
+                    self._become(trial.after(self._cloud, state, plan.moves))
+            elif len(hosts) == 1 or _is_fixed(plan):
+                self.stuck[host] = plan
+                del self._waiting[host]
+            else:
+                self._waiting[host] += 1
+        return tuple(plans)
+
+    def _become(self, cloud: snapshot.Cloud) -> None:
+        self._cloud = cloud
+        self._positions = arrangements.Positions(cloud, start.restored(cloud))
+
+
+def _is_fixed(plan: drain.DrainPlan) -> bool:
+    """Return whether a host cannot be emptied, whatever others take."""
+    return bool(plan.unfinished or any(
+        server.reason for server in plan.staying))
+
+
+def _staying(plan: drain.DrainPlan) -> drain.DrainPlan:
+    """Return the plan of a host of which no server is moved."""
+    return dataclasses.replace(
+        plan, guests=plan.staying, moves=(),
+        others=len(plan.guests) - len(plan.staying))
