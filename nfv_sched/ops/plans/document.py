@@ -72,20 +72,22 @@ class UnreadData:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class DrainServer:
-    """A server of the host, and its move.
+    """A server of the host, or one elsewhere that makes room, and its move.
 
     :ivar move: number of the move; null if it stays
     :ivar server: name of the server
     :ivar server_id: its UUID
     :ivar flavor: name of its flavor
     :ivar how: "live" or "cold" migration; null if it stays
-    :ivar source: name of the host
+    :ivar source: name of its host
     :ivar destination: name of the host to which it goes; null if it stays
     :ivar destination_id: UUID of its compute node; null likewise
     :ivar obstacle: why it is not moved live, or cannot be moved; null if
         nothing is in the way
     :ivar lacks: if it stays for want of a host, why each does not take it
     :ivar related: UUIDs of the servers that it is to be with or apart from
+    :ivar makes_room_for: UUID of the server of the host for which it makes
+        room; null for a server of the host
     """
 
     move: int | None
@@ -99,6 +101,7 @@ class DrainServer:
     obstacle: MoveObstacle | None
     lacks: tuple[CapacityLack, ...]
     related: tuple[str, ...]
+    makes_room_for: str | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +133,8 @@ class Drain:
 
     :ivar host: name of the host
     :ivar host_id: UUID of its compute node
-    :ivar servers: servers that are moved, in order, then those that stay
+    :ivar servers: servers that are moved, in order, also those elsewhere that
+        make room; then those that stay
     :ivar others: number of other servers of the host, which are not to be
         moved; null if all are
     :ivar unfinished: servers elsewhere that hold resources on the host
@@ -360,10 +364,10 @@ def drained(plan: 'drain.DrainPlan', cloud: snapshot.Cloud,
             move=number if each.kind else None, server=each.name,
             server_id=each.uuid, flavor=each.flavor,
             how=ty.cast(ty.Any, each.kind and each.kind.value),
-            source=plan.host, destination=each.destination,
+            source=each.source, destination=each.destination,
             destination_id=host_ids.get(each.destination or ''),
             obstacle=_obstacle(each.reason), lacks=_lacks(each.lacking),
-            related=related.get(each.uuid, ()))
+            related=related.get(each.uuid, ()), makes_room_for=each.room_for)
             for number, each in enumerate(plan.guests, first)]),
         others=plan.others,
         unfinished=tuple([ReturningServer(
@@ -429,8 +433,14 @@ def moves_of_drain(plan: Drain) -> values.MovePlan:
         left_undone=_left_undone(plan), warnings=_warnings(plan.unread),
         command=('host', 'drain', *(
             () if plan.others is None else _options(
-                '--server', [each.server_id for each in plan.servers])),
+                '--server', to_leave(plan))),
             '--', plan.host))
+
+
+def to_leave(plan: Drain) -> list[str]:
+    """Return the UUIDs of the servers that are to leave the host."""
+    return [each.server_id for each in plan.servers
+            if each.makes_room_for is None]
 
 
 def moves_of_round(plan: RollingDrain, number: int) -> values.MovePlan:

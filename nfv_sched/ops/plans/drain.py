@@ -21,6 +21,7 @@ import time
 
 from nfv_sched.ops.plans import arrangements
 from nfv_sched.ops.plans import gap
+from nfv_sched.ops.plans import making_room
 from nfv_sched.ops.plans import movable
 from nfv_sched.ops.plans import refusals
 from nfv_sched.ops.plans import trial
@@ -44,23 +45,28 @@ Update = Callable[[int, int, str], None]
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class DrainedServer:
-    """A server of the host, and its move.
+    """A server of the host, or one elsewhere that makes room, and its move.
 
     :ivar flavor: name of its flavor
+    :ivar source: name of its host
     :ivar kind: None if it stays
     :ivar destination: name of the host to which it goes; None if it stays
     :ivar reason: why it is moved cold, or cannot be moved to any host
     :ivar lacking: if it stays for another reason, the causes that keep it off
         other hosts
+    :ivar room_for: UUID of the server of the host that takes its place; None
+        for a server of the host
     """
 
     uuid: str
     name: str
     flavor: str
+    source: str
     kind: movable.MoveKind | None = None
     destination: str | None = None
     reason: movable.Obstacle | None = None
     lacking: tuple[refusals.Lack, ...] = ()
+    room_for: str | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +88,8 @@ class DrainPlan:
     """A plan that empties a host, or moves some of its servers.
 
     :ivar host: name of the host
-    :ivar guests: servers that are moved, in order, then those that stay
+    :ivar guests: servers that are moved, in order, also those elsewhere that
+        make room; then those that stay
     :ivar others: number of servers of the host that are not to be moved; None
         if all are
     :ivar unfinished: servers elsewhere that hold resources on the host, if it
@@ -107,16 +114,30 @@ class DrainPlan:
         """Servers that are not moved."""
         return tuple([guest for guest in self.guests if guest.kind is None])
 
+    @property
+    def making_room(self) -> tuple[DrainedServer, ...]:
+        """Servers of other hosts that are moved, once for each move."""
+        return tuple([guest for guest in self.guests
+                      if guest.room_for is not None])
+
+    @property
+    def names(self) -> Mapping[str, str]:
+        """Name of each server, by UUID."""
+        return {guest.uuid: guest.name for guest in self.guests}
+
 
 def plan(
     cloud: snapshot.Cloud, host: str, *,
-    uuids: Collection[str] | None = None, seconds: float = SECONDS,
+    uuids: Collection[str] | None = None, make_room: bool = False,
+    seconds: float = SECONDS,
     update: Update = lambda done, total, what: None,
 ) -> DrainPlan:
     """Plan migrations after which as few servers as possible are left.
 
     :param host: name of the host that is emptied
     :param uuids: servers of the host to move; None for all
+    :param make_room: whether servers of other hosts may be moved, too, to make
+        room for those that would stay
     :param seconds: time limit of the search
     :param update: called with (steps done, all steps, activity)
     :raises nfv_sched.ops.cloud_file.problems.InputError: if a filter of the
@@ -125,21 +146,22 @@ def plan(
     with start.started(cloud) as state:
         return empty(
             cloud, arrangements.Positions(cloud, state), host, uuids=uuids,
-            seconds=seconds, update=update)[0]
+            make_room=make_room, seconds=seconds, update=update)[0]
 
 
 def empty(
     cloud: snapshot.Cloud, positions: arrangements.Positions, host: str, *,
     uuids: Collection[str] | None = None, closed: Collection[str] = (),
-    later: Collection[str] = (), seconds: float = SECONDS,
+    later: Collection[str] = (), make_room: bool = False,
+    seconds: float = SECONDS,
     update: Update = lambda done, total, what: None,
-) -> tuple[DrainPlan, states.State]:
+) -> tuple[DrainPlan, snapshot.Cloud]:
     """Plan as :func:`plan` does, within :func:`simulator.start.started`.
 
     :param positions: the cloud
     :param closed: names of other hosts that get no servers
     :param later: names of hosts that get servers only if no others take them
-    :returns: also the simulated hosts of the plan, after its moves
+    :returns: also the cloud after the moves
     """
     failed: list[str] = []
     search = _DrainSearch(
@@ -160,15 +182,77 @@ def empty(
         moves, exact = search.moves(until)
         state, failure = tried(moves)
         if failure is None:
-            return search.plan(moves, exact, failed), state
+            break
         refused = failure.move or moves[-1]
         if search.forbid(refused, failure):
             continue
         failed.append(f'{refused.name} to {refused.destination}: '
                       f'{failure.reason}')
         if len(failed) == _ROUNDS:
-            moves = moves[:failure.done]
-            return search.plan(moves, False, failed), tried(moves)[0]
+            moves, exact = moves[:failure.done], False
+            state, _failure = tried(moves)
+            break
+    found = search.plan(moves, exact, failed)
+    after = trial.after(cloud, state, moves) if moves else cloud
+    if make_room and any(guest.reason is None for guest in found.staying):
+        return _with_room(found, after, search.kinds, frozenset(
+            (host, *closed)), seconds, update)
+    return found, after
+
+
+def _with_room(
+    plan: DrainPlan, cloud: snapshot.Cloud,
+    kinds: Mapping[str, movable.MoveKind], closed: Collection[str],
+    seconds: float, update: Update,
+) -> tuple[DrainPlan, snapshot.Cloud]:
+    """Add moves on other hosts that make room for servers that stay.
+
+    The servers of the host move once: none makes room for another.
+
+    :param plan: a plan without such moves
+    :param cloud: the cloud after it
+    :param kinds: UUID of each server of the host that can be moved -> how
+    :param closed: names of the hosts that get no servers
+    :param seconds: time limit of the search for each server
+    :returns: also the cloud after all moves
+    """
+    own = frozenset(guest.uuid for guest in plan.guests)
+    added: list[DrainedServer] = []
+    moves, failed = list(plan.moves), list(plan.failed)
+    arrived = set()
+    # Large servers first: fewer hosts take them.
+    for guest in sorted(
+            [guest for guest in plan.staying if guest.reason is None],
+            key=lambda guest: -_memory(cloud, guest.uuid)):
+        solution = making_room.solution(
+            cloud, guest.uuid, kinds[guest.uuid], fixed=own, closed=closed,
+            seconds=seconds, update=update)
+        failed += solution.failed
+        if not solution.moves:
+            continue
+        cloud = solution.after
+        moves += solution.moves
+        arrived.add(guest.uuid)
+        added += [DrainedServer(
+            uuid=move.uuid, name=move.name, flavor=move.flavor,
+            source=move.source, kind=move.kind, destination=move.destination,
+            room_for=guest.uuid) for move in solution.moves[:-1]]
+        added.append(dataclasses.replace(
+            guest, kind=kinds[guest.uuid], lacking=(),
+            destination=solution.moves[-1].destination))
+    staying = tuple([guest for guest in plan.staying
+                     if guest.uuid not in arrived])
+    return dataclasses.replace(
+        plan, guests=(
+            *[guest for guest in plan.guests if guest.kind is not None],
+            *added, *staying),
+        moves=tuple(moves), failed=tuple(failed),
+        exact=plan.exact and not staying), cloud
+
+
+def _memory(cloud: snapshot.Cloud, uuid: str) -> int:
+    return next(server.flavor.memory for server in cloud.servers
+                if server.uuid == uuid)
 
 
 def unfinished(cloud: snapshot.Cloud, host: str) -> tuple[Unfinished, ...]:
@@ -255,6 +339,11 @@ class _DrainSearch:
         self._ways: dict[
             tuple[str, frozenset[str]],
             list[tuple[tuple[str, ...], arrangements.Position]]] = {}
+
+    @property
+    def kinds(self) -> Mapping[str, movable.MoveKind]:
+        """UUID of each server that can be moved -> how."""
+        return self._kinds
 
     def forbid(self, move: trial.ServerMove, failure: trial.Failure) -> bool:
         """Do not make a move again that the simulator refused.
@@ -542,6 +631,6 @@ class _DrainSearch:
         server = self._known.servers[uuid]
         return DrainedServer(
             uuid=uuid, name=server.name, flavor=server.flavor.name,
-            kind=move and move.kind,
+            source=self._host, kind=move and move.kind,
             destination=move and move.destination,
             reason=self._reasons[uuid])

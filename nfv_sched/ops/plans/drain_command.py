@@ -21,10 +21,11 @@ or it stays; "Why" says why it is not moved live, or not at all. The plan moves
 as many guests as possible: if a guest has few possible hosts, all orders and
 destinations are tried, for half a minute at most.
 
-Only guests of this host move. Strict policies are kept after the move, also
-those that are not kept now, and other policies no less than before. Server
-groups are respected; soft policies of server groups if there is a host for
-that. A guest with policy affinity goes only where others of its group are.
+Only guests of this host move, unless --make-room is given: if no host takes a
+guest, others are moved away first. Strict policies are kept after the move,
+also those that are not kept now, and other policies no less than before.
+Server groups are respected; soft policies of server groups if there is a host
+for that. A guest with policy affinity goes only where others of its group are.
 Nothing is moved without --run. Before a plan is shown, it is carried out in
 the simulator by Nova's own scheduler and claims. Guests come and go meanwhile:
 carry a plan out soon.
@@ -55,6 +56,7 @@ examples:
   nfv-sched host drain compute-3 -f commands
   nfv-sched host drain compute-3 --server fw-1 -f commands
   nfv-sched host drain compute-3 --from cloud.json.gz -f json
+  nfv-sched host drain compute-3 --make-room
   nfv-sched host drain --aggregate dpdk --at-once 2 --save upgrade.json
   nfv-sched host drain 'compute-1*'
 
@@ -88,6 +90,10 @@ class DrainHost(move_command.MovePlanCommand):
             '--server', action='append', default=[], metavar='UUID|NAME',
             help='move only this server of the host, and do not close the '
                  'host to others; can be repeated')
+        parser.add_argument(
+            '--make-room', action='store_true',
+            help='if no host takes a server, move servers of other hosts '
+                 'first, live and three at most for each')
         return parser
 
     def check(self, parsed_args: argparse.Namespace) -> None:
@@ -124,7 +130,8 @@ class DrainHost(move_command.MovePlanCommand):
         from nfv_sched.ops.plans import drain
         from nfv_sched.ops.plans import drain_rendering
         with progress.shown() as update:
-            plan = drain.plan(cloud, host, uuids=uuids, update=update)
+            plan = drain.plan(cloud, host, uuids=uuids,
+                              make_room=parsed_args.make_room, update=update)
         self.has_findings = bool(plan.staying or plan.unfinished)
         return planning.Output(
             text=drain_rendering.text(plan),
@@ -144,7 +151,7 @@ class DrainHost(move_command.MovePlanCommand):
         from nfv_sched.ops.plans import rolling_rendering
         with progress.shown() as update:
             plan = rolling.plan(cloud, hosts, at_once=parsed_args.at_once or 1,
-                                update=update)
+                                make_room=parsed_args.make_room, update=update)
         self.has_findings = bool(plan.not_emptied)
         return planning.Output(
             text=rolling_rendering.text(plan),

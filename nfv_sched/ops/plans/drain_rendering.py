@@ -2,6 +2,7 @@
 """Render a plan that empties a host, as text, rows and commands."""
 
 from collections.abc import Iterator
+from collections.abc import Mapping
 from collections.abc import Sequence
 import typing as ty
 
@@ -13,6 +14,8 @@ from nfv_sched.ops.plans import movable
 from nfv_sched.ops.plans import rendering
 
 COLUMNS = ('Move', 'Server', 'Flavor', 'How', 'To', 'Why')
+#: Columns of a plan with moves on other hosts.
+_ROOM_COLUMNS = ('Move', 'Server', 'Flavor', 'How', 'From', 'To', 'Why')
 #: Columns of :func:`records`.
 RECORD_COLUMNS = ('Move', 'Server', 'Server ID', 'Flavor', 'How', 'From', 'To',
                   'Why')
@@ -23,15 +26,20 @@ STAYS = 'not at all'
 
 def text(plan: drain.DrainPlan) -> list[tables.Part]:
     """Return a plan for people."""
+    columns, table_rows = COLUMNS, rows(plan)
+    if plan.making_room:
+        columns = _ROOM_COLUMNS
+        table_rows = [(*row[:4], guest.source, *row[4:])
+                      for row, guest in zip(table_rows, plan.guests)]
     table = ['', tables.Table(
-        COLUMNS, rows(plan), _LEAST_IMPORTANT), ''] if plan.guests else []
+        columns, table_rows, _LEAST_IMPORTANT), ''] if plan.guests else []
     return [_headline(plan), *table, *_notes(plan)]
 
 
 def _headline(plan: drain.DrainPlan) -> str:
     if not plan.guests:
         return f'{plan.host} has no guests.'
-    kinds = [guest.kind for guest in plan.guests]
+    kinds = [guest.kind for guest in plan.guests if guest.room_for is None]
     parts = [f'{kinds.count(kind)} {word}' for kind, word in (
         (movable.LIVE, 'live'), (movable.COLD, 'cold'), (None, STAYS))
         if kinds.count(kind)]
@@ -39,6 +47,9 @@ def _headline(plan: drain.DrainPlan) -> str:
     if plan.others is not None:
         guests = f'{len(kinds)} of {len(kinds) + plan.others} guests'
     headline = f'{guests} of {plan.host}: {", ".join(parts)}.'
+    if plan.making_room:
+        headline += (f' {tables.count(len(plan.making_room), "move")} on '
+                     'other hosts to make room.')
     if plan.staying and plan.exact:
         return f'{headline} No other order or destinations move more of them.'
     return headline
@@ -63,12 +74,18 @@ def notes(plan: drain.DrainPlan) -> Iterator[str]:
 def rows(plan: drain.DrainPlan) -> list[Sequence[ty.Any]]:
     """Return a row for each server."""
     return [(number if guest.kind else '-', guest.name, guest.flavor,
-             guest.kind or STAYS, guest.destination or '-', reason(guest))
+             guest.kind or STAYS, guest.destination or '-',
+             reason(guest, plan.names))
             for number, guest in enumerate(plan.guests, 1)]
 
 
-def reason(guest: drain.DrainedServer) -> str:
-    """Return why a server is not moved live, or not at all."""
+def reason(guest: drain.DrainedServer, names: Mapping[str, str]) -> str:
+    """Return why a server is not moved live, or not at all.
+
+    :param names: name of each server, by UUID
+    """
+    if guest.room_for is not None:
+        return f'makes room for {names[guest.room_for]}'
     if guest.reason is not None:
         return str(guest.reason)
     return '' if guest.kind else rendering.lacking_text(guest.lacking)
@@ -77,8 +94,8 @@ def reason(guest: drain.DrainedServer) -> str:
 def records(plan: drain.DrainPlan) -> list[Sequence[ty.Any]]:
     """Return a row for each server, for programs."""
     return [(number if guest.kind else '', guest.name, guest.uuid,
-             guest.flavor, guest.kind or '', plan.host,
-             guest.destination or '', reason(guest))
+             guest.flavor, guest.kind or '', guest.source,
+             guest.destination or '', reason(guest, plan.names))
             for number, guest in enumerate(plan.guests, 1)]
 
 
@@ -95,7 +112,8 @@ def commands(plan: drain.DrainPlan) -> Iterator[str]:
         rendering.disable(plan.host, values.REASON))
         if plan.others is None else ())
     yield from planning.incomplete([
-        *(f'server {guest.uuid} ({guest.name}) stays: {reason(guest)}'
+        *(f'server {guest.uuid} ({guest.name}) stays: '
+          + reason(guest, plan.names)
           for guest in plan.staying),
         *(f'server {server.uuid} ({server.name}) also holds resources of '
           f'{plan.host}: {server.reason}' for server in plan.unfinished)])

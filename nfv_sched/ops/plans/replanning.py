@@ -28,8 +28,7 @@ def _drained(plan: document.Drain, cloud: snapshot.Cloud) -> document.Drain:
     from nfv_sched.ops.plans import drain
     host = source.host_name([host.name for host in cloud.hosts], plan.host)
     # Those that have left the host are no more of its servers.
-    uuids = None if plan.others is None else {
-        each.server_id for each in plan.servers}
+    uuids = None if plan.others is None else set(document.to_leave(plan))
     with progress.shown() as update:
         return document.drained(drain.plan(
             cloud, host, uuids=uuids, update=update), cloud)

@@ -45,7 +45,7 @@ class RollingPlan:
 
 def plan(
     cloud: snapshot.Cloud, hosts: Sequence[str], *, at_once: int = 1,
-    seconds: float = SECONDS,
+    make_room: bool = False, seconds: float = SECONDS,
     update: drain.Update = lambda done, total, what: None,
 ) -> RollingPlan:
     """Plan rounds in which hosts are emptied.
@@ -54,13 +54,15 @@ def plan(
 
     :param hosts: names of the hosts
     :param at_once: highest number of hosts of a round
+    :param make_room: see :func:`drain.plan`
     :param seconds: time limit of the search for one host
     :param update: called with (steps done, all steps, activity)
     :raises nfv_sched.ops.cloud_file.problems.InputError: if a filter of the
         cloud is not installed, or an option is bad
     """
     with start.started(cloud) as state:
-        rolling = _Rolling(cloud, state, hosts, at_once, seconds, update)
+        rolling = _Rolling(cloud, state, hosts, at_once, make_room,
+                           seconds, update)
         return RollingPlan(
             at_once=at_once, rounds=tuple(rolling.rounds()),
             not_emptied=tuple([_staying(rolling.stuck[host])
@@ -75,12 +77,14 @@ class _Rolling:
     """
 
     def __init__(self, cloud: snapshot.Cloud, state: states.State,
-                 hosts: Sequence[str], at_once: int, seconds: float,
+                 hosts: Sequence[str], at_once: int, make_room: bool,
+                 seconds: float,
                  update: drain.Update):
         self._cloud = cloud
         self._positions = arrangements.Positions(cloud, state)
         self._hosts = hosts
         self._at_once = at_once
+        self._make_room = make_room
         self._seconds = seconds
         self._update = update
         #: Name of each host that is not done -> number of rounds for which
@@ -133,13 +137,13 @@ class _Rolling:
         plans = []
         for host in hosts:
             later = {*self._waiting, *self.stuck}.difference(hosts)
-            plan, state = drain.empty(
+            plan, after = drain.empty(
                 self._cloud, self._positions, host, closed=hosts, later=later,
-                seconds=self._seconds)
+                make_room=self._make_room, seconds=self._seconds)
             if not (plan.staying or plan.unfinished):
                 plans.append(plan)
                 if plan.moves:
-                    self._become(trial.after(self._cloud, state, plan.moves))
+                    self._become(after)
             elif len(hosts) == 1 or _is_fixed(plan):
                 self.stuck[host] = plan
                 del self._waiting[host]

@@ -11,7 +11,8 @@ from nfv_sched.ops.plans import drain_rendering
 from nfv_sched.ops.plans import movable
 from nfv_sched.ops.plans import rolling
 
-COLUMNS = ('Round', 'Host', 'Move', 'Server', 'Flavor', 'How', 'To', 'Why')
+COLUMNS = ('Round', 'Host', 'Move', 'Server', 'Flavor', 'How', 'From', 'To',
+           'Why')
 #: Columns of :func:`records`.
 RECORD_COLUMNS = ('Round', 'Host', 'Move', 'Server', 'Server ID', 'Flavor',
                   'How', 'From', 'To', 'Why')
@@ -20,8 +21,14 @@ _LEAST_IMPORTANT = ('Flavor', 'Move')
 
 def text(plan: rolling.RollingPlan) -> list[tables.Part]:
     """Return a plan for people."""
+    columns, table_rows = COLUMNS, rows(plan)
+    if not any(each.making_room for plans in plan.rounds for each in plans):
+        # Each server is on the host that is emptied.
+        place = columns.index('From')
+        columns, *table_rows = [(*row[:place], *row[place + 1:])
+                                for row in (columns, *table_rows)]
     return [_headline(plan), '', tables.Table(
-        COLUMNS, rows(plan), _LEAST_IMPORTANT), '', *_notes(plan)]
+        columns, table_rows, _LEAST_IMPORTANT), '', *_notes(plan)]
 
 
 def _headline(plan: rolling.RollingPlan) -> str:
@@ -59,26 +66,28 @@ def _notes(plan: rolling.RollingPlan) -> Iterator[str]:
 
 def rows(plan: rolling.RollingPlan) -> list[Sequence[ty.Any]]:
     """Return a row for each move, and for each server that stays."""
-    return [(number or '-', host, move or '-', guest.name, guest.flavor,
-             guest.kind or drain_rendering.STAYS, guest.destination or '-',
-             drain_rendering.reason(guest)) if guest else
-            (number or '-', host, '-', '-', '-', '-', '-', 'it has no guests'
+    return [(number or '-', each.host, move or '-', guest.name, guest.flavor,
+             guest.kind or drain_rendering.STAYS, guest.source,
+             guest.destination or '-',
+             drain_rendering.reason(guest, each.names)) if guest else
+            (number or '-', each.host, *['-'] * 6, 'it has no guests'
              if number else 'a server may come back')
-            for number, host, move, guest in _guests(plan)]
+            for number, each, move, guest in _guests(plan)]
 
 
 def records(plan: rolling.RollingPlan) -> list[Sequence[ty.Any]]:
     """Return rows for programs."""
-    return [(number or '', host, move or '', guest.name, guest.uuid,
-             guest.flavor, guest.kind or '', host, guest.destination or '',
-             drain_rendering.reason(guest)) if guest else
-            (number or '', host, *[''] * (len(RECORD_COLUMNS) - 2))
-            for number, host, move, guest in _guests(plan)]
+    return [(number or '', each.host, move or '', guest.name, guest.uuid,
+             guest.flavor, guest.kind or '', guest.source,
+             guest.destination or '',
+             drain_rendering.reason(guest, each.names)) if guest else
+            (number or '', each.host, *[''] * (len(RECORD_COLUMNS) - 2))
+            for number, each, move, guest in _guests(plan)]
 
 
 def _guests(plan: rolling.RollingPlan) -> Iterator[
-        tuple[int, str, int, drain.DrainedServer | None]]:
-    """Yield (round, host, number of the move, server).
+        tuple[int, drain.DrainPlan, int, drain.DrainedServer | None]]:
+    """Yield (round, plan of the host, number of the move, server).
 
     Rounds and moves are numbered from 1; 0 is for servers that stay.  A host
     without servers to show has one None.
@@ -88,9 +97,9 @@ def _guests(plan: rolling.RollingPlan) -> Iterator[
         for each in plans:
             for guest in each.guests:
                 move += 1
-                yield number, each.host, move, guest
+                yield number, each, move, guest
             if not each.guests:
-                yield number, each.host, 0, None
+                yield number, each, 0, None
     for each in plan.not_emptied:
         for guest in each.guests or (None,):
-            yield 0, each.host, 0, guest
+            yield 0, each, 0, guest

@@ -14,11 +14,13 @@ from nfv_sched.nova import scheduler
 from nfv_sched.ops.plans import arrangements
 from nfv_sched.ops.plans import drain
 from nfv_sched.ops.plans import movable
+from nfv_sched.ops.plans import rolling
 from nfv_sched.ops.plans import trial
 from nfv_sched.ops.simulator import start
 from nfv_sched.tests import base
 from nfv_sched.tests.equivalence import inhabited
 from nfv_sched.tests.equivalence import test_stock
+from nfv_sched.tests.unit.ops.plans import test_rolling
 
 #: Hosts with more guests are not emptied in every order.
 MOST = 5
@@ -100,7 +102,8 @@ class TestDrain(base.TestCase):
 
     def test_most_guests_move(self):
         seen = dict.fromkeys(
-            ('plans', 'skipped', 'moves', 'cold', 'not all', 'refused'), 0)
+            ('plans', 'skipped', 'moves', 'cold', 'not all', 'refused',
+             'made room'), 0)
 
         @hypothesis.settings(
             test_stock.SETTINGS, max_examples=max(6, test_stock.CASES // 50))
@@ -137,3 +140,44 @@ class TestDrain(base.TestCase):
                 return
             self.assertEqual(ways.most(), len(plan.moves))
             seen['not all'] += len(plan.moves) < ways.guests
+        if len(plan.moves) < ways.guests:
+            self._check_room(found, host, plan, seen)
+
+    def _check_room(self, found, host, plan, seen):
+        """Moves on other hosts are possible, and do not move fewer guests."""
+        more = drain.plan(found, host, make_room=True, seconds=600)
+        self.assertEqual(plan.moves, more.moves[:len(plan.moves)])
+        self.assertEqual(
+            sorted(guest.uuid for guest in plan.guests),
+            sorted(guest.uuid for guest in more.guests
+                   if guest.room_for is None))
+        seen['made room'] += len(plan.staying) - len(more.staying)
+        self.assertEqual([], list(test_rolling.problems(
+            found, rolling.RollingPlan(
+                at_once=1, rounds=((more,),), not_emptied=()), [host],
+            is_emptied=not more.staying)))
+
+    def test_rounds(self):
+        """Each host is empty once, as far as moves can do that."""
+        seen = dict.fromkeys(('plans', 'rounds', 'moves', 'not emptied'), 0)
+
+        @hypothesis.settings(
+            test_stock.SETTINGS, max_examples=max(6, test_stock.CASES // 100))
+        @hypothesis.given(case=inhabited.clouds(),
+                          at_once=hypothesis.strategies.integers(1, 2),
+                          make_room=hypothesis.strategies.booleans())
+        def check(case, at_once, make_room):
+            _seed, found = case
+            hosts = [host.name for host in found.hosts]
+            plan = rolling.plan(found, hosts, at_once=at_once,
+                                make_room=make_room)
+            self.assertEqual([], list(test_rolling.problems(
+                found, plan, hosts)))
+            seen['plans'] += 1
+            seen['rounds'] += len(plan.rounds)
+            seen['moves'] += len(plan.moves)
+            seen['not emptied'] += len(plan.not_emptied)
+
+        check()
+        print('rounds: %s' % seen)
+        self.assertGreater(seen['moves'], 0)

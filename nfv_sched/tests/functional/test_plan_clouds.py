@@ -22,6 +22,7 @@ from nfv_sched.ops.plans import drain
 from nfv_sched.ops.plans import failover
 from nfv_sched.ops.plans import movable
 from nfv_sched.ops.plans import refusals
+from nfv_sched.ops.plans import rolling
 from nfv_sched.ops.snapshot import database
 from nfv_sched.tests.functional import base
 from nfv_sched.tests.functional import test_api
@@ -92,13 +93,17 @@ class CloudsTestCase(base.PCI, test_ledger.LedgerTestCase):
             name, physnets={'foo': (0,)}, tunnel=(1,),
             devices=self.devices[name], **kwargs)
 
-    def fill(self, seed):
-        """Boot servers and bring some into other states."""
+    def fill(self, seed, guests=_GUESTS, changes=None):
+        """Boot servers and bring some into other states.
+
+        :param changes: methods that do so; None for all
+        """
         choose = self.random = random.Random(seed)
-        for _ in range(_GUESTS):
+        for _ in range(guests):
             self.add(choose)
         for server in self.servers:
-            change = choose.choice([None] * 6 + list(_CHANGES))
+            change = choose.choice([None] * 6 + list(
+                _CHANGES if changes is None else changes))
             if change is None or self.show(server)['status'] != 'ACTIVE':
                 continue
             try:
@@ -286,12 +291,29 @@ class CloudsTestCase(base.PCI, test_ledger.LedgerTestCase):
         # The fullest one.
         host = max(self.hosts, key=lambda name: sum(
             server.host == name for server in cloud.servers))
-        plan = drain.plan(cloud, host)
+        plan = drain.plan(cloud, host, make_room=seed % 2 == 0)
         self.addDetail('plan', base.content.text_content(repr(plan)))
         self.carry_out(document.moves_of_drain(document.drained(plan, cloud)))
         if plan.exact and not plan.failed:
             for guest in plan.staying:
                 self.assertStays(guest)
+
+    def rolling(self, seed):
+        """Empty all hosts, each of which comes back after its round."""
+        # With more servers, no host can be emptied.
+        cloud = self.fill(seed, 4, (CloudsTestCase.paused,
+                                    CloudsTestCase.stopped))
+        plan = rolling.plan(cloud, self.hosts)
+        self.addDetail('plan', base.content.text_content(repr(plan)))
+        found = document.rolled(plan, cloud)
+        for number, plans in enumerate(plan.rounds, 1):
+            self.carry_out(document.moves_of_round(found, number))
+            for each in plans:
+                self.assertEqual([], self.admin_api.api_get(
+                    f'/servers/detail?host={each.host}').body['servers'])
+                self.admin_api.put_service(
+                    self.computes[each.host].service_ref.uuid,
+                    {'status': 'enabled'})
 
     def failover(self, seed):
         cloud = self.fill(seed)
@@ -335,7 +357,7 @@ _CHANGES = (CloudsTestCase.paused, CloudsTestCase.locked,
             CloudsTestCase.in_error, CloudsTestCase.resized)
 
 # stestr runs a class in one process; these fill two equally.
-for _kind in ('drain', 'failover', 'defrag'):
+for _kind in ('drain', 'rolling', 'failover', 'defrag'):
     for _part in range(2):
         _name = f'{_kind.title()}{_part}Test'
         globals()[_name] = type(_name, (CloudsTestCase,), {

@@ -10,6 +10,7 @@ import fixtures
 from nfv_sched.ops.snapshot import file
 from nfv_sched.tests.unit.ops.commands import base
 from nfv_sched.tests.unit.ops.plans import running
+from nfv_sched.tests.unit.ops.plans import test_making_room
 from nfv_sched.tests.unit.ops.plans import test_rendering
 
 
@@ -116,6 +117,35 @@ class PlanningTest(base.CommandTestCase, running.RunningTestCase):
             [tuple(each[key] for key in (
                 'server', 'how', 'source', 'destination', 'to_confirm'))
              for each in json.loads(out)['unfinished']])
+
+    def test_drain_make_room(self):
+        self.save(*test_making_room.TIGHT)
+        self.assertEqual(3, self.run_it('host', 'drain', 'one')[0])
+        code, out = self.run_it('host', 'drain', 'one', '--make-room')
+        self.assertEqual(0, code)
+        for text in ('1 guest of one: 1 live. 1 move on other hosts to make '
+                     'room.', 'From', 'makes room for a'):
+            self.assertIn(text, out)
+        code, out = self.run_it('host', 'drain', 'one', '--make-room', '-f',
+                                'json')
+        room, guest = json.loads(out)['servers']
+        self.assertEqual(
+            (1, 'u', 'three', 'two', guest['server_id']),
+            tuple(room[key] for key in ('move', 'server', 'source',
+                                        'destination', 'makes_room_for')))
+        self.assertEqual((2, 'a', None), tuple(
+            guest[key] for key in ('move', 'server', 'makes_room_for')))
+        code, out = self.run_it('host', 'drain', 'one', '--make-room', '-f',
+                                'csv')
+        self.assertEqual(
+            [('u', 'three', 'two'), ('a', 'one', 'three')],
+            [(row['Server'], row['From'], row['To'])
+             for row in self.csv_rows(out)])
+        code, out = self.run_it('host', 'drain', 'one', '--make-room',
+                                '--at-once', '1')
+        self.assertEqual(0, code)
+        self.assertIn('makes room for a', out)
+        self.assertIn('From', out)
 
     def test_drain_hosts(self):
         self.save('a p1 one', 'b vf one', 'c p1 two')

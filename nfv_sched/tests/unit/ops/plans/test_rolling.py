@@ -12,8 +12,11 @@ from nfv_sched.tests.unit.ops.plans import running
 HOSTS = ('one', 'two', 'three')
 
 
-def problems(cloud, plan, hosts):
-    """Yield what is wrong with a plan: each host is to be empty once."""
+def problems(cloud, plan, hosts, is_emptied=True):
+    """Yield what is wrong with a plan: each host is to be empty once.
+
+    :param is_emptied: whether hosts are to be empty
+    """
     where = {server.uuid: server.host for server in cloud.servers}
     for plans in plan.rounds:
         closed = {each.host for each in plans}
@@ -26,7 +29,7 @@ def problems(cloud, plan, hosts):
                 yield f'{move} goes to a host that is emptied'
             where[move.uuid] = move.destination
         yield from (f'{host} is not empty' for host in where.values()
-                    if host in closed)
+                    if host in closed and is_emptied)
     if sorted(hosts) != sorted([
             *(each.host for plans in plan.rounds for each in plans),
             *(each.host for each in plan.not_emptied)]):
