@@ -288,17 +288,28 @@ def changes(state: states.State,
     yield from _without_others(explained_request)
 
 
-def _lenient(explained_request: request.ExplainedRequest) -> Iterator[Change]:
-    specs = explained_request.flavor.extra_specs
+def lenient_values(
+    specs: Mapping[str, str],
+) -> Iterator[tuple[str, str]]:
+    """Yield the extra specs that insist on something.
+
+    :returns: of each, the key and the most lenient value
+    """
     for key, value in specs.items():
         lenient = _LENIENT.get(key)
         if lenient is None and key.startswith(('nfv:', 'hw:wrs:')) and (
                 value == 'strict'):
             lenient = 'prefer'
         if lenient is not None and value != lenient:
-            yield Change(f'{key}={lenient}', _PREFER,
-                         explained_request.with_specs({**specs, key: lenient}),
-                         key)
+            yield key, lenient
+
+
+def _lenient(explained_request: request.ExplainedRequest) -> Iterator[Change]:
+    specs = explained_request.flavor.extra_specs
+    for key, lenient in lenient_values(specs):
+        yield Change(f'{key}={lenient}', _PREFER,
+                     explained_request.with_specs({**specs, key: lenient}),
+                     key)
 
 
 def _hosts(state: states.State,

@@ -71,6 +71,33 @@ class UnreadData:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyChange:
+    """A policy that is in the way of a move.
+
+    :ivar policy: extra spec with its value
+    :ivar becomes: the same with the value that it has to have; that of now if
+        it only has to be kept less
+    :ivar kept: whether the host keeps it then; null if that is not known
+    """
+
+    policy: str
+    becomes: str
+    kept: ty.Literal['yes', 'partly', 'no'] | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class MoveRelaxation:
+    """A move that is possible if policies are relaxed; it is not planned.
+
+    :ivar policies: one policy, or two that have to be relaxed together
+    :ivar host: name of the host that takes the server then
+    """
+
+    policies: tuple[PolicyChange, ...]
+    host: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class DrainServer:
     """A server of the host, or one elsewhere that makes room, and its move.
 
@@ -88,6 +115,7 @@ class DrainServer:
     :ivar related: UUIDs of the servers that it is to be with or apart from
     :ivar makes_room_for: UUID of the server of the host for which it makes
         room; null for a server of the host
+    :ivar relaxations: with --relax: moves that relaxed policies would allow
     """
 
     move: int | None
@@ -102,6 +130,7 @@ class DrainServer:
     lacks: tuple[CapacityLack, ...]
     related: tuple[str, ...]
     makes_room_for: str | None = None
+    relaxations: tuple[MoveRelaxation, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -367,7 +396,13 @@ def drained(plan: 'drain.DrainPlan', cloud: snapshot.Cloud,
             source=each.source, destination=each.destination,
             destination_id=host_ids.get(each.destination or ''),
             obstacle=_obstacle(each.reason), lacks=_lacks(each.lacking),
-            related=related.get(each.uuid, ()), makes_room_for=each.room_for)
+            related=related.get(each.uuid, ()), makes_room_for=each.room_for,
+            relaxations=tuple([MoveRelaxation(
+                host=relaxed.host, policies=tuple([PolicyChange(
+                    policy=policy.policy, becomes=policy.becomes,
+                    kept=ty.cast(ty.Any, policy.kept and policy.kept.value))
+                    for policy in relaxed.policies]))
+                for relaxed in each.relaxed]))
             for number, each in enumerate(plan.guests, first)]),
         others=plan.others,
         unfinished=tuple([ReturningServer(

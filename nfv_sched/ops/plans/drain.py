@@ -24,6 +24,7 @@ from nfv_sched.ops.plans import gap
 from nfv_sched.ops.plans import making_room
 from nfv_sched.ops.plans import movable
 from nfv_sched.ops.plans import refusals
+from nfv_sched.ops.plans import relaxing
 from nfv_sched.ops.plans import trial
 from nfv_sched.ops.simulator import start
 from nfv_sched.ops.simulator import state as states
@@ -56,6 +57,8 @@ class DrainedServer:
         other hosts
     :ivar room_for: UUID of the server of the host that takes its place; None
         for a server of the host
+    :ivar relaxed: moves that are possible if policies are relaxed, if that was
+        asked for
     """
 
     uuid: str
@@ -67,6 +70,7 @@ class DrainedServer:
     reason: movable.Obstacle | None = None
     lacking: tuple[refusals.Lack, ...] = ()
     room_for: str | None = None
+    relaxed: tuple[relaxing.RelaxedMove, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +133,7 @@ class DrainPlan:
 def plan(
     cloud: snapshot.Cloud, host: str, *,
     uuids: Collection[str] | None = None, make_room: bool = False,
-    seconds: float = SECONDS,
+    relax: bool = False, seconds: float = SECONDS,
     update: Update = lambda done, total, what: None,
 ) -> DrainPlan:
     """Plan migrations after which as few servers as possible are left.
@@ -138,6 +142,7 @@ def plan(
     :param uuids: servers of the host to move; None for all
     :param make_room: whether servers of other hosts may be moved, too, to make
         room for those that would stay
+    :param relax: whether policies are named that would have to be relaxed
     :param seconds: time limit of the search
     :param update: called with (steps done, all steps, activity)
     :raises nfv_sched.ops.cloud_file.problems.InputError: if a filter of the
@@ -146,14 +151,15 @@ def plan(
     with start.started(cloud) as state:
         return empty(
             cloud, arrangements.Positions(cloud, state), host, uuids=uuids,
-            make_room=make_room, seconds=seconds, update=update)[0]
+            make_room=make_room, relax=relax, seconds=seconds,
+            update=update)[0]
 
 
 def empty(
     cloud: snapshot.Cloud, positions: arrangements.Positions, host: str, *,
     uuids: Collection[str] | None = None, closed: Collection[str] = (),
     later: Collection[str] = (), make_room: bool = False,
-    seconds: float = SECONDS,
+    relax: bool = False, seconds: float = SECONDS,
     update: Update = lambda done, total, what: None,
 ) -> tuple[DrainPlan, snapshot.Cloud]:
     """Plan as :func:`plan` does, within :func:`simulator.start.started`.
@@ -195,8 +201,16 @@ def empty(
     found = search.plan(moves, exact, failed)
     after = trial.after(cloud, state, moves) if moves else cloud
     if make_room and any(guest.reason is None for guest in found.staying):
-        return _with_room(found, after, search.kinds, frozenset(
-            (host, *closed)), seconds, update)
+        found, after = _with_room(
+            found, after, search.kinds, frozenset((host, *closed)), seconds,
+            update)
+    if relax:
+        found = dataclasses.replace(found, guests=tuple([
+            guest if guest.kind or guest.reason else dataclasses.replace(
+                guest, relaxed=relaxing.moves(
+                    after, guest.uuid, search.kinds[guest.uuid],
+                    (host, *closed)))
+            for guest in found.guests]))
     return found, after
 
 

@@ -56,7 +56,7 @@ examples:
   nfv-sched host drain compute-3 -f commands
   nfv-sched host drain compute-3 --server fw-1 -f commands
   nfv-sched host drain compute-3 --from cloud.json.gz -f json
-  nfv-sched host drain compute-3 --make-room
+  nfv-sched host drain compute-3 --make-room --relax
   nfv-sched host drain --aggregate dpdk --at-once 2 --save upgrade.json
   nfv-sched host drain 'compute-1*'
 
@@ -94,6 +94,10 @@ class DrainHost(move_command.MovePlanCommand):
             '--make-room', action='store_true',
             help='if no host takes a server, move servers of other hosts '
                  'first, live and three at most for each')
+        parser.add_argument(
+            '--relax', action='store_true',
+            help='if no host takes a server, say which of its policies, one '
+                 'or two, would have to be relaxed; nothing is changed')
         return parser
 
     def check(self, parsed_args: argparse.Namespace) -> None:
@@ -131,7 +135,8 @@ class DrainHost(move_command.MovePlanCommand):
         from nfv_sched.ops.plans import drain_rendering
         with progress.shown() as update:
             plan = drain.plan(cloud, host, uuids=uuids,
-                              make_room=parsed_args.make_room, update=update)
+                              make_room=parsed_args.make_room,
+                              relax=parsed_args.relax, update=update)
         self.has_findings = bool(plan.staying or plan.unfinished)
         return planning.Output(
             text=drain_rendering.text(plan),
@@ -151,7 +156,8 @@ class DrainHost(move_command.MovePlanCommand):
         from nfv_sched.ops.plans import rolling_rendering
         with progress.shown() as update:
             plan = rolling.plan(cloud, hosts, at_once=parsed_args.at_once or 1,
-                                make_room=parsed_args.make_room, update=update)
+                                make_room=parsed_args.make_room,
+                                relax=parsed_args.relax, update=update)
         self.has_findings = bool(plan.not_emptied)
         return planning.Output(
             text=rolling_rendering.text(plan),

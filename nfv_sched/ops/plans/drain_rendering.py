@@ -11,6 +11,7 @@ from nfv_sched.ops.cloud import planning
 from nfv_sched.ops.execution import values
 from nfv_sched.ops.plans import drain
 from nfv_sched.ops.plans import movable
+from nfv_sched.ops.plans import relaxing
 from nfv_sched.ops.plans import rendering
 
 COLUMNS = ('Move', 'Server', 'Flavor', 'How', 'To', 'Why')
@@ -88,7 +89,31 @@ def reason(guest: drain.DrainedServer, names: Mapping[str, str]) -> str:
         return f'makes room for {names[guest.room_for]}'
     if guest.reason is not None:
         return str(guest.reason)
-    return '' if guest.kind else rendering.lacking_text(guest.lacking)
+    if guest.kind:
+        return ''
+    return '. '.join((rendering.lacking_text(guest.lacking),
+                      *map(_relaxed_text, guest.relaxed)))
+
+
+def _relaxed_text(move: relaxing.RelaxedMove) -> str:
+    """Return a sentence about policies that would have to be relaxed."""
+    return (f'It could go to {move.host} '
+            + ' and '.join(map(_policy_text, move.policies)))
+
+
+def _policy_text(policy: relaxing.RelaxedPolicy) -> str:
+    if policy.becomes == policy.policy:
+        return f'if {policy.policy} may be kept less'
+    match policy.kept:
+        case relaxing.Kept.YES:
+            kept = ', which is kept there, too'
+        case relaxing.Kept.PARTLY:
+            kept = ', which is partly kept there'
+        case relaxing.Kept.NO:
+            kept = ', which is not kept there'
+        case _:
+            kept = ''
+    return f'with {policy.becomes}{kept}'
 
 
 def records(plan: drain.DrainPlan) -> list[Sequence[ty.Any]]:

@@ -45,7 +45,7 @@ class RollingPlan:
 
 def plan(
     cloud: snapshot.Cloud, hosts: Sequence[str], *, at_once: int = 1,
-    make_room: bool = False, seconds: float = SECONDS,
+    make_room: bool = False, relax: bool = False, seconds: float = SECONDS,
     update: drain.Update = lambda done, total, what: None,
 ) -> RollingPlan:
     """Plan rounds in which hosts are emptied.
@@ -54,14 +54,14 @@ def plan(
 
     :param hosts: names of the hosts
     :param at_once: highest number of hosts of a round
-    :param make_room: see :func:`drain.plan`
+    :param make_room: see :func:`drain.plan`; so is ``relax``
     :param seconds: time limit of the search for one host
     :param update: called with (steps done, all steps, activity)
     :raises nfv_sched.ops.cloud_file.problems.InputError: if a filter of the
         cloud is not installed, or an option is bad
     """
     with start.started(cloud) as state:
-        rolling = _Rolling(cloud, state, hosts, at_once, make_room,
+        rolling = _Rolling(cloud, state, hosts, at_once, make_room, relax,
                            seconds, update)
         return RollingPlan(
             at_once=at_once, rounds=tuple(rolling.rounds()),
@@ -78,13 +78,14 @@ class _Rolling:
 
     def __init__(self, cloud: snapshot.Cloud, state: states.State,
                  hosts: Sequence[str], at_once: int, make_room: bool,
-                 seconds: float,
+                 relax: bool, seconds: float,
                  update: drain.Update):
         self._cloud = cloud
         self._positions = arrangements.Positions(cloud, state)
         self._hosts = hosts
         self._at_once = at_once
         self._make_room = make_room
+        self._relax = relax
         self._seconds = seconds
         self._update = update
         #: Name of each host that is not done -> number of rounds for which
@@ -139,7 +140,8 @@ class _Rolling:
             later = {*self._waiting, *self.stuck}.difference(hosts)
             plan, after = drain.empty(
                 self._cloud, self._positions, host, closed=hosts, later=later,
-                make_room=self._make_room, seconds=self._seconds)
+                make_room=self._make_room, relax=self._relax,
+                seconds=self._seconds)
             if not (plan.staying or plan.unfinished):
                 plans.append(plan)
                 if plan.moves:

@@ -147,6 +147,27 @@ class PlanningTest(base.CommandTestCase, running.RunningTestCase):
         self.assertIn('makes room for a', out)
         self.assertIn('From', out)
 
+    def test_drain_relax(self):
+        policy = 'nfv:vswitch_numa_affinity'
+        for flavor, becomes, text in (
+                ('strict', 'prefer', f'with {policy}=prefer, which is not '
+                                     'kept there'),
+                ('prefer', 'prefer', f'if {policy}=prefer may be kept less')):
+            self.save(f'a {flavor} one', 'w strict two', 'x strict two',
+                      'y strict three', 'z strict three')
+            code, out = self.run_it('host', 'drain', 'one', '--relax')
+            self.assertEqual(3, code)
+            self.assertRegex(' '.join(out.split()),
+                             rf'It could go to (two|three) {text}')
+            _code, out = self.run_it('host', 'drain', 'one', '--relax', '-f',
+                                     'json')
+            server, = json.loads(out)['servers']
+            relaxation, = server['relaxations']
+            self.assertEqual(
+                [{'policy': f'{policy}={flavor}',
+                  'becomes': f'{policy}={becomes}', 'kept': 'no'}],
+                relaxation['policies'])
+
     def test_drain_hosts(self):
         self.save('a p1 one', 'b vf one', 'c p1 two')
         code, out = self.run_it('host', 'drain', 'one', 't*')
