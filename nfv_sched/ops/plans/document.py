@@ -2,6 +2,7 @@
 """Define the documents of plans, and of ``cloud failover``."""
 
 from collections.abc import Iterable
+from collections.abc import Iterator
 import dataclasses
 import typing as ty
 
@@ -157,6 +158,21 @@ class ReturningServer:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class DrainOptions:
+    """Options with which a host is emptied.
+
+    :ivar make_room: whether servers of other hosts may be moved first
+    :ivar relax: whether policies are named that keep servers there
+    """
+
+    make_room: bool
+    relax: bool
+
+
+_NO_OPTIONS = DrainOptions(make_room=False, relax=False)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Drain:
     """A plan that empties a host.
 
@@ -169,6 +185,7 @@ class Drain:
     :ivar unfinished: servers elsewhere that hold resources on the host
     :ivar failed: moves that the simulator refused, for people
     :ivar exact: whether no plan moves more servers
+    :ivar options: options with which it was planned
     :ivar unread: data that was not read
     """
 
@@ -179,6 +196,7 @@ class Drain:
     unfinished: tuple[ReturningServer, ...]
     failed: tuple[str, ...]
     exact: bool
+    options: DrainOptions
     unread: tuple[UnreadData, ...]
 
 
@@ -380,7 +398,7 @@ def _host_ids(cloud: snapshot.Cloud) -> dict[str, str]:
 
 
 def drained(plan: 'drain.DrainPlan', cloud: snapshot.Cloud,
-            first: int = 1) -> Drain:
+            options: DrainOptions = _NO_OPTIONS, first: int = 1) -> Drain:
     """Return the document of a plan that empties a host.
 
     :param first: number of the first move
@@ -410,10 +428,12 @@ def drained(plan: 'drain.DrainPlan', cloud: snapshot.Cloud,
             status=each.move.status, source=each.move.source,
             destination=each.move.target, to_confirm=each.move.settled)
             for each in plan.unfinished]),
-        failed=plan.failed, exact=plan.exact, unread=_unread(plan.gaps))
+        failed=plan.failed, exact=plan.exact, options=options,
+        unread=_unread(plan.gaps))
 
 
-def rolled(plan: 'rolling.RollingPlan', cloud: snapshot.Cloud) -> RollingDrain:
+def rolled(plan: 'rolling.RollingPlan', cloud: snapshot.Cloud,
+           options: DrainOptions = _NO_OPTIONS) -> RollingDrain:
     """Return the document of a plan that empties several hosts."""
     enabled = {host.name for host in cloud.hosts if host.enabled}
     rounds: list[DrainRound] = []
@@ -422,14 +442,14 @@ def rolled(plan: 'rolling.RollingPlan', cloud: snapshot.Cloud) -> RollingDrain:
         hosts: list[Drain] = []
         first = 1
         for each in plans:
-            hosts.append(drained(each, cloud, first))
+            hosts.append(drained(each, cloud, options, first))
             first += len(each.moves)
         rounds.append(DrainRound(round=number, enabled=tuple(earlier),
                                  hosts=tuple(hosts)))
         earlier += [each.host for each in plans if each.host in enabled]
     return RollingDrain(
         at_once=plan.at_once, rounds=tuple(rounds), not_emptied=tuple([
-            drained(each, cloud) for each in plan.not_emptied]))
+            drained(each, cloud, options) for each in plan.not_emptied]))
 
 
 def defragmented(plan: 'defrag.DefragPlan', cloud: snapshot.Cloud,
@@ -466,10 +486,17 @@ def moves_of_drain(plan: Drain) -> values.MovePlan:
         moves=_moves(plan),
         closed_hosts=(plan.host,) if plan.others is None else (),
         left_undone=_left_undone(plan), warnings=_warnings(plan.unread),
-        command=('host', 'drain', *(
+        command=('host', 'drain', *_drain_options(plan.options), *(
             () if plan.others is None else _options(
                 '--server', to_leave(plan))),
             '--', plan.host))
+
+
+def _drain_options(options: DrainOptions) -> Iterator[str]:
+    if options.make_room:
+        yield '--make-room'
+    if options.relax:
+        yield '--relax'
 
 
 def to_leave(plan: Drain) -> list[str]:
@@ -491,6 +518,8 @@ def moves_of_round(plan: RollingDrain, number: int) -> values.MovePlan:
                          f'{strings.count(len(plan.rounds), "round")}')
     this = rounds[number - 1]
     is_last = number == len(rounds)
+    remaining = (*[host for each in rounds[number - 1:]
+                   for host in each.hosts], *plan.not_emptied)
     return values.MovePlan(
         moves=tuple([move for each in this.hosts for move in _moves(each)]),
         closed_hosts=tuple([each.host for each in this.hosts]),
@@ -502,10 +531,10 @@ def moves_of_round(plan: RollingDrain, number: int) -> values.MovePlan:
         ]) if is_last else (),
         warnings=_warnings(dict.fromkeys(
             unread for each in this.hosts for unread in each.unread)),
-        command=('host', 'drain', f'--at-once={plan.at_once}', '--', *[
-            each.host for each in (
-                *[host for later in rounds[number - 1:]
-                  for host in later.hosts], *plan.not_emptied)]))
+        command=('host', 'drain', f'--at-once={plan.at_once}',
+                 *[option for each in remaining[:1]
+                   for option in _drain_options(each.options)],
+                 '--', *[each.host for each in remaining]))
 
 
 def _moves(plan: Drain) -> tuple[values.Move, ...]:

@@ -143,7 +143,8 @@ class DrainHost(move_command.MovePlanCommand):
             columns=drain_rendering.RECORD_COLUMNS,
             rows=drain_rendering.records(plan),
             document=documents.Document(
-                document.drained(plan, cloud), ('servers',)),
+                document.drained(plan, cloud, _options(parsed_args)),
+                ('servers',)),
             commands=list(drain_rendering.commands(plan)))
 
     def _rounds(self, parsed_args: argparse.Namespace,
@@ -164,7 +165,13 @@ class DrainHost(move_command.MovePlanCommand):
             columns=rolling_rendering.RECORD_COLUMNS,
             rows=rolling_rendering.records(plan),
             document=documents.Document(
-                document.rolled(plan, cloud), ('rounds', 'not_emptied')))
+                document.rolled(plan, cloud, _options(parsed_args)),
+                ('rounds', 'not_emptied')))
+
+
+def _options(parsed_args: argparse.Namespace) -> document.DrainOptions:
+    return document.DrainOptions(
+        make_room=parsed_args.make_room, relax=parsed_args.relax)
 
 
 def _has_rounds(parsed_args: argparse.Namespace) -> bool:

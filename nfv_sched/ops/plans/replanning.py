@@ -29,9 +29,11 @@ def _drained(plan: document.Drain, cloud: snapshot.Cloud) -> document.Drain:
     host = source.host_name([host.name for host in cloud.hosts], plan.host)
     # Those that have left the host are no more of its servers.
     uuids = None if plan.others is None else set(document.to_leave(plan))
+    options = plan.options
     with progress.shown() as update:
         return document.drained(drain.plan(
-            cloud, host, uuids=uuids, update=update), cloud)
+            cloud, host, uuids=uuids, make_room=options.make_room,
+            relax=options.relax, update=update), cloud, options)
 
 
 def _defragmented(plan: document.Defrag,

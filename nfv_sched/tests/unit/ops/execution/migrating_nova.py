@@ -37,7 +37,8 @@ def document(*moves, others=None, stays=()):
         'related': []} for name in stays]
     return {'schema': 1, 'host': 'one', 'host_id': id_of('one'),
             'servers': servers, 'others': others, 'unfinished': [],
-            'failed': [], 'exact': True, 'unread': []}
+            'failed': [], 'exact': True, 'unread': [],
+            'options': {'make_room': False, 'relax': False}}
 
 
 class MigratingNova(nova_api.NovaAPI):
