@@ -101,8 +101,8 @@ class AuditTest(base.CommandTestCase):
         self.assertEqual(['nfv-sched', 'host', 'drain'], drain[:3])
         parsed = drain_command.DrainHost(None, None).get_parser(
             'drain').parse_args(drain[3:])
-        self.assertEqual(('commands', drain[4:5], drain[-1]),
-                         (parsed.formatter, parsed.server, parsed.host))
+        self.assertEqual(('commands', drain[4:5], drain[-1:]),
+                         (parsed.formatter, parsed.server, parsed.hosts))
         self.assertIn(f'# to do: {values.KINDS[values.LEDGER]}', lines)
         self.assertEqual((0, '', '5 hosts: nothing found.\n'), self.audit(
             clouds.sound(), '-f', 'commands'))

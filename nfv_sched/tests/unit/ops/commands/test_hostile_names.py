@@ -62,6 +62,7 @@ case "${{0##*/}} $*" in
     *' migrate '*)
         while [ "$1" != --host ]; do shift; done
         printf %s "$2" > {log}.host;;
+    *' migration list '*) echo completed;;
     *task_state*) echo None;;
     *OS-EXT-SRV-ATTR:host*) echo "$(<{log}.host)";;
     *' status '*) echo ACTIVE;;

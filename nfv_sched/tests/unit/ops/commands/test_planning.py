@@ -63,6 +63,7 @@ class PlanningTest(base.CommandTestCase, running.RunningTestCase):
         head = '''\
             openstack() {
                 case "$*" in
+                *'migration list'*) echo completed;;
                 *'-c status '*) echo ACTIVE;;
                 *_state*) echo None;;
                 *SRV-ATTR:host*) echo two;;
