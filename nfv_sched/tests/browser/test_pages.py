@@ -12,6 +12,8 @@ import urllib.parse
 import ddt
 from selenium.webdriver.common import by
 from selenium.webdriver.common import keys
+from selenium.webdriver.support import expected_conditions
+from selenium.webdriver.support import wait
 
 from nfv_sched.ops.cloud import source
 from nfv_sched.ops.pages import html
@@ -112,6 +114,13 @@ class _SiteTest(base.BrowserTestCase):
 
     def find(self, selector):
         return self.browser.find_element(by.By.CSS_SELECTOR, selector)
+
+    def go(self, selector, text=''):
+        """Type something into an element, and follow where it leads."""
+        before = self.find('html')
+        self.find(selector).send_keys(text, keys.Keys.ENTER)
+        wait.WebDriverWait(self.browser, 60).until(
+            expected_conditions.staleness_of(before))
 
     def tabbed(self, count):
         """Press the tab key, and return what gets the focus each time."""
@@ -223,18 +232,17 @@ class SitePagesTest(_SiteTest):
                         dict(value=False))
         self.open('two hosts', '/servers')
         self.assertEqual(5, len(self.column()))
-        box = self.find('#q')
-        box.send_keys('wide', keys.Keys.ENTER)
+        self.go('#q', 'wide')
         self.assertEqual(['wide'], self.column())
         self.assertEqual('wide', self.find('#q').get_attribute('value'))
-        self.find('tbody th a').send_keys(keys.Keys.ENTER)
+        self.go('tbody th a')
         self.assertIn('It does not fit.', self.find('main').text)
-        self.find('.site li:nth-child(2) a').send_keys(keys.Keys.ENTER)
+        self.go('.site li:nth-child(2) a')
         self.assertEqual(['strict', 'prefer', 'strict.two-nodes',
                           'prefer.three'], self.column())
-        self.find('tbody th a').send_keys(keys.Keys.ENTER)
+        self.go('tbody th a')
         self.assertEqual({'east', 'west'}, set(self.column()))
-        self.find('tbody th a').send_keys(keys.Keys.ENTER)
+        self.go('tbody th a')
         self.assertEqual(1, len(self.column()))
         self.assertTrue(self.find('svg.n').is_displayed())
 
@@ -243,11 +251,11 @@ class SitePagesTest(_SiteTest):
         self.look()
         self.open('many')
         first = self.column()
-        self.find('[rel=next]').click()
+        self.go('[rel=next]')
         self.assertEqual([50, 50, 0], [
             len(first), len(self.column()),
             len(set(first) & set(self.column()))])
-        self.find('[rel=prev]').click()
+        self.go('[rel=prev]')
         self.assertEqual(first, self.column())
 
     def test_hostile(self):
@@ -262,7 +270,7 @@ class SitePagesTest(_SiteTest):
         for name in maps.HOSTILE:
             if name.isascii() and name.isprintable() and name.strip():
                 self.find('#q').clear()
-                self.find('#q').send_keys(name, keys.Keys.ENTER)
+                self.go('#q', name)
                 self.assertEqual(
                     name[:200], self.find('#q').get_attribute('value'))
                 self.assertEqual(0, self.run_script(
