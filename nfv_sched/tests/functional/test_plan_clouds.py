@@ -291,7 +291,7 @@ class CloudsTestCase(base.PCI, test_ledger.LedgerTestCase):
         # The fullest one.
         host = max(self.hosts, key=lambda name: sum(
             server.host == name for server in cloud.servers))
-        plan = drain.plan(cloud, host, make_room=seed % 2 == 0)
+        plan = drain.plan(cloud, host, make_room=seed % 2 == 1)
         self.addDetail('plan', base.content.text_content(repr(plan)))
         self.carry_out(document.moves_of_drain(document.drained(plan, cloud)))
         if plan.exact and not plan.failed:
