@@ -198,20 +198,20 @@ def empty(
             moves, exact = moves[:failure.done], False
             state, _failure = tried(moves)
             break
-    found = search.plan(moves, exact, failed)
+    result = search.plan(moves, exact, failed)
     after = trial.after(cloud, state, moves) if moves else cloud
-    if make_room and any(guest.reason is None for guest in found.staying):
-        found, after = _with_room(
-            found, after, search.kinds, frozenset((host, *closed)), seconds,
+    if make_room and any(guest.reason is None for guest in result.staying):
+        result, after = _with_room(
+            result, after, search.kinds, frozenset((host, *closed)), seconds,
             update)
     if relax:
-        found = dataclasses.replace(found, guests=tuple([
+        result = dataclasses.replace(result, guests=tuple([
             guest if guest.kind or guest.reason else dataclasses.replace(
                 guest, relaxed=relaxing.moves(
                     after, guest.uuid, search.kinds[guest.uuid],
                     (host, *closed)))
-            for guest in found.guests]))
-    return found, after
+            for guest in result.guests]))
+    return result, after
 
 
 def _with_room(

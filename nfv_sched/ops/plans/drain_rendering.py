@@ -106,14 +106,14 @@ def _policy_text(policy: relaxing.RelaxedPolicy) -> str:
         return f'if {policy.policy} may be kept less'
     match policy.kept:
         case relaxing.Kept.YES:
-            kept = ', which is kept there, too'
+            degree = ', which is kept there, too'
         case relaxing.Kept.PARTLY:
-            kept = ', which is partly kept there'
+            degree = ', which is partly kept there'
         case relaxing.Kept.NO:
-            kept = ', which is not kept there'
+            degree = ', which is not kept there'
         case _:
-            kept = ''
-    return f'with {policy.becomes}{kept}'
+            degree = ''
+    return f'with {policy.becomes}{degree}'
 
 
 def records(plan: drain.DrainPlan) -> list[Sequence[ty.Any]]:

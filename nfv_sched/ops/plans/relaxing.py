@@ -153,7 +153,7 @@ def _kept(positions: arrangements.Positions, position: arrangements.Position,
     """Return how far a host keeps a policy of a server."""
     if text not in positions.degrees(uuid):
         return None
-    for degree, kept in ((1.0, Kept.YES), (_PARTLY, Kept.PARTLY)):
+    for degree, level in ((1.0, Kept.YES), (_PARTLY, Kept.PARTLY)):
         if positions.put(position, guest, uuid, {text: degree}) is not None:
-            return kept
+            return level
     return Kept.NO
