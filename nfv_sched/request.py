@@ -192,10 +192,7 @@ class RequestNote:
 
     def use(self, network: sources.Sources,
             live_migration: bool | None = None) -> None:
-        """Set what is otherwise read in ``nova-scheduler``; for tools.
-
-        :param live_migration: None for a request that moves no server
-        """
+        """Set, in tools, what ``nova-scheduler`` reads; None is no move."""
         self.sources = network
         self.live_migration = bool(live_migration)
 

@@ -88,26 +88,14 @@ class RunMixin(source.AccountMixin):
 
     def plan_again(self, parsed_args: argparse.Namespace,
                    document: ty.Any) -> documents.Document:
-        """Return a new plan of the cloud as it is now.
-
-        :param document: the plan whose aim it has
-        :raises CloudUnreadError: if the cloud cannot be read completely
-        :raises UsageError: if the cloud does not have what the plan names
-        """
+        """Return a new plan, of the cloud as it is now, with the same aim."""
         raise NotImplementedError
 
     def misplaced(
         self, parsed_args: argparse.Namespace, document: ty.Any,
         uuids: Collection[str],
     ) -> tuple[list[str], list[str]] | None:
-        """Return which servers are not placed as strict policies say.
-
-        :param uuids: those that were moved
-        :returns: findings, as clauses, and names of the servers that could
-            not be checked; None if there is nothing to check
-        :raises NotConfiguredError: if there is no cloud to read
-        :raises CloudUnreadError: if it cannot be read
-        """
+        """Return findings of servers, and which were not checked, if any."""
         return None
 
     def moves_of(self, document: ty.Any) -> values.MovePlan:

@@ -151,10 +151,7 @@ class PlanMixin(plan_execution.RunMixin):
         return super().check(parsed_args)
 
     def run(self, parsed_args: argparse.Namespace) -> int:
-        """Run the command; called by cliff.
-
-        :returns: exit code, with ``--run`` that of the run
-        """
+        """Run the command; return the exit code, or that of ``--run``."""
         # Cliff does not return what produce_output() does.
         self._run_code = 0
         return super().run(parsed_args) or self._run_code

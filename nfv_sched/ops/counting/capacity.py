@@ -350,9 +350,8 @@ class Counting:
         return self.guest_of(self._spec(flavor, image))
 
     def guest_of(self, spec: objects.RequestSpec) -> 'CountedGuest':
-        """Return the server of a request, to be counted.
+        """Return the server of a request, which is changed.
 
-        :param spec: the request; changed
         :raises servers.Refused: if Nova's scheduler fails on it
         """
         if nova_scheduler.CONF.nfv_sched.ledger == 'placement':

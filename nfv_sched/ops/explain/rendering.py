@@ -28,14 +28,7 @@ PLACEMENT_COLUMNS = ('Host', 'Placement', 'Lacks')
 def text(explanation: values.Explanation, hosts: Sequence[str],
          everything: bool = False, all_filters: bool = False,
          in_order: bool = False) -> list[tables.Part]:
-    """Return the explanation for people.
-
-    :param hosts: names of the hosts to show
-    :param everything: whether to show all of these, not :data:`SHOWN` at most
-    :param all_filters: whether to show filters that refuse no host
-    :param in_order: whether to keep the order of ``hosts``, not to begin with
-        the best and the nearest
-    """
+    """Return the explanation for people: its :func:`sections`, joined."""
     parts: list[tables.Part] = []
     for _title, section in sections(
             explanation, hosts, everything, all_filters, in_order):
@@ -48,7 +41,14 @@ def sections(
     everything: bool = False, all_filters: bool = False,
     in_order: bool = False,
 ) -> list[tuple[str, list[tables.Part]]]:
-    """Return the sections of :func:`text` that are not empty, with titles."""
+    """Return the sections that are not empty, each with its title.
+
+    :param hosts: names of the hosts to show
+    :param everything: whether to show all of these, not :data:`SHOWN` at most
+    :param all_filters: whether to show filters that refuse no host
+    :param in_order: whether to keep the order of ``hosts``, not to begin with
+        the best and the nearest
+    """
     parts = [('Result', _head(explanation))]
     # If the API refuses the request, no host was looked at.
     if explanation.placement.queries:

@@ -255,11 +255,7 @@ def _aggregate_metadata() -> Iterator[tuple[str, dict]]:
 
 def _property(title: str, description: str,
               value: Mapping[str, ty.Any]) -> dict[str, ty.Any]:
-    """Return the JSON schema of a property.
-
-    :param description: may contain RST literals
-    :param value: in the form of Nova's validators; its type may be float, too
-    """
+    """Return the JSON schema of a property, described in RST."""
     return {'title': title, 'description': _plain(description),
             **_schema(value)}
 

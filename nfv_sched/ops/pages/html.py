@@ -108,11 +108,7 @@ def numeric(table: tables.Table) -> list[bool]:
 
 def page(template: str, status: int = http.HTTPStatus.OK,
          headers: Mapping[str, str] = HEADERS, **content: ty.Any) -> Page:
-    """Return a page.
-
-    :param template: name of its template
-    :param content: what the template inserts
-    """
+    """Return a page of a template with some content."""
     text = templates().get_template(template).render(
         titles=TITLES, stylesheet=STYLESHEET, **content)
     return Page(status, TYPE, text.encode(errors='backslashreplace'), headers)

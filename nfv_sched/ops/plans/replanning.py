@@ -12,12 +12,7 @@ from nfv_sched.ops.snapshot import snapshot
 
 
 def plan_again(plan: ty.Any, cloud: snapshot.Cloud) -> documents.Document:
-    """Return a new plan with the aim of another.
-
-    :param plan: ``document.Drain`` or ``document.Defrag``
-    :param cloud: the cloud as it is now
-    :raises UsageError: if it does not have what the plan names
-    """
+    """Return a new plan with the aim of another, which the cloud allows."""
     if isinstance(plan, document.Drain):
         return documents.Document(_drained(plan, cloud), ('servers',))
     return documents.Document(_defragmented(plan, cloud), ('moves',))

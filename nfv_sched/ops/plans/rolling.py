@@ -52,13 +52,8 @@ def plan(
 
     A host of which a server cannot be moved is left as it is.
 
-    :param hosts: names of the hosts
     :param at_once: highest number of hosts of a round
-    :param make_room: see :func:`drain.plan`; so is ``relax``
-    :param seconds: time limit of the search for one host
-    :param update: called with (steps done, all steps, activity)
-    :raises nfv_sched.ops.cloud_file.problems.InputError: if a filter of the
-        cloud is not installed, or an option is bad
+    :raises InputError: as :func:`drain.plan`, whose are the others, too
     """
     with start.started(cloud) as state:
         rolling = _Rolling(cloud, state, hosts, at_once, make_room, relax,

@@ -187,9 +187,8 @@ class RunPlan(plan_execution.RunMixin, base.Command):
 
 
 def moves_of(plan: ty.Any, round_number: int = 1) -> values.MovePlan:
-    """Return the moves of a document that :func:`parse` returns.
+    """Return the moves of a plan, or of a round of it.
 
-    :param round_number: the round to return, if it has several
     :raises ValueError: if there is no such round
     """
     if isinstance(plan, document.RollingDrain):
