@@ -2,14 +2,13 @@
 """A plan that makes room, carried out on a cloud of real processes."""
 
 import collections
-import signal
 
 from nfv_sched.ops.snapshot import file
 from nfv_sched.tests.live import base
-from nfv_sched.tests.live import test_plans
+from nfv_sched.tests.live import test_tools
 
 
-class DefragTest(test_plans.PlanTestCase):
+class DefragTest(test_tools.ToolsTestCase):
 
     def fill(self, flavor):
         """Boot guests until no more fit."""
@@ -48,12 +47,7 @@ class DefragTest(test_plans.PlanTestCase):
             plan['fits_before'], plan['fits_after'], plan['exact']))
         move, = plan['moves']
         self.assertEqual(source, move['source'])
-        # Interrupted, it waits for the only move, which has begun.
-        path = self.directory / 'plan.json'
-        self.assertEqual(0, self.interrupt(
-            signal.SIGINT, 'cloud', 'defrag', '--flavor', large.name,
-            '--save', str(path), '--run', '--yes'))
-        self.assertIn(': done\n', self.go_on(path))
-        self.assertEqual(move['destination'], self.admin.compute.get_server(
-            move['server_id']).compute_host)
+        self.live_migrate(
+            self.admin.compute.get_server(move['server_id']),
+            move['destination'])
         self.assertEqual(source, self.boot(large).compute_host)
