@@ -192,7 +192,7 @@ class RequestNote:
 
     def use(self, network: sources.Sources,
             live_migration: bool | None = None) -> None:
-        """Set, in tools, what ``nova-scheduler`` reads; None is no move."""
+        """Set what the scheduler would read; None stands for no move."""
         self.sources = network
         self.live_migration = bool(live_migration)
 
