@@ -219,7 +219,7 @@ class RunMixin(source.AccountMixin):
                     self._say('Nothing was changed.')
                     return source.FINDINGS
                 agreed = True
-                with _interruptible(execution, self._say):
+                with _interruptible(execution):
                     execution.run(only_begun=is_changed)
             elif attempts == parsed_args.replan == 0:
                 self._say(_CHANGED)
@@ -354,15 +354,12 @@ class RunMixin(source.AccountMixin):
 
 
 @contextlib.contextmanager
-def _interruptible(execution: 'run.PlanRun',
-                   say: Callable[[str], None]) -> Iterator[None]:
+def _interruptible(execution: 'run.PlanRun') -> Iterator[None]:
     """Let the first signal stop a plan after the moves that have begun."""
     def stop(number: int, _frame: ty.Any) -> None:
         if execution.interrupted:
             raise KeyboardInterrupt
         execution.interrupt()
-        say('Interrupted: waiting for the moves that have begun. Again, and '
-            'they are not waited for.')
 
     before = {number: signal.signal(number, stop)
               for number in (signal.SIGINT, signal.SIGTERM)}

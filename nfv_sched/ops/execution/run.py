@@ -307,7 +307,9 @@ class PlanRun:
             and all(uuid != move.id for move in self.left())])
 
     def interrupt(self) -> None:
-        """Begin no other move."""
+        """Begin no other move; can be called by the handler of a signal."""
+        # NOTE: The signal may arrive while a line is written, so that no other
+        # can be written here.
         self.interrupted = self._stopping = True
 
     def enable(self) -> None:
@@ -335,10 +337,15 @@ class PlanRun:
             if self._journal.has_begun(move):
                 remaining.remove(move)
                 self._begin(move)
+        told = False
         while self._running or (remaining and not self._stopping):
+            if self.interrupted and not told:
+                told = True
+                self._say('Interrupted: waiting for the moves that have '
+                          'begun. Again, and they are not waited for.')
             if not self._stopping:
                 for move in self._ready(remaining):
-                    if len(self._running) >= self._most:
+                    if len(self._running) >= self._most or self._stopping:
                         break
                     remaining.remove(move)
                     self._begin(move)

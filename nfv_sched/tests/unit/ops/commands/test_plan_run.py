@@ -46,6 +46,29 @@ sys.exit(base.main())
 """
 
 
+# Before it, to get a signal while a line is written.
+_INTERRUPTED = """\
+import io
+import os
+import signal
+import sys
+
+class Output(io.RawIOBase):
+
+    def writable(self):
+        return True
+
+    def write(self, data):
+        if b'begins' in bytes(data):
+            os.kill(os.getpid(), signal.SIGINT)
+        return os.write(1, data)
+
+sys.stdout = io.TextIOWrapper(
+    io.BufferedWriter(Output()), line_buffering=True)
+
+"""
+
+
 class PlanRunTestCase(base.CommandTestCase):
     """A test with a plan, and with a cloud that has only its API."""
 
@@ -423,9 +446,9 @@ class PlanRunTest(PlanRunTestCase):
 
     # -- as a process
 
-    def process(self):
+    def process(self, program=_PROGRAM):
         return subprocess.Popen(
-            [sys.executable, '-c', _PROGRAM, 'plan', 'run', self.path,
+            [sys.executable, '-c', program, 'plan', 'run', self.path,
              '--yes'], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             text=True)
 
@@ -446,6 +469,14 @@ class PlanRunTest(PlanRunTestCase):
         out, _err = self.carry_out()
         self.assertIn('1/2 a: live migration from one to two: goes on\n', out)
         self.assertEqual(['a', 'b'], [each[0] for each in self.nova.actions])
+
+    def test_interrupted_while_it_prints(self):
+        self.plan('a live two', 'b live two')
+        out, err = self.process(_INTERRUPTED + _PROGRAM).communicate(
+            timeout=60)
+        self.assertIn('Interrupted: waiting for the moves', out)
+        self.assertEqual('error: move 2: b stays on one\n', err)
+        self.assertEqual({'a': 'two', 'b': 'one'}, self.hosts())
 
     def test_interrupted(self):
         """The first Ctrl-C lets what has begun end, the second does not."""
