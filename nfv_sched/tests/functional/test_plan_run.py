@@ -312,7 +312,8 @@ class ReplanTest(PlanRunTestCase):
         self.addDetail('output', base.content.text_content(out + err))
         self.assertEqual(code, found)
         self.assertEqual(1, out.count('The rest is planned anew.'))
-        self.assertIn('Checked: the strict policies', out)
+        if not code:
+            self.assertIn('Checked: the strict policies', out)
         self.assertSound()
         return out, err
 
@@ -395,13 +396,22 @@ class ReplanTest(PlanRunTestCase):
     def test_driver_fails_live(self):
         """A server that Nova leaves in error is not moved again."""
         live = self.kind('live')
+        migrate = driver.LibvirtDriver._live_migration_operation
+
+        def fail(driver_, context, instance, *args):
+            if instance.uuid != live.id:
+                return migrate(driver_, context, instance, *args)
+            # What up to Nova 33 is all that the driver sees.
+            driver_._host.get_connection().lookupByUUIDString(
+                instance.uuid).fail_job()
+            raise exception.MigrationError(reason='no route')
+
         with mock.patch.object(
-                driver.LibvirtDriver, '_live_migration_operation',
-                side_effect=[exception.MigrationError(reason='no route'),
-                             mock.DEFAULT]):
+                driver.LibvirtDriver, '_live_migration_operation', fail):
             code, out, err = self.command()
         self.assertEqual(3, code, out + err)
-        self.assertIn(f'{live} ({live.id}) stays on host1', err)
+        if functional.NOVA > 31:
+            self.assertIn(f'{live} ({live.id}) stays on host1', err)
         self.assertSound([live.id])
 
     def test_driver_fails_after(self):
