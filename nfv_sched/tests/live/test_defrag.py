@@ -2,13 +2,14 @@
 """A plan that makes room, carried out on a cloud of real processes."""
 
 import collections
+import signal
 
 from nfv_sched.ops.snapshot import file
 from nfv_sched.tests.live import base
-from nfv_sched.tests.live import test_tools
+from nfv_sched.tests.live import test_plans
 
 
-class DefragTest(test_tools.ToolsTestCase):
+class DefragTest(test_plans.PlanTestCase):
 
     def fill(self, flavor):
         """Boot guests until no more fit."""
@@ -47,7 +48,13 @@ class DefragTest(test_tools.ToolsTestCase):
             plan['fits_before'], plan['fits_after'], plan['exact']))
         move, = plan['moves']
         self.assertEqual(source, move['source'])
-        self.live_migrate(
-            self.admin.compute.get_server(move['server_id']),
-            move['destination'])
+        # Interrupted, it waits for the only move, which has begun.
+        path = self.directory / 'plan.json'
+        code = self.interrupt(
+            signal.SIGINT, 'cloud', 'defrag', '--flavor', large.name,
+            '--save', str(path), '--run', '--yes')
+        self.assertEqual(0, code, self.output)
+        self.assertIn(': done\n', self.go_on(path))
+        self.assertEqual(move['destination'], self.admin.compute.get_server(
+            move['server_id']).compute_host)
         self.assertEqual(source, self.boot(large).compute_host)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plans are carried out on the cloud, and what they are for is then so."""
 
+import json
+import signal
 import subprocess
 
 from nfv_sched.tests.live import base
@@ -12,18 +14,55 @@ _CLIENT = 120  # seconds
 
 class PlanTestCase(test_tools.ToolsTestCase):
 
+    def account(self):
+        """The environment with the account of the operator."""
+        credentials = {
+            f'OS_{name.upper()}': value for name, value
+            in self.bed.layout.credentials().items()}
+        return {**self.bed.layout.environment(), **credentials,
+                'OS_IDENTITY_API_VERSION': '3',
+                'OS_REGION_NAME': layout.REGION}
+
+    def interrupt(self, number, *args):
+        """Begin a command, and interrupt it when a move has begun.
+
+        :param number: of the signal
+        :returns: exit code
+        """
+        process = subprocess.Popen(
+            self.command(*args), env=self.account(), text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self.addCleanup(process.kill)
+        lines = []
+        for line in process.stdout:
+            lines.append(line)
+            if line.endswith((': begins\n', ': goes on\n')):
+                process.send_signal(number)
+                break
+        lines.append(process.communicate(timeout=_CLIENT)[0])
+        self.output = ''.join(lines)
+        self.assertNotIn('Traceback', self.output)
+        return process.returncode
+
+    def go_on(self, path):
+        """Carry out the rest of a plan.
+
+        :returns: standard output
+        """
+        done = subprocess.run(
+            self.command('plan', 'run', str(path), '--yes'), text=True,
+            env=self.account(), timeout=_CLIENT, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT)
+        self.assertEqual(0, done.returncode, done.stdout)
+        self.assertIn('Checked: the strict policies', done.stdout)
+        return done.stdout
+
     def run_script(self, commands):
         """Run printed commands with the client of the cloud."""
         script = self.directory / 'moves.sh'
         script.write_text(commands)
-        credentials = {
-            f'OS_{name.upper()}': value for name, value
-            in self.bed.layout.credentials().items()}
         done = subprocess.run(
-            ['bash', str(script)], text=True,
-            env={**self.bed.layout.environment(), **credentials,
-                 'OS_IDENTITY_API_VERSION': '3',
-                 'OS_REGION_NAME': layout.REGION},
+            ['bash', str(script)], text=True, env=self.account(),
             timeout=_CLIENT * commands.count('openstack '),
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         self.assertEqual(0, done.returncode, done.stdout)
@@ -61,6 +100,37 @@ class DrainTest(PlanTestCase):
             'host', 'drain', base.LEFT, '-f', 'commands')[0])
         self.assertEqual(destinations, {
             server.id: self.show(server).compute_host for server in servers})
+        self.assert_strict(servers[0])
+
+    def test_run(self):
+        """--run, killed; then plan run, interrupted, and continued."""
+        servers = [
+            self.boot(self.flavor(2, **base.STRICT), host=base.LEFT,
+                      networks=self.networks()),
+            *(self.boot(self.flavor(1, **base.pinned()), host=base.LEFT)
+              for _number in range(2))]
+        service, = self.admin.compute.services(
+            binary='nova-compute', host=base.LEFT)
+        self.addCleanup(self.admin.compute.enable_service, service.id)
+        path = self.directory / 'plan.json'
+        self.assertEqual(-signal.SIGKILL, self.interrupt(
+            signal.SIGKILL, 'host', 'drain', base.LEFT, '--save', str(path),
+            '--run', '--yes'))
+        destinations = {server['server_id']: server['destination']
+                        for server in json.loads(path.read_text())['servers']}
+        self.assertEqual({server.id for server in servers},
+                         destinations.keys())
+        # All may have been moved, or be moving, by now.
+        code = self.interrupt(
+            signal.SIGINT, 'plan', 'run', str(path), '--yes', '--parallel',
+            '1')
+        self.assertIn(code, (0, 130), self.output)
+        self.go_on(path)
+        self.assertEqual(destinations, {
+            server.id: self.show(server).compute_host for server in servers})
+        for server in servers:
+            self.assertEqual(1, len(list(self.admin.compute.migrations(
+                server_id=server.id))))
         self.assert_strict(servers[0])
 
 
