@@ -492,6 +492,11 @@ class CloudTestCase(base.LibvirtMigrationMixin, base.ServersTestBase):
             params['destination_xml']).create()
         domain.complete_job()
 
+    def fail_job(self, host, uuid):
+        """Let libvirt say that the migration of a server has failed."""
+        connection = self.computes[host].driver._host.get_connection()
+        connection.lookupByUUIDString(uuid).fail_job()
+
     def fail_host(self, name):
         """Stop the compute service of a host for good."""
         service = self.computes.pop(name)

@@ -402,8 +402,7 @@ class ReplanTest(PlanRunTestCase):
             if instance.uuid != live.id:
                 return migrate(driver_, context, instance, *args)
             # What up to Nova 33 is all that the driver sees.
-            driver_._host.get_connection().lookupByUUIDString(
-                instance.uuid).fail_job()
+            self.fail_job('host1', instance.uuid)
             raise exception.MigrationError(reason='no route')
 
         with mock.patch.object(
