@@ -21,6 +21,7 @@ from nfv_sched.ops.cloud import source
 from nfv_sched.ops.execution import run
 from nfv_sched.ops.execution import values
 from nfv_sched.ops.plans import run_command
+from nfv_sched.ops.watcher import goals
 from nfv_sched.ops.watcher import planner
 from nfv_sched import strings
 
@@ -31,36 +32,18 @@ class PlanningError(exception.WatcherException):
     """No plan, or one that Watcher cannot carry out; the message says why."""
 
 
-class NFVStrategy(base.BaseStrategy, metaclass=abc.ABCMeta):
+class NFVStrategy(goals.NamedMixin, base.BaseStrategy,
+                  metaclass=abc.ABCMeta):
     """Base of the strategies.
 
-    :cvar NAME: name, and entry point
-    :cvar DISPLAY_NAME: name for people
     :cvar GOAL: name of the goal
     """
 
-    NAME: str
-    DISPLAY_NAME: str
     GOAL: str
 
     def __init__(self, config: ty.Any, osc: ty.Any = None):
         super().__init__(config, osc)
         self.planner = planner.NAME
-
-    @classmethod
-    def get_name(cls) -> str:
-        """Return the name; called by Watcher."""
-        return cls.NAME
-
-    @classmethod
-    def get_display_name(cls) -> str:
-        """Return the name for people; called by Watcher."""
-        return cls.DISPLAY_NAME
-
-    @classmethod
-    def get_translatable_display_name(cls) -> str:
-        """Return the same; called by Watcher."""
-        return cls.DISPLAY_NAME
 
     @classmethod
     def get_goal_name(cls) -> str:

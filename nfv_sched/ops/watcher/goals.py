@@ -65,17 +65,15 @@ class AgentBalanceEfficacy(efficacy_base.EfficacySpecification):
             if before else 0.0)]
 
 
-class NFVGoal(base.Goal, metaclass=abc.ABCMeta):
-    """Base of the goals.
+class NamedMixin:
+    """Mixin of what Watcher finds by an entry point.
 
     :cvar NAME: name, and entry point
     :cvar DISPLAY_NAME: name for people
-    :cvar EFFICACY: specification of its efficacy
     """
 
     NAME: str
     DISPLAY_NAME: str
-    EFFICACY: type[efficacy_base.EfficacySpecification]
 
     @classmethod
     def get_name(cls) -> str:
@@ -91,6 +89,15 @@ class NFVGoal(base.Goal, metaclass=abc.ABCMeta):
     def get_translatable_display_name(cls) -> str:
         """Return the same; called by Watcher."""
         return cls.DISPLAY_NAME
+
+
+class NFVGoal(NamedMixin, base.Goal, metaclass=abc.ABCMeta):
+    """Base of the goals.
+
+    :cvar EFFICACY: specification of its efficacy
+    """
+
+    EFFICACY: type[efficacy_base.EfficacySpecification]
 
     @classmethod
     def get_efficacy_specification(
