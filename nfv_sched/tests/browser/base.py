@@ -54,6 +54,16 @@ class BrowserTestCase(base.TestCase):
         command('Emulation.setEmulatedMedia', dict(media=media, features=[
             dict(name='prefers-color-scheme', value=scheme)]))
 
+    def assertFocused(self, element):
+        """What has the focus is in sight, and has an outline."""
+        self.assertEqual(['solid', '3px', True], self.browser.execute_script(
+            """
+            const style = getComputedStyle(arguments[0]);
+            const box = arguments[0].getBoundingClientRect();
+            return [style.outlineStyle, style.outlineWidth,
+                    box.left >= 0 && box.top >= 0 &&
+                    box.bottom <= innerHeight];""", element))
+
     def wrong(self, check):
         """What is wrong with how the page looks, by one of the checks."""
         return self.browser.execute_script(_MEASURE, check)

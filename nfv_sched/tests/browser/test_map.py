@@ -143,13 +143,7 @@ class PageTest(_MapTest):
             link = self.browser.switch_to.active_element
             found.append(link.get_dom_attribute('href') or
                          link.get_dom_attribute('id'))
-            self.assertEqual(['solid', '3px', True], self.browser
-                             .execute_script("""
-                const style = getComputedStyle(arguments[0]);
-                const box = arguments[0].getBoundingClientRect();
-                return [style.outlineStyle, style.outlineWidth,
-                        box.left >= 0 && box.top >= 0 &&
-                        box.bottom <= innerHeight];""", link))
+            self.assertFocused(link)
             link.send_keys(keys.Keys.TAB)
         self.assertEqual(expected, found)
 

@@ -129,13 +129,7 @@ class _SiteTest(base.BrowserTestCase):
         while len(elements) < count:
             element = self.browser.switch_to.active_element
             elements.append(element)
-            self.assertEqual(['solid', '3px', True], self.browser
-                             .execute_script("""
-                const style = getComputedStyle(arguments[0]);
-                const box = arguments[0].getBoundingClientRect();
-                return [style.outlineStyle, style.outlineWidth,
-                        box.left >= 0 && box.top >= 0 &&
-                        box.bottom <= innerHeight];""", element))
+            self.assertFocused(element)
             element.send_keys(keys.Keys.TAB)
         return elements
 
