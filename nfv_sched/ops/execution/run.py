@@ -337,10 +337,10 @@ class PlanRun:
             if self._journal.has_begun(move):
                 remaining.remove(move)
                 self._begin(move)
-        told = False
+        announced = False
         while self._running or (remaining and not self._stopping):
-            if self.interrupted and not told:
-                told = True
+            if self.interrupted and not announced:
+                announced = True
                 self._say('Interrupted: waiting for the moves that have '
                           'begun. Again, and they are not waited for.')
             if not self._stopping:

@@ -471,7 +471,8 @@ class PlanRunTest(PlanRunTestCase):
         self.assertEqual(['a', 'b'], [each[0] for each in self.nova.actions])
 
     def test_interrupted_while_it_prints(self):
-        self.plan('a live two', 'b live two')
+        """Nor does a move begin that could be made at the same time."""
+        self.plan('a live two', 'b live three')
         out, err = self.process(_INTERRUPTED + _PROGRAM).communicate(
             timeout=60)
         self.assertIn('Interrupted: waiting for the moves', out)

@@ -188,6 +188,19 @@ class ServersTest(APITestCase):
             [query['offset'] for query, _version in
              self.asked('server_groups')])
 
+    def test_no_hints(self):
+        """Up to Nova 29 only that of a group is known, by its members."""
+        self.nova.server_groups = [nova_api.group('g', ['id-of-vm'])]
+        self.nova.servers = [
+            nova_api.placed_server(name, self.flavor, 'h1')
+            for name in ('vm', 'other')]
+        for server in self.nova.servers:
+            del server['scheduler_hints']
+        self.assertEqual(
+            {'vm': {'group': ('id-of-g',)}, 'other': {}},
+            {server.name: dict(server.hints)
+             for server in self.read().servers})
+
     def test_refused_server(self):
         """It has no host, and a fault; others with one are no more faulty."""
         fault = {'code': 500, 'created': '', 'message': 'No valid host'}
