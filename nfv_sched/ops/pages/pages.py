@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import dataclasses
 import functools
 import http
+import shlex
 import time
 import typing as ty
 import urllib.parse
@@ -212,7 +213,8 @@ class SnapshotPages:
                 for name, each in counted.hosts.items()]),
             'notes': [*source.not_simulated(self._cloud),
                       *counted.ports.notes],
-            'command': f'nfv-sched capacity show {flavor.name}'}
+            'command': shlex.join(
+                ('nfv-sched', 'capacity', 'show', '--', flavor.name))}
 
     def _count(self, flavors: Iterable[snapshot.Flavor]) -> None:
         """Count flavors until the time is over, and one at least."""
@@ -246,7 +248,8 @@ class SnapshotPages:
             'command': ''}
 
     def _server(self, name: str, _query: _Query) -> _Content:
-        explanation = self._explained(name)
+        uuid = subjects.find(self._cloud, name).uuid
+        explanation = self._explained(uuid)
         hosts = [host.name for host in explanation.hosts]
         present = next(
             (host.name for host in explanation.hosts if host.present), None)
@@ -256,11 +259,11 @@ class SnapshotPages:
                 explanation, hosts, everything=True),
             'map': _host(present),
             'notes': [*source.not_simulated(self._cloud)],
-            'command': f'nfv-sched server explain {name}'}
+            'command': shlex.join(
+                ('nfv-sched', 'server', 'explain', uuid))}
 
-    def _explain(self, name: str) -> explain_values.Explanation:
+    def _explain(self, uuid: str) -> explain_values.Explanation:
         """Explain where a server fits; see ``ops.explain.command``."""
-        uuid = subjects.find(self._cloud, name).uuid
         with start.started(self._cloud) as state:
             subject = subjects.server(self._cloud, state, uuid)
             explanation = nfv_explanation.explain(

@@ -17,6 +17,7 @@ import signal
 import threading
 import time
 import typing as ty
+import urllib.parse
 
 from nfv_sched.ops.pages import html
 from nfv_sched import strings
@@ -57,6 +58,7 @@ class PageWorker:
         self._process: ty.Any = None
         self._connection: ty.Any = None
         self._running: PageRequest | None = None
+        # How often the process has ended, by PageRequest.calculation.
         self._failures: dict[tuple[str, ...], int] = {}
         self._closed = False
 
@@ -80,7 +82,8 @@ class PageWorker:
             return _later('Other pages are being calculated.')
         try:
             while not self._closed and (
-                    self._failures.get(page_request.key, 0) < _MOST_FAILURES):
+                    self._failures.get(page_request.calculation, 0)
+                    < _MOST_FAILURES):
                 try:
                     return self._answer(page_request, end)
                 except (OSError, EOFError):
@@ -149,7 +152,8 @@ class PageWorker:
         LOG.warning('The process that makes pages has ended with %s at %s',
                     code, strings.visible(running.path))
         # It may have ended by itself, before it got the request.
-        self._failures[running.key] = self._failures.get(running.key, 0) + (
+        calculation = running.calculation
+        self._failures[calculation] = self._failures.get(calculation, 0) + (
             _MOST_FAILURES if code == -signal.SIGALRM else 1)
         if len(self._failures) > _MOST_FAILED:
             self._failures.pop(next(iter(self._failures)))
@@ -166,8 +170,14 @@ class PageRequest:
     age_seconds: float
 
     @property
+    def calculation(self) -> tuple[str, ...]:
+        """What decides how long the page takes: not what is searched for."""
+        return (self.source, self.version, urllib.parse.unquote(self.path),
+                self.query.get('show', ''))
+
+    @property
     def key(self) -> tuple[str, ...]:
-        """All that decides what is calculated."""
+        """All that decides what is on the page."""
         return (self.source, self.version, self.path,
                 *(text for pair in sorted(self.query.items())
                   for text in pair))

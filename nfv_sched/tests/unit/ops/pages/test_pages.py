@@ -218,6 +218,13 @@ class ServersTest(_PagesTest):
         self.useFixture(fixtures.MockPatchObject(pages.start, 'started', None))
         self.assertEqual(first, site.respond(path, {}, 60))
 
+    def test_by_name(self):
+        """The command has the UUID, as a name is the tenant's."""
+        cloud = example('two-hosts')
+        server = cloud.servers[0]
+        found = self.page_of(cloud, f'/servers/{server.name}')
+        self.assertIn(f'nfv-sched server explain {server.uuid}', found.text)
+
     def test_unknown(self):
         for name in ('nobody', '', '%00', '%3Cscript%3E', 'a/b'):
             found = self.page_of(example('two-hosts'), f'/servers/{name}', 404)
@@ -345,6 +352,15 @@ class AllPagesTest(_PagesTest):
             for each in network.network_services))
         found = self.page_of(cloud, '/agents')
         self.assertEqual(set(), set('\x1b\x00\u202e') & set(found.text))
+
+    def test_command_of_a_flavor(self):
+        """Its name is one word."""
+        two = example('two-hosts')
+        flavor = dataclasses.replace(two.flavors[0], name='-x; `id` large')
+        cloud = dataclasses.replace(two, flavors=(flavor,))
+        found = self.page_of(cloud, '/capacity', show=flavor.name)
+        self.assertIn("nfv-sched capacity show -- '-x; `id` large'",
+                      found.text)
 
     @ddt.data(*maps.HOSTILE, '9' * 500, '-1', '\u0663', '[', '\udcff')
     def test_hostile_queries(self, text):

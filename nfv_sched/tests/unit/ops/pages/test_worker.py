@@ -89,6 +89,9 @@ class PageWorkerTest(base.TestCase):
         page = made.respond(*asked)
         self.assertIn(f'ended with -{signal.SIGALRM:d} at /', logger.output)
         self.assertEqual(page, made.respond(*asked))
+        # What it would be searched for makes no difference.
+        self.assertEqual(page, made.respond(
+            '/', {'q': 'a', 'other': '1'}, *asked[2:]))
         self.assertEqual(1, logger.output.count('ended'))
         self.assertEqual((503, None), (
             page.status, page.headers.get('Retry-After')))
