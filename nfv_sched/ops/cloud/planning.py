@@ -58,7 +58,7 @@ class Report(source.CloudMixin, base.Lister, metaclass=abc.ABCMeta):
 
     @abc.abstractmethod
     def report(self, parsed_args: argparse.Namespace) -> Output:
-        """Compute the result; set ``found`` if it calls for action."""
+        """Compute the result; set ``has_findings`` if it calls for action."""
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple:
         """Return columns and rows; called by cliff."""

@@ -34,6 +34,17 @@ class FileError(Exception):
     """Failure to read or write a snapshot; the message has path and reason."""
 
 
+class NotASnapshotError(FileError):
+    """A file is neither a snapshot nor a cloud file."""
+
+    def __init__(self, path: str, why: str = ''):
+        """Name the file.
+
+        :param why: empty if it is of another format
+        """
+        super().__init__(f'{path}: {NEITHER}{why and f": {why}"}')
+
+
 def save(cloud: snapshot.Cloud, path: str) -> int:
     """Write a snapshot.
 
@@ -100,12 +111,11 @@ def load(path: str, content: bytes | None = None) -> snapshot.Cloud:
     except OSError as exc:
         raise FileError(f'{path}: {exc.strerror or exc}') from exc
     except RecursionError as exc:
-        raise FileError(
-            f'{path}: {NEITHER}: nested too deeply') from exc
+        raise NotASnapshotError(path, 'nested too deeply') from exc
     except ValueError as exc:
-        raise FileError(f'{path}: {NEITHER}: {exc}') from exc
+        raise NotASnapshotError(path, str(exc)) from exc
     if not isinstance(data, dict) or data.get('format') != FORMAT:
-        raise FileError(f'{path}: {NEITHER}')
+        raise NotASnapshotError(path)
     version, fields = data.get('version'), data.get('cloud')
     if version not in VERSIONS:
         raise FileError(

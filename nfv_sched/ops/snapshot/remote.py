@@ -57,11 +57,9 @@ def load(url: str) -> snapshot.Cloud:
         raise file.FileError(_why(where, exc)) from exc
     try:
         return file.load(where, content)
-    except file.FileError as exc:
+    except file.NotASnapshotError as exc:
         # It might be the page of a login.
-        raise file.FileError(
-            f'{where}: not a snapshot' if str(exc).startswith(
-                f'{where}: {file.NEITHER}') else str(exc)) from exc
+        raise file.FileError(f'{where}: not a snapshot') from exc
 
 
 def _checked(url: str) -> str:
