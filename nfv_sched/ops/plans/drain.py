@@ -202,7 +202,7 @@ def empty(
     after = trial.after(cloud, state, moves) if moves else cloud
     if make_room and any(guest.reason is None for guest in result.staying):
         result, after = _with_room(
-            result, after, search.kinds, frozenset((host, *closed)), seconds,
+            result, after, search, frozenset((host, *closed)), seconds,
             update)
     if relax:
         result = dataclasses.replace(result, guests=tuple([
@@ -216,8 +216,8 @@ def empty(
 
 def _with_room(
     plan: DrainPlan, cloud: snapshot.Cloud,
-    kinds: Mapping[str, movable.MoveKind], closed: Collection[str],
-    seconds: float, update: Update,
+    search: '_DrainSearch', closed: Collection[str], seconds: float,
+    update: Update,
 ) -> tuple[DrainPlan, snapshot.Cloud]:
     """Add moves on other hosts that make room for servers that stay.
 
@@ -225,7 +225,7 @@ def _with_room(
 
     :param plan: a plan without such moves
     :param cloud: the cloud after it
-    :param kinds: UUID of each server of the host that can be moved -> how
+    :param search: the search for the plan
     :param closed: names of the hosts that get no servers
     :param seconds: time limit of the search for each server
     :returns: also the cloud after all moves
@@ -238,11 +238,14 @@ def _with_room(
     for guest in sorted(
             [guest for guest in plan.staying if guest.reason is None],
             key=lambda guest: -_memory(cloud, guest.uuid)):
-        solution = making_room.solution(
-            cloud, guest.uuid, kinds[guest.uuid], fixed=own, closed=closed,
-            seconds=seconds, update=update)
-        failed += solution.failed
-        if not solution.moves:
+        for kind, reason in search.ways(guest.uuid):
+            solution = making_room.solution(
+                cloud, guest.uuid, kind, fixed=own, closed=closed,
+                seconds=seconds, update=update)
+            failed += solution.failed
+            if solution.moves:
+                break
+        else:
             continue
         cloud = solution.after
         moves += solution.moves
@@ -252,7 +255,7 @@ def _with_room(
             source=move.source, kind=move.kind, destination=move.destination,
             room_for=guest.uuid) for move in solution.moves[:-1]]
         added.append(dataclasses.replace(
-            guest, kind=kinds[guest.uuid], lacking=(),
+            guest, kind=kind, reason=reason, lacking=(),
             destination=solution.moves[-1].destination))
     staying = tuple([guest for guest in plan.staying
                      if guest.uuid not in arrived])
@@ -359,6 +362,15 @@ class _DrainSearch:
         """UUID of each server that can be moved -> how."""
         return self._kinds
 
+    def ways(self, uuid: str) -> Iterator[
+            tuple[movable.MoveKind, movable.Obstacle | None]]:
+        """Yield how a server can be moved, and why not live."""
+        kind = self._kinds[uuid]
+        yield kind, self._reasons[uuid]
+        if kind == movable.LIVE and self._needs_labels(uuid) and (
+                self._known.why_not(movable.COLD, uuid) is None):
+            yield movable.COLD, movable.Obstacle(movable.ObstacleKind.LABELS)
+
     def forbid(self, move: trial.ServerMove, failure: trial.Failure) -> bool:
         """Do not make a move again that the simulator refused.
 
@@ -426,11 +438,15 @@ class _DrainSearch:
         Because this Nova loses the labels of strict policies in a live
         migration.
         """
+        return self._needs_labels(uuid) and any(
+            self._takes_alone(name, uuid, movable.COLD) and
+            not self._takes_alone(name, uuid, movable.LIVE)
+            for name in self._hosts)
+
+    def _needs_labels(self, uuid: str) -> bool:
+        """Return whether hosts may take a server cold, and not live."""
         return self._known.guest(uuid, movable.LIVE) is not (
-            self._known.guest(uuid, movable.COLD)) and any(
-                self._takes_alone(name, uuid, movable.COLD) and
-                not self._takes_alone(name, uuid, movable.LIVE)
-                for name in self._hosts)
+            self._known.guest(uuid, movable.COLD))
 
     def _may_join(self, uuid: str, name: str) -> bool:
         """Return whether group and hints allow a host, now or later."""

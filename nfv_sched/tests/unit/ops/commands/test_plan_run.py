@@ -882,7 +882,8 @@ class ReplanTest(PlanRunTestCase, running.RunningTestCase):
 
     def test_defrag(self):
         """The new plan has the options of the old one."""
-        self.flavors = {'a': 'p2', 'b': 'p2', 'c': 'p3'}
+        # The largest first: wherever the others are, it has room on a node.
+        self.flavors = {'c': 'p3', 'a': 'p2', 'b': 'p2'}
         for name, host in (('b', 'two'), ('c', 'three')):
             self.nova.server(name)['OS-EXT-SRV-ATTR:host'] = host
         args = ('cloud', 'defrag', '--flavor', 'p4', '--count', '4',

@@ -2,7 +2,9 @@
 
 import fixtures
 
+from nfv_sched.nova import scheduler
 from nfv_sched.ops.plans import drain
+from nfv_sched.ops.plans import movable
 from nfv_sched.ops.plans import refusals
 from nfv_sched.ops.plans import rolling
 from nfv_sched.ops.plans import trial
@@ -82,11 +84,16 @@ class MakingRoomTest(running.RunningTestCase):
         """Where the policy wants it."""
         # Only on host two there are free CPUs, far from the switch.
         moves = self.plan('a strict one', 'x strict two', 'y strict two',
-                          'z strict three', 's p2 three', 't p2 three',
-                          'u p2 three')
+                          'z strict three', 's p4 three', 'u p2 three')
         (_name, *places), last = moves
         self.assertEqual(['three', 'two'], places)
         self.assertEqual(('a', 'one', 'three'), last)
+        # Its labels would be lost if it were moved live by Nova 33.
+        labels = scheduler.live_migration_carries_limits()
+        self.assertEqual(
+            (movable.LIVE, None) if labels else
+            (movable.COLD, movable.Obstacle(movable.ObstacleKind.LABELS)),
+            (self.found.guests[1].kind, self.found.guests[1].reason))
 
     def test_refused_by_the_simulator(self):
         """Other moves are tried then."""
