@@ -202,8 +202,6 @@ class AccountMixin(ErrorMixin):
 
         :raises CloudUnreadError: if it cannot be read
         """
-        # Before anything of Nova is imported, which may choose otherwise.
-        concurrency.native_threads()
         if self._read_live is None:
             # Nova prepares its databases once in a process.
             self._read_live = reader(base.configuration(parsed_args))
@@ -469,6 +467,8 @@ def configure(arguments: Sequence[str], databases: bool = True) -> None:
     """
     from oslo_config import cfg
 
+    # Before anything of Nova is imported, which may choose otherwise.
+    concurrency.native_threads()
     # Imported here so that --help does not wait for Nova.
     from nfv_sched.nova import database
     try:
