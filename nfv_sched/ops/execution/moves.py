@@ -32,7 +32,7 @@ GRACE = 60.0
 # Has all that is used: hosts of migrations (2.30, 2.56), UUIDs of services
 # (2.53) and of migrations (2.59).  Rocky.
 _MICROVERSION = '2.61'
-# Tells what went wrong in an action.  Victoria.
+# Tells what went wrong in an action.  Ussuri.
 _DETAILS = '2.84'
 # Seconds in which the events of a failed migration should end.
 _EVENTS_END = 30
@@ -384,12 +384,14 @@ def _followed(connection: _Connection, move: values.Move,
                 if exc.status != 409:
                     raise
         yield ''
+    failed = status not in _OVER[move.kind]
     while True:
         server = yield from _patiently(_server, connection, move)
-        if _task(server) is None:
+        # NOTE: nova-compute confirms the migration, then the server.
+        if _task(server) is None and (
+                failed or server['status'] != _UNCONFIRMED):
             break
         yield ''
-    failed = status not in _OVER[move.kind]
     if failed:
         why = yield from _why(connection, move)
         server = yield from _patiently(_server, connection, move)
