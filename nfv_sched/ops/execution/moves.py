@@ -42,6 +42,7 @@ _MIGRATIONS = 50
 _ACTIONS = {'live': 'os-migrateLive', 'cold': 'migrate'}
 _OPTIONS: Mapping[str, Mapping[str, str]] = {
     'live': {'block_migration': 'auto'}, 'cold': {}}
+_TYPES = {'live': 'live-migration', 'cold': 'migration'}
 _ACTION_NAMES = {'live': 'live-migration', 'cold': 'migrate'}
 #: Status of a migration record when the move is over.
 _OVER = {'live': ('completed', 'done'), 'cold': ('confirmed',)}
@@ -357,7 +358,8 @@ def _started(connection: _Connection, move: values.Move,
 
 
 def _is_of_kind(row: Mapping, move: values.Move) -> bool:
-    return (row['migration_type'] == 'live-migration') == (move.kind == 'live')
+    # That of a resize, which its owner is to confirm, is another one.
+    return row['migration_type'] == _TYPES[move.kind]
 
 
 def _followed(connection: _Connection, move: values.Move,
@@ -369,12 +371,17 @@ def _followed(connection: _Connection, move: values.Move,
     while True:
         server = yield from _patiently(_server, connection, move)
         rows = yield from _patiently(_migrations, connection, move)
-        status = next((row['status'] for row in rows
-                       if row['uuid'] == migration), 'gone')
+        row = next((row for row in rows if row['uuid'] == migration),
+                   {'status': 'gone'})
+        status = row['status']
         if status in (*_OVER[move.kind], *_FAILED, 'gone'):
             break
         if status == _TO_CONFIRM and _task(server) is None and (
                 server['status'] == _UNCONFIRMED):
+            if row['dest_compute'] != move.destination:
+                raise MoveError(
+                    f'was moved to {row["dest_compute"]} by another request, '
+                    'which is not confirmed')
             try:
                 _act(connection, move, 'confirmResize', None)
             except NoAnswerError as exc:

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """``nfv-sched plan run`` where others act, or answers do not come."""
 
+import contextlib
+
+from nfv_sched.ops.execution import run
+from nfv_sched.ops.plans import run_command
 from nfv_sched.tests.unit.ops.commands import test_plan_run
-from nfv_sched.tests.unit.ops.execution import migrating_nova
 
 
 class ConfirmedLateTest(test_plan_run.PlanRunTestCase):
@@ -24,3 +27,43 @@ class ConfirmedLateTest(test_plan_run.PlanRunTestCase):
         self.carry_out()
         self.assertEqual({'a': 'two'}, self.hosts())
         self.assertEqual('unused', next(states, 'unused'))
+
+
+class OthersTest(test_plan_run.PlanRunTestCase):
+    """What others do with a server after the run was killed."""
+
+    def setUp(self):
+        super().setUp()
+        self.plan('a cold two')
+        with contextlib.closing(self.open_journal()) as journal:
+            journal.add(self.move, 'asked')
+
+    def open_journal(self):
+        saved = run_command.read(self.path)
+        self.move, = saved.plan.moves
+        return run.MoveJournal(f'{self.path}.journal', saved.digest)
+
+    def migrate(self, host, migration_type='migration'):
+        """Have somebody migrate the server until it is to be confirmed."""
+        server = self.nova.server('a')
+        self.nova.answer('POST', ['servers', server['id'], 'action'], {}, {
+            'migrate': {'host': host}})
+        self.nova.migrations[0].update(
+            status='finished', migration_type=migration_type)
+        server.update({
+            'status': 'VERIFY_RESIZE', 'OS-EXT-SRV-ATTR:host': host,
+            'OS-EXT-STS:task_state': None, 'OS-EXT-STS:vm_state': 'resized'})
+
+    def test_resize(self):
+        """That is for the owner of the server to confirm."""
+        self.migrate('two', 'resize')
+        _out, err = self.carry_out(code=3)
+        self.assertIn('a is VERIFY_RESIZE on two, not on one\n', err)
+        self.assertEqual([('a', 'migrate', 'two')], self.nova.actions)
+
+    def test_elsewhere(self):
+        self.migrate('three')
+        _out, err = self.carry_out(code=3)
+        self.assertIn('a was moved to three by another request, which is not '
+                      'confirmed\n', err)
+        self.assertEqual([('a', 'migrate', 'three')], self.nova.actions)

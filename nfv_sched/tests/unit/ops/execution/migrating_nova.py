@@ -144,7 +144,8 @@ class MigratingNova(nova_api.NovaAPI):
             'instance_uuid': server['id'], 'status': 'running',
             'migration_type': ('live-migration' if action == 'os-migrateLive'
                                else 'migration'),
-            'to': options['host'], 'left': 4})
+            'to': options['host'], 'dest_compute': options['host'],
+            'left': 4})
         self.most = max(self.most, sum(
             each['status'] == 'running' for each in self.migrations))
         return 202, {}
