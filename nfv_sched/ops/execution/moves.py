@@ -81,8 +81,9 @@ class RefusedRequestError(MoveError):
 
 
 # What a move has come to before the run was interrupted: "asked" with the UUID
-# of the newest migration before, or "moving" with the UUID of its migration.
-Progress = tuple[ty.Literal['asked', 'moving'], str | None]
+# of the newest migration before, or "moving" with the UUID of its migration;
+# and for how many seconds.
+Progress = tuple[ty.Literal['asked', 'moving'], str | None, float]
 Record = Callable[[ty.Literal['asked', 'moving'], str | None], None]
 _Steps = Generator[str, None, _T]
 
@@ -181,7 +182,8 @@ def _call(connection: _Connection, service: ty.Literal['compute', 'network'],
         # May ask for the versions of the API.
         response = getattr(connection, service).request(
             path, method, json=body, params=query or {}, raise_exc=False,
-            connect_retries=0, skip_cache=True, **options)
+            connect_retries=0, status_code_retries=0, skip_cache=True,
+            **options)
         status = response.status_code
         if status >= 500 or status in _LATER:
             raise NoAnswerError(f'{method} {path}: {status} {response.reason}')
@@ -303,28 +305,40 @@ def _migrations(connection: _Connection,
 def _migrate(connection: _Connection, move: values.Move,
              progress: Progress | None, record: Record) -> _Steps[None]:
     migration: str | None = None
+    before: str | None = None
     match progress:
-        case ('moving', known):
+        case ('moving', known, _age):
             migration = known
-        case ('asked', before):
-            migration = yield from _started(connection, move, before, 0)
+        case ('asked', before, age):
+            # The request may have been under way when the run was killed.
+            migration = yield from _started(
+                connection, move, before, GRACE - age)
     if migration is None:
         server = yield from _patiently(_server, connection, move)
         if not _is_to_move(server, move):
             return
-        rows = yield from _patiently(_migrations, connection, move)
-        before = rows[0]['uuid'] if rows else None
+        if progress is None:
+            rows = yield from _patiently(_migrations, connection, move)
+            before = rows[0]['uuid'] if rows else None
         record('asked', before)
         unanswered = ''
+        refusal: RefusedRequestError | None = None
         try:
             _act(connection, move, _ACTIONS[move.kind], {
                 'host': move.destination, **_OPTIONS[move.kind]})
         except NoAnswerError as exc:
             unanswered = str(exc)
             yield unanswered
+        except RefusedRequestError as exc:
+            # Nova may be at an earlier request for this move.
+            if exc.status != 409:
+                raise
+            refusal = exc
         migration = yield from _started(
             connection, move, before, GRACE if unanswered else 0)
         if migration is None:
+            if refusal is not None:
+                raise refusal
             why = yield from _why(connection, move)
             raise MoveError(f'was not moved: {unanswered or why}')
     record('moving', migration)

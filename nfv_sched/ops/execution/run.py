@@ -400,7 +400,8 @@ class PlanRun:
         progress: moves.Progress | None = None
         if record is not None and self._journal.has_begun(move):
             progress = ty.cast(
-                moves.Progress, (record.state, record.migration))
+                moves.Progress,
+                (record.state, record.migration, _age(record)))
         self._say(_line(self.plan, move) + (
             ': goes on' if progress else ': begins'))
         self._running[move] = moves.make(

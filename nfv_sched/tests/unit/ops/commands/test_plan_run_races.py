@@ -2,7 +2,13 @@
 """``nfv-sched plan run`` where others act, or answers do not come."""
 
 import contextlib
+import json
+import os
+import threading
 
+import fixtures
+
+from nfv_sched.ops.execution import moves
 from nfv_sched.ops.execution import run
 from nfv_sched.ops.plans import run_command
 from nfv_sched.tests.unit.ops.commands import test_plan_run
@@ -67,3 +73,55 @@ class OthersTest(test_plan_run.PlanRunTestCase):
         self.assertIn('a was moved to three by another request, which is not '
                       'confirmed\n', err)
         self.assertEqual([('a', 'migrate', 'three')], self.nova.actions)
+
+    def ask(self):
+        """Have Nova begin with what the run that was killed has asked."""
+        self.nova.answer('POST', ['servers', self.move.id, 'action'], {}, {
+            'migrate': {'host': 'two'}})
+
+    def test_under_way(self):
+        """Nova takes a second to begin."""
+        self.useFixture(fixtures.MockPatchObject(moves, 'GRACE', 30))
+        timer = threading.Timer(1, self.ask)
+        timer.start()
+        self.carry_out()
+        timer.join()
+        self.assertEqual([('a', 'migrate', 'two'),
+                          ('a', 'confirmResize', None)], self.nova.actions)
+
+    def test_overtaken(self):
+        """It begins when it is asked again."""
+        answer = self.nova.answer
+
+        def overtake(method, path, query, body):
+            if method == 'POST':
+                self.nova.answer = answer
+                self.ask()
+            return answer(method, path, query, body)
+
+        self.nova.answer = overtake
+        self.carry_out()
+        self.assertEqual([
+            ('a', 'migrate', 'two'), ('a', 'migrate', 'two'),
+            ('a', 'confirmResize', None)], self.nova.actions)
+
+
+class RetriesTest(test_plan_run.PlanRunTestCase):
+
+    def test_status_code_retries(self):
+        """An account with which other clients repeat requests."""
+        self.plan('a live two')
+        self.nova.faults['os-migrateLive'] = lambda found: (503, {})
+        variables = {name: os.environ[name] for name in self.api.variables()}
+        for name in variables:
+            self.useFixture(fixtures.EnvironmentVariable(name))
+        path = os.path.join(self.folder, 'clouds.yaml')
+        self.useFixture(fixtures.EnvironmentVariable(
+            'OS_CLIENT_CONFIG_FILE', path))
+        with open(path, 'w') as stream:
+            json.dump({'clouds': {'x': {
+                'status_code_retries': 2, 'auth': {
+                    name.removeprefix('OS_').lower(): value
+                    for name, value in variables.items()}}}}, stream)
+        self.carry_out('--yes', '--os-cloud', 'x')
+        self.assertEqual([('a', 'os-migrateLive', 'two')], self.nova.actions)
