@@ -72,6 +72,20 @@ def digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
+def journal_of(path: str, plan_digest: str, round_number: int,
+               ) -> tuple[str, str]:
+    """Return the default journal of a plan, and the hash for it.
+
+    :param path: of the plan
+    :param round_number: 0 for a plan without rounds
+    """
+    if not round_number:
+        return f'{path}.journal', plan_digest
+    # Moves of each round are numbered from 1.
+    return (f'{path}.round-{round_number}.journal',
+            f'{plan_digest}/{round_number}')
+
+
 class RunMixin(source.AccountMixin):
     """Mixin of a subcommand that carries out a plan."""
 
@@ -96,6 +110,10 @@ class RunMixin(source.AccountMixin):
         uuids: Collection[str],
     ) -> tuple[list[str], list[str]] | None:
         """Return findings of servers, and which were not checked, if any."""
+        return None
+
+    def rest_command(self, parsed_args: argparse.Namespace) -> str | None:
+        """Return what goes on with the plan; None if this command does."""
         return None
 
     def moves_of(self, document: ty.Any) -> values.MovePlan:
@@ -142,13 +160,10 @@ class RunMixin(source.AccountMixin):
             saved.plan.check()
         except ValueError as exc:
             raise source.CloudUnreadError(f'the plan: {exc}') from exc
-        journal_plan, of_round = saved.digest, ''
-        if saved.plan.round:
-            # Moves of each round are numbered from 1.
-            journal_plan += f'/{saved.plan.round}'
-            of_round = f'.round-{saved.plan.round}'
+        default_path, journal_plan = journal_of(
+            saved.path, saved.digest, saved.plan.round)
         if journal_path is None:
-            journal_path = f'{saved.path}{of_round}.journal'
+            journal_path = default_path
         # The client's libraries take a second to import.
         from nfv_sched import http_limits
         from nfv_sched.ops.execution import moves
@@ -299,7 +314,10 @@ class RunMixin(source.AccountMixin):
         for sentence in unfinished:
             self.print_error(sentence)
         if remaining:
-            self._say('The same command goes on with the rest.')
+            command = self.rest_command(parsed_args)
+            self._say('The same command goes on with the rest.'
+                      if command is None
+                      else f'To go on with the rest: {command}')
             if not execution.interrupted:
                 self._offer(saved)
         if enable and not remaining:

@@ -11,7 +11,11 @@ import argparse
 from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Sequence
+import contextlib
 import dataclasses
+import glob
+import os
+import re
 import shlex
 import typing as ty
 
@@ -23,6 +27,8 @@ from nfv_sched.ops.cloud import source
 
 if ty.TYPE_CHECKING:
     from nfv_sched.ops.cli import tables
+
+_ROUND = re.compile(r'\.round-([0-9]+)\.journal$')
 
 MOVES_HELP = """\
 "plan run" carries out a plan that --save has written; --run does so at once,
@@ -160,13 +166,58 @@ class PlanMixin(plan_execution.RunMixin):
              document: documents.Document) -> None:
         """Write a plan to a file, if so asked, as ``-f json`` prints it.
 
-        :raises CloudUnreadError: if it cannot be written
+        :raises CloudUnreadError: if it cannot be written, or another plan of
+            the file has been begun
         """
         if parsed_args.save is not None:
-            self._saved = plan_execution.SavedPlan(
-                path=parsed_args.save, document=document.content,
-                plan=self.moves_of(document.content),
-                digest=plan_execution.save(parsed_args.save, document))
+            plan = self.moves_of(document.content)
+            with self._journals(parsed_args, plan_execution.digest(
+                    document.text('json').encode())):
+                self._saved = plan_execution.SavedPlan(
+                    path=parsed_args.save, document=document.content,
+                    plan=plan,
+                    digest=plan_execution.save(parsed_args.save, document))
+
+    @contextlib.contextmanager
+    def _journals(self, parsed_args: argparse.Namespace,
+                  digest: str) -> Iterator[None]:
+        """Keep others from carrying out the plan of a file meanwhile.
+
+        :param digest: hash of the plan that is to be written
+        :raises CloudUnreadError: if there is a journal of another plan, or
+            one is being carried out
+        """
+        path = parsed_args.save
+        rounds = [int(match[1]) for match in map(
+            _ROUND.search, glob.glob(f'{glob.escape(path)}.round-*.journal'))
+            if match]
+        with contextlib.ExitStack() as stack:
+            for number in (0, *rounds):
+                journal, plan = plan_execution.journal_of(path, digest, number)
+                if not os.path.lexists(journal):
+                    continue
+                # The client's libraries take a second to import.
+                from nfv_sched.ops.execution import run
+                try:
+                    stack.enter_context(contextlib.closing(
+                        run.MoveJournal(journal, plan)))
+                except run.MoveJournalError as exc:
+                    raise source.CloudUnreadError(
+                        f'{path} is not written: {exc}; to go on with the '
+                        'plan in it: '
+                        + self.rest_command(parsed_args, number)) from exc
+            yield
+
+    def rest_command(self, parsed_args: argparse.Namespace,
+                     round_number: int = 1) -> str:
+        """Return what goes on with the plan; this command plans anew."""
+        words = ['plan', 'run', parsed_args.save]
+        if round_number > 1:
+            words += ['--round', str(round_number)]
+        account = getattr(parsed_args, 'os_cloud', None)
+        if account is not None:
+            words += ['--os-cloud', account]
+        return self._shown(words)
 
     def run_saved(self, parsed_args: argparse.Namespace) -> None:
         """Carry out the plan that was saved.

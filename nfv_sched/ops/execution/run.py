@@ -133,7 +133,7 @@ class MoveJournal:
                 self.earlier[record.id] = record
         if plans and self._digest not in plans:
             raise ValueError('is the journal of another plan; remove it, or '
-                             'choose another with --journal')
+                             'use another file')
         if write:
             os.ftruncate(descriptor, len(complete))
 

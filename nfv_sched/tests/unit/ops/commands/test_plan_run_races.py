@@ -4,10 +4,13 @@
 import contextlib
 import json
 import os
+import re
+import shlex
 import threading
 
 import fixtures
 
+from nfv_sched.ops.cloud import plan_execution
 from nfv_sched.ops.execution import moves
 from nfv_sched.ops.execution import run
 from nfv_sched.ops.plans import run_command
@@ -125,3 +128,63 @@ class RetriesTest(test_plan_run.PlanRunTestCase):
                     for name, value in variables.items()}}}}, stream)
         self.carry_out('--yes', '--os-cloud', 'x')
         self.assertEqual([('a', 'os-migrateLive', 'two')], self.nova.actions)
+
+
+class OverwrittenPlanTest(test_plan_run.ReplanTestCase):
+    """A command that plans anew must not replace a plan that has begun."""
+
+    def setUp(self):
+        super().setUp()
+        self.nova.failing = {'a'}
+        self.path = os.path.join(self.folder, 'a plan')
+        self.out, _err = self.drain(code=3)
+        with open(self.path, 'rb') as stream:
+            self.plan_saved = stream.read()
+
+    def refused(self, *args):
+        """Save another plan there, in vain.
+
+        :returns: standard error
+        """
+        code, out, err = self.run_command(
+            'host', 'drain', 'two', '--save', self.path, *args)
+        self.assertEqual((1, ''), (code, out), err)
+        self.assertIn(f'error: {self.path} is not written: ', err)
+        with open(self.path, 'rb') as stream:
+            self.assertEqual(self.plan_saved, stream.read())
+        return err
+
+    def test_rest(self):
+        """What is said to go on with the rest does so."""
+        command, = re.findall('To go on with the rest: nfv-sched (.*)',
+                              self.out)
+        self.assertEqual(['plan', 'run', self.path], shlex.split(command))
+        number = len(self.nova.actions)
+        for args in ((), ('--run', '--yes')):
+            self.assertIn('is the journal of another plan; remove it, or use '
+                          'another file; to go on with the plan in it: '
+                          f'nfv-sched {command}\n', self.refused(*args))
+        self.assertEqual(number, len(self.nova.actions))
+        self.nova.failing = set()
+        code, _out, err = self.run_command(*shlex.split(command), '--yes')
+        self.assertEqual(0, code, err)
+        self.assertNotIn('one', self.hosts().values())
+
+    def test_in_use(self):
+        with contextlib.closing(run.MoveJournal(
+                f'{self.path}.journal',
+                plan_execution.digest(self.plan_saved))):
+            self.assertIn('is in use', self.refused())
+
+    def test_round(self):
+        """A later round has a journal of its own."""
+        os.rename(f'{self.path}.journal', f'{self.path}.round-2.journal')
+        self.assertIn("'{}' --round 2\n".format(self.path), self.refused())
+
+    def test_not_begun(self):
+        """A run that asked, and was told not to begin."""
+        with open(f'{self.path}.journal', 'wb'):
+            pass
+        code, _out, err = self.run_command(
+            'host', 'drain', 'two', '--save', self.path)
+        self.assertEqual(0, code, err)
