@@ -169,9 +169,15 @@ class MoveJournal:
     def _write(self, record: MoveRecord) -> None:
         line = json.dumps(dataclasses.asdict(record)).encode() + b'\n'
         descriptor = ty.cast(int, self._file)
-        if os.write(descriptor, line) != len(line):
-            raise OSError('not written completely')
-        os.fsync(descriptor)
+        size = os.fstat(descriptor).st_size
+        try:
+            if os.write(descriptor, line) != len(line):
+                raise OSError('not written completely')
+            os.fsync(descriptor)
+        except OSError:
+            # The next record must not continue part of a line.
+            os.ftruncate(descriptor, size)
+            raise
 
     def is_done(self, move: values.Move) -> bool:
         """Return whether a move was made."""

@@ -7,6 +7,7 @@ import os
 import re
 import shlex
 import threading
+from unittest import mock
 
 import fixtures
 
@@ -107,6 +108,33 @@ class OthersTest(test_plan_run.PlanRunTestCase):
         self.assertEqual([
             ('a', 'migrate', 'two'), ('a', 'migrate', 'two'),
             ('a', 'confirmResize', None)], self.nova.actions)
+
+
+class FullDiskTest(test_plan_run.PlanRunTestCase):
+
+    def test_partial_line(self):
+        """There is space again for the records after it."""
+        self.plan('a live two', 'b live three')
+        saved = run_command.read(self.path)
+        path = f'{self.path}.journal'
+        with contextlib.closing(run.MoveJournal(path, saved.digest)) as (
+                journal):
+            for move in saved.plan.moves:
+                journal.add(move, 'asked')
+            size = os.path.getsize(path)
+            write = os.write
+            with mock.patch('os.write', lambda descriptor, data: write(
+                    descriptor, data[:40])):
+                self.assertRaises(
+                    OSError, journal.add, saved.plan.moves[0], 'done')
+            self.assertEqual(size, os.path.getsize(path))
+            journal.add(saved.plan.moves[1], 'done')
+        with contextlib.closing(run.MoveJournal(path, saved.digest)) as (
+                journal):
+            self.assertEqual(
+                {1: 'asked', 2: 'done'}, {
+                    number: record.state
+                    for number, record in journal.last.items()})
 
 
 class RetriesTest(test_plan_run.PlanRunTestCase):
