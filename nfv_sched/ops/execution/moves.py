@@ -80,6 +80,10 @@ class RefusedRequestError(MoveError):
         self.status = status
 
 
+class UnservedError(MoveError):
+    """A move that has left a network or router on no agent."""
+
+
 # What a move has come to before the run was interrupted: "asked" with the UUID
 # of the newest migration before, or "moving" with the UUID of its migration;
 # and for how many seconds.
@@ -493,8 +497,8 @@ def _reassign(connection: _Connection, move: values.Move,
     source, destination = [f'/agents/{agent}/{path}' for agent in (
         move.source_agent, move.destination_agent)]
     while True:
-        on_source, on_destination = yield from _patiently(
-            _agents_of, connection, move)
+        served = yield from _patiently(_agents_of, connection, move)
+        on_source, on_destination = served
         if on_destination:
             if on_source:
                 raise MoveError(
@@ -509,8 +513,30 @@ def _reassign(connection: _Connection, move: values.Move,
         except NoAnswerError as exc:
             yield str(exc)
         except RefusedRequestError as exc:
+            # What it is refused for may be the effect of an earlier request
+            # that got no answer.
+            if served != (yield from _patiently(
+                    _agents_of, connection, move)):
+                continue
             if not on_source:
-                # No agent serves it now.
-                yield from _patiently(_call, connection, 'network', 'POST',
-                                      source, {name: move.id})
+                yield from _give_back(connection, move, exc)
             raise MoveError(f'was not moved: {exc}') from exc
+
+
+def _give_back(connection: _Connection, move: values.Move,
+               reason: MoveError) -> _Steps[None]:
+    """Have the source serve what no agent serves.
+
+    :param reason: why the destination does not
+    :raises UnservedError: if the source does not, either
+    """
+    path, _key, name = _SERVED[move.kind]
+    try:
+        yield from _patiently(
+            _call, connection, 'network', 'POST',
+            f'/agents/{move.source_agent}/{path}', {name: move.id})
+    except RefusedRequestError as exc:
+        if not any((yield from _patiently(_agents_of, connection, move))):
+            raise UnservedError(
+                f'is on no agent now: {reason}; it could not be given back '
+                f'to {move.source}: {exc}') from exc

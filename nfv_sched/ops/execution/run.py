@@ -442,6 +442,9 @@ class PlanRun:
             self._record(move, 'done')
             self._say(f'{_number(self.plan, move)} {move}: done, '
                       f'{seconds:.0f} s')
+        except moves.UnservedError as exc:
+            # The next run goes on with it.
+            self._fail(move, str(exc))
         except moves.MoveError as exc:
             why = strings.one_line(exc)
             self._record(move, 'failed', text=why)

@@ -183,6 +183,25 @@ class NeutronAPI(http_server.LocalServer):
              if fields is None or name in fields} for item in items]
         return body
 
+    def change(self, what, agent, served):
+        """Add something to an agent, or remove it; return status and body."""
+        self.changes.append((what, agent, served))
+        items = self.served.setdefault(agent, [])
+        is_added = what == 'add'
+        refusal = ''
+        if is_added and agent in self.refusing:
+            refusal = 'It is full.'
+        elif is_added == ({'id': served} in items):
+            refusal = f'It is {"already" if is_added else "not"} hosted.'
+        if refusal:
+            return 409, {'NeutronError': {
+                'type': 'X', 'message': refusal, 'detail': ''}}
+        if is_added:
+            items.append({'id': served})
+            return 201, {}
+        items.remove({'id': served})
+        return 204, b''
+
     def versions(self):
         """The version document."""
         return {'versions': [{
@@ -268,26 +287,17 @@ def _handler_class(api):
             """Take something from an agent."""
             _version, _agents, agent, _kind, served = (
                 self.path.strip('/').split('/'))
-            api.served[agent] = [each for each in api.served[agent]
-                                 if each['id'] != served]
-            api.changes.append(('remove', agent, served))
-            return self.reply(b'', 204)
-
-        def _add(self, agent, body):
-            """Give something to an agent."""
-            served, = body.values()
-            api.changes.append(('add', agent, served))
-            if agent in api.refusing:
-                return self.reply({'NeutronError': {
-                    'type': 'X', 'message': 'It is full.', 'detail': ''}}, 409)
-            api.served.setdefault(agent, []).append({'id': served})
-            return self.reply({}, 201)
+            status, body = api.change('remove', agent, served)
+            return self.reply(body, status)
 
         def do_POST(self):  # noqa: N802
             body = json.loads(self.rfile.read(
                 int(self.headers['Content-Length'])))
             if self.path.startswith('/v2.0/agents/'):
-                return self._add(self.path.split('/')[3], body)
+                served, = body.values()
+                status, body = api.change(
+                    'add', self.path.split('/')[3], served)
+                return self.reply(body, status)
             api.requests.append((self.path, {}))
             password = body['auth']['identity']['password']['user']
             if (self.path != '/identity/v3/auth/tokens'

@@ -914,8 +914,8 @@ class ReplanTest(ReplanTestCase):
         self.assertTrue(again['enough'])
 
 
-class AgentPlanTest(PlanRunTestCase):
-    """A plan for DHCP servers and routers."""
+class AgentPlanTestCase(PlanRunTestCase):
+    """A test with a plan for DHCP servers and routers."""
 
     def setUp(self):
         super().setUp()
@@ -940,6 +940,9 @@ class AgentPlanTest(PlanRunTestCase):
         self.api.agents = [
             {**neutron_api.agent('DHCP agent', 'h'), 'id': each}
             for each in self.api.served]
+
+
+class AgentPlanTest(AgentPlanTestCase):
 
     def test_all(self):
         self.assertEqual({'dhcp', 'router'},

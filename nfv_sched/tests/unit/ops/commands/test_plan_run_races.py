@@ -216,3 +216,56 @@ class OverwrittenPlanTest(test_plan_run.ReplanTestCase):
         code, _out, err = self.run_command(
             'host', 'drain', 'two', '--save', self.path)
         self.assertEqual(0, code, err)
+
+
+class UnansweredAgentTest(test_plan_run.AgentPlanTestCase):
+    """Neutron refuses what it has done already, or gives no answer."""
+
+    def setUp(self):
+        super().setUp()
+        self.first = self.moves[0]
+
+    def hosts_of_first(self):
+        """Where the network or router of the first move is."""
+        return [key for key in ('source', 'destination')
+                if {'id': self.first['service_id']} in self.api.served[
+                    self.first[f'{key}_agent_id']]]
+
+    def delay(self, what):
+        """Have the first change take effect only when it is asked again."""
+        change = self.api.change
+
+        def repeated(*args):
+            self.api.change = change
+            change(*args)
+            return change(*args)
+
+        def unanswered(*args):
+            if args[0] != what:
+                return change(*args)
+            self.api.change = repeated
+            return 504, {}
+
+        self.api.change = unanswered
+
+    def test_removed(self):
+        self.delay('remove')
+        self.carry_out('--yes', '--parallel', '1')
+        self.assertEqual(['destination'], self.hosts_of_first())
+
+    def test_added(self):
+        self.delay('add')
+        self.carry_out('--yes', '--parallel', '1')
+        self.assertEqual(['destination'], self.hosts_of_first())
+
+    def test_on_none(self):
+        """The source agent was disabled meanwhile, too."""
+        self.api.refusing = set(self.api.served)
+        _out, err = self.carry_out(
+            '--yes', '--parallel', '1', '--replan', '1', code=3)
+        self.assertIn(' is on no agent now: It is full; it could not be given '
+                      f'back to {self.first["source"]}: It is full\n', err)
+        self.assertEqual([], self.hosts_of_first())
+        self.api.refusing = set()
+        self.carry_out()
+        self.assertEqual(['destination'], self.hosts_of_first())
