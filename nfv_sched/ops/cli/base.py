@@ -411,10 +411,13 @@ def configuration(parsed_args: argparse.Namespace) -> list[str]:
     return [f'--config-file={name}' for name in parsed_args.config_file]
 
 
-def discard_output() -> None:
-    """Discard further output, for example when its reader, head, has ended."""
+def discard_output(stream: ty.TextIO | None = None) -> None:
+    """Discard further output, for example when its reader, head, has ended.
+
+    :param stream: None for standard output
+    """
     null = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(null, sys.stdout.fileno())
+    os.dup2(null, (stream or sys.stdout).fileno())
     os.close(null)
 
 

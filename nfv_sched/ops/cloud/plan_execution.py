@@ -11,10 +11,12 @@ import dataclasses
 import hashlib
 import shlex
 import signal
+import sys
 import time
 import typing as ty
 
 from nfv_sched.ops import atomic_file
+from nfv_sched.ops.cli import base
 from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cloud import source
 from nfv_sched.ops.execution import values
@@ -184,7 +186,7 @@ class RunMixin(source.AccountMixin):
 
             def execution_of(plan: values.MovePlan) -> 'run.PlanRun':
                 return run.PlanRun(connection, plan, journal, most=most,
-                                   timeout=timeout, say=self._say)
+                                   timeout=timeout, say=self._report)
 
             try:
                 if dry_run:
@@ -365,6 +367,22 @@ class RunMixin(source.AccountMixin):
             self._say('Checked: the strict policies of the servers that were '
                       'moved are kept.')
         return source.FINDINGS if findings else 0
+
+    def print_error(self, error: ty.Any) -> int:
+        """Write an error to stderr, if that can be written; return 1."""
+        try:
+            return super().print_error(error)
+        except OSError:
+            base.discard_output(sys.stderr)
+            return 1
+
+    def _report(self, text: str) -> None:
+        """Print a line about a move, which goes on even if that fails."""
+        # NOTE: Ctrl-C in "plan run FILE 2>&1 | tee LOG" ends tee at once.
+        try:
+            self._say(text)
+        except OSError:
+            base.discard_output()
 
     def _say(self, text: str) -> None:
         self.app.stdout.write(f'{strings.line(text)}\n')

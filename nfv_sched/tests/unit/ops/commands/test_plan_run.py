@@ -446,11 +446,10 @@ class PlanRunTest(PlanRunTestCase):
 
     # -- as a process
 
-    def process(self, program=_PROGRAM):
+    def process(self, program=_PROGRAM, stderr=subprocess.PIPE):
         return subprocess.Popen(
             [sys.executable, '-c', program, 'plan', 'run', self.path,
-             '--yes'], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            text=True)
+             '--yes'], stdout=subprocess.PIPE, stderr=stderr, text=True)
 
     def wait_for_actions(self, number, seconds=60.0):
         deadline = time.monotonic() + seconds
@@ -478,6 +477,21 @@ class PlanRunTest(PlanRunTestCase):
         self.assertIn('Interrupted: waiting for the moves', out)
         self.assertEqual('error: move 2: b stays on one\n', err)
         self.assertEqual({'a': 'two', 'b': 'one'}, self.hosts())
+
+    def test_no_reader(self):
+        """Ctrl-C ends "tee", too, to which all is written."""
+        self.plan('a live two', 'b live two')
+        self.nova.moving.clear()
+        process = self.process(stderr=subprocess.STDOUT)
+        self.wait_for_actions(1)
+        process.stdout.close()
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.5)
+        self.assertIsNone(process.poll())
+        self.nova.moving.set()
+        self.assertEqual(130, process.wait(60))
+        self.assertEqual({'a': 'two', 'b': 'one'}, self.hosts())
+        self.assertEqual('done', self.journal()[-1]['state'])
 
     def test_interrupted(self):
         """The first Ctrl-C lets what has begun end, the second does not."""
