@@ -272,15 +272,19 @@ class RunMixin(source.AccountMixin):
         plan = self.moves_of(document.content)
         try:
             plan.check()
-            journal.replan(digest(document.text('json').encode()))
+            journal.announce(digest(document.text('json').encode()))
         except ValueError as exc:
             raise source.CloudUnreadError(f'the new plan: {exc}') from exc
         except OSError as exc:
             raise source.CloudUnreadError(
                 'the journal cannot be written: '
                 f'{exc.strerror or exc}') from exc
-        return SavedPlan(path=saved.path, document=document.content,
-                         plan=plan, digest=save(saved.path, document))
+        again = SavedPlan(path=saved.path, document=document.content,
+                          plan=plan, digest=save(saved.path, document))
+        # Only now: what is left of the old plan is said if this one is not
+        # saved.
+        journal.replan(again.digest)
+        return again
 
     def _offer(self, saved: SavedPlan) -> None:
         """Say how the rest of a plan can be planned anew."""

@@ -150,10 +150,10 @@ class MoveJournal:
         self._write(record)
         self.last[move.number] = record
 
-    def replan(self, digest: str) -> None:
-        """Write that another plan takes the place of this one.
+    def announce(self, digest: str) -> None:
+        """Write that another plan is to take the place of this one.
 
-        Until that is saved, the journal is that of either.
+        From then on the journal is that of either.
 
         :param digest: hash of the other plan
         :raises OSError: if it cannot be written
@@ -161,6 +161,9 @@ class MoveJournal:
         self._write(MoveRecord(
             plan=self._digest, time=_now().isoformat(timespec='seconds'),
             move=0, id=digest, state='replanned'))
+
+    def replan(self, digest: str) -> None:
+        """Go on with a plan that was announced, and is saved."""
         self._digest = digest
         self.earlier.update({
             record.id: record for record in self.last.values()})

@@ -12,6 +12,7 @@ from unittest import mock
 import fixtures
 
 from nfv_sched.ops.cloud import plan_execution
+from nfv_sched.ops.cloud import source
 from nfv_sched.ops.execution import moves
 from nfv_sched.ops.execution import run
 from nfv_sched.ops.plans import run_command
@@ -216,6 +217,23 @@ class OverwrittenPlanTest(test_plan_run.ReplanTestCase):
         code, _out, err = self.run_command(
             'host', 'drain', 'two', '--save', self.path)
         self.assertEqual(0, code, err)
+
+
+class UnsavedPlanTest(test_plan_run.ReplanTestCase):
+
+    def test_not_saved(self):
+        """What was made of the old plan is counted."""
+        self.nova.failing = {'b'}
+        self.drain(code=3)
+        with mock.patch.object(
+                plan_execution, 'save',
+                side_effect=source.CloudUnreadError('disk full')):
+            out, err = self.carry_out('--yes', '--replan', '1', code=1)
+        self.assertIn('error: disk full\n', err)
+        self.assertIn('1 of 2 moves made.\n', out)
+        self.nova.failing = set()
+        self.carry_out()
+        self.assertNotIn('one', self.hosts().values())
 
 
 class UnansweredAgentTest(test_plan_run.AgentPlanTestCase):
