@@ -226,11 +226,18 @@ class RunMixin(source.AccountMixin):
                  execution_of: 'Callable[[values.MovePlan], run.PlanRun]',
                  enable: bool) -> int:
         """Carry out a plan, and those that take its place."""
+        from nfv_sched.ops.execution import moves
         agreed = parsed_args.yes
         for attempts in range(parsed_args.replan, -1, -1):
             execution = execution_of(saved.plan)
-            is_changed = self._problems(execution)
             # What has begun goes on in any case.
+            try:
+                is_changed = self._problems(execution)
+            except (moves.MoveError, moves.NoAnswerError) as exc:
+                if not execution.in_progress():
+                    raise
+                self.print_error(exc)
+                is_changed = True
             if not is_changed or execution.in_progress():
                 if not (agreed or self._is_agreed()):
                     self._say('Nothing was changed.')

@@ -337,15 +337,20 @@ class PlanRun:
             disabled
         """
         self._stopping |= only_begun
-        if not only_begun and closes(self.plan, self._journal):
-            for host in self.plan.closed_hosts:
-                if moves.set_status(self._connection, host, values.REASON):
-                    self._say(f'{host} is disabled: {values.REASON}')
+        error: Exception | None = None
         remaining = self.left()
         for move in list(remaining):
             if self._journal.has_begun(move):
                 remaining.remove(move)
                 self._begin(move)
+        if not only_begun:
+            try:
+                self._close_hosts()
+            except (moves.MoveError, moves.NoAnswerError) as exc:
+                self._stopping = True
+                error = exc
+                if self._running:
+                    self._say(f'no other move begins: {exc}')
         announced = False
         while self._running or (remaining and not self._stopping):
             if self.interrupted and not announced:
@@ -363,6 +368,14 @@ class PlanRun:
                 self._go_on(move)
             if not running or len(self._running) == running:
                 time.sleep(INTERVAL)
+        if error is not None:
+            raise error
+
+    def _close_hosts(self) -> None:
+        if closes(self.plan, self._journal):
+            for host in self.plan.closed_hosts:
+                if moves.set_status(self._connection, host, values.REASON):
+                    self._say(f'{host} is disabled: {values.REASON}')
 
     def _ready(self, remaining: Iterable[values.Move]) -> list[values.Move]:
         """Return the moves that can begin, in order."""

@@ -138,6 +138,38 @@ class FullDiskTest(test_plan_run.PlanRunTestCase):
                     for number, record in journal.last.items()})
 
 
+class BegunTest(test_plan_run.PlanRunTestCase):
+    """What has begun goes on, whatever happens to the rest."""
+
+    def setUp(self):
+        super().setUp()
+        self.plan('a cold two', 'b live two')
+        self.nova.moving.clear()
+        self.carry_out('--yes', '--timeout', '1', code=3)
+        self.nova.moving.set()
+        self.nova.services[0]['status'] = 'enabled'
+
+    def test_not_disabled(self):
+        self.nova.faults['PUT'] = lambda found: (403, {
+            'forbidden': {'code': 403, 'message': 'Not you.'}})
+        out, err = self.carry_out(code=1)
+        self.assertIn('no other move begins: Not you\n', out)
+        self.assertEqual('error: Not you\n', err)
+        self.assertEqual('ACTIVE', self.nova.server('a')['status'])
+        self.assertEqual({'a': 'two', 'b': 'one'}, self.hosts())
+
+    def test_unread(self):
+        self.nova.faults['os-services'] = lambda found: (500, {})
+        _out, err = self.carry_out(code=3)
+        self.assertEqual(
+            'error: GET /os-services: 500 Internal Server Error\n'
+            'error: move 2: b stays on one\n', err)
+        self.assertEqual('ACTIVE', self.nova.server('a')['status'])
+        self.assertEqual({'a': 'two', 'b': 'one'}, self.hosts())
+        _out, err = self.carry_out(code=1)
+        self.assertIn('error: GET /os-services: 500', err)
+
+
 class RetriesTest(test_plan_run.PlanRunTestCase):
 
     def test_status_code_retries(self):
