@@ -124,15 +124,17 @@ def problems(connection: _Connection, moves: Iterable[values.Move],
                 for name in (move.source, move.destination)])):
             if services.get(host, {}).get('state') == 'down':
                 yield f'nova-compute on {host} is down'
-    if len(of_servers) < len(moves):
-        agents = {agent['id']: agent for agent in _call(
-            connection, 'network', 'GET', '/agents')['agents']}
-        for move in moves:
-            agent = agents.get(move.destination_agent, {})
-            if not (move.is_of_server or (
-                    agent.get('alive') and agent.get('admin_state_up'))):
-                yield (f'move {move.number}: the agent on {move.destination} '
-                       'is not there, down or disabled')
+    agents: dict[str, Mapping] = {}
+    for move in moves:
+        if move.is_of_server:
+            continue
+        uuid = move.destination_agent
+        if uuid not in agents:
+            agents[uuid] = _agent(connection, uuid)
+        if not (agents[uuid].get('alive')
+                and agents[uuid].get('admin_state_up')):
+            yield (f'move {move.number}: the agent on {move.destination} '
+                   'is not there, down or disabled')
     checked: set[str] = set()
     for move in moves:
         # A later move of the same server begins where this one ends.
@@ -460,6 +462,16 @@ def _why(connection: _Connection, move: values.Move) -> _Steps[str]:
 
 
 # Services of Neutron's agents
+
+
+def _agent(connection: _Connection, uuid: str) -> Mapping:
+    """Return an agent; without any value if there is none."""
+    try:
+        return _call(connection, 'network', 'GET', f'/agents/{uuid}')['agent']
+    except RefusedRequestError as exc:
+        if exc.status != 404:
+            raise
+        return {}
 
 
 def _agents_of(connection: _Connection,

@@ -233,7 +233,7 @@ def closes(plan: values.MovePlan, journal: MoveJournal) -> bool:
 
 def listed(plan: values.MovePlan, journal: MoveJournal) -> Iterator[str]:
     """Yield a line for each thing that is done, or to be done."""
-    if closes(plan, journal) and not journal.earlier:
+    if closes(plan, journal):
         for host in plan.closed_hosts:
             yield f'{host} is disabled first.'
     for move in plan.moves:

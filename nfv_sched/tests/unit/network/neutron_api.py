@@ -7,6 +7,7 @@ resource misbehave.
 """
 
 import json
+import re
 import urllib.parse
 import uuid
 
@@ -95,6 +96,7 @@ class NeutronAPI(http_server.LocalServer):
         ``default_rules`` and ``agents``
     :ivar catalog_url: what Keystone says where Neutron is
     :ivar max_limit: Neutron's ``pagination_max_limit``, None if not set
+    :ivar max_agents: most agents of an answer, None if not set
     :ivar served: UUID of an agent -> networks or routers that it serves
     :ivar hides_groups: whether security groups and their rules are shown to
         nobody; otherwise the groups of ports are there even if not listed
@@ -119,6 +121,7 @@ class NeutronAPI(http_server.LocalServer):
         self.served = {}
         self.hides_groups = False
         self.max_limit = None
+        self.max_agents = None
         self.needs_token = False
         self.projects = []
         self.faults = {}
@@ -143,6 +146,9 @@ class NeutronAPI(http_server.LocalServer):
 
     def page(self, resource, query):
         """The body that Neutron would send, or None for an unknown marker."""
+        if re.fullmatch('agents/[^/]+', resource):
+            return next(({'agent': each} for each in self.agents
+                         if each['id'] == resource.split('/')[1]), None)
         items = self.items(resource)
         if self.hides_groups and resource.startswith('security-group'):
             items = []
@@ -156,7 +162,9 @@ class NeutronAPI(http_server.LocalServer):
         body = {}
         for name in FILTERS & query.keys():
             items = [item for item in items if item[name] in query[name]]
-        if not resource.startswith('agents') and 'limit' in query:
+        if resource == 'agents' and self.max_agents is not None:
+            items = items[:self.max_agents]
+        elif not resource.startswith('agents') and 'limit' in query:
             limit = int(query['limit'][0])
             if self.max_limit is not None:
                 limit = min(limit, self.max_limit)

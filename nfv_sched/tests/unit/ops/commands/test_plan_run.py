@@ -772,6 +772,16 @@ class ReplanTest(ReplanTestCase):
         self.assertEqual(1, sum(
             line['state'] == 'replanned' for line in self.journal()))
 
+    def test_enabled_meanwhile(self):
+        """The host is disabled again for the new plan, too."""
+        self.nova.failing = {'a'}
+        self.drain('--replan', '1', code=3)
+        self.nova.failing = set()
+        self.nova.services[0]['status'] = 'enabled'
+        out, _err = self.carry_out()
+        self.assertEqual('one is disabled first.', out.splitlines()[0])
+        self.assertIn('one is disabled: to be emptied\n', out)
+
     def test_changed(self):
         """A destination that was closed, and a server that has left."""
         self.drain('--replan', '1')
@@ -968,6 +978,11 @@ class AgentPlanTest(AgentPlanTestCase):
         self.assertEqual(2 * len(self.moves), len(self.api.changes))
         self.carry_out()
         self.assertEqual(2 * len(self.moves), len(self.api.changes))
+
+    def test_many_agents(self):
+        """Neutron does not show all at once."""
+        self.api.max_agents = 1
+        self.carry_out()
 
     def test_at_once(self):
         """--run of a plan of what Neutron shows."""
