@@ -412,10 +412,7 @@ def configuration(parsed_args: argparse.Namespace) -> list[str]:
 
 
 def discard_output(stream: ty.TextIO | None = None) -> None:
-    """Discard further output, for example when its reader, head, has ended.
-
-    :param stream: None for standard output
-    """
+    """Discard further output, of stdout unless another stream is given."""
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, (stream or sys.stdout).fileno())
     os.close(null)

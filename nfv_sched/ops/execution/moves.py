@@ -313,7 +313,7 @@ def _migrate(connection: _Connection, move: values.Move,
     migration: str | None = None
     before: str | None = None
     match progress:
-        case ('moving', known, _age):
+        case ('moving', known, _):
             migration = known
         case ('asked', before, age):
             # The request may have been under way when the run was killed.

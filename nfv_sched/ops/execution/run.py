@@ -151,13 +151,7 @@ class MoveJournal:
         self.last[move.number] = record
 
     def announce(self, digest: str) -> None:
-        """Write that another plan is to take the place of this one.
-
-        From then on the journal is that of either.
-
-        :param digest: hash of the other plan
-        :raises OSError: if it cannot be written
-        """
+        """Write that a plan with another digest may take the place of this."""
         self._write(MoveRecord(
             plan=self._digest, time=_now().isoformat(timespec='seconds'),
             move=0, id=digest, state='replanned'))

@@ -171,7 +171,7 @@ class PageRequest:
 
     @property
     def calculation(self) -> tuple[str, ...]:
-        """What decides how long the page takes: not what is searched for."""
+        """All that decides how long the page takes to calculate."""
         return (self.source, self.version, urllib.parse.unquote(self.path),
                 self.query.get('show', ''))
 

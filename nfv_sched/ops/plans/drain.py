@@ -433,18 +433,14 @@ class _DrainSearch:
         return self._takes[key]
 
     def _loses_labels(self, uuid: str) -> bool:
-        """Return whether some host takes a server cold, and not live.
-
-        Because this Nova loses the labels of strict policies in a live
-        migration.
-        """
+        """Return whether some host takes a server cold, and not live."""
         return self._needs_labels(uuid) and any(
             self._takes_alone(name, uuid, movable.COLD) and
             not self._takes_alone(name, uuid, movable.LIVE)
             for name in self._hosts)
 
     def _needs_labels(self, uuid: str) -> bool:
-        """Return whether hosts may take a server cold, and not live."""
+        """Return whether a live migration loses labels of a strict policy."""
         return self._known.guest(uuid, movable.LIVE) is not (
             self._known.guest(uuid, movable.COLD))
 

@@ -38,10 +38,7 @@ class NotASnapshotError(FileError):
     """A file is neither a snapshot nor a cloud file."""
 
     def __init__(self, path: str, why: str = ''):
-        """Name the file.
-
-        :param why: empty if it is of another format
-        """
+        """Name the file, and why it cannot be read if it is damaged."""
         super().__init__(f'{path}: {NEITHER}{why and f": {why}"}')
 
 
