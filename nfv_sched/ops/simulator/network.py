@@ -208,6 +208,8 @@ class SimulatedNetwork:
         self.sources = sources.Sources(self._figures)
         self._state = UP
         self._snapshot: usage.Snapshot | None = None
+        #: What the snapshot was made from; see :meth:`_read`.
+        self._made_from: ty.Any = None
         host_limits = network_limits.by_host(
             network_limits.defaults(CONF))
         self._limits = {
@@ -328,9 +330,18 @@ class SimulatedNetwork:
         """Return the figures that Neutron would show now."""
         service = self._scenario.network_service
         servers = list(servers)
+        made_from = [(server, server.host, *server.ports)
+                     for server in servers]
+        if self._snapshot is not None and self._made_from == (
+                made_from, self._figures.groups):
+            # A request that is tried and undone leaves the ports as they were.
+            self._snapshot = dataclasses.replace(
+                self._snapshot, taken=time.monotonic(), taken_at=time.time())
+            return self._snapshot
         for server in servers:
             for port in server.ports:
                 self._see(port.security_groups)
+        self._made_from = made_from, dict(self._figures.groups)
         projects = {nova_internals.PROJECT, *(
             server.project for server in servers)}
         builder = usage.SnapshotBuilder(self._snapshot)

@@ -48,6 +48,32 @@ class NetworkTestCase(base.SimulatorTestCase):
 class FiguresTest(NetworkTestCase):
     """What hosts are said to carry."""
 
+    def test_read_again_if_ports_have_changed(self):
+        steps = """\
+            - {boot: s, flavor: f, networks: [lan], host: east}
+            - {boot: t, flavor: f, networks: [lan], host: west}
+            """
+        with self.simulation(self.cloud(steps, HEAD)) as simulation:
+            simulation.run()
+            state = simulation.state
+
+            def figures():
+                state.network.refresh(state.owners())
+                return state.network.sources.figures.get()
+
+            before, again = figures(), figures()
+            self.assertIs(before.hosts, again.hosts)
+            self.assertLess(before.taken, again.taken)
+            server = state.servers['t']
+            port = server.ports.pop()
+            self.assertEqual(before.host('west').guest_ports - 1,
+                             figures().host('west').guest_ports)
+            server.ports.append(port)
+            self.assertEqual(before.hosts, figures().hosts)
+            server.host = state.hosts['east']
+            self.assertEqual(before.host('east').guest_ports + 1,
+                             figures().host('east').guest_ports)
+
     def test_ports_follow_their_server(self):
         self.met("""\
             - boot: s
