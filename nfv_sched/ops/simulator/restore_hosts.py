@@ -102,8 +102,9 @@ class _Factory:
                         for of in ('cpu', 'ram', 'disk')}
         self._tags = ({} if scenario.new_hosts
                       else _common_tags(scenario.cloud))
-        # Hosts of a cloud file share NUMA nodes, which are slow to convert.
-        self._topologies: dict[int, str] = {}
+        # Many hosts have equal NUMA nodes, which are slow to convert.
+        self._topologies: dict[tuple[snapshot.Node, ...], str] = {}
+        self._reported: dict[tuple, objects.PciDevicePoolList] = {}
 
     def host(self, number: int, record: snapshot.Host) -> compute.ComputeHost:
         """Make a host.
@@ -133,16 +134,29 @@ class _Factory:
             # Use the pools as reported; the tracker is slow to make.
             node.pci_device_pools = _pools(record.devices)
         else:
-            host.report_pools()
+            self._report_pools(host, record)
         return host
+
+    def _report_pools(self, host: compute.ComputeHost,
+                      record: snapshot.Host) -> None:
+        """Report the pools of a host; hosts with equal devices share them."""
+        providers = {each.name: each.uuid for each in record.providers}
+        key = tuple([
+            (device.address, _kind(device), device.node, device.status,
+             device.parent, *sorted(device.tags.items()),
+             providers.get(_provider_name(record, device)))
+            for device in record.devices])
+        if key not in self._reported:
+            host.report_pools()
+            self._reported[key] = host.node.pci_device_pools
+        host.node.pci_device_pools = self._reported[key]
 
     def _topology(self, record: snapshot.Host) -> str | None:
         if record.nodes is None:
             return None
-        key = id(record.nodes)
-        if key not in self._topologies:
-            self._topologies[key] = topology(record.nodes)._to_json()
-        return self._topologies[key]
+        if record.nodes not in self._topologies:
+            self._topologies[record.nodes] = topology(record.nodes)._to_json()
+        return self._topologies[record.nodes]
 
 
 def _ratio(options: Mapping[str, ty.Any], of: str) -> float:
@@ -266,7 +280,7 @@ def _tracker(node: objects.ComputeNode, host: snapshot.Host,
                 or common.get(_kind(device), {}))
         extra = {name: device.tags[name] for name in _KEPT_TAGS
                  if name in device.tags}
-        uuid = providers.get(f'{host.hypervisor}_{_card(device)}')
+        uuid = providers.get(_provider_name(host, device))
         if uuid is not None:
             extra['rp_uuid'] = uuid
         devices.append(nova_internals.pci_device(
@@ -287,6 +301,11 @@ def _tracker(node: objects.ComputeNode, host: snapshot.Host,
 
 def _card(device: snapshot.Device) -> str:
     return device.parent or device.address
+
+
+def _provider_name(host: snapshot.Host, device: snapshot.Device) -> str:
+    """Return the name of the resource provider of a device's card."""
+    return f'{host.hypervisor}_{_card(device)}'
 
 
 # Placement

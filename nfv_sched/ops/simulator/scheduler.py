@@ -13,6 +13,7 @@ of a compute node is cached until it changes.
 
 from collections.abc import Callable
 from collections.abc import Iterable, Mapping, MutableMapping, Sequence
+import functools
 import typing as ty
 
 from nova import exception
@@ -33,6 +34,8 @@ NOT_ENOUGH = 'There are not enough hosts available.'
 
 class _HostState(nova_internals.HostState):
     """A HostState that reads its compute node from a cache.
+
+    Its ``pci_stats`` are made on their first use, as they are slow to make.
 
     :param cache: UUID of compute node -> (version, attributes of HostState)
     :param version: see ``ComputeHost.version``
@@ -55,19 +58,27 @@ class _HostState(nova_internals.HostState):
 
     def _update_from_compute_node(self, compute_node):
         version, parsed = self._sim_cache.get(compute_node.uuid, (None, None))
-        if version == self._sim_version:
-            vars(self).update(parsed)
-            # Copied, as Nova changes these in place.
-            self.stats = dict(self.stats)
-            self.supported_instances = list(self.supported_instances)
-        else:
+        if version != self._sim_version:
             before = dict(vars(self))
             super()._update_from_compute_node(compute_node)
             parsed = {name: value for name, value in vars(self).items()
                       if name not in before or before[name] is not value}
+            parsed['_sim_pci'] = self.numa_topology, parsed.pop(
+                'pci_stats').pools
             self._sim_cache[compute_node.uuid] = (self._sim_version, parsed)
-        self.pci_stats = nova_internals.PciDeviceStats(
-            self.numa_topology, compute_node.pci_device_pools)
+        vars(self).update(parsed)
+        vars(self).pop('pci_stats', None)
+        # Copied, as Nova changes these in place.
+        self.stats = dict(self.stats)
+        self.supported_instances = list(self.supported_instances)
+
+    @functools.cached_property
+    def pci_stats(self) -> nova_internals.PciDeviceStats:
+        """The pools of PCI devices, which Nova changes in place."""
+        topology, pools = self._sim_pci
+        stats = nova_internals.PciDeviceStats(topology)
+        stats.pools = [dict(pool) for pool in pools]
+        return stats
 
 
 class _Instances(MutableMapping):

@@ -409,6 +409,38 @@ class StartTest(base.SimulatorTestCase):
                  load.usage.guest_ports))
             self.assertEqual(shown, record.cloud(state).hosts[0].network)
 
+    def test_pools_of_hosts_with_equal_devices(self):
+        def devices(used, node=0):
+            return tuple([snapshot.Device(
+                address=f'0000:01:00.{number}', vendor='8086', product='154c',
+                kind='type-VF', node=node, parent='0000:01:00.0',
+                status='allocated' if number < used else 'available',
+                server=UUIDS[number] if number < used else None)
+                for number in range(1, 4)])
+
+        hosts = [
+            host(name, devices=devices(used, node), providers=(
+                snapshot.Provider(uuid=f'uuid of {name}', name=name),))
+            for name, used, node in (
+                ('a', 0, 0), ('b', 2, 0), ('c', 3, 0), ('d', 0, 1),
+                ('e', 0, 0))]
+        with start.started(cloud(*hosts)) as state:
+            pools = [each.node.pci_device_pools
+                     for each in state.hosts.values()]
+            self.assertEqual(
+                [[(0, 3)], [(0, 2)], [(0, 1)], [(1, 3)], [(0, 3)]],
+                [[(pool.numa_node, pool.count) for pool in of_host]
+                 for of_host in pools])
+            # The tracker is slow to make.
+            self.assertEqual([True] * 4 + [False], [
+                'pci_tracker' in vars(each) for each in state.hosts.values()])
+            # What a request changes is its own.
+            for expected in (3, 3):
+                first, *_others = state.manager.get_host_states_by_uuids(
+                    state.context, [hosts[0].uuid], None)
+                self.assertEqual(expected, first.pci_stats.pools[0]['count'])
+                first.pci_stats.pools[0]['count'] = 0
+
     def test_tags_of_a_device_that_is_used(self):
         """Nova stores tags of pools only: those of its like are taken."""
         def device(number, **fields):
