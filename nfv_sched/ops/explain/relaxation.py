@@ -246,8 +246,8 @@ def _try(state: states.State, change: Change) -> values.Relaxation | None:
         boot_request = request.wanted(state, change.requested)
     except request.ExplainError:
         return None
-    with _enabled(state, change.enabled):
-        result = scheduling.run(state, boot_request)
+    result = scheduling.run(state, boot_request,
+                            _enabled(state, change.enabled))
     if result.reason is not None:
         return None
     return values.Relaxation(

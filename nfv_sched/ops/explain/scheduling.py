@@ -13,6 +13,7 @@ import dataclasses
 import typing as ty
 
 from nova import exception
+from nova import objects
 
 from nfv_sched.ops.counting import placement_count
 from nfv_sched.ops.explain import values
@@ -219,17 +220,25 @@ def spec_of(state: states.State, boot_request: request.BootRequest,
     return spec
 
 
-def run(state: states.State, boot_request: request.BootRequest) -> Course:
+def run(state: states.State, boot_request: request.BootRequest,
+        enabled: contextlib.AbstractContextManager = contextlib.nullcontext(),
+        ) -> Course:
     """Boot the servers of a request, and undo it.
 
     :param state: the cloud; restored afterwards
+    :param enabled: has hosts enabled; entered if the API takes the request
     :returns: the outcome; nothing is raised
     """
     course = Course()
     state.placement.queries.clear()
-    with booting(state, boot_request) as booted:
+    # A server that is removed from a host that is down leaves its resources
+    # there, so the hosts stay enabled until all is undone.
+    with (contextlib.ExitStack() as until_undone,
+          booting(state, boot_request) as booted):
         with _told(course):
-            _boot(state, boot_request, booted, course)
+            spec = spec_of(state, boot_request, booted)
+            until_undone.enter_context(enabled)
+            _boot(state, spec, booted, course)
         course.queries = tuple(state.placement.queries)
     del course.rounds[boot_request.count:]
     return course
@@ -266,9 +275,8 @@ def _told(course: Course) -> Iterator[None]:
         course.reason = f'{type(exc).__name__}: {exc}'
 
 
-def _boot(state: states.State, boot_request: request.BootRequest,
+def _boot(state: states.State, spec: objects.RequestSpec,
           booted: list[servers.SimulatedServer], course: Course) -> None:
-    spec = spec_of(state, boot_request, booted)
     with _watched(state, course.rounds):
         lists = conductor.select(state, spec,
                                  [server.uuid for server in booted])

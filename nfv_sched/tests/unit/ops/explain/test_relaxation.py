@@ -189,6 +189,21 @@ steps:
         self.assertEqual(len(texts), len({
             frozenset(text.split(' and ')) for text in texts}))
 
+    def test_hosts_that_are_down(self):
+        """What is tried on a host that is down does not stay there."""
+        with self.simulation(self.CLOUD) as simulation:
+            state = simulation.state
+            for host in state.hosts.values():
+                host.down = True
+            before = self.books(simulation)
+            result = relaxation.relax(
+                state, asked(4, hw__cpu_policy='dedicated'), 100,
+                lambda done, total: None)
+            self.assertEqual(
+                [2, 1, 1], [each.hosts for each in result.relaxations])
+            self.assertEqual({}, state.residues)
+            self.assertEqual(before, self.books(simulation))
+
     def test_time(self):
         """A quarter of it at most."""
         with self.simulation(self.CLOUD) as simulation:
