@@ -31,6 +31,7 @@ PARALLEL = 4
 TIMEOUT = 3600
 
 _ENABLE = ('openstack', 'compute', 'service', 'set', '--enable', '--')
+_UNSHELVE = ('openstack', 'server', 'unshelve', '--')
 _INTERRUPTED = 130
 #: The hosts of the round are disabled by then: a new plan would not use them
 #: in later rounds.
@@ -341,6 +342,9 @@ class RunMixin(source.AccountMixin):
             else:
                 self._say(f'{host} is disabled. To enable it: ' + shlex.join(
                     (*_ENABLE, host, 'nova-compute')))
+        for uuid, name in execution.shelved():
+            self._say(f'{name} is shelved. To start it again: '
+                      + shlex.join((*_UNSHELVE, uuid)))
         if plan.next_round and not remaining:
             self._say('When that is done, the next round: ' + self._shown((
                 'plan', 'run', saved.path, '--round', str(plan.next_round))))

@@ -36,18 +36,23 @@ _MICROVERSION = '2.61'
 _DETAILS = '2.84'
 # Seconds in which the events of a failed migration should end.
 _EVENTS_END = 30
+_NO_REASON = 'Nova gives no reason'
 # Number of migrations of a server that are read, the newest first.
 _MIGRATIONS = 50
 
-_ACTIONS = {'live': 'os-migrateLive', 'cold': 'migrate'}
+_ACTIONS = {'live': 'os-migrateLive', 'cold': 'migrate', 'shelve': 'shelve'}
 _OPTIONS: Mapping[str, Mapping[str, str]] = {
     'live': {'block_migration': 'auto'}, 'cold': {}}
 _TYPES = {'live': 'live-migration', 'cold': 'migration'}
-_ACTION_NAMES = {'live': 'live-migration', 'cold': 'migrate'}
+_SHELVE, _OFFLOAD = 'shelve', 'shelveOffload'
+_ACTION_NAMES = {'live': ('live-migration',), 'cold': ('migrate',),
+                 'shelve': (_SHELVE, _OFFLOAD)}
 #: Status of a migration record when the move is over.
 _OVER = {'live': ('completed', 'done'), 'cold': ('confirmed',)}
 _FAILED = ('cancelled', 'error', 'failed', 'reverted')
 _TO_CONFIRM, _UNCONFIRMED = 'finished', 'VERIFY_RESIZE'
+# A shelved server is on its host until it is offloaded.
+_SHELVED, _OFFLOADED = 'SHELVED', 'SHELVED_OFFLOADED'
 # What an agent serves: its path, and the key of its UUID in a request.
 _SERVED = {'dhcp': ('dhcp-networks', 'networks', 'network_id'),
            'router': ('l3-routers', 'routers', 'router_id')}
@@ -86,7 +91,8 @@ class UnservedError(MoveError):
 
 # What a move has come to before the run was interrupted: "asked" with the UUID
 # of the newest migration before, or "moving" with the UUID of its migration;
-# and for how many seconds.
+# and for how many seconds.  For shelving, of which there is no migration, with
+# the IDs of requests.
 Progress = tuple[ty.Literal['asked', 'moving'], str | None, float]
 Record = Callable[[ty.Literal['asked', 'moving'], str | None], None]
 _Steps = Generator[str, None, _T]
@@ -115,8 +121,9 @@ def problems(connection: _Connection, moves: Iterable[values.Move],
     of_servers = [move for move in moves if move.is_of_server]
     if of_servers or enabled_hosts:
         services = compute_services(connection)
-        for host in dict.fromkeys((
-                *enabled_hosts, *[move.destination for move in of_servers])):
+        for host in dict.fromkeys((*enabled_hosts, *[
+                move.destination for move in of_servers
+                if not move.is_shelving])):
             if services.get(host, {}).get('status') != 'enabled':
                 yield f'{host} is not an enabled compute host'
         for host in dict.fromkeys((*enabled_hosts, *[
@@ -149,6 +156,18 @@ def problems(connection: _Connection, moves: Iterable[values.Move],
                 yield f'move {move.number}: {move} {exc}'
 
 
+def shelved(connection: _Connection,
+            uuids: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield UUID and name of the servers that are shelved, and on no host.
+
+    :raises MoveError: if Nova refuses to say
+    :raises NoAnswerError: if Nova does not answer
+    """
+    for server in _servers(connection, uuids):
+        if _has_left(server):
+            yield server['id'], strings.line(server['name'])
+
+
 def unfinished(connection: _Connection,
                uuids: Iterable[str]) -> Iterator[str]:
     """Yield which servers a failed move has left in a bad state.
@@ -157,18 +176,24 @@ def unfinished(connection: _Connection,
     :raises MoveError: if Nova refuses to say
     :raises NoAnswerError: if Nova does not answer
     """
+    for server in _servers(connection, uuids):
+        status = server['status']
+        if status in (_UNCONFIRMED, _SHELVED, 'ERROR') or (
+                _task(server) is not None):
+            yield (f'{strings.line(server["name"])} ({server["id"]}) is '
+                   f'{status} on {_host(server)}')
+
+
+def _servers(connection: _Connection,
+             uuids: Iterable[str]) -> Iterator[Mapping]:
+    """Yield servers, without those that have been deleted."""
     for uuid in uuids:
         try:
-            server = _call(
+            yield _call(
                 connection, 'compute', 'GET', f'/servers/{uuid}')['server']
         except RefusedRequestError as exc:
             if exc.status != 404:
                 raise
-            continue
-        status = server['status']
-        if status in (_UNCONFIRMED, 'ERROR') or _task(server) is not None:
-            yield (f'{strings.line(server["name"])} ({uuid}) is {status} on '
-                   f'{_host(server)}')
 
 
 # Requests
@@ -282,8 +307,9 @@ def _is_to_move(server: Mapping, move: values.Move) -> bool:
     host = _host(server)
     if _task(server) is not None:
         raise MoveError(f'is busy on {host} ({_task(server)})')
-    if host == move.destination and server['status'] not in (
-            _UNCONFIRMED, 'ERROR'):
+    if _has_left(server) if move.is_shelving else (
+            host == move.destination and server['status'] not in (
+                _UNCONFIRMED, 'ERROR')):
         return False
     if host != move.source:
         raise MoveError(f'is {server["status"]} on {host}, not on '
@@ -293,6 +319,13 @@ def _is_to_move(server: Mapping, move: values.Move) -> bool:
     if server['locked']:
         raise MoveError('is locked')
     return True
+
+
+def _has_left(server: Mapping) -> bool:
+    """Return whether a server is shelved, and on no host."""
+    # Nova shows the status before it has given back what is on the host.
+    return server['status'] == _OFFLOADED and (
+        not server['OS-EXT-SRV-ATTR:host'])
 
 
 def _act(connection: _Connection, move: values.Move, action: str,
@@ -306,6 +339,28 @@ def _migrations(connection: _Connection,
     """Return the migrations of a server, the newest first."""
     return _call(connection, 'compute', 'GET', '/os-migrations', query={
         'instance_uuid': move.id, 'limit': str(_MIGRATIONS)})['migrations']
+
+
+def _actions(connection: _Connection, move: values.Move) -> list[Mapping]:
+    """Return the actions of the kind of a move, the newest first."""
+    return [row for row in _call(
+        connection, 'compute', 'GET',
+        f'/servers/{move.id}/os-instance-actions')['instanceActions']
+        if row['action'] in _ACTION_NAMES[move.kind]]
+
+
+def _begun(connection: _Connection,
+           move: values.Move) -> list[tuple[str, bool]]:
+    """Return what was begun with a server, the newest first.
+
+    :returns: of each migration its UUID, and whether it is of the kind of the
+        move; of shelving, the ID of the request
+    """
+    if move.is_shelving:
+        return [(row['request_id'], True)
+                for row in _actions(connection, move)]
+    return [(row['uuid'], _is_of_kind(row, move))
+            for row in _migrations(connection, move)]
 
 
 def _migrate(connection: _Connection, move: values.Move,
@@ -324,14 +379,19 @@ def _migrate(connection: _Connection, move: values.Move,
         if not _is_to_move(server, move):
             return
         if progress is None:
-            rows = yield from _patiently(_migrations, connection, move)
-            before = rows[0]['uuid'] if rows else None
+            begun = yield from _patiently(_begun, connection, move)
+            before = begun[0][0] if begun else None
         record('asked', before)
         unanswered = ''
         refusal: RefusedRequestError | None = None
         try:
-            _act(connection, move, _ACTIONS[move.kind], {
-                'host': move.destination, **_OPTIONS[move.kind]})
+            if move.is_shelving:
+                _act(connection, move, (
+                    _OFFLOAD if server['status'] == _SHELVED else _SHELVE),
+                    None)
+            else:
+                _act(connection, move, _ACTIONS[move.kind], {
+                    'host': move.destination, **_OPTIONS[move.kind]})
         except NoAnswerError as exc:
             unanswered = str(exc)
             yield unanswered
@@ -346,16 +406,25 @@ def _migrate(connection: _Connection, move: values.Move,
             if refusal is not None:
                 raise refusal
             why = yield from _why(connection, move)
-            raise MoveError(f'was not moved: {unanswered or why}')
+            raise MoveError(f'was not {_past(move)}: {unanswered or why}')
     record('moving', migration)
-    yield from _followed(connection, move, migration)
+    if move.is_shelving:
+        yield from _offloaded(connection, move)
+    else:
+        yield from _followed(connection, move, migration)
+
+
+def _past(move: values.Move) -> str:
+    return 'shelved' if move.is_shelving else 'moved'
 
 
 def _started(connection: _Connection, move: values.Move,
              before: str | None, grace: float) -> _Steps[str | None]:
     """Return the UUID of the migration that a request has started.
 
-    :param before: UUID of the newest one before; None if there was none
+    Of shelving, the ID of the request.
+
+    :param before: that of the newest one before; None if there was none
     :param grace: seconds that it may take to begin
     :returns: None if it has not started any
     """
@@ -363,13 +432,13 @@ def _started(connection: _Connection, move: values.Move,
     while True:
         # In this order: Nova may end the move between the two requests.
         server = yield from _patiently(_server, connection, move)
-        rows = yield from _patiently(_migrations, connection, move)
+        begun = yield from _patiently(_begun, connection, move)
         migration = None
-        for row in rows:
-            if row['uuid'] == before:
+        for each, is_of_kind in begun:
+            if each == before:
                 break
-            if _is_of_kind(row, move):
-                migration = row['uuid']
+            if is_of_kind:
+                migration = each
         if migration is not None:
             return migration
         if _task(server) is None and time.monotonic() >= end:
@@ -431,34 +500,82 @@ def _followed(connection: _Connection, move: values.Move,
         raise MoveError(f'was not moved to {move.destination}: {state}')
 
 
+def _offloaded(connection: _Connection, move: values.Move) -> _Steps[None]:
+    """Wait until a server that is shelved has left its host.
+
+    Nova offloads it [DEFAULT] shelved_offload_time seconds later, 0 by
+    default, or never: then it is told to.
+
+    :raises MoveError: if it stays there
+    """
+    while True:
+        # In this order: what an action does shows in the server.
+        actions = yield from _patiently(_actions, connection, move)
+        server = yield from _patiently(_server, connection, move)
+        if _has_left(server):
+            return
+        if _task(server) is None:
+            if server['status'] == _SHELVED and (
+                    actions[0]['action'] == _SHELVE):
+                try:
+                    _act(connection, move, _OFFLOAD, None)
+                except NoAnswerError as exc:
+                    yield str(exc)
+                except RefusedRequestError as exc:
+                    # Nova may be about to do it.
+                    if exc.status != 409:
+                        raise MoveError(f'is {_SHELVED} and still on '
+                                        f'{_host(server)}: {exc}') from exc
+            elif server['status'] != _OFFLOADED:
+                break
+            else:
+                events = yield from _patiently(_events, connection, move)
+                if _error(events) is not None:
+                    break
+        yield ''
+    why = yield from _why(connection, move)
+    server = yield from _patiently(_server, connection, move)
+    if _has_left(server):
+        return
+    raise MoveError(f'was not shelved: {why}; it is {server["status"]} on '
+                    f'{_host(server)}, and may have been stopped')
+
+
+def _events(connection: _Connection,
+            move: values.Move) -> list[Mapping]:
+    """Return the events of the last action of the kind of a move."""
+    request = _actions(connection, move)[0]['request_id']
+    return _call(
+        connection, 'compute', 'GET',
+        f'/servers/{move.id}/os-instance-actions/{request}',
+        microversion=_DETAILS)['instanceAction']['events']
+
+
+def _error(events: Iterable[Mapping]) -> str | None:
+    """Return what went wrong; None if nothing has, as far as is known."""
+    return next((
+        strings.one_line(event['details']) for event in events
+        if event.get('result') == 'Error' and event.get('details')), None)
+
+
 def _why(connection: _Connection, move: values.Move) -> _Steps[str]:
-    """Return why the last migration of a server failed, as Nova says.
+    """Return why the last move of a server failed, as Nova says.
 
     Wait until Nova has done all that follows a failure.
     """
     # NOTE: nova-compute puts a migration into an error, resets the task of
     # the server, and only then puts the server into ERROR and ends the event.
-    path = f'/servers/{move.id}/os-instance-actions'
     end = time.monotonic() + _EVENTS_END
     try:
-        actions = (yield from _patiently(
-            _call, connection, 'compute', 'GET', path))['instanceActions']
-        request = next(each['request_id'] for each in actions
-                       if each['action'] == _ACTION_NAMES[move.kind])
         while True:
-            events = (yield from _patiently(
-                _call, connection, 'compute', 'GET', f'{path}/{request}',
-                None, None, _DETAILS))['instanceAction']['events']
+            events = yield from _patiently(_events, connection, move)
             if all(event['finish_time'] for event in events) or (
                     time.monotonic() >= end):
                 break
             yield ''
-        for event in events:
-            if event.get('result') == 'Error' and event.get('details'):
-                return strings.one_line(event['details'])
-    except (MoveError, StopIteration, *http_limits.MALFORMED):
-        pass  # an account without the right to read it
-    return 'Nova gives no reason'
+        return _error(events) or _NO_REASON
+    except (MoveError, *http_limits.MALFORMED):
+        return _NO_REASON  # an account without the right to read it
 
 
 # Services of Neutron's agents

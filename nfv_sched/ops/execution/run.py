@@ -36,6 +36,7 @@ SYNCED = 130
 INTERVAL = 2.0
 
 _MAX_JOURNAL = 16 << 20
+_SHELVE: values.Kind = 'shelve'
 
 
 class MoveJournalError(Exception):
@@ -53,8 +54,10 @@ class MoveRecord:
     :ivar state: "asked" before Nova is asked, "moving" when its migration is
         known, then "done" or "failed"; "replanned" if another plan takes the
         place of this one
-    :ivar migration: UUID of the migration; of the newest one before if "asked"
+    :ivar migration: UUID of the migration; of the newest one before if
+        "asked"; of shelving, the ID of the request
     :ivar text: why it failed
+    :ivar kind: kind of the move; None for a new plan
     """
 
     plan: str
@@ -64,6 +67,7 @@ class MoveRecord:
     state: ty.Literal['asked', 'moving', 'done', 'failed', 'replanned']
     migration: str | None = None
     text: str | None = None
+    kind: str | None = None
 
 
 _RECORD = pydantic.TypeAdapter(MoveRecord)
@@ -146,7 +150,7 @@ class MoveJournal:
         record = MoveRecord(
             plan=self._digest, time=_now().isoformat(timespec='seconds'),
             move=move.number, id=move.id, state=ty.cast(ty.Any, state),
-            migration=migration, text=text)
+            migration=migration, text=text, kind=move.kind)
         self._write(record)
         self.last[move.number] = record
 
@@ -241,6 +245,8 @@ def _number(plan: values.MovePlan, move: values.Move) -> str:
 
 
 def _line(plan: values.MovePlan, move: values.Move) -> str:
+    if move.is_shelving:
+        return f'{_number(plan, move)} {move}: shelving on {move.source}'
     return (f'{_number(plan, move)} {move}: {move.kind} '
             f'{"migration" if move.is_of_server else "move"} from '
             f'{move.source} to {move.destination}')
@@ -248,6 +254,9 @@ def _line(plan: values.MovePlan, move: values.Move) -> str:
 
 def depends(move: values.Move, earlier: values.Move) -> bool:
     """Return whether a move has to wait for the end of an earlier one."""
+    if move.is_shelving:
+        # The last resort: not before all that can move has moved.
+        return not earlier.is_shelving
     # It may need the room that the other frees, and a claim depends on those
     # before it.  Moves that leave the same host do not depend on each other.
     return (move.id == earlier.id
@@ -298,9 +307,18 @@ class PlanRun:
 
     def moved(self) -> set[str]:
         """Return the UUIDs of what this and former plans have moved."""
-        return {record.id for record in (
-            *self._journal.last.values(), *self._journal.earlier.values())
-            if record.state == 'done'}
+        return {record.id for record in self._done()
+                if record.kind != _SHELVE}
+
+    def shelved(self) -> Iterator[tuple[str, str]]:
+        """Yield what :func:`moves.shelved` says of this and former plans."""
+        return moves.shelved(self._connection, dict.fromkeys(
+            record.id for record in self._done() if record.kind == _SHELVE))
+
+    def _done(self) -> list[MoveRecord]:
+        return [record for record in (
+            *self._journal.earlier.values(), *self._journal.last.values())
+            if record.state == 'done']
 
     def unfinished(self) -> Iterator[str]:
         """Yield what :func:`moves.unfinished` says of former plans."""

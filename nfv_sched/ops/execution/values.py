@@ -8,11 +8,12 @@ import uuid
 
 from nfv_sched import strings
 
-Kind = ty.Literal['live', 'cold', 'dhcp', 'router']
+Kind = ty.Literal['live', 'cold', 'shelve', 'dhcp', 'router']
 
-#: States of servers that Nova migrates.
+#: States of servers that Nova migrates, or shelves.
 STATES: Mapping[str, tuple[str, ...]] = {
-    'live': ('active', 'paused'), 'cold': ('active', 'stopped')}
+    'live': ('active', 'paused'), 'cold': ('active', 'stopped'),
+    'shelve': ('active', 'stopped', 'paused', 'suspended', 'shelved')}
 
 #: Reason for which a host that is emptied is disabled.
 REASON = 'to be emptied'
@@ -24,9 +25,13 @@ _MAX_NAME = 255
 class Move:
     """A move of a server, of the DHCP server of a network, or of a router.
 
+    A server that is shelved leaves its host, and goes to no other.
+
     :ivar number: in the plan, from 1
     :ivar id: UUID of the server, network or router
     :ivar source: name of the host that it leaves
+    :ivar destination: name of the host to which it goes; empty if it is
+        shelved
     :ivar source_agent: UUID of the agent there; empty for a server
     :ivar related: UUIDs of the servers whose hosts decide whether Nova takes
         the destination
@@ -49,6 +54,11 @@ class Move:
     def is_of_server(self) -> bool:
         """Whether Nova makes it, not Neutron."""
         return self.kind in STATES
+
+    @property
+    def is_shelving(self) -> bool:
+        """Whether the server stops, and has no host then."""
+        return self.kind == 'shelve'
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +97,11 @@ class MovePlan:
                 if not is_uuid(each):
                     raise ValueError(f'move {move.number}: {each!r} is not a '
                                      'UUID')
-            for each in (move.source, move.destination):
+            if move.is_shelving and move.destination:
+                raise ValueError(f'move {move.number}: a server that is '
+                                 'shelved has no destination')
+            for each in (move.source, *(
+                    () if move.is_shelving else (move.destination,))):
                 if not _is_host(each):
                     raise ValueError(f'move {move.number}: {each!r} is not '
                                      'the name of a host')

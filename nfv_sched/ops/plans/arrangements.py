@@ -182,8 +182,8 @@ class Positions:
         server = self.servers[uuid]
         obstacle = movable.why_not(kind, server, self.of_name.get(
             server.host or ''), self._found.nova)
-        if obstacle is not None:
-            return obstacle
+        if obstacle is not None or kind is movable.SHELVE:
+            return obstacle  # no host has to be found
         try:
             guest = self.guest(uuid)
         except servers.Refused as exc:

@@ -106,24 +106,28 @@ class DrainServer:
     :ivar server: name of the server
     :ivar server_id: its UUID
     :ivar flavor: name of its flavor
-    :ivar how: "live" or "cold" migration; null if it stays
+    :ivar how: "live" or "cold" migration, or "shelve"; null if it stays
     :ivar source: name of its host
-    :ivar destination: name of the host to which it goes; null if it stays
+    :ivar destination: name of the host to which it goes; null if it stays or
+        is shelved
     :ivar destination_id: UUID of its compute node; null likewise
     :ivar obstacle: why it is not moved live, or cannot be moved; null if
         nothing is in the way
-    :ivar lacks: if it stays for want of a host, why each does not take it
+    :ivar lacks: if it stays, or is shelved, for want of a host, why each does
+        not take it
     :ivar related: UUIDs of the servers that it is to be with or apart from
     :ivar makes_room_for: UUID of the server of the host for which it makes
         room; null for a server of the host
     :ivar relaxations: with --relax: moves that relaxed policies would allow
+    :ivar not_shelved: with --shelve: why it is not shelved, if Nova does not,
+        or it is locked
     """
 
     move: int | None
     server: str
     server_id: str
     flavor: str
-    how: ty.Literal['live', 'cold'] | None
+    how: ty.Literal['live', 'cold', 'shelve'] | None
     source: str
     destination: str | None
     destination_id: str | None
@@ -132,6 +136,7 @@ class DrainServer:
     related: tuple[str, ...]
     makes_room_for: str | None = None
     relaxations: tuple[MoveRelaxation, ...] = ()
+    not_shelved: MoveObstacle | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,10 +168,12 @@ class DrainOptions:
 
     :ivar make_room: whether servers of other hosts may be moved first
     :ivar relax: whether policies are named that keep servers there
+    :ivar shelve: whether servers that find no other host are shelved
     """
 
     make_room: bool
     relax: bool
+    shelve: bool = False
 
 
 _NO_OPTIONS = DrainOptions(make_room=False, relax=False)
@@ -179,7 +186,7 @@ class Drain:
     :ivar host: name of the host
     :ivar host_id: UUID of its compute node
     :ivar servers: servers that are moved, in order, also those elsewhere that
-        make room; then those that stay
+        make room; then those that are shelved, and those that stay
     :ivar others: number of other servers of the host, which are not to be
         moved; null if all are
     :ivar unfinished: servers elsewhere that hold resources on the host
@@ -420,7 +427,8 @@ def drained(plan: 'drain.DrainPlan', cloud: snapshot.Cloud,
                     policy=policy.policy, becomes=policy.becomes,
                     kept=ty.cast(ty.Any, policy.kept and policy.kept.value))
                     for policy in relaxed.policies]))
-                for relaxed in each.relaxed]))
+                for relaxed in each.relaxed]),
+            not_shelved=_obstacle(each.not_shelved))
             for number, each in enumerate(plan.guests, first)]),
         others=plan.others,
         unfinished=tuple([ReturningServer(
@@ -497,6 +505,8 @@ def _drain_options(options: DrainOptions) -> Iterator[str]:
         yield '--make-room'
     if options.relax:
         yield '--relax'
+    if options.shelve:
+        yield '--shelve'
 
 
 def to_leave(plan: Drain) -> list[str]:

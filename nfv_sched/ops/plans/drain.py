@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plan how to empty a host: move each server live, cold or not at all.
 
+What no move takes off the host is shelved, if that is wanted.
+
 Or some of its servers only, such as those whose strict policy is not kept:
 every move ends where the strict policies of the server are kept.
 
@@ -51,14 +53,16 @@ class DrainedServer:
     :ivar flavor: name of its flavor
     :ivar source: name of its host
     :ivar kind: None if it stays
-    :ivar destination: name of the host to which it goes; None if it stays
+    :ivar destination: name of the host to which it goes; None if it stays or
+        is shelved
     :ivar reason: why it is moved cold, or cannot be moved to any host
-    :ivar lacking: if it stays for another reason, the causes that keep it off
-        other hosts
+    :ivar lacking: if it stays, or is shelved, for another reason, the causes
+        that keep it off other hosts
     :ivar room_for: UUID of the server of the host that takes its place; None
         for a server of the host
     :ivar relaxed: moves that are possible if policies are relaxed, if that was
         asked for
+    :ivar not_shelved: why it is not shelved, if that was asked for
     """
 
     uuid: str
@@ -71,6 +75,7 @@ class DrainedServer:
     lacking: tuple[refusals.Lack, ...] = ()
     room_for: str | None = None
     relaxed: tuple[relaxing.RelaxedMove, ...] = ()
+    not_shelved: movable.Obstacle | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +98,7 @@ class DrainPlan:
 
     :ivar host: name of the host
     :ivar guests: servers that are moved, in order, also those elsewhere that
-        make room; then those that stay
+        make room; then those that are shelved, and those that stay
     :ivar others: number of servers of the host that are not to be moved; None
         if all are
     :ivar unfinished: servers elsewhere that hold resources on the host, if it
@@ -119,6 +124,12 @@ class DrainPlan:
         return tuple([guest for guest in self.guests if guest.kind is None])
 
     @property
+    def shelved(self) -> tuple[DrainedServer, ...]:
+        """Servers that are shelved."""
+        return tuple([guest for guest in self.guests
+                      if guest.kind == movable.SHELVE])
+
+    @property
     def making_room(self) -> tuple[DrainedServer, ...]:
         """Servers of other hosts that are moved, once for each move."""
         return tuple([guest for guest in self.guests
@@ -133,7 +144,7 @@ class DrainPlan:
 def plan(
     cloud: snapshot.Cloud, host: str, *,
     uuids: Collection[str] | None = None, make_room: bool = False,
-    relax: bool = False, seconds: float = SECONDS,
+    relax: bool = False, shelve: bool = False, seconds: float = SECONDS,
     update: Update = lambda done, total, what: None,
 ) -> DrainPlan:
     """Plan migrations after which as few servers as possible are left.
@@ -143,6 +154,8 @@ def plan(
     :param make_room: whether servers of other hosts may be moved, too, to make
         room for those that would stay
     :param relax: whether policies are named that would have to be relaxed
+    :param shelve: whether servers are shelved that would stay, unless a
+        relaxed policy that is named would let them move
     :param seconds: time limit of the search
     :param update: called with (steps done, all steps, activity)
     :raises nfv_sched.ops.cloud_file.problems.InputError: if a filter of the
@@ -151,15 +164,15 @@ def plan(
     with start.started(cloud) as state:
         return empty(
             cloud, arrangements.Positions(cloud, state), host, uuids=uuids,
-            make_room=make_room, relax=relax, seconds=seconds,
-            update=update)[0]
+            make_room=make_room, relax=relax, shelve=shelve,
+            seconds=seconds, update=update)[0]
 
 
 def empty(
     cloud: snapshot.Cloud, positions: arrangements.Positions, host: str, *,
     uuids: Collection[str] | None = None, closed: Collection[str] = (),
     later: Collection[str] = (), make_room: bool = False,
-    relax: bool = False, seconds: float = SECONDS,
+    relax: bool = False, shelve: bool = False, seconds: float = SECONDS,
     update: Update = lambda done, total, what: None,
 ) -> tuple[DrainPlan, snapshot.Cloud]:
     """Plan as :func:`plan` does, within :func:`simulator.start.started`.
@@ -211,6 +224,8 @@ def empty(
                     after, guest.uuid, search.kinds[guest.uuid],
                     (host, *closed)))
             for guest in result.guests]))
+    if shelve:
+        result, after = _with_shelving(result, after, positions)
     return result, after
 
 
@@ -265,6 +280,43 @@ def _with_room(
             *added, *staying),
         moves=tuple(moves), failed=tuple(failed),
         exact=plan.exact and not staying), cloud
+
+
+def _with_shelving(
+    plan: DrainPlan, cloud: snapshot.Cloud, positions: arrangements.Positions,
+) -> tuple[DrainPlan, snapshot.Cloud]:
+    """Shelve servers that stay, after all moves.
+
+    Not those that could move if a policy were relaxed.
+
+    :param cloud: the cloud after the moves of the plan
+    :param positions: the cloud before them
+    :returns: also the cloud after all
+    """
+    shelved: list[DrainedServer] = []
+    staying: list[DrainedServer] = []
+    moves, failed = list(plan.moves), list(plan.failed)
+    for guest in plan.staying:
+        obstacle = positions.why_not(movable.SHELVE, guest.uuid)
+        if obstacle is not None or guest.relaxed:
+            staying.append(dataclasses.replace(guest, not_shelved=obstacle))
+            continue
+        move = trial.move_of(positions.servers[guest.uuid], plan.host, '',
+                             movable.SHELVE)
+        state = start.restored(trial.part(cloud, {plan.host}))
+        failure = trial.failure(state, positions, [move])
+        if failure is not None:
+            failed.append(f'to shelve {move.name}: {failure.reason}')
+            staying.append(guest)
+            continue
+        cloud = trial.after(cloud, state, [move])
+        moves.append(move)
+        shelved.append(dataclasses.replace(guest, kind=movable.SHELVE))
+    return dataclasses.replace(
+        plan, guests=(
+            *[guest for guest in plan.guests if guest.kind is not None],
+            *shelved, *staying),
+        moves=tuple(moves), failed=tuple(failed)), cloud
 
 
 def _memory(cloud: snapshot.Cloud, uuid: str) -> int:

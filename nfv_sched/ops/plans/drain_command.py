@@ -30,6 +30,12 @@ Nothing is moved without --run. Before a plan is shown, it is carried out in
 the simulator by Nova's own scheduler and claims. Guests come and go meanwhile:
 carry a plan out soon.
 
+With --shelve, guests that no move takes off the host are shelved when all
+others have moved. Shelving stops a server; its image is saved, unless it boots
+from a volume; its ports and IP addresses stay; when it is unshelved, Nova
+looks for a host anew, and may find none. Locked guests are not shelved, nor,
+with --relax, those that could move if a policy were relaxed.
+
 Some reasons that prevent a move are not recorded, such as how nova-compute
 stores disks.
 
@@ -57,6 +63,7 @@ examples:
   nfv-sched host drain compute-3 --server fw-1 -f commands
   nfv-sched host drain compute-3 --from cloud.json.gz -f json
   nfv-sched host drain compute-3 --make-room --relax
+  nfv-sched host drain compute-3 --make-room --shelve
   nfv-sched host drain --aggregate dpdk --at-once 2 --save upgrade.json
   nfv-sched host drain 'compute-1*'
 
@@ -98,6 +105,10 @@ class DrainHost(move_command.MovePlanCommand):
             '--relax', action='store_true',
             help='if no host takes a server, say which of its policies, one '
                  'or two, would have to be relaxed; nothing is changed')
+        parser.add_argument(
+            '--shelve', action='store_true',
+            help='if no host takes a server, shelve it at the end, unless it '
+                 'is locked: it stops, and needs a host when it is unshelved')
         return parser
 
     def check(self, parsed_args: argparse.Namespace) -> None:
@@ -136,7 +147,8 @@ class DrainHost(move_command.MovePlanCommand):
         with progress.shown() as update:
             plan = drain.plan(cloud, host, uuids=uuids,
                               make_room=parsed_args.make_room,
-                              relax=parsed_args.relax, update=update)
+                              relax=parsed_args.relax,
+                              shelve=parsed_args.shelve, update=update)
         self.has_findings = bool(plan.staying or plan.unfinished)
         return planning.Output(
             text=drain_rendering.text(plan),
@@ -158,7 +170,8 @@ class DrainHost(move_command.MovePlanCommand):
         with progress.shown() as update:
             plan = rolling.plan(cloud, hosts, at_once=parsed_args.at_once or 1,
                                 make_room=parsed_args.make_room,
-                                relax=parsed_args.relax, update=update)
+                                relax=parsed_args.relax,
+                                shelve=parsed_args.shelve, update=update)
         self.has_findings = bool(plan.not_emptied)
         return planning.Output(
             text=rolling_rendering.text(plan),
@@ -171,7 +184,8 @@ class DrainHost(move_command.MovePlanCommand):
 
 def _options(parsed_args: argparse.Namespace) -> document.DrainOptions:
     return document.DrainOptions(
-        make_room=parsed_args.make_room, relax=parsed_args.relax)
+        make_room=parsed_args.make_room, relax=parsed_args.relax,
+        shelve=parsed_args.shelve)
 
 
 def _has_rounds(parsed_args: argparse.Namespace) -> bool:

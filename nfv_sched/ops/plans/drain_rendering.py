@@ -23,6 +23,9 @@ RECORD_COLUMNS = ('Move', 'Server', 'Server ID', 'Flavor', 'How', 'From', 'To',
 _LEAST_IMPORTANT = ('Flavor',)
 #: Kind of the move of a server that stays.
 STAYS = 'not at all'
+_SHELVING = ('Shelving stops a server; its image is saved, unless it boots '
+             'from a volume; its ports and IP addresses stay; when it is '
+             'unshelved, Nova looks for a host anew, and may find none.')
 
 
 def text(plan: drain.DrainPlan) -> list[tables.Part]:
@@ -42,7 +45,8 @@ def _headline(plan: drain.DrainPlan) -> str:
         return f'{plan.host} has no guests.'
     kinds = [guest.kind for guest in plan.guests if guest.room_for is None]
     parts = [f'{kinds.count(kind)} {word}' for kind, word in (
-        (movable.LIVE, 'live'), (movable.COLD, 'cold'), (None, STAYS))
+        (movable.LIVE, 'live'), (movable.COLD, 'cold'),
+        (movable.SHELVE, 'shelved'), (None, STAYS))
         if kinds.count(kind)]
     guests = tables.count(len(kinds), "guest")
     if plan.others is not None:
@@ -51,7 +55,7 @@ def _headline(plan: drain.DrainPlan) -> str:
     if plan.making_room:
         headline += (f' {tables.count(len(plan.making_room), "move")} on '
                      'other hosts to make room.')
-    if plan.staying and plan.exact:
+    if (plan.staying or plan.shelved) and plan.exact:
         return f'{headline} No other order or destinations move more of them.'
     return headline
 
@@ -64,6 +68,10 @@ def _notes(plan: drain.DrainPlan) -> Iterator[str]:
 
 def notes(plan: drain.DrainPlan) -> Iterator[str]:
     """Yield what else is to be known of a plan."""
+    if plan.shelved:
+        yield _SHELVING
+    for guest in plan.shelved:
+        yield rendering.to_unshelve(guest.uuid, guest.name)
     for server in plan.unfinished:
         yield (f'Also holding resources of {plan.host}: {server.name}: '
                f'{server.reason}.')
@@ -87,12 +95,14 @@ def reason(guest: drain.DrainedServer, names: Mapping[str, str]) -> str:
     """
     if guest.room_for is not None:
         return f'makes room for {names[guest.room_for]}'
-    if guest.reason is not None:
-        return str(guest.reason)
-    if guest.kind:
-        return ''
-    return '. '.join((rendering.lacking_text(guest.lacking),
-                      *map(_relaxed_text, guest.relaxed)))
+    if guest.kind not in (None, movable.SHELVE):
+        return '' if guest.reason is None else str(guest.reason)
+    sentences = [rendering.lacking_text(guest.lacking)
+                 if guest.reason is None else str(guest.reason),
+                 *map(_relaxed_text, guest.relaxed)]
+    if guest.not_shelved not in (None, guest.reason):
+        sentences.append(f'Not shelved: {guest.not_shelved}')
+    return '. '.join(sentences)
 
 
 def _relaxed_text(move: relaxing.RelaxedMove) -> str:

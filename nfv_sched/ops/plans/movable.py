@@ -16,14 +16,18 @@ from nfv_sched.ops.snapshot import snapshot
 
 
 class MoveKind(enum.StrEnum):
-    """Kind of a move; evacuations are from a host that is lost."""
+    """Kind of a move; evacuations are from a host that is lost.
+
+    A server that is shelved leaves its host, and goes to no other.
+    """
 
     LIVE = 'live'
     COLD = 'cold'
     EVACUATE = 'evacuate'
+    SHELVE = 'shelve'
 
 
-LIVE, COLD, EVACUATE = MoveKind
+LIVE, COLD, EVACUATE, SHELVE = MoveKind
 
 
 class ObstacleKind(enum.Enum):
@@ -39,6 +43,7 @@ class ObstacleKind(enum.Enum):
     LOCAL_DISK = 'its disk is a local volume of LVM'
     TPM_SECRET = 'only its owner can read the secret of its TPM'
     TPM = 'Nova evacuates no server with a TPM'
+    TPM_SHELVED = 'Nova shelves no server with a TPM'
     ENCRYPTED = 'its memory is encrypted'
     DEVICES = 'it has PCI devices of an alias that is not live_migratable'
     AVOIDED = 'as --avoid says'
@@ -133,7 +138,13 @@ def _evacuate(server: snapshot.Server) -> ObstacleKind | None:
     return ObstacleKind.TPM if _has_tpm(server) else None
 
 
-_OF_KIND = {LIVE: _live, COLD: _cold, EVACUATE: _evacuate}
+def _shelve(server: snapshot.Server) -> ObstacleKind | None:
+    if _has_accelerator_port(server):
+        return ObstacleKind.ACCELERATOR
+    return ObstacleKind.TPM_SHELVED if _has_tpm(server) else None
+
+
+_OF_KIND = {LIVE: _live, COLD: _cold, EVACUATE: _evacuate, SHELVE: _shelve}
 
 
 def _on_lvm(server: snapshot.Server) -> bool:

@@ -77,6 +77,31 @@ arrived() {
 }
 """
 
+# The client waits until the server is shelved, or forever, and cannot offload
+# one that is shelved already.
+_SHELVE_HEAD = """\
+# left SERVER HOST: wait, an hour at most, while Nova is busy with a shelved
+# server; stop unless it has left HOST then
+left() {
+    end=$(($(date +%s) + 3600))
+    while task=$(show "$1" OS-EXT-STS:task_state)
+            status=$(show "$1" status)
+            host=$(show "$1" OS-EXT-SRV-ATTR:host)
+            [ "$task" != None ] ||
+            [ "$status/$host" = "SHELVED_OFFLOADED/$2" ]; do
+        if [ "$(date +%s)" -ge "$end" ]; then
+            echo "stopped: server $1 is still busy" >&2
+            exit 1
+        fi
+        sleep 5
+    done
+    if [ "$status/$host" != SHELVED_OFFLOADED/None ]; then
+        echo "stopped: server $1 is $status on $host, to be shelved" >&2
+        exit 1
+    fi
+}
+"""
+
 
 def commands(moves: Collection[trial.ServerMove],
              before: Sequence[str] = ()) -> Iterator[str]:
@@ -86,16 +111,29 @@ def commands(moves: Collection[trial.ServerMove],
     script pauses before a move to a host that an earlier one has left, and
     longer before a move that depends on where a live-migrated server is.
 
-    :param moves: live and cold migrations
+    Servers are shelved at the end, and the last lines print how to start them
+    again.
+
+    :param moves: live and cold migrations, and servers to shelve
     :param before: lines of the script before the moves
     :returns: lines for a shell; comments begin with ``#``
     """
+    shelved = [move for move in moves if move.kind == movable.SHELVE]
     if moves or before:
         yield from _HEAD.splitlines() if moves else ['set -eu']
+    if shelved:
+        yield from _SHELVE_HEAD.splitlines()
     yield from before
     sources: set[str] = set()
     migrated: set[str] = set()
     for move in moves:
+        if move.kind == movable.SHELVE:
+            yield comment(f'{move.name}: shelving on {move.source}')
+            yield ('timeout 3600 ' + _openstack(
+                None, 'server', 'shelve', '--offload', '--', move.uuid)
+                + ' || :')
+            yield shlex.join(('left', move.uuid, move.source))
+            continue
         if not migrated.isdisjoint(move.related):
             yield comment('until nova-scheduler knows where the servers are '
                           f'that {move.name} is to be with or apart from')
@@ -122,6 +160,15 @@ def commands(moves: Collection[trial.ServerMove],
             yield _openstack(
                 _COLD, 'server', 'migration', 'confirm', '--', move.uuid)
             yield _arrived(move, _TO_CONFIRM)
+    for move in shelved:
+        yield shlex.join(('printf', '%s\\n', to_unshelve(
+            move.uuid, move.name)))
+
+
+def to_unshelve(uuid: str, name: str) -> str:
+    """Return a sentence with the command that starts a shelved server."""
+    return (f'To start {strings.line(name) or uuid} again: '
+            f'openstack server unshelve -- {uuid}')
 
 
 def _arrived(move: trial.ServerMove, status: str) -> str:

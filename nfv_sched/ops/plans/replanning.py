@@ -28,7 +28,8 @@ def _drained(plan: document.Drain, cloud: snapshot.Cloud) -> document.Drain:
     with progress.shown() as update:
         return document.drained(drain.plan(
             cloud, host, uuids=uuids, make_room=options.make_room,
-            relax=options.relax, update=update), cloud, options)
+            relax=options.relax, shelve=options.shelve,
+            update=update), cloud, options)
 
 
 def _defragmented(plan: document.Defrag,

@@ -13,6 +13,7 @@ import dataclasses
 
 from nfv_sched.ops.plans import arrangements
 from nfv_sched.ops.plans import drain
+from nfv_sched.ops.plans import movable
 from nfv_sched.ops.plans import trial
 from nfv_sched.ops.simulator import start
 from nfv_sched.ops.simulator import state as states
@@ -45,7 +46,8 @@ class RollingPlan:
 
 def plan(
     cloud: snapshot.Cloud, hosts: Sequence[str], *, at_once: int = 1,
-    make_room: bool = False, relax: bool = False, seconds: float = SECONDS,
+    make_room: bool = False, relax: bool = False, shelve: bool = False,
+    seconds: float = SECONDS,
     update: drain.Update = lambda done, total, what: None,
 ) -> RollingPlan:
     """Plan rounds in which hosts are emptied.
@@ -53,14 +55,16 @@ def plan(
     A host of which a server cannot be moved is left as it is.
 
     :param at_once: highest number of hosts of a round
+    :param shelve: whether servers are shelved if no more hosts can be emptied
+        otherwise; nothing is planned for them afterwards
     :raises InputError: as :func:`drain.plan`, whose are the others, too
     """
     with start.started(cloud) as state:
         rolling = _Rolling(cloud, state, hosts, at_once, make_room, relax,
-                           seconds, update)
+                           shelve, seconds, update)
         return RollingPlan(
             at_once=at_once, rounds=tuple(rolling.rounds()),
-            not_emptied=tuple([_staying(rolling.stuck[host])
+            not_emptied=tuple([rolling.staying(host)
                                for host in hosts if host in rolling.stuck]))
 
 
@@ -73,7 +77,7 @@ class _Rolling:
 
     def __init__(self, cloud: snapshot.Cloud, state: states.State,
                  hosts: Sequence[str], at_once: int, make_room: bool,
-                 relax: bool, seconds: float,
+                 relax: bool, shelve: bool, seconds: float,
                  update: drain.Update):
         self._cloud = cloud
         self._positions = arrangements.Positions(cloud, state)
@@ -81,6 +85,9 @@ class _Rolling:
         self._at_once = at_once
         self._make_room = make_room
         self._relax = relax
+        self._shelve = shelve
+        #: Whether nothing else has helped.
+        self._is_shelving = False
         self._seconds = seconds
         self._update = update
         #: Name of each host that is not done -> number of rounds for which
@@ -92,10 +99,9 @@ class _Rolling:
         """Yield the plans of each round.
 
         Hosts that cannot be emptied are considered again when all others are
-        done, as long as that helps.
+        done, as long as that helps.  Then the servers of one are shelved.
         """
-        helped = True
-        while self._waiting and helped:
+        while self._waiting:
             helped = False
             while self._waiting:
                 self._update(len(self._hosts) - len(self._waiting),
@@ -106,12 +112,16 @@ class _Rolling:
                 if plans:
                     helped = True
                     yield plans
-            if helped:
-                self._waiting = dict.fromkeys([
-                    host for host, plan in self.stuck.items()
-                    if not _is_fixed(plan)], 0)
-                for host in self._waiting:
-                    del self.stuck[host]
+                    if self._is_shelving:
+                        break
+            if not helped and self._is_shelving == self._shelve:
+                return
+            self._is_shelving = not helped
+            again = [host for host, plan in self.stuck.items()
+                     if not self._is_fixed(plan)]
+            self._waiting = dict.fromkeys((*self._waiting, *again), 0)
+            for host in again:
+                del self.stuck[host]
 
     def _round(self) -> tuple[drain.DrainPlan, ...]:
         """Plan the next round, of the hosts with the fewest servers.
@@ -121,7 +131,8 @@ class _Rolling:
         positions = self._positions
         waiting = sorted(self._waiting, key=lambda host: (
             self._waiting[host], len(positions.on_host[host])))
-        hosts = waiting[:self._at_once]
+        # Of several, none would take the servers of another.
+        hosts = waiting[:1 if self._is_shelving else self._at_once]
         plans = self._emptied(hosts)
         if not plans and len(hosts) > 1 and hosts[0] in self._waiting:
             # The others have to take its servers.
@@ -136,12 +147,12 @@ class _Rolling:
             plan, after = drain.empty(
                 self._cloud, self._positions, host, closed=hosts, later=later,
                 make_room=self._make_room, relax=self._relax,
-                seconds=self._seconds)
+                shelve=self._is_shelving, seconds=self._seconds)
             if not (plan.staying or plan.unfinished):
                 plans.append(plan)
                 if plan.moves:
                     self._become(after)
-            elif len(hosts) == 1 or _is_fixed(plan):
+            elif len(hosts) == 1 or self._is_fixed(plan):
                 self.stuck[host] = plan
                 del self._waiting[host]
             else:
@@ -152,15 +163,23 @@ class _Rolling:
         self._cloud = cloud
         self._positions = arrangements.Positions(cloud, start.restored(cloud))
 
+    def _is_fixed(self, plan: drain.DrainPlan) -> bool:
+        """Return whether a host cannot be emptied, whatever others take."""
+        return bool(plan.unfinished or any(
+            server.reason and not (
+                self._shelve and self._why_not_shelved(server) is None)
+            for server in plan.staying))
 
-def _is_fixed(plan: drain.DrainPlan) -> bool:
-    """Return whether a host cannot be emptied, whatever others take."""
-    return bool(plan.unfinished or any(
-        server.reason for server in plan.staying))
+    def _why_not_shelved(
+            self, server: drain.DrainedServer) -> movable.Obstacle | None:
+        return self._positions.why_not(movable.SHELVE, server.uuid)
 
-
-def _staying(plan: drain.DrainPlan) -> drain.DrainPlan:
-    """Return the plan of a host of which no server is moved."""
-    return dataclasses.replace(
-        plan, guests=plan.staying, moves=(),
-        others=len(plan.guests) - len(plan.staying))
+    def staying(self, host: str) -> drain.DrainPlan:
+        """Return the plan of a host of which no server is moved."""
+        plan = self.stuck[host]
+        staying = [dataclasses.replace(
+            server, not_shelved=self._why_not_shelved(server))
+            if self._shelve else server for server in plan.staying]
+        return dataclasses.replace(
+            plan, guests=tuple(staying), moves=(),
+            others=len(plan.guests) - len(staying))

@@ -42,8 +42,9 @@ def _headline(plan: rolling.RollingPlan) -> str:
     headline = f'{hosts} emptied in {count(len(plan.rounds), "round")}'
     moves = plan.moves
     kinds = [move.kind for move in moves]
-    parts = [f'{kinds.count(kind)} {kind}'
-             for kind in (movable.LIVE, movable.COLD) if kind in kinds]
+    parts = [f'{kinds.count(kind)} {word}' for kind, word in (
+        (movable.LIVE, 'live'), (movable.COLD, 'cold'),
+        (movable.SHELVE, 'shelved')) if kind in kinds]
     if not parts:
         return f'{headline}, without a move.'
     uuids = [move.uuid for move in moves]
@@ -62,6 +63,9 @@ def _notes(plan: rolling.RollingPlan) -> Iterator[str]:
     yield from dict.fromkeys(
         note for each in (*plans, *plan.not_emptied)
         for note in drain_rendering.notes(each))
+    if any(each.shelved for each in plans):
+        yield ('Start them after the last round: before, they may take the '
+               'place of others that are to move.')
 
 
 def rows(plan: rolling.RollingPlan) -> list[Sequence[ty.Any]]:

@@ -34,7 +34,8 @@ class ServerMove:
     :ivar flavor: name of its flavor
     :ivar memory: MiB that are copied
     :ivar source: name of its host
-    :ivar destination: name of the host to which it goes
+    :ivar destination: name of the host to which it goes; empty if it is
+        shelved
     :ivar paused: whether it is paused, and stays so
     :ivar related: UUIDs of the servers whose hosts decide which hosts Nova
         takes: those of its hints and of its anti-affinity group
@@ -124,6 +125,7 @@ def _server_after(before: snapshot.Server,
                   recorded: snapshot.Server) -> snapshot.Server:
     return dataclasses.replace(
         before, host=recorded.host, nodes=recorded.nodes,
+        state=before.state if recorded.host else recorded.state,
         devices=recorded.devices,
         allocations=before.allocations and recorded.allocations)
 
@@ -152,11 +154,14 @@ def failure(
     for index, move in enumerate(moves):
         update(index, total)
         server = simulated[move.uuid]
-        before = positions.degrees_of(server)
+        is_shelved = move.kind == movable.SHELVE
+        before = {} if is_shelved else positions.degrees_of(server)
         simulation.step(_step(move, index + 1, server.name))
         outcome = simulation.outcomes[-1]
         if not outcome.ok:
             return Failure(index, move, outcome.reason)
+        if is_shelved:
+            continue
         worse = _worse(before, positions.degrees_of(server))
         if worse:
             return Failure(index, move, f'{", ".join(worse)} would be kept '
@@ -178,6 +183,9 @@ def failure(
 
 
 def _step(move: ServerMove, number: int, name: str) -> actions.Step:
+    if move.kind == movable.SHELVE:
+        return actions.Shelve(number=number, targets=(name,), action='shelve',
+                              shelve=(name,))
     of_step: dict[str, ty.Any] = {
         'number': number, 'targets': (name,), 'host': move.destination}
     if move.kind == movable.LIVE:

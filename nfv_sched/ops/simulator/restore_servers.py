@@ -24,7 +24,7 @@ STATUSES: Mapping[str, str] = {
     'active': servers.ACTIVE,
     'resized': servers.RESIZED,
     'shelved_offloaded': servers.SHELVED,
-    'shelved': 'SHELVED, NOT OFFLOADED',
+    'shelved': servers.NOT_OFFLOADED,
 }
 ERROR = 'error'
 

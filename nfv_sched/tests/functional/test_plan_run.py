@@ -84,13 +84,16 @@ class PlanRunTestCase(test_snapshot.SnapshotTestCase):
         self.useFixture(fixtures.MockPatchObject(
             self.connection.session.session, 'send', recording))
 
-    def planned(self, host='host1'):
+    def planned(self, host='host1', shelve=False):
         """Save the plan of ``host drain``, and read it again."""
         cloud = self.read()
         path = self.path = os.path.join(self.folder, 'plan.json')
         with open(path, 'w') as file:
             file.write(documents.Document(document.drained(
-                drain.plan(cloud, host), cloud)).text('json'))
+                drain.plan(cloud, host, shelve=shelve), cloud,
+                document.DrainOptions(
+                    make_room=False, relax=False, shelve=shelve),
+            )).text('json'))
         saved = run_command.read(path)
         self.plan, self.digest = saved.plan, saved.digest
         return self.plan
@@ -272,6 +275,139 @@ class PlanRunTest(PlanRunTestCase):
         self.admin_api.post_server_action(
             live.id, {'os-resetState': {'state': 'active'}})
         self.assertEqual([], self.carry_out())
+
+
+class ShelveTest(PlanRunTestCase):
+    """A server that is moved, and one that no move takes off the host."""
+
+    def setUp(self):
+        super().setUp()
+        self.moved = self.boot(self.flavor_with(base.pinned(), vcpus=1),
+                               host='host1', networks='none')
+        # All NICs of the other hosts are taken.
+        self.server, *_others = [
+            self.boot(self.pci_flavor('nic:1', 1), host=host, networks='none')
+            for host in ('host1', 'host2', 'host3', 'host3')]
+
+    def shelve(self):
+        plan = self.planned(shelve=True)
+        self.assertEqual(['live', 'shelve'],
+                         [move.kind for move in plan.moves])
+        return plan.moves[-1]
+
+    def assertShelved(self):
+        """It is on no host, and holds nothing; then it starts again."""
+        server = self.admin_api.get_server(self.server['id'])
+        self.assertEqual(
+            ('SHELVED_OFFLOADED', None, None), (
+                server['status'], server['OS-EXT-SRV-ATTR:host'],
+                server['OS-EXT-STS:task_state']))
+        self.assertEqual({}, self._get_allocations_by_server_uuid(
+            server['id']))
+        self.assertEqual([], self.admin_api.api_get(
+            '/servers/detail?host=host1').body['servers'])
+        self.assertEqual([(server['id'], server['name'])],
+                         list(self.run_.shelved()))
+        self.assertEqual({self.moved['id']}, self.run_.moved())
+        self.run_.enable()
+        self.admin_api.post_server_action(server['id'], {'unshelve': None})
+        self.wait_for(server, ('ACTIVE',))
+        self.assertEqual('host1', self.host(server))
+        self.assertEqual([], list(self.run_.shelved()))
+
+    def actions(self):
+        return [word for body in self.posts for word in (
+            'shelveOffload', '"shelve"', 'os-migrateLive') if word in body]
+
+    def test_shelve(self):
+        self.shelve()
+        self.assertEqual([], self.carry_out())
+        self.assertEqual(['os-migrateLive', '"shelve"'], self.actions())
+        self.assertShelved()
+
+    def test_not_offloaded(self):
+        """Nova would leave it on its host."""
+        self.flags(shelved_offload_time=-1)
+        self.shelve()
+        self.assertEqual([], self.carry_out())
+        self.assertEqual(['os-migrateLive', '"shelve"', 'shelveOffload'],
+                         self.actions())
+        self.assertShelved()
+
+    def test_shelved_before(self):
+        self.flags(shelved_offload_time=-1)
+        self.admin_api.post_server_action(self.server['id'], {'shelve': None})
+        self.wait_for(self.server, ('SHELVED',))
+        self.shelve()
+        self.assertEqual([], self.carry_out())
+        self.assertEqual(['os-migrateLive', 'shelveOffload'], self.actions())
+        self.assertShelved()
+
+    def test_image_fails(self):
+        move = self.shelve()
+        with mock.patch.object(
+                driver.LibvirtDriver, 'snapshot',
+                side_effect=exception.MigrationError(reason='no image')):
+            self.assertEqual([move.name], self.carry_out())
+        self.assertIn('no image', self.run_.failed[move.number])
+        self.assertIn('it is ACTIVE on host1, and may have been stopped',
+                      self.run_.failed[move.number])
+        self.assertEqual([], self.carry_out())
+        self.assertShelved()
+
+    def test_offloading_fails(self):
+        move = self.shelve()
+        with mock.patch.object(
+                driver.LibvirtDriver, 'destroy',
+                side_effect=exception.MigrationError(reason='no way')):
+            self.assertEqual([move.name], self.carry_out())
+        self.assertIn('no way', self.run_.failed[move.number])
+        self.assertIn('it is SHELVED on host1', self.run_.failed[move.number])
+        self.assertEqual([], self.carry_out())
+        self.assertShelved()
+
+    def test_locked(self):
+        move = self.shelve()
+        self.when_said[f'1/2 {self.plan.moves[0]}: done'] = lambda: (
+            self.admin_api.post_server_action(move.id, {'lock': None}))
+        self.assertEqual([move.name], self.carry_out())
+        self.assertEqual({move.number: 'is locked'}, self.run_.failed)
+        self.assertEqual(['os-migrateLive'], self.actions())
+        # Now it is known when the plan is made.
+        self.assertEqual([], list(self.planned(shelve=True).moves))
+
+    def test_unanswered(self):
+        self.flags(shelved_offload_time=-1)
+        self.shelve()
+
+        def broken(response):
+            response.status_code = 500
+
+        def cut_off(response):
+            raise requests.exceptions.ConnectionError('cut off')
+
+        self.after = {'"shelve"': cut_off, 'shelveOffload': broken}
+        self.assertEqual([], self.carry_out())
+        self.assertEqual({}, self.after)
+        self.assertEqual(['os-migrateLive', '"shelve"', 'shelveOffload'],
+                         self.actions())
+        self.assertShelved()
+
+    def test_killed(self):
+        """After each request, whose answer is not seen."""
+        self.flags(shelved_offload_time=-1)
+        self.shelve()
+
+        def kill(response):
+            raise Killed
+
+        self.after = dict.fromkeys(('"shelve"', 'shelveOffload'), kill)
+        for _ in range(2):
+            self.assertRaises(Killed, self.carry_out)
+        self.assertEqual([], self.carry_out())
+        self.assertEqual(['os-migrateLive', '"shelve"', 'shelveOffload'],
+                         self.actions())
+        self.assertShelved()
 
 
 class ReplanTest(PlanRunTestCase):

@@ -18,7 +18,7 @@ def shelve(state: states.State, server: servers.SimulatedServer,
            step: actions.Shelve) -> None:
     """Shelve and offload a server."""
     conductor.needs(server, servers.ACTIVE, servers.STOPPED, servers.PAUSED,
-                    servers.SUSPENDED)
+                    servers.SUSPENDED, servers.NOT_OFFLOADED)
     host = server.host
     conductor.needs_service(host)
     host.give_back(server.instance, server.instance.flavor,

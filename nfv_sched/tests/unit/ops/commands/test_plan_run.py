@@ -335,6 +335,117 @@ class PlanRunTest(PlanRunTestCase):
         self.assertIn('1/2 a: live migration from one to two: goes on\n', out)
         self.assertEqual(2, len(self.nova.actions))
 
+    def test_shelve(self):
+        """After all moves; it is said how to start the servers again."""
+        self.plan('a live two', 'b shelve -', 'c shelve -', 'd cold three')
+        self.nova.server('c').update({
+            'status': 'SUSPENDED', 'OS-EXT-STS:vm_state': 'suspended'})
+        out, err = self.carry_out()
+        self.assertEqual('', err)
+        self.assertEqual(
+            {'a': 'two', 'b': None, 'c': None, 'd': 'three'}, self.hosts())
+        self.assertEqual({'SHELVED_OFFLOADED'}, {
+            self.nova.server(name)['status'] for name in 'bc'})
+        self.assertEqual([('b', 'shelve', None), ('c', 'shelve', None)], [
+            each for each in self.nova.actions if each[1] == 'shelve'])
+        lines = out.splitlines()
+        self.assertIn('2/4 b: shelving on one: begins', lines)
+        self.assertLess(*[
+            next(number for number, line in enumerate(lines)
+                 if line.startswith(text))
+            for text in ('1/4 a: done', '2/4 b: shelving on one: begins')])
+        for name in 'bc':
+            self.assertIn(
+                f'{name} is shelved. To start it again: openstack server '
+                f'unshelve -- {migrating_nova.id_of(name)}', lines)
+        number = len(self.nova.actions)
+        # It is no more said of one that is not shelved any more.
+        self.nova.server('b').update({
+            'status': 'ACTIVE', 'OS-EXT-SRV-ATTR:host': 'two'})
+        out, _err = self.carry_out()
+        self.assertEqual(number, len(self.nova.actions))
+        self.assertNotIn('b is shelved', out)
+        self.assertIn('c is shelved', out)
+
+    def test_shelve_without_offloading(self):
+        """[DEFAULT] shelved_offload_time is not 0."""
+        self.plan('a shelve -', 'b shelve -')
+        self.nova.offloads = False
+        self.nova.server('a').update({
+            'status': 'SHELVED', 'OS-EXT-STS:vm_state': 'shelved'})
+        # Of "b", it is as if Nova itself were about to do it.
+        answers = iter([None, (409, {'conflictingRequest': {
+            'code': 409, 'message': 'task_state'}})])
+        self.nova.faults['shelveOffload'] = lambda found: (
+            next(answers, None) or found)
+        self.carry_out('--yes', '--parallel', '1')
+        self.assertEqual({'a': None, 'b': None}, self.hosts())
+        self.assertEqual(
+            [('a', 'shelveOffload'), ('b', 'shelve'), ('b', 'shelveOffload')],
+            sorted(each[:2] for each in self.nova.actions))
+
+    def test_shelving_fails(self):
+        self.plan('a shelve -', 'b live two')
+        self.nova.failing = {'a'}
+        _out, err = self.carry_out(code=3)
+        self.assertEqual(
+            'error: move 1: a was not shelved: No valid host was found.; it '
+            'is ACTIVE on one, and may have been stopped\n', err)
+        self.nova.failing = set()
+        self.carry_out()
+        self.assertEqual({'a': None, 'b': 'two'}, self.hosts())
+
+    def test_not_offloaded(self):
+        """Nova fails, or refuses."""
+        self.plan('a shelve -')
+        self.nova.offloads = False
+        self.nova.faults['shelveOffload'] = lambda found: (403, {
+            'forbidden': {'code': 403, 'message': 'Not you.'}})
+        _out, err = self.carry_out(code=3)
+        self.assertEqual('error: move 1: a is SHELVED and still on one: Not '
+                         'you\n', err)
+        self.nova.faults.clear()
+        self.nova.server('a')['OS-EXT-STS:task_state'] = None
+        self.nova.failing = {'a'}
+        _out, err = self.carry_out(code=3)
+        self.assertIn('it is SHELVED on one', err)
+
+    def test_shelve_locked(self):
+        self.plan('a shelve -', 'b shelve -')
+        self.nova.server('a')['locked'] = True
+        self.nova.server('b').update({
+            'status': 'ERROR', 'OS-EXT-STS:vm_state': 'error'})
+        _out, err = self.carry_out(code=3)
+        self.assertEqual('error: move 1: a is locked\n'
+                         'error: move 2: b is ERROR\n', err)
+        self.assertEqual([], self.nova.actions)
+
+    def test_shelve_unanswered(self):
+        self.plan('a shelve -')
+        self.nova.offloads = False
+        with mock.patch.object(moves, 'TIMEOUT', 0.2):
+            self.nova.faults = dict.fromkeys(
+                ('shelve', 'shelveOffload'), lambda found: (None, None))
+            self.carry_out()
+        self.assertEqual({'a': None}, self.hosts())
+        self.assertEqual(2, len(self.nova.actions))
+
+    def test_shelve_killed(self):
+        self.plan('a shelve -', 'b shelve -')
+        self.nova.moving.clear()
+        process = self.process()
+        self.wait_for_actions(2)
+        process.kill()
+        process.communicate()
+        self.nova.moving.set()
+        out, _err = self.carry_out()
+        self.assertIn('1/2 a: shelving on one: goes on\n', out)
+        self.assertEqual(2, len(self.nova.actions))
+        self.assertEqual(
+            [('done', 'shelve')] * 2, [
+                (each['state'], each['kind']) for each in self.journal()
+                if each['state'] == 'done'])
+
     def test_related(self):
         """nova-scheduler must know where the others are."""
         self.plan('a live two', 'b live three a')
@@ -385,6 +496,10 @@ class PlanRunTest(PlanRunTestCase):
                       ({'destination': 'a\nb'}, 'is not the name of a host'),
                       ({'destination': 'x' * 256}, 'is not the name of a'),
                       ({'destination': 'one'}, 'are the same host'),
+                      ({'destination': None}, 'is not the name of a host'),
+                      ({'how': 'shelve'}, 'has no destination'),
+                      ({'how': 'shelve', 'source': 'a\nb'},
+                       'has no destination'),
                       ({'move': 2}, 'moves are not numbered from 1')))):
             with open(self.path, 'w') as stream:
                 json.dump(document, stream)
@@ -536,6 +651,23 @@ class SavedPlanTest(PlanRunTestCase, running.RunningTestCase):
         self.start(json.loads(text))
         self.carry_out()
         self.assertNotIn('one', self.hosts().values())
+
+    def test_shelve(self):
+        """What the command saves can be carried out, and has nothing left."""
+        cloud = os.path.join(self.folder, 'cloud')
+        file.save(self.running('a p4 one', 'b p4 two', 'c p4 two',
+                               'd p4 three', 'e p4 three'), cloud)
+        code, out, _err = self.run_command(
+            'host', 'drain', 'one', '--shelve', '--from', cloud, '--save',
+            self.path)
+        self.assertEqual(0, code)
+        for text in ('1 guest of one: 1 shelved.', 'its image is saved',
+                     'To start a again: openstack server unshelve -- '):
+            self.assertIn(text, out)
+        with open(self.path) as stream:
+            self.start(json.load(stream))
+        self.carry_out()
+        self.assertEqual(None, self.hosts()['a'])
 
     def save_rounds(self, *servers, code=0, at_once='1', steps=''):
         """Save the plan of all hosts, and start a cloud for it."""

@@ -18,17 +18,21 @@ def id_of(name):
 def document(*moves, others=None, stays=()):
     """The document of ``host drain`` for host "one".
 
-    :param moves: ``name how destination [related ...]``
+    :param moves: ``name how destination [related ...]``; of a server that is
+        shelved the destination is ``-``
     :param stays: names of servers that stay
     """
     servers = []
     for number, text in enumerate(moves, 1):
         name, how, destination, *related = text.split()
+        if destination == '-':
+            destination = None
         servers.append({
             'move': number, 'server': name, 'server_id': id_of(name),
             'flavor': 'f', 'how': how, 'source': 'one',
             'destination': destination,
-            'destination_id': id_of(destination), 'obstacle': None,
+            'destination_id': destination and id_of(destination),
+            'obstacle': None,
             'lacks': [], 'related': list(map(id_of, related))})
     servers += [{
         **dict.fromkeys(('move', 'how', 'destination', 'destination_id',
@@ -52,6 +56,7 @@ class MigratingNova(nova_api.NovaAPI):
     :ivar moving: is set unless migrations stand still
     :ivar most: most migrations that there were at a time
     :ivar failing: names of servers whose migrations fail
+    :ivar offloads: whether Nova offloads servers when they are shelved
     """
 
     def __init__(self, plan):
@@ -77,6 +82,9 @@ class MigratingNova(nova_api.NovaAPI):
         self.moving.set()
         self.most = 0
         self.failing = set()
+        self.offloads = True
+        # Shelvings, the newest first.
+        self._shelvings = []
         # Servers whose failure Nova has not finished with when asked first.
         self.failed = set()
 
@@ -112,6 +120,9 @@ class MigratingNova(nova_api.NovaAPI):
                 return 200, {'server': self.placed[server_id]}
             case 'GET', ['servers', server_id, 'os-instance-actions']:
                 return 200, {'instanceActions': [
+                    *[each for each in self._shelvings
+                      if each['server'] == server_id
+                      and self._shelve(self.placed[server_id], each)],
                     {'action': 'live-migration', 'request_id': 'req-1'}]}
             case 'GET', ['servers', server_id, 'os-instance-actions', _]:
                 event = {'finish_time': None, 'result': None, 'details': None}
@@ -138,6 +149,14 @@ class MigratingNova(nova_api.NovaAPI):
             migration['status'] = 'confirmed'
             server['status'] = 'ACTIVE'
             return 204, {}
+        if action in ('shelve', 'shelveOffload'):
+            server['OS-EXT-STS:task_state'] = {
+                'shelve': 'shelving', 'shelveOffload': 'shelving_offloading'}[
+                    action]
+            self._shelvings.insert(0, {
+                'action': action, 'server': server['id'], 'left': 3,
+                'request_id': f'req-shelve-{len(self._shelvings)}'})
+            return 202, {}
         server['OS-EXT-STS:task_state'] = 'migrating'
         self.migrations.insert(0, {
             'uuid': id_of(f'migration-{len(self.migrations)}'),
@@ -149,6 +168,24 @@ class MigratingNova(nova_api.NovaAPI):
         self.most = max(self.most, sum(
             each['status'] == 'running' for each in self.migrations))
         return 202, {}
+
+    def _shelve(self, server, shelving):
+        """Let time pass for a shelving; always true."""
+        if not shelving['left'] or not self.moving.is_set():
+            return True
+        shelving['left'] -= 1
+        if shelving['left'] == 0:
+            # Nova shows the server on its host after it has left.
+            if server['status'] == 'SHELVED_OFFLOADED':
+                server['OS-EXT-SRV-ATTR:host'] = None
+        elif shelving['left'] == 1:
+            server['OS-EXT-STS:task_state'] = None
+            if server['name'] not in self.failing:
+                server['status'] = (
+                    'SHELVED_OFFLOADED' if self.offloads
+                    or shelving['action'] == 'shelveOffload' else 'SHELVED')
+                server['OS-EXT-STS:vm_state'] = server['status'].lower()
+        return True
 
     def _advance(self, migration):
         """Let time pass for a migration; always true."""

@@ -11,6 +11,7 @@ from nfv_sched.ops.plans import refusals
 from nfv_sched.ops.plans import trial
 from nfv_sched.ops.snapshot import snapshot
 from nfv_sched.tests.unit.ops.plans import running
+from nfv_sched.tests.unit.ops.plans import test_making_room
 
 Kind = movable.ObstacleKind
 STOPPED = movable.Obstacle(Kind.STATE, 'stopped')
@@ -18,20 +19,24 @@ STOPPED = movable.Obstacle(Kind.STATE, 'stopped')
 
 class DrainTest(running.RunningTestCase):
 
-    def plan(self, *servers, host='one', steps='', **changes):
+    def plan(self, *servers, host='one', steps='', options=None, **changes):
         """The plan as name -> (kind, destination, reason or causes).
 
+        :param options: those of the plan
         :param changes: name of a server -> fields that are otherwise
         """
         cloud = self.running(*servers, steps=steps)
         cloud = dataclasses.replace(cloud, servers=tuple([
             dataclasses.replace(each, **changes.get(each.name, {}))
             for each in cloud.servers]))
-        self.found = drain.plan(cloud, host)
+        self.found = drain.plan(cloud, host, **options or {})
         return {each.name: (each.kind, each.destination,
-                            each.reason if each.kind else
-                            running.causes(each))
+                            each.reason if each.kind and each.destination
+                            else running.causes(each))
                 for each in self.found.guests}
+
+    def shelve(self, *servers, **changes):
+        return self.plan(*servers, options={'shelve': True}, **changes)
 
     def test_all_go(self):
         """The fullest host with room is filled first."""
@@ -360,6 +365,82 @@ class DrainTest(running.RunningTestCase):
         found = self.plan('a p1 one soft', 'b p1 two soft',
                           'c p1 three soft')
         self.assertEqual('live', found['a'][0])
+
+    def test_shelved(self):
+        """Only what finds no host, after all moves."""
+        servers = ('a p4 one', 'b p3 one', 'c p4 two', 'd p2 two',
+                   'e p4 three', 'f p1 three')
+        found = self.shelve(*servers)
+        self.assertEqual('live', found['b'][0])
+        self.assertEqual(
+            ('shelve', None, {refusals.LackKind.PLACEMENT: 2}), found['a'])
+        self.assertEqual([('b', 'live', 'three'), ('a', 'shelve', '')], [
+            (move.name, move.kind, move.destination)
+            for move in self.found.moves])
+        self.assertEqual((), self.found.staying)
+        self.assertEqual(None, self.plan(*servers)['a'][0])
+
+    def test_shelved_by_state(self):
+        """Those that Nova does not move, whatever hosts there are."""
+        servers = 'a p1 one', 'b p1 one', 'c p1 one'
+        found = self.shelve(*servers, a={'state': 'suspended'},
+                            b={'state': 'shelved'})
+        self.assertEqual(
+            ('shelve', None, (Kind.STATE, 'suspended')), found['a'])
+        self.assertEqual(('shelve', None, (Kind.STATE, 'shelved')), found['b'])
+        self.assertEqual('live', found['c'][0])
+        self.assertEqual((), self.found.failed)
+
+    def test_not_shelved(self):
+        """A locked server is not, nor one that Nova does not shelve."""
+        tpm = {'image': {'hw_tpm_version': '2.0'}, 'state': 'suspended'}
+        for change, reason, obstacle in (
+                ({'locked': True}, Kind.LOCKED, Kind.LOCKED),
+                ({'locked': True, 'state': 'suspended'}, Kind.STATE,
+                 Kind.LOCKED),
+                ({'task': 'rebooting'}, Kind.BUSY, Kind.BUSY),
+                (tpm, Kind.STATE, Kind.TPM_SHELVED)):
+            self.shelve('a p1 one', 'b p1 one', a=change)
+            self.assertEqual(['b'], [move.name for move in self.found.moves])
+            guest, = self.found.staying
+            self.assertEqual((reason, obstacle), (
+                guest.reason.kind, guest.not_shelved.kind))
+
+    def test_shelved_last(self):
+        """Neither if others make room, nor if a policy could be relaxed."""
+        servers = ('a prefer one', 'w strict two', 'x strict two',
+                   'y strict three', 'z strict three')
+        options = {'shelve': True}
+        self.assertEqual('shelve', self.plan(*servers, options=options)[
+            'a'][0])
+        self.plan(*servers, options={'relax': True, **options})
+        guest, = self.found.guests
+        self.assertIsNone(guest.kind)
+        self.assertTrue(guest.relaxed)
+        self.plan(*test_making_room.TIGHT, options={
+            'make_room': True, **options})
+        self.assertEqual((), self.found.shelved)
+        self.plan(*test_making_room.TIGHT, options=options)
+        self.assertEqual(['a'], [each.name for each in self.found.shelved])
+
+    def test_shelving_refused(self):
+        """By the simulator; the others are shelved."""
+        real = trial.failure
+
+        def failure(state, known, moves, **more):
+            if moves and moves[0].name == 'a':
+                return trial.Failure(0, moves[0], 'no')
+            return real(state, known, moves, **more)
+
+        self.useFixture(fixtures.MonkeyPatch(
+            'nfv_sched.ops.plans.trial.failure', failure))
+        found = self.shelve(
+            'a p1 one', 'b p1 one', **dict.fromkeys(
+                'ab', {'state': 'suspended'}))
+        self.assertEqual(
+            {'a': None, 'b': 'shelve'},
+            {name: kind for name, (kind, *_rest) in found.items()})
+        self.assertEqual(('to shelve a: no',), self.found.failed)
 
     def test_nothing_to_do(self):
         self.assertEqual({}, self.plan('a p1 two'))

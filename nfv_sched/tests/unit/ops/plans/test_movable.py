@@ -18,14 +18,15 @@ def server(specs=None, **fields):
 
 class MovableTest(base.TestCase):
 
-    def assertStays(self, found, live, cold=None, evacuate=None, host=None,
-                    name=''):
+    def assertStays(self, found, live, cold=None, evacuate=None, shelve=None,
+                    host=None, name=''):
         """Assert why a server cannot be moved.
 
         :param name: what the obstacles name
         """
         self.assertEqual(
-            [kind and (kind, name) for kind in (live, cold, evacuate)],
+            [kind and (kind, name) for kind in (live, cold, evacuate,
+                                                shelve)],
             [movable.why_not(kind, found, host or snapshots.host())
              for kind in movable.MoveKind])
 
@@ -39,6 +40,7 @@ class MovableTest(base.TestCase):
              'its disk is a local volume of LVM',
              'only its owner can read the secret of its TPM',
              'Nova evacuates no server with a TPM',
+             'Nova shelves no server with a TPM',
              'its memory is encrypted',
              'it has PCI devices of an alias that is not live_migratable',
              'as --avoid says',
@@ -52,19 +54,24 @@ class MovableTest(base.TestCase):
     def test_states(self):
         for state, *kinds in (
                 ('stopped', Kind.STATE), ('paused', None, *[Kind.STATE] * 2),
-                ('resized', *[Kind.STATE] * 3), ('error', *[Kind.STATE] * 2)):
+                ('suspended', *[Kind.STATE] * 3),
+                ('shelved', *[Kind.STATE] * 3),
+                ('resized', *[Kind.STATE] * 4),
+                ('error', *[Kind.STATE] * 2, None, Kind.STATE)):
             self.assertStays(server(state=state), *kinds, name=state)
 
     def test_busy(self):
         self.assertStays(server(task='rebooting'),
-                         *[Kind.BUSY] * 2, name='rebooting')
+                         *[Kind.BUSY] * 2, None, Kind.BUSY, name='rebooting')
 
     def test_locked(self):
         """It is evacuated nevertheless: its host is lost."""
-        self.assertStays(server(locked=True), Kind.LOCKED, Kind.LOCKED)
+        self.assertStays(server(locked=True), Kind.LOCKED, Kind.LOCKED, None,
+                         Kind.LOCKED)
 
     def test_host_down(self):
-        self.assertStays(server(), *[Kind.SERVICE_DOWN] * 2,
+        self.assertStays(server(), *[Kind.SERVICE_DOWN] * 2, None,
+                         Kind.SERVICE_DOWN,
                          host=snapshots.host(up=False), name='compute-1')
 
     def test_host_unknown(self):
@@ -74,7 +81,7 @@ class MovableTest(base.TestCase):
     def test_shares(self):
         found = server(shares=True)
         share = movable.Obstacle(Kind.SHARE)
-        self.assertStays(found, *[Kind.SHARE] * 3)
+        self.assertStays(found, *[Kind.SHARE] * 4)
         for nova, expected in (('34.0.0', None), ('33.0.1', share)):
             self.assertEqual(expected, movable.why_not(
                 movable.COLD, found, snapshots.host(), nova))
@@ -82,14 +89,14 @@ class MovableTest(base.TestCase):
                 movable.LIVE, found, snapshots.host(), nova))
 
     def test_tpm(self):
-        live, evacuate = Kind.TPM_SECRET, Kind.TPM
+        live, others = Kind.TPM_SECRET, (Kind.TPM, Kind.TPM_SHELVED)
         self.assertStays(server({'hw:tpm_version': '2.0'}), live, None,
-                         evacuate)
+                         *others)
         self.assertStays(server(image={'hw_tpm_version': '2.0'}), live, None,
-                         evacuate)
+                         *others)
         self.assertStays(
             server({'hw:tpm_version': '2.0',
-                    'hw:tpm_secret_security': 'host'}), None, None, evacuate)
+                    'hw:tpm_secret_security': 'host'}), None, None, *others)
 
     def test_memory_encryption(self):
         self.assertStays(server({'hw:mem_encryption': 'True'}),
@@ -112,4 +119,4 @@ class MovableTest(base.TestCase):
         self.assertStays(
             server(ports=(snapshot.Port(
                 id='port', vnic_type='accelerator-direct'),)),
-            *[Kind.ACCELERATOR] * 3)
+            *[Kind.ACCELERATOR] * 4)

@@ -35,6 +35,7 @@ def parsed(lines: Iterable[str]) -> list[tuple[str, argparse.Namespace]]:
     manager.add_command_group('openstack.compute.v2')
     found = []
     for line in lines:
+        line = line.removeprefix('timeout 3600 ').removesuffix(' || :')
         if not line.startswith('openstack '):
             continue
         words = shlex.split(line)[1:]
@@ -95,6 +96,18 @@ elif 'confirm' in words:
     server['polls'] = 2
     server['migration'] = ['confirming', 'confirmed']
     server['then'] = {'status': 'ERROR' if end == 'confirm' else 'SHUTOFF'}
+elif 'shelve' in words and end == 'refused':
+    code = 1
+elif 'shelve' in words:
+    # It waits for the status, or forever if the image cannot be saved.
+    server['polls'] = 3
+    server['OS-EXT-STS:task_state'] = 'shelving_offloading'
+    server['then'] = {
+        None: {'status': 'SHELVED_OFFLOADED', 'polls': 3, 'then': {
+            'OS-EXT-SRV-ATTR:host': None}},
+        'late': {}, 'kept': {'status': 'SHELVED'}}[end]
+    server['then']['OS-EXT-STS:task_state'] = None
+    code = 124 if end == 'late' else 0
 with open(PATH, 'w') as file:
     json.dump(cloud, file)
 sys.exit(code)
@@ -136,7 +149,7 @@ class ScriptTest(base.TestCase):
             env={'PATH': f'{directory}:{os.environ["PATH"]}'})
         with open(path) as file:
             cloud = json.load(file)
-        self.errors = done.stderr
+        self.errors, self.output = done.stderr, done.stdout
         return done.returncode, {
             uuid: (server['OS-EXT-SRV-ATTR:host'], server['status'])
             for uuid, server in cloud['servers'].items()}, [
@@ -146,6 +159,7 @@ class ScriptTest(base.TestCase):
     def moves(self, *kinds):
         return [dataclasses.replace(
             LIVE, uuid=f'u{number}', kind=kind.removeprefix('paused '),
+            destination='' if kind == 'shelve' else 'two',
             paused=kind.startswith('paused'))
             for number, kind in enumerate(kinds)]
 
@@ -172,6 +186,30 @@ class ScriptTest(base.TestCase):
             self.assertEqual(('one', 'ACTIVE'), servers['u1'])
             if end != 'refused':
                 self.assertIn('stopped: server u0 is', self.errors)
+
+
+    def test_shelve(self):
+        code, servers, calls = self.run_script(self.moves(
+            'live', 'shelve', 'shelve'))
+        self.assertEqual((0, ''), (code, self.errors))
+        self.assertEqual({
+            'u0': ('two', 'ACTIVE'), 'u1': (None, 'SHELVED_OFFLOADED'),
+            'u2': (None, 'SHELVED_OFFLOADED')}, servers)
+        self.assertEqual(4, len(calls))
+        self.assertEqual(
+            'To start fw 1 again: openstack server unshelve -- u1\n'
+            'To start fw 1 again: openstack server unshelve -- u2\n',
+            self.output)
+
+    def test_shelving_fails(self):
+        for end, status in (('refused', 'ACTIVE'), ('late', 'ACTIVE'),
+                            ('kept', 'SHELVED')):
+            code, servers, calls = self.run_script(
+                self.moves('shelve', 'shelve'), u0=end)
+            self.assertEqual((1, 2, ''), (code, len(calls), self.output), end)
+            self.assertEqual(('one', status), servers['u0'])
+            self.assertEqual(f'stopped: server u0 is {status} on one, to be '
+                             'shelved\n', self.errors)
 
 
 class CommandsTest(base.TestCase):
@@ -268,6 +306,16 @@ class CommandsTest(base.TestCase):
         self.assertFalse([line for line in lines if '\n' in line])
         (_version, args), = parsed(lines)
         self.assertEqual(odd, args.host)
+        lines = list(rendering.commands([trial.ServerMove(
+            uuid='u', name=f'{odd}\nc', flavor='f', memory=1, source=odd,
+            destination='', kind=movable.SHELVE)]))
+        self.assertFalse([line for line in lines if '\n' in line])
+        (_version, args), = parsed(lines)
+        self.assertEqual((['u'], True), (args.servers, args.offload))
+        self.assertEqual(['left', 'u', odd], shlex.split(lines[-2]))
+        self.assertEqual(
+            [f'To start {odd}\\nc again: openstack server unshelve -- u'],
+            shlex.split(lines[-1])[2:])
 
 
 class LackingTest(base.TestCase):

@@ -7,7 +7,7 @@ from nfv_sched.ops.plans import rolling
 from nfv_sched.tests.unit.ops.plans import running
 from nfv_sched.tests.unit.ops.plans import test_making_room
 
-OPTIONS = document.DrainOptions(make_room=True, relax=True)
+OPTIONS = document.DrainOptions(make_room=True, relax=True, shelve=True)
 
 
 class ReplanningTest(running.RunningTestCase):
@@ -20,7 +20,7 @@ class ReplanningTest(running.RunningTestCase):
             cloud, 'one', uuids={server.uuid}, make_room=True), cloud, OPTIONS)
         self.assertEqual(['u', 'a'], [each.server for each in plan.servers])
         self.assertEqual(
-            ('host', 'drain', '--make-room', '--relax',
+            ('host', 'drain', '--make-room', '--relax', '--shelve',
              f'--server={server.uuid}', '--', 'one'),
             document.moves_of_drain(plan).command)
         self.assertEqual(plan, replanning.plan_again(plan, cloud).content)
@@ -30,5 +30,5 @@ class ReplanningTest(running.RunningTestCase):
         plan = document.rolled(rolling.plan(
             cloud, ['one'], make_room=True), cloud, OPTIONS)
         self.assertEqual(
-            ('host', 'drain', '--at-once=1', '--make-room', '--relax', '--',
-             'one'), document.moves_of_round(plan, 1).command)
+            ('host', 'drain', '--at-once=1', '--make-room', '--relax',
+             '--shelve', '--', 'one'), document.moves_of_round(plan, 1).command)

@@ -27,7 +27,7 @@ def problems(cloud, plan, hosts, is_emptied=True):
                 yield f'{move} begins elsewhere'
             if move.destination in closed:
                 yield f'{move} goes to a host that is emptied'
-            where[move.uuid] = move.destination
+            where[move.uuid] = move.destination or None
         yield from (f'{host} is not empty' for host in where.values()
                     if host in closed and is_emptied)
     if sorted(hosts) != sorted([
@@ -44,7 +44,8 @@ def problems(cloud, plan, hosts, is_emptied=True):
 
 class RollingTest(running.RunningTestCase):
 
-    def plan(self, *servers, hosts=HOSTS, at_once=1, steps='', **changes):
+    def plan(self, *servers, hosts=HOSTS, at_once=1, steps='', shelve=False,
+             **changes):
         """Plan for a cloud; returns the hosts of each round.
 
         :param changes: name of a server -> fields that are otherwise
@@ -53,7 +54,8 @@ class RollingTest(running.RunningTestCase):
         cloud = dataclasses.replace(cloud, servers=tuple([
             dataclasses.replace(each, **changes.get(each.name, {}))
             for each in cloud.servers]))
-        self.found = rolling.plan(cloud, hosts, at_once=at_once)
+        self.found = rolling.plan(cloud, hosts, at_once=at_once,
+                                  shelve=shelve)
         self.assertEqual([], list(problems(cloud, self.found, hosts)))
         return [[each.host for each in plans] for plans in self.found.rounds]
 
@@ -109,6 +111,40 @@ class RollingTest(running.RunningTestCase):
         for plan in self.found.not_emptied:
             self.assertEqual(2, len(plan.staying))
             self.assertTrue(plan.staying[0].lacking)
+
+    def test_shelved(self):
+        """Only if no more hosts can be emptied; then others may be."""
+        servers = [f'{name} p4 {host}' for name, host in zip(
+            'abcdef', HOSTS * 2)]
+        self.assertEqual([['one'], ['two'], ['three']], self.plan(
+            *servers, shelve=True))
+        self.assertEqual((), self.found.not_emptied)
+        # The first host that comes back takes the servers of the next.
+        self.assertEqual(['a', 'd'], sorted(
+            move.name for move in self.found.moves
+            if move.kind == movable.SHELVE))
+        self.assertEqual(6, len(self.found.moves))
+
+    def test_shelved_one_by_one(self):
+        """Hosts that are emptied together could not help each other."""
+        servers = [f'{name} p4 {host}' for name, host in zip(
+            'abcdef', HOSTS * 2)]
+        self.plan(*servers, shelve=True, at_once=3)
+        self.assertEqual(2, sum(
+            move.kind == movable.SHELVE for move in self.found.moves))
+
+    def test_not_shelved(self):
+        """A locked server keeps the others of its host from it."""
+        self.assertEqual([['three'], ['two']], self.plan(
+            'a p1 one', 'b p1 one', 'c p1 two', shelve=True,
+            a={'state': 'suspended'}, b={'locked': True}))
+        plan, = self.found.not_emptied
+        self.assertEqual(
+            {'a': None, 'b': movable.Obstacle(movable.ObstacleKind.LOCKED)},
+            {guest.name: guest.not_shelved for guest in plan.guests})
+        self.assertEqual([['three'], ['two'], ['one']], self.plan(
+            'a p1 one', 'b p1 one', 'c p1 two', shelve=True,
+            a={'state': 'suspended'}))
 
     def test_may_come_back(self):
         self.assertEqual([['three']], self.plan('a p1 one', steps="""\
