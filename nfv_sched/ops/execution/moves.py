@@ -158,11 +158,7 @@ def problems(connection: _Connection, moves: Iterable[values.Move],
 
 def shelved(connection: _Connection,
             uuids: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield UUID and name of the servers that are shelved, and on no host.
-
-    :raises MoveError: if Nova refuses to say
-    :raises NoAnswerError: if Nova does not answer
-    """
+    """Yield UUID and name of servers on no host; raise as unfinished()."""
     for server in _servers(connection, uuids):
         if _has_left(server):
             yield server['id'], strings.line(server['name'])
@@ -351,10 +347,9 @@ def _actions(connection: _Connection, move: values.Move) -> list[Mapping]:
 
 def _begun(connection: _Connection,
            move: values.Move) -> list[tuple[str, bool]]:
-    """Return what was begun with a server, the newest first.
+    """Return IDs of what was begun with a server, the newest first.
 
-    :returns: of each migration its UUID, and whether it is of the kind of the
-        move; of shelving, the ID of the request
+    :returns: also whether each is of the kind of the move
     """
     if move.is_shelving:
         return [(row['request_id'], True)

@@ -55,8 +55,7 @@ def plan(
     A host of which a server cannot be moved is left as it is.
 
     :param at_once: highest number of hosts of a round
-    :param shelve: whether servers are shelved if no more hosts can be emptied
-        otherwise; nothing is planned for them afterwards
+    :param shelve: whether servers are shelved if nothing else helps
     :raises InputError: as :func:`drain.plan`, whose are the others, too
     """
     with start.started(cloud) as state:

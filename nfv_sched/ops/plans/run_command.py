@@ -30,6 +30,8 @@ empties a host then disables it. Of a plan of several hosts, one round is
 carried out, the first unless --round says otherwise; hosts of earlier rounds
 must be enabled again. Each migration is waited for by its record in
 Nova, and the host of the server is checked; cold migrations are confirmed.
+Servers are shelved when all others have moved, and are waited for until they
+are offloaded; the command that starts each of them again is printed.
 
 At the end it is checked, as cloud audit does it, whether the servers that were
 moved keep their strict policies. This needs Nova's databases, so

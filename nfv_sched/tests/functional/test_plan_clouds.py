@@ -269,8 +269,9 @@ class CloudsTestCase(base.PCI, test_ledger.LedgerTestCase):
         for move in plan.moves:
             server = self.admin_api.get_server(move.id)
             self.assertEqual(
-                (move.destination, None), (server['OS-EXT-SRV-ATTR:host'],
-                                           server['OS-EXT-STS:task_state']))
+                (move.destination or None, None), (
+                    server['OS-EXT-SRV-ATTR:host'],
+                    server['OS-EXT-STS:task_state']))
             self.assertNotIn(server['status'], ('ERROR', 'VERIFY_RESIZE'))
 
     def assertStays(self, guest):
@@ -287,11 +288,15 @@ class CloudsTestCase(base.PCI, test_ledger.LedgerTestCase):
             self.assertIsNotNone(why, (guest, kind, self.made))
 
     def drain(self, seed):
-        cloud = self.fill(seed)
+        shelve = seed % 4 > 1
+        # NOTE: Nova's fixture of libvirt cannot remove a suspended server.
+        cloud = self.fill(seed, changes=[
+            each for each in _CHANGES if not shelve
+            or each is not CloudsTestCase.suspended])
         # The fullest one.
         host = max(self.hosts, key=lambda name: sum(
             server.host == name for server in cloud.servers))
-        plan = drain.plan(cloud, host, make_room=seed % 2 == 1)
+        plan = drain.plan(cloud, host, make_room=seed % 2 == 1, shelve=shelve)
         self.addDetail('plan', base.content.text_content(repr(plan)))
         self.carry_out(document.moves_of_drain(document.drained(plan, cloud)))
         if plan.exact and not plan.failed:

@@ -345,10 +345,11 @@ class ShelveTest(PlanRunTestCase):
 
     def test_image_fails(self):
         move = self.shelve()
-        with mock.patch.object(
-                driver.LibvirtDriver, 'snapshot',
-                side_effect=exception.MigrationError(reason='no image')):
-            self.assertEqual([move.name], self.carry_out())
+        # A mock of Nova's fixtures.
+        snapshot = driver.LibvirtDriver.snapshot
+        snapshot.side_effect = exception.MigrationError(reason='no image')
+        self.assertEqual([move.name], self.carry_out())
+        snapshot.side_effect = None
         self.assertIn('no image', self.run_.failed[move.number])
         self.assertIn('it is ACTIVE on host1, and may have been stopped',
                       self.run_.failed[move.number])

@@ -667,7 +667,7 @@ class SavedPlanTest(PlanRunTestCase, running.RunningTestCase):
         with open(self.path) as stream:
             self.start(json.load(stream))
         self.carry_out()
-        self.assertEqual(None, self.hosts()['a'])
+        self.assertIsNone(self.hosts()['a'])
 
     def save_rounds(self, *servers, code=0, at_once='1', steps=''):
         """Save the plan of all hosts, and start a cloud for it."""

@@ -378,7 +378,7 @@ class DrainTest(running.RunningTestCase):
             (move.name, move.kind, move.destination)
             for move in self.found.moves])
         self.assertEqual((), self.found.staying)
-        self.assertEqual(None, self.plan(*servers)['a'][0])
+        self.assertIsNone(self.plan(*servers)['a'][0])
 
     def test_shelved_by_state(self):
         """Those that Nova does not move, whatever hosts there are."""

@@ -187,7 +187,6 @@ class ScriptTest(base.TestCase):
             if end != 'refused':
                 self.assertIn('stopped: server u0 is', self.errors)
 
-
     def test_shelve(self):
         code, servers, calls = self.run_script(self.moves(
             'live', 'shelve', 'shelve'))

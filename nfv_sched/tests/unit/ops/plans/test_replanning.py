@@ -31,4 +31,5 @@ class ReplanningTest(running.RunningTestCase):
             cloud, ['one'], make_room=True), cloud, OPTIONS)
         self.assertEqual(
             ('host', 'drain', '--at-once=1', '--make-room', '--relax',
-             '--shelve', '--', 'one'), document.moves_of_round(plan, 1).command)
+             '--shelve', '--', 'one'),
+            document.moves_of_round(plan, 1).command)
