@@ -6,6 +6,7 @@ from collections.abc import Callable
 from collections.abc import Collection
 from collections.abc import Iterable
 from collections.abc import Iterator
+from collections.abc import Mapping
 import contextlib
 import dataclasses
 import hashlib
@@ -103,9 +104,15 @@ class RunMixin(source.AccountMixin):
             help=f'{condition}if a move fails, or the cloud is not as the '
                  'plan says, plan again and go on, at most N times')
 
-    def plan_again(self, parsed_args: argparse.Namespace,
-                   document: ty.Any) -> documents.Document:
-        """Return a new plan, of the cloud as it is now, with the same aim."""
+    def plan_again(
+        self, parsed_args: argparse.Namespace, document: ty.Any,
+        failed: Mapping[tuple[str, str], str],
+    ) -> documents.Document:
+        """Return a new plan, of the cloud as it is now, with the same aim.
+
+        :param failed: UUIDs of servers, each with the destination of a move
+            that has failed in this run and is not made again -> why
+        """
         raise NotImplementedError
 
     def misplaced(
@@ -229,6 +236,7 @@ class RunMixin(source.AccountMixin):
         """Carry out a plan, and those that take its place."""
         from nfv_sched.ops.execution import moves
         agreed = parsed_args.yes
+        failed: dict[tuple[str, str], str] = {}
         for attempts in range(parsed_args.replan, -1, -1):
             execution = execution_of(saved.plan)
             # What has begun goes on in any case.
@@ -257,8 +265,10 @@ class RunMixin(source.AccountMixin):
                 break
             if attempts:
                 self._say('The rest is planned anew.')
+                failed.update(execution.refused)
                 try:
-                    saved = self._plan_rest(parsed_args, saved, journal)
+                    saved = self._plan_rest(
+                        parsed_args, saved, journal, failed)
                 except source.EXPECTED as exc:
                     for line in str(exc).splitlines():
                         self.print_error(line)
@@ -269,14 +279,16 @@ class RunMixin(source.AccountMixin):
         return self._summarize(parsed_args, saved, execution, enable)
 
     def _plan_rest(self, parsed_args: argparse.Namespace, saved: SavedPlan,
-                   journal: 'run.MoveJournal') -> SavedPlan:
+                   journal: 'run.MoveJournal',
+                   failed: Mapping[tuple[str, str], str]) -> SavedPlan:
         """Save a new plan in place of another.
 
+        :param failed: see :meth:`plan_again`
         :raises CloudUnreadError: if there is none, or it cannot be written
         """
         from nfv_sched.ops.execution import run
         time.sleep(run.FREED)
-        document = self.plan_again(parsed_args, saved.document)
+        document = self.plan_again(parsed_args, saved.document, failed)
         plan = self.moves_of(document.content)
         try:
             plan.check()

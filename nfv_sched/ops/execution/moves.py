@@ -70,6 +70,10 @@ class MoveError(Exception):
     """A move that cannot be made, or has failed; the message says why."""
 
 
+class FailedMoveError(MoveError):
+    """A move that Nova has begun, and that has failed."""
+
+
 class NoAnswerError(Exception):
     """An API that gave no usable answer: whether it acted is not known."""
 
@@ -337,7 +341,7 @@ def _migrations(connection: _Connection,
         'instance_uuid': move.id, 'limit': str(_MIGRATIONS)})['migrations']
 
 
-def _actions(connection: _Connection, move: values.Move) -> list[Mapping]:
+def _server_actions(connection: _Connection, move: values.Move) -> list[Mapping]:
     """Return the actions of the kind of a move, the newest first."""
     return [row for row in _call(
         connection, 'compute', 'GET',
@@ -353,7 +357,7 @@ def _begun(connection: _Connection,
     """
     if move.is_shelving:
         return [(row['request_id'], True)
-                for row in _actions(connection, move)]
+                for row in _server_actions(connection, move)]
     return [(row['uuid'], _is_of_kind(row, move))
             for row in _migrations(connection, move)]
 
@@ -401,7 +405,8 @@ def _migrate(connection: _Connection, move: values.Move,
             if refusal is not None:
                 raise refusal
             why = yield from _why(connection, move)
-            raise MoveError(f'was not {_past(move)}: {unanswered or why}')
+            error = MoveError if unanswered else FailedMoveError
+            raise error(f'was not {_past(move)}: {unanswered or why}')
     record('moving', migration)
     if move.is_shelving:
         yield from _offloaded(connection, move)
@@ -488,8 +493,8 @@ def _followed(connection: _Connection, move: values.Move,
         server = yield from _patiently(_server, connection, move)
     state = f'it is {server["status"]} on {_host(server)}'
     if failed:
-        raise MoveError('was not moved: the migration is in status '
-                        f'{status}: {why}; {state}')
+        raise FailedMoveError('was not moved: the migration is in status '
+                              f'{status}: {why}; {state}')
     if _host(server) != move.destination or server['status'] in (
             'ERROR', _UNCONFIRMED):
         raise MoveError(f'was not moved to {move.destination}: {state}')
@@ -505,7 +510,7 @@ def _offloaded(connection: _Connection, move: values.Move) -> _Steps[None]:
     """
     while True:
         # In this order: what an action does shows in the server.
-        actions = yield from _patiently(_actions, connection, move)
+        actions = yield from _patiently(_server_actions, connection, move)
         server = yield from _patiently(_server, connection, move)
         if _has_left(server):
             return
@@ -532,14 +537,15 @@ def _offloaded(connection: _Connection, move: values.Move) -> _Steps[None]:
     server = yield from _patiently(_server, connection, move)
     if _has_left(server):
         return
-    raise MoveError(f'was not shelved: {why}; it is {server["status"]} on '
-                    f'{_host(server)}, and may have been stopped')
+    raise FailedMoveError(
+        f'was not shelved: {why}; it is {server["status"]} on '
+        f'{_host(server)}, and may have been stopped')
 
 
 def _events(connection: _Connection,
             move: values.Move) -> list[Mapping]:
     """Return the events of the last action of the kind of a move."""
-    request = _actions(connection, move)[0]['request_id']
+    request = _server_actions(connection, move)[0]['request_id']
     return _call(
         connection, 'compute', 'GET',
         f'/servers/{move.id}/os-instance-actions/{request}',

@@ -272,6 +272,8 @@ class PlanRun:
     :param timeout: seconds after which a move is not waited for any longer
     :param say: called with a line about each event
     :ivar failed: number of each move that failed -> why
+    :ivar refused: UUID and destination of each of them that Nova has tried ->
+        why
     :ivar interrupted: whether somebody wants it to end
     """
 
@@ -288,6 +290,7 @@ class PlanRun:
         self._began: dict[values.Move, float] = {}
         self._said = ''
         self.failed: dict[int, str] = {}
+        self.refused: dict[tuple[str, str], str] = {}
         self.interrupted = False
         self._stopping = False
 
@@ -477,6 +480,8 @@ class PlanRun:
             why = strings.one_line(exc)
             self._record(move, 'failed', text=why)
             self._fail(move, why)
+            if isinstance(exc, moves.FailedMoveError):
+                self.refused[move.id, move.destination] = why
         except http_limits.MALFORMED as exc:
             self._fail(move, 'is not waited for: malformed answer: '
                              f'{type(exc).__name__}: {exc}')

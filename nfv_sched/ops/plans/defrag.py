@@ -76,6 +76,7 @@ def plan(
     cloud: snapshot.Cloud, flavor: snapshot.Flavor, count: int, *,
     max_moves: int = 10, avoid: Collection[str] = (),
     ports: assumed_ports.Choice = None,
+    failed: Collection[tuple[str, str]] = (),
     update: Callable[[int, int, str], None] = lambda done, total, what: None,
 ) -> DefragPlan:
     """Plan the fewest live migrations after which new servers fit.
@@ -87,13 +88,15 @@ def plan(
         lose nor get servers
     :param ports: ports of each new server; None for those of the flavor's
         servers
+    :param failed: UUIDs of servers, each with a destination to which it is not
+        moved, because that has failed
     :param update: called with (steps done, all steps, activity)
     :raises nfv_sched.ops.simulator.servers.Refused: if Nova refuses the flavor
     :raises nfv_sched.ops.cloud_file.problems.InputError: if a filter of the
         cloud is not installed, or an option is bad
     """
-    forbidden: set[tuple[str, str]] = set()
-    failed: list[str] = []
+    forbidden = set(failed)
+    reasons: list[str] = []
     with start.started(cloud) as state:
         positions = arrangements.Positions(cloud, state, ports)
         search = _DefragSearch(positions, flavor, count, max_moves, avoid,
@@ -111,12 +114,12 @@ def plan(
                     update=lambda done, total: update(
                         done, total, 'moves tried'))
             if failure is None:
-                return search.plan(moves, exact and not failed, failed)
+                return search.plan(moves, exact and not reasons, reasons)
             refused = failure.move or moves[-1]
             forbidden.add((refused.uuid, refused.destination))
-            failed.append(f'{refused.name} to {refused.destination}: '
-                          f'{failure.reason}')
-        return search.plan((), False, failed)
+            reasons.append(f'{refused.name} to {refused.destination}: '
+                           f'{failure.reason}')
+        return search.plan((), False, reasons)
 
 
 class _DefragSearch(move_search.MoveSearch):

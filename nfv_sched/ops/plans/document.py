@@ -41,8 +41,9 @@ class CapacityLack:
     """A reason why some hosts do not take a server.
 
     :ivar kind: "placement", "filters", "claim" of nova-compute, "policies"
-        that would be kept less, "group", "hint", "cell", "simulator", or
-        "guests" if other servers from there take the capacity
+        that would be kept less, "group", "hint", "cell", "simulator", "failed"
+        if a move there has failed in this run of the plan, or "guests" if
+        other servers from there take the capacity
     :ivar names: the filters, requirements, policies or hints
     :ivar hosts: number of hosts of which this is so
     :ivar nearest: name of the host that comes nearest
@@ -176,6 +177,8 @@ class DrainOptions:
     shelve: bool = False
 
 
+#: Kind of a lack: see :class:`CapacityLack`.
+_FAILED = 'failed'
 _NO_OPTIONS = DrainOptions(make_room=False, relax=False)
 
 
@@ -558,6 +561,8 @@ def _moves(plan: Drain) -> tuple[values.Move, ...]:
 def _left_undone(plan: Drain) -> tuple[str, ...]:
     return (
         *(f'{each.server} ({each.server_id}) stays on {plan.host}'
+          + ''.join(f'; its move to {lack.nearest} has failed: {lack.why}'
+                    for lack in each.lacks if lack.kind == _FAILED)
           for each in plan.servers if each.how is None),
         *(f'{each.server} ({each.server_id}) also holds resources of '
           f'{plan.host}' for each in plan.unfinished))

@@ -20,6 +20,7 @@ from collections.abc import Sequence
 import dataclasses
 import itertools
 import time
+import types
 
 from nfv_sched.ops.plans import arrangements
 from nfv_sched.ops.plans import gap
@@ -41,6 +42,7 @@ _LIVE_ROUNDS = 6
 #: Highest number of different states of a host with the same servers.
 _WAYS = 32
 _AS_IS = arrangements.Arrangement()
+_NONE_FAILED: Mapping[tuple[str, str], str] = types.MappingProxyType({})
 _KINDS = {'migration': 'cold migration', 'live-migration': 'live migration'}
 
 Update = Callable[[int, int, str], None]
@@ -144,7 +146,9 @@ class DrainPlan:
 def plan(
     cloud: snapshot.Cloud, host: str, *,
     uuids: Collection[str] | None = None, make_room: bool = False,
-    relax: bool = False, shelve: bool = False, seconds: float = SECONDS,
+    relax: bool = False, shelve: bool = False,
+    failed: Mapping[tuple[str, str], str] = _NONE_FAILED,
+    seconds: float = SECONDS,
     update: Update = lambda done, total, what: None,
 ) -> DrainPlan:
     """Plan migrations after which as few servers as possible are left.
@@ -156,6 +160,8 @@ def plan(
     :param relax: whether policies are named that would have to be relaxed
     :param shelve: whether servers are shelved that would stay, unless a
         relaxed policy that is named would let them move
+    :param failed: UUIDs of servers, each with a destination to which it is not
+        moved, because that has failed -> why; empty for shelving
     :param seconds: time limit of the search
     :param update: called with (steps done, all steps, activity)
     :raises nfv_sched.ops.cloud_file.problems.InputError: if a filter of the
@@ -164,7 +170,7 @@ def plan(
     with start.started(cloud) as state:
         return empty(
             cloud, arrangements.Positions(cloud, state), host, uuids=uuids,
-            make_room=make_room, relax=relax, shelve=shelve,
+            make_room=make_room, relax=relax, shelve=shelve, failed=failed,
             seconds=seconds, update=update)[0]
 
 
@@ -172,7 +178,9 @@ def empty(
     cloud: snapshot.Cloud, positions: arrangements.Positions, host: str, *,
     uuids: Collection[str] | None = None, closed: Collection[str] = (),
     later: Collection[str] = (), make_room: bool = False,
-    relax: bool = False, shelve: bool = False, seconds: float = SECONDS,
+    relax: bool = False, shelve: bool = False,
+    failed: Mapping[tuple[str, str], str] = _NONE_FAILED,
+    seconds: float = SECONDS,
     update: Update = lambda done, total, what: None,
 ) -> tuple[DrainPlan, snapshot.Cloud]:
     """Plan as :func:`plan` does, within :func:`simulator.start.started`.
@@ -182,9 +190,9 @@ def empty(
     :param later: names of hosts that get servers only if no others take them
     :returns: also the cloud after the moves
     """
-    failed: list[str] = []
+    reasons: list[str] = []
     search = _DrainSearch(
-        positions, host, uuids, closed, later,
+        positions, host, uuids, closed, later, failed,
         unfinished(cloud, host) if uuids is None else (),
         gap.of_cloud(cloud, (host,)), update)
     until = time.monotonic() + seconds
@@ -205,18 +213,18 @@ def empty(
         refused = failure.move or moves[-1]
         if search.forbid(refused, failure):
             continue
-        failed.append(f'{refused.name} to {refused.destination}: '
-                      f'{failure.reason}')
-        if len(failed) == _ROUNDS:
+        reasons.append(f'{refused.name} to {refused.destination}: '
+                       f'{failure.reason}')
+        if len(reasons) == _ROUNDS:
             moves, exact = moves[:failure.done], False
             state, _failure = tried(moves)
             break
-    result = search.plan(moves, exact, failed)
+    result = search.plan(moves, exact, reasons)
     after = trial.after(cloud, state, moves) if moves else cloud
     if make_room and any(guest.reason is None for guest in result.staying):
         result, after = _with_room(
-            result, after, search, frozenset((host, *closed)), seconds,
-            update)
+            result, after, search, frozenset((host, *closed)), failed,
+            seconds, update)
     if relax:
         result = dataclasses.replace(result, guests=tuple([
             guest if guest.kind or guest.reason else dataclasses.replace(
@@ -225,14 +233,14 @@ def empty(
                     (host, *closed)))
             for guest in result.guests]))
     if shelve:
-        result, after = _with_shelving(result, after, positions)
+        result, after = _with_shelving(result, after, positions, failed)
     return result, after
 
 
 def _with_room(
     plan: DrainPlan, cloud: snapshot.Cloud,
-    search: '_DrainSearch', closed: Collection[str], seconds: float,
-    update: Update,
+    search: '_DrainSearch', closed: Collection[str],
+    forbidden: Collection[tuple[str, str]], seconds: float, update: Update,
 ) -> tuple[DrainPlan, snapshot.Cloud]:
     """Add moves on other hosts that make room for servers that stay.
 
@@ -242,6 +250,8 @@ def _with_room(
     :param cloud: the cloud after it
     :param search: the search for the plan
     :param closed: names of the hosts that get no servers
+    :param forbidden: (UUID of the server, destination) of moves that must not
+        be made
     :param seconds: time limit of the search for each server
     :returns: also the cloud after all moves
     """
@@ -256,7 +266,7 @@ def _with_room(
         for kind, reason in search.ways(guest.uuid):
             solution = making_room.solution(
                 cloud, guest.uuid, kind, fixed=own, closed=closed,
-                seconds=seconds, update=update)
+                forbidden=forbidden, seconds=seconds, update=update)
             failed += solution.failed
             if solution.moves:
                 break
@@ -284,6 +294,7 @@ def _with_room(
 
 def _with_shelving(
     plan: DrainPlan, cloud: snapshot.Cloud, positions: arrangements.Positions,
+    forbidden: Collection[tuple[str, str]],
 ) -> tuple[DrainPlan, snapshot.Cloud]:
     """Shelve servers that stay, after all moves.
 
@@ -298,7 +309,8 @@ def _with_shelving(
     moves, failed = list(plan.moves), list(plan.failed)
     for guest in plan.staying:
         obstacle = positions.why_not(movable.SHELVE, guest.uuid)
-        if obstacle is not None or guest.relaxed:
+        if obstacle is not None or guest.relaxed or (
+                (guest.uuid, '') in forbidden):
             staying.append(dataclasses.replace(guest, not_shelved=obstacle))
             continue
         move = trial.move_of(positions.servers[guest.uuid], plan.host, '',
@@ -357,6 +369,7 @@ class _DrainSearch:
     :param uuids: servers of the host to move; None for all
     :param closed: names of other hosts that get no servers
     :param later: names of hosts that get servers only if no others take them
+    :param failed: see :func:`plan`
     :param pending: servers elsewhere that hold resources there
     :param gaps: data that was not read
     :param update: see :func:`plan`
@@ -365,11 +378,13 @@ class _DrainSearch:
     def __init__(self, positions: arrangements.Positions, host: str,
                  uuids: Collection[str] | None, closed: Collection[str],
                  later: Collection[str],
+                 failed: Mapping[tuple[str, str], str],
                  pending: tuple[Unfinished, ...], gaps: tuple[gap.Gap, ...],
                  update: Update):
         self._known = positions
         self._host = host
         self._closed = frozenset((host, *closed))
+        self._failed = failed
         self._pending = pending
         self._gaps = gaps
         self._update = update
@@ -467,7 +482,8 @@ class _DrainSearch:
         hosts = sorted(self._hosts, key=lambda name: not positions.together(
             _AS_IS, uuid, name))
         for name in hosts:
-            if (uuid, self._kinds[uuid], name) in self._forbidden or (
+            if (uuid, name) in self._failed or (
+                    uuid, self._kinds[uuid], name) in self._forbidden or (
                     not self._may_join(uuid, name)):
                 continue
             if self._takes_alone(name, uuid, self._kinds[uuid]):
@@ -697,7 +713,9 @@ class _DrainSearch:
                         uuid, self._closed, positions.degrees(uuid),
                         {name: text for (refused, kind, name), text
                          in self._forbidden.items()
-                         if (refused, kind) == (uuid, self._kinds[uuid])}))
+                         if (refused, kind) == (uuid, self._kinds[uuid])},
+                        {name: text for (moved, name), text
+                         in self._failed.items() if moved == uuid}))
             guests.append(guest)
         return DrainPlan(host=self._host, guests=tuple(guests),
                          others=self._others, unfinished=self._pending,

@@ -42,6 +42,7 @@ class Solution:
 def solution(
     cloud: snapshot.Cloud, uuid: str, kind: movable.MoveKind, *,
     fixed: Collection[str] = (), closed: Collection[str] = (),
+    forbidden: Collection[tuple[str, str]] = (),
     seconds: float = move_search.SECONDS,
     update: Callable[[int, int, str], None] = lambda done, total, what: None,
 ) -> Solution:
@@ -53,11 +54,13 @@ def solution(
     :param kind: kind of its move; others are live-migrated
     :param fixed: UUIDs of servers that are not moved
     :param closed: names of hosts that neither lose nor get servers
+    :param forbidden: (UUID of the server, destination) of moves that must not
+        be made
     :param seconds: time limit of the search
     :param update: called with (steps done, all steps, activity)
     """
     positions = arrangements.Positions(cloud, start.restored(cloud))
-    forbidden: set[tuple[str, str]] = set()
+    forbidden = set(forbidden)
     failed: list[str] = []
     for _round in range(_ROUNDS):
         search = _RoomSearch(positions, uuid, kind, fixed, closed, forbidden,

@@ -4,6 +4,7 @@
 import argparse
 from collections.abc import Collection
 from collections.abc import Iterable
+from collections.abc import Mapping
 from collections.abc import Sequence
 import typing as ty
 
@@ -16,12 +17,14 @@ from nfv_sched.ops.plans import replanning
 class MovePlanCommand(planning.PlanMixin, planning.PlanCommand):
     """Base of the commands that plan moves of servers."""
 
-    def plan_again(self, parsed_args: argparse.Namespace,
-                   document: ty.Any) -> documents.Document:
+    def plan_again(
+        self, parsed_args: argparse.Namespace, document: ty.Any,
+        failed: Mapping[tuple[str, str], str],
+    ) -> documents.Document:
         """Return a new plan of the cloud as it is now."""
         cloud = self.cloud(parsed_args)
         self.check_complete()
-        return replanning.plan_again(document, cloud)
+        return replanning.plan_again(document, cloud, failed)
 
     def misplaced(
         self, parsed_args: argparse.Namespace, document: ty.Any,

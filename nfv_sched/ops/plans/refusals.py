@@ -38,6 +38,8 @@ class LackKind(enum.StrEnum):
     POLICIES = 'policies'
     #: A move there failed in the simulator.
     SIMULATOR = 'simulator'
+    #: A move there has failed in the cloud.
+    FAILED = 'failed'
     #: Other servers that leave the same host take the capacity.
     GUESTS = 'guests'
 
@@ -79,6 +81,7 @@ class Lacks:
         self, uuid: str, excluded_hosts: frozenset[str],
         degrees: Mapping[str, float] = _NO_DEGREES,
         refused: Mapping[str, str] = _NONE_REFUSED,
+        failed: Mapping[str, str] = _NONE_REFUSED,
     ) -> tuple[Lack, ...]:
         """Return why a server finds no other host, the commonest first.
 
@@ -87,14 +90,20 @@ class Lacks:
             kept
         :param refused: names of the hosts to which a move failed in the
             simulator -> why
+        :param failed: names of the hosts to which a move failed in the cloud
+            -> why
         """
         alike: dict[tuple, list[tuple[int, str, str]]] = {}
         for name in self._known.hosts:
             if name in excluded_hosts:
                 continue
-            kind, names, text, rank = (
-                _OnHost(LackKind.SIMULATOR, (), refused[name])
-                if name in refused else self._on(uuid, name, degrees))
+            if name in failed:
+                on_host = _OnHost(LackKind.FAILED, (), failed[name])
+            elif name in refused:
+                on_host = _OnHost(LackKind.SIMULATOR, (), refused[name])
+            else:
+                on_host = self._on(uuid, name, degrees)
+            kind, names, text, rank = on_host
             alike.setdefault((kind, names), []).append((rank, name, text))
         lacks = []
         for (kind, names), hosts in alike.items():

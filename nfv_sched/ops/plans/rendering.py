@@ -220,6 +220,8 @@ def _lack_cause(lack: refusals.Lack) -> str:
             return f'{names} kept less'
         case refusals.LackKind.SIMULATOR:
             return 'refused in the simulator'
+        case refusals.LackKind.FAILED:
+            return 'a move there has just failed'
         case refusals.LackKind.GUESTS:
             return 'room that others from there take'
     ty.assert_never(lack.kind)

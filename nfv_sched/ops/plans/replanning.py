@@ -2,6 +2,8 @@
 """Make a plan anew that was not carried out to its end."""
 
 import argparse
+from collections.abc import Mapping
+import types
 import typing as ty
 
 from nfv_sched.ops.cli import documents
@@ -10,15 +12,25 @@ from nfv_sched.ops.plans import document
 from nfv_sched.ops.simulator import progress
 from nfv_sched.ops.snapshot import snapshot
 
+_NONE_FAILED: Mapping[tuple[str, str], str] = types.MappingProxyType({})
 
-def plan_again(plan: ty.Any, cloud: snapshot.Cloud) -> documents.Document:
-    """Return a new plan with the aim of another, which the cloud allows."""
+
+def plan_again(
+    plan: ty.Any, cloud: snapshot.Cloud,
+    failed: Mapping[tuple[str, str], str] = _NONE_FAILED,
+) -> documents.Document:
+    """Return a new plan with the aim of another, which the cloud allows.
+
+    :param failed: UUIDs of servers, each with a destination to which it is not
+        moved, because that has failed -> why
+    """
     if isinstance(plan, document.Drain):
-        return documents.Document(_drained(plan, cloud), ('servers',))
-    return documents.Document(_defragmented(plan, cloud), ('moves',))
+        return documents.Document(_drained(plan, cloud, failed), ('servers',))
+    return documents.Document(_defragmented(plan, cloud, failed), ('moves',))
 
 
-def _drained(plan: document.Drain, cloud: snapshot.Cloud) -> document.Drain:
+def _drained(plan: document.Drain, cloud: snapshot.Cloud,
+             failed: Mapping[tuple[str, str], str]) -> document.Drain:
     # Importing Nova takes seconds.
     from nfv_sched.ops.plans import drain
     host = source.host_name([host.name for host in cloud.hosts], plan.host)
@@ -28,12 +40,12 @@ def _drained(plan: document.Drain, cloud: snapshot.Cloud) -> document.Drain:
     with progress.shown() as update:
         return document.drained(drain.plan(
             cloud, host, uuids=uuids, make_room=options.make_room,
-            relax=options.relax, shelve=options.shelve,
+            relax=options.relax, shelve=options.shelve, failed=failed,
             update=update), cloud, options)
 
 
-def _defragmented(plan: document.Defrag,
-                  cloud: snapshot.Cloud) -> document.Defrag:
+def _defragmented(plan: document.Defrag, cloud: snapshot.Cloud,
+                  failed: Mapping[tuple[str, str], str]) -> document.Defrag:
     from nfv_sched.ops.plans import defrag
     from nfv_sched.ops.simulator import servers
     options = plan.options
@@ -44,7 +56,7 @@ def _defragmented(plan: document.Defrag,
         with progress.shown() as update:
             return document.defragmented(defrag.plan(
                 cloud, flavor, plan.wanted, max_moves=options.max_moves,
-                avoid=options.avoid, ports=ports, update=update), cloud,
-                options)
+                avoid=options.avoid, ports=ports, failed=failed,
+                update=update), cloud, options)
     except servers.Refused as exc:
         raise source.UsageError(f'flavor {flavor.name}: {exc}') from exc

@@ -48,7 +48,8 @@ tries again what failed.
 
 With --replan, after a failure or if the cloud is not as the plan says, the
 rest is planned again, with what was asked for at first, and carried out. The
-new plan takes the place of FILE. That of servers needs Nova's databases, too.
+new plan takes the place of FILE, and moves no server again to a host to which
+its move has failed in this run. That of servers needs Nova's databases, too.
 There is none while a move that is not waited for any more is in progress, and
 none of several hosts.
 
@@ -155,8 +156,10 @@ class RunPlan(plan_execution.RunMixin, base.Command):
         """Return the moves of the document of a plan."""
         return moves_of(document)
 
-    def plan_again(self, parsed_args: argparse.Namespace,
-                   document: ty.Any) -> documents.Document:
+    def plan_again(
+        self, parsed_args: argparse.Namespace, document: ty.Any,
+        failed: Mapping[tuple[str, str], str],
+    ) -> documents.Document:
         """Return a new plan of the cloud as it is now.
 
         Agents are read from Neutron's API, unless --config-file is given.
@@ -171,9 +174,9 @@ class RunPlan(plan_execution.RunMixin, base.Command):
         # Importing Nova takes seconds.
         from nfv_sched.ops.plans import replanning
         from nfv_sched.ops.rebalance import replanning as agent_replanning
-        return (agent_replanning if isinstance(
-            document, rebalance_document.Rebalance) else replanning
-        ).plan_again(document, cloud)
+        if isinstance(document, rebalance_document.Rebalance):
+            return agent_replanning.plan_again(document, cloud)
+        return replanning.plan_again(document, cloud, failed)
 
     def misplaced(
         self, parsed_args: argparse.Namespace, document: ty.Any,

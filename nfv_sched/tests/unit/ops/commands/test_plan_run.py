@@ -955,10 +955,31 @@ class ReplanTest(ReplanTestCase):
 
     def test_limit(self):
         self.nova.failing = {'a'}
-        out, err = self.drain('--replan', '2', code=3)
-        self.assertEqual(2, out.count('The rest is planned anew.'))
-        self.assertEqual(3, [each[0] for each in self.nova.actions].count('a'))
+        out, err = self.drain('--replan', '1', code=3)
+        self.assertEqual(1, out.count('The rest is planned anew.'))
+        self.assertEqual(2, [each[0] for each in self.nova.actions].count('a'))
         self.assertIn('error: move 1: a was not moved', err)
+
+    def test_failed_before(self):
+        """A server does not go again where its move has just failed."""
+        self.nova.failing = {'a'}
+        out, err = self.drain('--replan', '3', code=3)
+        self.assertEqual(['three', 'two'], sorted(
+            each[2] for each in self.nova.actions if each[0] == 'a'))
+        self.assertEqual(2, out.count('The rest is planned anew.'))
+        self.assertRegex(
+            err, r'^error: a \(\S+\) stays on one; its move to (two|three) '
+            'has failed: was not moved: the migration is in status error: No '
+            'valid host was found.; it is ACTIVE on one\n$')
+        with open(self.path) as stream:
+            server, = json.load(stream)['servers']
+        self.assertEqual([('failed', 2)], [
+            (lack['kind'], lack['hosts']) for lack in server['lacks']])
+        # Another run may try again.
+        self.nova.failing = set()
+        os.remove(f'{self.path}.journal')
+        self.drain()
+        self.assertNotIn('one', self.hosts().values())
 
     def test_question(self):
         """It is asked once."""

@@ -366,6 +366,28 @@ class DrainTest(running.RunningTestCase):
                           'c p1 three soft')
         self.assertEqual('live', found['a'][0])
 
+    def test_failed(self):
+        """A move that has just failed is not planned again."""
+        uuid, = [each.uuid for each in self.running('a p1 one').servers]
+        for name, other in (('two', 'three'), ('three', 'two')):
+            found = self.plan('a p1 one', options={
+                'failed': {(uuid, name): 'no route'}})
+            self.assertEqual(('live', other, None), found['a'])
+        failed = {(uuid, name): 'no route' for name in ('two', 'three')}
+        for make_room in (False, True):
+            found = self.plan('a p1 one', options={
+                'failed': failed, 'make_room': make_room})
+            self.assertEqual(
+                (None, None, {refusals.LackKind.FAILED: 2}), found['a'])
+        lack, = self.found.guests[0].lacking
+        self.assertEqual('no route', lack.text)
+        found = self.plan('a p1 one', options={
+            'failed': failed, 'shelve': True})
+        self.assertEqual('shelve', found['a'][0])
+        found = self.plan('a p1 one', options={
+            'failed': {**failed, (uuid, ''): 'no'}, 'shelve': True})
+        self.assertIsNone(found['a'][0])
+
     def test_shelved(self):
         """Only what finds no host, after all moves."""
         servers = ('a p4 one', 'b p3 one', 'c p4 two', 'd p2 two',
