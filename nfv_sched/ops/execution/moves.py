@@ -341,7 +341,8 @@ def _migrations(connection: _Connection,
         'instance_uuid': move.id, 'limit': str(_MIGRATIONS)})['migrations']
 
 
-def _server_actions(connection: _Connection, move: values.Move) -> list[Mapping]:
+def _server_actions(connection: _Connection,
+                    move: values.Move) -> list[Mapping]:
     """Return the actions of the kind of a move, the newest first."""
     return [row for row in _call(
         connection, 'compute', 'GET',
