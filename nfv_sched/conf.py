@@ -468,11 +468,12 @@ _journal_opts = [
     cfg.StrOpt(
         'decision_journal',
         help="""
-Directory for a journal of refusals: for each server for which a filter of
-nfv-sched removed the last host, the request, the flavor, and every host that
-nfv-sched refused, with the reason. Servers that were placed are in it if a
-filter or weigher in shadow has examined them. Without a directory there is no
-journal.
+Directory for a journal of refusals: for each server for which Nova found no
+host, the request, the flavor, and what left no host. That is a filter of
+nfv-sched, with the reason of every host that it refused; another filter, with
+the number of hosts that each filter left; or Placement, with what it was asked
+for. Servers that were placed are in it if a filter or weigher in shadow has
+examined them. Without a directory there is no journal.
 
 It is written in the background, by each worker of ``nova-scheduler`` to files
 of its own, which only their owner can read: they name hosts and what is free

@@ -4,11 +4,12 @@
 The log gets all reasons.  The tenant gets what ``[nfv_sched] expose_reasons``
 allows, as the message of a ``NoValidHost``: Nova has no other way for it.  It
 must not be raised once a server of the request has been claimed.  The journal
-gets all reasons, if there is one.
+gets all reasons, if there is one, and refusals by others than nfv-sched, too.
 """
 
 from collections.abc import Callable
 from collections.abc import Iterable
+from collections.abc import Iterator
 import functools
 import time
 
@@ -20,9 +21,11 @@ from nfv_sched import conf
 from nfv_sched.journal import entry
 from nfv_sched.journal import writer
 from nfv_sched.nova import fields
+from nfv_sched.nova import no_valid_host
 from nfv_sched.nova import scheduler
 from nfv_sched import process
 from nfv_sched import reasons
+from nfv_sched.request import note_of
 from nfv_sched.request import RequestNote
 
 LOG = logging.getLogger(__name__)
@@ -90,9 +93,99 @@ def _is_first_run(request_note: RequestNote) -> bool:
 def _note(name: str, request_note: RequestNote,
           rejected: list[tuple[str, reasons.Reason]]) -> None:
     """Have a refusal by a filter written to the journal; never raises."""
+    request_note.recorded = True
     write(functools.partial(
         _entry, before=request_note.before, filter_name=name,
         passes=tuple(request_note.passes), rejected=rejected), request_note)
+
+
+def watch() -> None:
+    """Have the journal record what Placement and other filters refuse."""
+    no_valid_host.watch(
+        lambda: bool(CONF.nfv_sched.decision_journal), _record)
+
+
+def _record(followed: no_valid_host.FollowedRequest, message: str) -> None:
+    """Add a request without a valid host to the journal, if it is not there.
+
+    :param message: the reason in Nova's ``NoValidHost``
+    """
+    request_note = note_of(followed.spec_obj)
+    if request_note.sources is not None:
+        return  # a simulation
+    if request_note.recorded:
+        request_note.recorded = False
+        return
+    request_note.read(followed.spec_obj)
+    by = _refused_by(followed)
+    server = followed.spec_obj.instance_uuid
+    others = [uuid for uuid in followed.servers if uuid != server]
+    if followed.filtered and server in followed.servers:
+        others = others[:followed.servers.index(server)]
+    reached = request_note.instance == server
+    request_note.instance = server
+    runs = tuple([
+        (run.filter, len(run.given), len(run.left)) for run in followed.runs])
+    removed = by is entry.RefusedBy.FILTER
+    write(functools.partial(
+        _other_entry, before=tuple(others), by=by.value,
+        filter=followed.runs[-1].filter if removed else '',
+        queries=() if removed else followed.queries(),
+        message=message if by is entry.RefusedBy.NOVA else '', runs=runs,
+        rejected=tuple(_rejected(followed, request_note, reached))),
+        request_note)
+
+
+def _refused_by(followed: no_valid_host.FollowedRequest) -> entry.RefusedBy:
+    """Return what left no host for the last server of a request."""
+    if not followed.filtered and not followed.answered:
+        return entry.RefusedBy.PLACEMENT_ERROR
+    if not followed.filtered and followed.queries():
+        return entry.RefusedBy.PLACEMENT
+    if followed.passed:
+        return entry.RefusedBy.CLAIM
+    if followed.runs and followed.runs[-1].given:
+        return entry.RefusedBy.FILTER
+    return entry.RefusedBy.NOVA
+
+
+def _rejected(
+    followed: no_valid_host.FollowedRequest, request_note: RequestNote,
+    reached: bool,
+) -> Iterator[tuple[str, str, reasons.Reason | None]]:
+    """Yield (filter, host, reason) of each host that a filter refused.
+
+    Other filters than those of nfv-sched give no reason.
+
+    :param reached: whether a filter of nfv-sched has looked at the server
+    """
+    known = {}
+    begin = 0
+    for name, _hosts, _remaining, end in (
+            request_note.passes if reached else ()):
+        known.update({(name, host): reason for host, reason
+                      in request_note.rejected[begin:end]})
+        begin = end
+    for run in followed.runs:
+        for host in run.refused:
+            reason = known.get((run.filter, host))
+            yield run.filter, host, reason and resolve(reason)
+
+
+def _other_entry(*, runs, rejected, **fields_of_entry) -> entry.Refusal:
+    """Return the entry of a refusal by others; see :func:`_record`."""
+    by_filter: dict[str, list[str]] = {}
+    for name, host, reason in rejected:
+        if reason is None:
+            by_filter.setdefault(name, []).append(host)
+    return entry.Refusal(
+        passes=tuple([entry.Pass(filter=name, hosts=hosts, left=left)
+                      for name, hosts, left in runs]),
+        reasons=entry_reasons([each for each in rejected if each[2]]) + tuple([
+            entry.RefusalReason(
+                filter=name, policy=name, need='no reason given',
+                hosts=tuple(hosts)) for name, hosts in by_filter.items()]),
+        **fields_of_entry)
 
 
 def write(make: Callable[..., entry.Refusal | entry.PlacedServer],

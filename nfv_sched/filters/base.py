@@ -55,6 +55,7 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
         gmr.register()
         interfaces.broken()  # logs what is missing
         shadow.check_option()
+        refusals.watch()
 
     @abc.abstractmethod
     def prepare(self, request: nfv_request.Request,

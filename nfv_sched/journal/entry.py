@@ -22,9 +22,25 @@ class LineError(ValueError):
     """A line is not an entry of a journal; the text has the reason."""
 
 
+class RefusedBy(enum.StrEnum):
+    """What left no host for a server."""
+
+    NFV_SCHED = ''
+    #: Placement had no allocation candidates.
+    PLACEMENT = 'placement'
+    #: Placement could not be reached, or reported an error.
+    PLACEMENT_ERROR = 'placement-error'
+    #: A filter of Nova, or of others.
+    FILTER = 'filter'
+    #: None of the hosts that passed all filters could be claimed.
+    CLAIM = 'claim'
+    #: Nova, before the filters: there is no such host, or none is allowed.
+    NOVA = 'nova'
+
+
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Pass:
-    """The result of a filter of nfv-sched for the hosts of a request.
+    """The result of a filter for the hosts of a request.
 
     :ivar filter: name of its class
     :ivar hosts: number of hosts that it was given
@@ -42,7 +58,7 @@ class RefusalReason:
 
     :ivar filter: name of the filter that refused them
     :ivar policy: an extra spec with its value, or other words for the policy
-        that refused them
+        that refused them; the name of a filter that gives no reasons
     :ivar need: text about the need of the server
     :ivar have: text about the resources of these hosts; may be empty
     :ivar hosts: their names
@@ -91,7 +107,7 @@ class RefusedFlavor:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """A server for which a filter of nfv-sched removed the last host.
+    """A server for which Nova found no host.
 
     :ivar time: when; ISO 8601, UTC, with milliseconds
     :ivar written: when the entry was written, if that was later, because of
@@ -99,12 +115,19 @@ class Refusal:
     :ivar request: ID of the request
     :ivar server: UUID
     :ivar before: UUIDs of the servers of the same request for which there was
-        a host, and which failed with it
+        a host, and which failed with it; all others if there were no
+        allocation candidates
     :ivar project: UUID
     :ivar move: whether an existing server was to be moved
     :ivar flavor: the flavor of the request; None if it had none
-    :ivar filter: the filter that removed the last host
-    :ivar passes: the filters of nfv-sched that examined hosts, in order
+    :ivar by: a value of :class:`RefusedBy`
+    :ivar filter: the filter that removed the last host; empty if none did
+    :ivar queries: what Placement was asked for, a query string each; empty if
+        a filter removed the last host
+    :ivar message: the reason that Nova gave; empty if a filter removed the
+        last host
+    :ivar passes: the filters that examined hosts, in order; only those of
+        nfv-sched if one of these removed the last host
     :ivar reasons: why hosts were refused
     :ivar unnamed: number of refused hosts that were left out to shorten the
         entry
@@ -122,7 +145,10 @@ class Refusal:
     project: str = ''
     move: bool = False
     flavor: RefusedFlavor | None = None
-    filter: str
+    by: str = ''
+    filter: str = ''
+    queries: tuple[str, ...] = ()
+    message: str = ''
     passes: tuple[Pass, ...] = ()
     reasons: tuple[RefusalReason, ...] = ()
     unnamed: int = 0

@@ -31,6 +31,7 @@ class Feature(enum.Enum):
     LIMITS = 'limits of ports and security group rules'
     WEIGHERS = 'weighers'
     REASONS = 'reasons that tenants see'
+    JOURNAL = 'refusals by Placement and other filters in the journal'
 
 
 class Used(ty.NamedTuple):
@@ -65,6 +66,7 @@ _ALL = (Feature.FILTERS,)
 _POLICIES = (Feature.POLICIES,)
 _LIMITS = (Feature.LIMITS,)
 _LIVE = (Feature.LIVE_MIGRATION,)
+_JOURNAL = (Feature.JOURNAL,)
 
 #: What the filters and weighers use of Nova and of libraries.
 INTERFACES = (
@@ -95,8 +97,19 @@ INTERFACES = (
     Used('nova.scheduler.request_filter', 'ALL_REQUEST_FILTERS', _LIMITS),
     Used('nova.scheduler.manager', 'SchedulerManager._schedule', _LIMITS,
          ('spec_obj', 'provider_summaries')),
+    Used('nova.scheduler.manager', 'SchedulerManager.select_destinations',
+         _JOURNAL, ('spec_obj', 'instance_uuids')),
+    Used('nova.scheduler.host_manager', 'HostManager', _JOURNAL,
+         ('enabled_filters',)),
+    Used('nova.scheduler.host_manager', 'HostManager.get_filtered_hosts',
+         _JOURNAL, ('hosts', 'spec_obj')),
+    Used('nova.scheduler.client.report',
+         'SchedulerReportClient.get_allocation_candidates', _JOURNAL,
+         ('context', 'resources')),
+    Used('nova.scheduler.utils', 'ResourceRequest.to_querystring', _JOURNAL),
     Used('nova.pci.stats', 'PciDeviceStats', _POLICIES, ('pools',)),
-    Used('nova.exception', 'NoValidHost', (Feature.REASONS,)),
+    Used('nova.exception', 'NoValidHost',
+         (Feature.REASONS, Feature.JOURNAL)),
     # NOTE: The name is private before Nova 31.3.1.
     Used('nova.pci.request', 'get_alias_from_config|_get_alias_from_config',
          (Feature.ALIASES,)),

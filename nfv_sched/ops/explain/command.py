@@ -240,9 +240,10 @@ class ExplainServer(_Explain):
     With --then, the decision journal of this host says why a server was
     refused, or would have been if what is in shadow had counted; without a
     server, it lists all refusals, the oldest first: how many hosts the first
-    filter of nfv-sched got, which filter removed the last one, and the reason
-    that most hosts have. With --shadow it counts the servers that would have
-    been refused, or gone to another host, by filters and weighers in shadow.
+    recorded filter got, which filter removed the last one, and the reason that
+    most hosts have, or what Placement was asked. With --shadow it counts the
+    servers that would have been refused, or gone to another host, by filters
+    and weighers in shadow, and those that were refused.
     """
 
     schemas = {'server-explain': explain_document.Explained,
@@ -345,7 +346,8 @@ is wrong.
             since = ('' if parsed_args.days is None else
                      writer.stamp(max(time.time() - 86400 *
                                       parsed_args.days, 0)))
-            self._report = shadow_report.report(read.placed, since)
+            self._report = shadow_report.report(
+                read.placed, since, read.refusals)
             return (rendering.SHADOW_COLUMNS,
                     rendering.shadow_rows(self._report))
         self.has_findings = bool(read.refusals) and not lists_all

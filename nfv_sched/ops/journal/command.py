@@ -28,10 +28,9 @@ examples:
 class ListJournal(source.ErrorMixin, base.Lister):
     """List servers that found no host, and why.
 
-    One row for each server for which a filter of nfv-sched removed the last
-    host, the oldest first: how many hosts the first filter of nfv-sched was
-    given, which filter removed the last one, and the reason that most of them
-    were refused for.
+    One row for each server for which Nova found no host, the oldest first:
+    how many hosts the first recorded filter was given, which filter removed
+    the last one, and the reason that most of them were refused for.
     """
 
     epilog = _EPILOG

@@ -29,7 +29,7 @@ class JournalFlavor:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class JournalFilter:
-    """The result of a filter of nfv-sched.
+    """The result of a filter.
 
     :ivar filter: its class name
     :ivar hosts_in: number of hosts that it was given
@@ -46,7 +46,8 @@ class JournalReason:
     """A reason why hosts were refused.
 
     :ivar filter: class name of the filter that refused them
-    :ivar policy: the extra spec that was not kept, or another policy
+    :ivar policy: the extra spec that was not kept, or another policy; the
+        filter if it gives no reasons, as those of Nova
     :ivar policy_value: value of the extra spec; null if it is none
     :ivar needed: what the server needs, for people
     :ivar available: what these hosts have, for people; null if that is not
@@ -64,18 +65,27 @@ class JournalReason:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class JournalRefusal:
-    """A server for which a filter of nfv-sched removed the last host.
+    """A server for which Nova found no host.
 
     :ivar time: when: ISO 8601, UTC
     :ivar server_id: UUID of the server
     :ivar failed_with_it: UUIDs of servers of the same request for which there
-        was a host
+        was a host; all others if there were no allocation candidates
     :ivar request_id: ID of the request; null if it was not written
     :ivar project_id: ID of the project; null likewise
     :ivar moves: whether an existing server was to be moved
     :ivar flavor: the flavor; null if the request had none
-    :ivar filter: class name of the filter that removed the last host
-    :ivar filters: filters of nfv-sched that examined hosts, in order
+    :ivar refused_by: ``nfv-sched``; ``placement``, which had no allocation
+        candidates; ``placement-error``, if it could not be asked; ``filter``,
+        one of Nova or of others; ``claim`` if no host that passed all filters
+        could be claimed; ``nova``, before any filter
+    :ivar filter: class name of the filter that removed the last host; null if
+        none did
+    :ivar placement_queries: query strings for allocation candidates, without
+        the limit; empty if a filter removed the last host
+    :ivar message: what Nova said, if ``refused_by`` is ``nova``; else null
+    :ivar filters: filters that examined hosts, in order; only those of
+        nfv-sched if one of these removed the last host
     :ivar reasons: why hosts were refused
     :ivar hosts_left_out: number of refused hosts that the entry does not name
     """
@@ -87,7 +97,10 @@ class JournalRefusal:
     project_id: str | None
     moves: bool
     flavor: JournalFlavor | None
-    filter: str
+    refused_by: str
+    filter: str | None
+    placement_queries: tuple[str, ...]
+    message: str | None
     filters: tuple[JournalFilter, ...]
     reasons: tuple[JournalReason, ...]
     hosts_left_out: int
@@ -180,7 +193,10 @@ def _refusal(refusal: entry.Refusal) -> JournalRefusal:
         failed_with_it=refusal.before, request_id=refusal.request or None,
         project_id=refusal.project or None, moves=refusal.move,
         flavor=_flavor(refusal.flavor),
-        filter=refusal.filter, filters=_filters(refusal.passes),
+        refused_by=refusal.by or journal.NFV_SCHED,
+        filter=refusal.filter or None,
+        placement_queries=refusal.queries, message=refusal.message or None,
+        filters=_filters(refusal.passes),
         reasons=tuple(map(_reason, refusal.reasons)),
         hosts_left_out=refusal.unnamed)
 

@@ -10,6 +10,9 @@ import re
 from nfv_sched.journal import entry
 from nfv_sched.journal import files
 
+#: What refused a server, in documents, if it was a filter of nfv-sched.
+NFV_SCHED = 'nfv-sched'
+
 #: Number of policies that are counted apart; further ones are "other".
 MAX_POLICIES = 40
 
@@ -110,13 +113,21 @@ def policy_of(reason: entry.RefusalReason) -> str:
     return key[0] if key else reason.policy.partition('=')[0]
 
 
+def policies(refusal: entry.Refusal) -> set[str]:
+    """Return the policies that refused hosts, and what did if no filter."""
+    names = {policy_of(reason) for reason in refusal.reasons}
+    if refusal.by and not refusal.filter:
+        names.add(refusal.by)
+    return names
+
+
 class Tally:
     """A count of refusals by policy, and of outcomes in shadow.
 
     A journal forgets the oldest entries; a tally does not.
 
     :ivar counts: policy -> number of refusals for which a host was refused by
-        it
+        it; see :func:`policies`
     :ivar latest: when the latest counted refusal was written; ISO 8601
     :ivar servers: what would have become of servers that were placed, if
         filters and weighers in shadow had counted -> number
@@ -151,7 +162,7 @@ class Tally:
             if written <= counted_until:
                 continue
             self.latest = max(self.latest, written)
-            for policy in {policy_of(reason) for reason in refusal.reasons}:
+            for policy in policies(refusal):
                 if policy not in self.counts and (
                         len(self.counts) >= MAX_POLICIES):
                     policy = 'other'

@@ -18,6 +18,9 @@ def text(value: entry.Refusal | entry.PlacedServer) -> list[tables.Part]:
 def shadow_text(report: shadow_report.ShadowReport) -> list[tables.Part]:
     """Return a report of what is in shadow, for people."""
     parts: list[tables.Part] = [shadow_report.sentence(report)]
+    refusals = shadow_report.refusals_sentence(report)
+    if refusals:
+        parts.append(refusals)
     if report.servers:
         parts += ['', tables.Table(SHADOW_COLUMNS, shadow_rows(report))]
     if report.reasons:
@@ -39,16 +42,44 @@ def shadow_rows(report: shadow_report.ShadowReport) -> list[tuple]:
 
 
 def summary(value: entry.Refusal | entry.PlacedServer) -> str:
-    """Return the reason that most hosts have, and the number of others."""
+    """Return the reason that most hosts have, and the number of others.
+
+    If no filter removed the last host, what did.
+    """
     reasons = value.reasons
     if isinstance(value, entry.PlacedServer):
         reasons = shadow_report.reasons_of(value)
+    elif value.by and not value.filter:
+        return _cause(value)
     if not reasons:
         return ''
     most = max(reasons, key=lambda reason: len(reason.hosts))
     more = len(reasons) - 1
     return f'{most} ({strings.count(len(most.hosts), "host")})' + (
         f'; +{more} more' if more else '')
+
+
+def _cause(refusal: entry.Refusal) -> str:
+    """Return why there was no host, if no filter removed the last one."""
+    if refusal.by == entry.RefusedBy.PLACEMENT:
+        return 'no allocation candidates for ' + ' or '.join(refusal.queries)
+    if refusal.by == entry.RefusedBy.PLACEMENT_ERROR:
+        return ('Placement could not be asked, or reported an error: see the '
+                'log of nova-scheduler')
+    if refusal.by == entry.RefusedBy.CLAIM:
+        hosts = refusal.passes[-1].left if refusal.passes else 0
+        return ('no host could be claimed in Placement' + (
+            f', of {hosts} that passed all filters' if hosts else ''))
+    return (refusal.message or
+            'no host of the allocation candidates is allowed')
+
+
+#: What refused a server, if it was no filter -> name in tables.
+_CAUSES = {
+    entry.RefusedBy.PLACEMENT: 'Placement',
+    entry.RefusedBy.PLACEMENT_ERROR: 'Placement',
+    entry.RefusedBy.CLAIM: 'claim',
+    entry.RefusedBy.NOVA: 'Nova'}
 
 
 def missing(lost: int, removed: int) -> str:
@@ -78,14 +109,14 @@ def row(
     if isinstance(value, entry.PlacedServer):
         name = f'{", ".join(value.by)} (in shadow)' if value.by else ''
     else:
-        name = value.filter
+        name = value.filter or _CAUSES.get(value.by, value.by)
     return (
         value.time, value.server,
         value.flavor.name if value.flavor else '',
         value.passes[0].hosts if value.passes else None, name,
         tables.Lines([f'{reason}: {", ".join(reason.hosts)}'
                       for reason in value.reasons])
-        if full else summary(value))
+        if full and value.reasons else summary(value))
 
 
 def _outcome(placed: entry.PlacedServer) -> str:
@@ -105,8 +136,16 @@ def _lines(
     refusal: entry.Refusal | entry.PlacedServer,
 ) -> Iterator[tables.Part]:
     placed = isinstance(refusal, entry.PlacedServer)
-    yield (f'{refusal.time} placed on {refusal.host}' if placed else
-           f'{refusal.time} {refusal.filter} refused the last host')
+    if placed:
+        yield f'{refusal.time} placed on {refusal.host}'
+    elif refusal.filter:
+        yield f'{refusal.time} {refusal.filter} refused the last host'
+    else:
+        yield tables.Line(
+            f'{refusal.time} ' + (
+                'Placement had no allocation candidates'
+                if refusal.by == entry.RefusedBy.PLACEMENT
+                else _cause(refusal)), indent=2)
     if placed and refusal.shadow:
         yield _outcome(refusal)
     yield _field('Server', refusal.server)
@@ -123,6 +162,11 @@ def _lines(
               sorted(flavor.extra_specs.items())))))
     if refusal.move:
         yield _field('Move', 'yes')
+    for label, query in zip(
+            itertools.chain(['Asked'], itertools.repeat('or')),
+            () if placed else refusal.queries):
+        for index, parameter in enumerate(query.split('&')):
+            yield _field('' if index else label, parameter)
     for index, each in enumerate(refusal.passes):
         yield _field(
             '' if index else 'Filters',

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 import dataclasses
 
 from nfv_sched.journal import entry
+from nfv_sched.ops.journal import journal
+from nfv_sched import strings
 
 _REFUSED = entry.ShadowChange.REFUSED
 _ELSEWHERE = entry.ShadowChange.ELSEWHERE
@@ -47,6 +49,21 @@ class ShadowReason:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class RefusedCount:
+    """Servers for which Nova found no host.
+
+    :ivar refused_by: see ``JournalRefusal``
+    :ivar filter: class name of the filter that removed the last host; null if
+        none did
+    :ivar servers: number of servers
+    """
+
+    refused_by: str
+    filter: str | None
+    servers: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ShadowReport:
     """The effect that filters and weighers in shadow would have had.
 
@@ -60,6 +77,8 @@ class ShadowReport:
     :ivar counts: the same for each filter and weigher
     :ivar reasons: the same by policy, the most frequent first; a server counts
         for each policy by which hosts would have been refused
+    :ivar refusals: servers that were refused by what counts, the most frequent
+        cause first
     """
 
     first_time: str | None
@@ -69,12 +88,14 @@ class ShadowReport:
     elsewhere: int
     counts: tuple[ShadowCount, ...]
     reasons: tuple[ShadowReason, ...]
+    refusals: tuple[RefusedCount, ...]
 
 
 def report(
     placed: Iterable[entry.PlacedServer], since: str = '',
+    refused: Iterable[entry.Refusal] = (),
 ) -> ShadowReport:
-    """Return the report of placed servers.
+    """Return the report of placed, and of refused, servers.
 
     :param placed: entries of a journal, the oldest first
     :param since: time from which on they count; ISO 8601, UTC
@@ -105,13 +126,35 @@ def report(
                         elsewhere=changed[name, _ELSEWHERE])
             for name, count in sorted(servers.items())]),
         reasons=tuple(sorted(
-            reasons, key=lambda each: -each.refused - each.elsewhere)))
+            reasons, key=lambda each: -each.refused - each.elsewhere)),
+        refusals=_refusals(refused, since))
+
+
+def _refusals(refused: Iterable[entry.Refusal],
+              since: str) -> tuple[RefusedCount, ...]:
+    """Return the causes of refusals, and the number of servers of each."""
+    counts = collections.Counter(
+        (each.by or journal.NFV_SCHED, each.filter or None)
+        for each in refused if each.time >= since)
+    return tuple([
+        RefusedCount(refused_by=by, filter=name, servers=count)
+        for (by, name), count in counts.most_common()])
 
 
 def reasons_of(placed: entry.PlacedServer) -> list[entry.RefusalReason]:
     """Return why it would have been refused, or its host would have been."""
     return [reason for reason in placed.reasons
             if placed.change == _REFUSED or placed.host in reason.hosts]
+
+
+def refusals_sentence(summary: ShadowReport) -> str:
+    """Return how many servers were refused by what; empty if none was."""
+    count = sum(each.servers for each in summary.refusals)
+    if not count:
+        return ''
+    return (f'{strings.count(count, "server")} found no host: ' + ', '.join(
+        f'{each.servers} by {each.filter or each.refused_by}'
+        for each in summary.refusals) + '.')
 
 
 def sentence(summary: ShadowReport) -> str:

@@ -42,6 +42,15 @@ def numbered(number, **more):
                    before=(f'before-{number}',), **more)
 
 
+def other(number, by, **more):
+    """A refusal by something else than a filter of nfv-sched.
+
+    :param by: value of ``entry.RefusedBy``
+    """
+    return numbered(number, by=by, **{
+        'filter': '', 'passes': (), 'reasons': (), **more})
+
+
 def placed(number, hosts=2, **more):
     """One of several servers that were placed where a filter in shadow is.
 

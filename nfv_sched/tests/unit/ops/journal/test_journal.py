@@ -120,6 +120,18 @@ class TallyTest(base.TestCase):
             tally.counts)
         self.assertEqual('2', tally.latest)
 
+    def test_others(self):
+        """What refused counts, if it was no filter."""
+        tally = journal.Tally()
+        tally.add([
+            test_entry.other(1, 'placement'),
+            test_entry.other(2, 'claim', reasons=self.refusal(
+                2, 'nfv:a=strict').reasons),
+            test_entry.other(3, 'filter', filter='F', reasons=self.refusal(
+                3, 'F').reasons)])
+        self.assertEqual(
+            {'placement': 1, 'claim': 1, 'nfv:a': 1, 'F': 1}, tally.counts)
+
     def test_the_journal_forgets(self):
         tally = journal.Tally({'a': 7}, '2')
         tally.add([self.refusal(2, 'a'), self.refusal(3, 'a', 'b')])

@@ -39,6 +39,38 @@ class TextTest(testtools.TestCase):
                 on Second-0, Second-1
             """), self.text(flavor=FLAVOR))
 
+    def test_placement(self):
+        value = test_entry.other(1, 'placement', queries=(
+            'required=HW_CPU&resources=PCPU:4', 'resources=VCPU:4'))
+        self.assertEqual(textwrap.dedent("""\
+            2026-01-02T03:04:05.001Z Placement had no allocation candidates
+            Server    server-1
+            With it   before-1
+            Request   req-1
+            Project   unknown
+            Asked     required=HW_CPU
+                      resources=PCPU:4
+            or        resources=VCPU:4
+            """), tables.render([part for part in rendering.text(value)
+                                 if 'Flavor' not in str(part)], 79))
+        self.assertEqual('Placement', rendering.row(value)[4])
+        self.assertEqual(
+            'no allocation candidates for required=HW_CPU&resources=PCPU:4 or '
+            'resources=VCPU:4', rendering.row(value, True)[5])
+
+    def test_others(self):
+        """Without a filter that removed the last host."""
+        for by, name, text, more in (
+                ('placement-error', 'Placement', 'could not be asked', {}),
+                ('claim', 'claim', 'of 3 that passed all filters', {
+                    'passes': (entry.Pass(filter='F', hosts=4, left=3),)}),
+                ('nova', 'Nova', 'No such host', {'message': 'No such host'}),
+                ('nova', 'Nova', 'is allowed', {})):
+            value = test_entry.other(1, by, **more)
+            self.assertEqual(name, rendering.row(value)[4])
+            self.assertIn(text, rendering.row(value)[5])
+            self.assertIn(text, tables.render(rendering.text(value)))
+
     def test_many_hosts(self):
         text = self.text(hosts=100, unnamed=1)
         self.assertLess(max(map(len, text.splitlines())), 80)

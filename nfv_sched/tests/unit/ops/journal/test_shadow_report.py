@@ -36,6 +36,26 @@ class ReportTest(base.TestCase):
             '2026-01-02T03:04:05.005Z would have been refused, and 2 would '
             'have gone to another host.', shadow_report.sentence(report))
 
+    def test_refusals(self):
+        """By what counts; those since then."""
+        refused = (test_entry.numbered(1), *[
+            test_entry.other(number, 'placement') for number in (2, 4)],
+            test_entry.other(3, 'filter', filter='ComputeFilter'))
+        report = shadow_report.report(self.PLACED, refused=refused)
+        self.assertEqual(
+            [('placement', None, 2), ('nfv-sched', 'Second', 1),
+             ('filter', 'ComputeFilter', 1)],
+            [(each.refused_by, each.filter, each.servers)
+             for each in report.refusals])
+        self.assertEqual(
+            '4 servers found no host: 2 by placement, 1 by Second, '
+            '1 by ComputeFilter.', shadow_report.refusals_sentence(report))
+        self.assertEqual('1 server found no host: 1 by placement.',
+                         shadow_report.refusals_sentence(shadow_report.report(
+                             (), '2026-01-02T03:04:05.004Z', refused)))
+        self.assertEqual('', shadow_report.refusals_sentence(
+            shadow_report.report(())))
+
     def test_since(self):
         report = shadow_report.report(
             self.PLACED, '2026-01-02T03:04:05.005Z')

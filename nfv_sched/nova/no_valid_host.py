@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Follow the requests of nova-scheduler until Nova finds no valid host.
+
+Nova logs what Placement was asked and how many hosts each filter left, and
+keeps neither.  So three methods of it are wrapped, and the filters as they are
+seen for the first time.  The wrappers change no result and no exception.
+"""
+
+from collections.abc import Callable
+from collections.abc import Iterable
+import functools
+import sys
+import threading
+import typing as ty
+from urllib import parse
+
+from nova import exception
+from oslo_log import log as logging
+
+LOG = logging.getLogger(__name__)
+
+_FOLLOWED = '_nfv_sched_followed'
+
+#: The request that this thread schedules.
+_THREAD = threading.local()
+
+
+class FilterRun(ty.NamedTuple):
+    """A run of an enabled filter, of Nova or of others.
+
+    :ivar filter: class name
+    :ivar given: ``HostState`` of each host that it was given
+    :ivar left: those that it passed
+    """
+
+    filter: str
+    given: list
+    left: list
+
+    @property
+    def refused(self) -> list[str]:
+        """Names of the hosts that it refused."""
+        left = set(map(id, self.left))
+        return [host_state.host for host_state in self.given
+                if id(host_state) not in left]
+
+
+class FollowedRequest:
+    """A request on its way through nova-scheduler.
+
+    :ivar spec_obj: ``nova.objects.RequestSpec``; None if not known
+    :ivar servers: UUIDs of the servers of the request
+    :ivar runs: filters that have run for the last server that Nova looked for
+        a host for
+    :ivar filtered: whether Nova has filtered hosts for it
+    :ivar passed: whether a host passed all filters
+    :ivar answered: whether Placement has answered each query
+    """
+
+    __slots__ = ('spec_obj', 'servers', 'runs', 'filtered', 'passed',
+                 'answered', '_resources')
+
+    def __init__(self, spec_obj, servers: Iterable[str] | None) -> None:
+        self.spec_obj = spec_obj
+        self.servers = tuple(servers or ())
+        self.runs: list[FilterRun] = []
+        self.filtered = self.passed = False
+        self.answered = True
+        self._resources: list = []
+
+    def queried(self, resources, answer) -> None:
+        """Note a query for allocation candidates.
+
+        :param resources: ``nova.scheduler.utils.ResourceRequest``
+        :param answer: the result of Nova's client: allocation requests and
+            other things, which are None if Placement reported an error, or
+            None if it could not be reached
+        """
+        self._resources.append(resources)
+        self.answered = self.answered and bool(
+            answer) and answer[0] is not None
+
+    def queries(self) -> tuple[str, ...]:
+        """Return the queries for allocation candidates, without the limit.
+
+        Each is a query string: ``resources=VCPU:2&required=HW_NUMA_ROOT``.
+        """
+        return tuple([
+            '&'.join([f'{key}={value}' for key, value in parse.parse_qsl(
+                resources.to_querystring()) if key != 'limit'])
+            for resources in self._resources])
+
+    def begin(self, spec_obj) -> None:
+        """Start filtering hosts for a server."""
+        self.spec_obj = spec_obj or self.spec_obj
+        self.runs, self.filtered, self.passed = [], True, False
+
+
+def watch(is_wanted: Callable[[], bool],
+          refused: Callable[[FollowedRequest, str], None]) -> None:
+    """Register a function to be called for requests that find no host.
+
+    Call this when a filter is made: nova-scheduler has its manager then, and
+    takes no requests yet.  In other processes, and if it is called again,
+    nothing happens.
+
+    :param is_wanted: called at the start of each request; if it returns false,
+        the request is not followed
+    :param refused: called with the request and the reason in
+        Nova's ``NoValidHost``, which may be empty
+    """
+    manager = sys.modules.get('nova.scheduler.manager')
+    for owner, name, wrapper in (
+            (getattr(manager, 'SchedulerManager', None),
+             'select_destinations',
+             functools.partial(_request, is_wanted, refused)),
+            (getattr(getattr(manager, 'host_manager', None),
+                     'HostManager', None), 'get_filtered_hosts', _hosts),
+            (getattr(getattr(manager, 'report', None),
+                     'SchedulerReportClient', None),
+             'get_allocation_candidates', _query)):
+        method = getattr(owner, name, None)
+        if method is not None and not _is_followed(method):
+            setattr(owner, name, _wrapped(method, wrapper))
+
+
+def _is_followed(function: Callable | None) -> bool:
+    """Return whether a function, or one that it wraps, is ours."""
+    while function is not None:
+        if getattr(function, _FOLLOWED, False):
+            return True
+        function = getattr(function, '__wrapped__', None)
+    return False
+
+
+def _wrapped(method: Callable, wrapper: Callable) -> Callable:
+    """Return a function that calls the wrapper with the method first."""
+    @functools.wraps(method)
+    def call(*args, **kwargs):
+        return wrapper(method, *args, **kwargs)
+
+    setattr(call, _FOLLOWED, True)
+    return call
+
+
+def _current() -> FollowedRequest | None:
+    """Return the request that this thread schedules, if it is followed."""
+    return getattr(_THREAD, 'followed', None)
+
+
+def _request(is_wanted: Callable[[], bool],
+             refused: Callable[[FollowedRequest, str], None],
+             method: Callable, *args, **kwargs):
+    """Call ``SchedulerManager.select_destinations``, and follow it."""
+    if not _is_wanted(is_wanted):
+        return method(*args, **kwargs)
+    # RPC passes all by name.
+    followed = FollowedRequest(
+        kwargs.get('spec_obj'), kwargs.get('instance_uuids'))
+    before, _THREAD.followed = _current(), followed
+    try:
+        return method(*args, **kwargs)
+    except Exception as exc:
+        # oslo.messaging hides the exceptions that clients are to get.
+        error = getattr(exc, 'exc_info', (None, exc))[1]
+        if followed.spec_obj is not None and (
+                isinstance(error, exception.NoValidHost) or
+                # NOTE: For pinned servers Nova asks twice, and fails with
+                # TypeError if the second answer is an error.
+                not followed.answered):
+            try:
+                refused(followed, str(
+                    getattr(error, 'kwargs', {}).get('reason') or ''))
+            except Exception:
+                LOG.exception('Why there is no valid host cannot be noted')
+        raise
+    finally:
+        _THREAD.followed = before
+
+
+def _is_wanted(is_wanted: Callable[[], bool]) -> bool:
+    try:
+        return is_wanted()
+    except Exception:
+        LOG.exception('Requests without a valid host are not noted')
+        return False
+
+
+def _query(method: Callable, *args, **kwargs):
+    """Call ``SchedulerReportClient.get_allocation_candidates``."""
+    answer = method(*args, **kwargs)
+    followed = _current()
+    if followed is not None:
+        try:
+            followed.queried(kwargs.get('resources', args[-1]), answer)
+        except Exception:
+            LOG.exception('What Placement was asked cannot be noted')
+    return answer
+
+
+def _hosts(method: Callable, manager, *args, **kwargs):
+    """Call ``HostManager.get_filtered_hosts``."""
+    followed = _current()
+    if followed is None:
+        return method(manager, *args, **kwargs)
+    followed.begin(kwargs.get('spec_obj', (*args, None, None)[1]))
+    for host_filter in getattr(manager, 'enabled_filters', ()):
+        # Objects of filters live as long as the process.
+        if not _is_followed(host_filter.filter_all):
+            name = type(host_filter).__name__
+            try:
+                host_filter.filter_all = _wrapped(
+                    host_filter.filter_all, functools.partial(_filter, name))
+            except Exception:
+                LOG.exception('What %s does cannot be noted', name)
+    remaining = method(manager, *args, **kwargs)
+    followed.passed = bool(remaining)
+    return remaining
+
+
+def _filter(name: str, method: Callable, filter_obj_list, spec_obj):
+    """Call ``filter_all`` of a filter."""
+    followed = _current()
+    if followed is None:
+        return method(filter_obj_list, spec_obj)
+    given = list(filter_obj_list)
+    left = method(given, spec_obj)
+    if left is not None:
+        left = list(left)
+        followed.runs.append(FilterRun(name, given, left))
+    return left

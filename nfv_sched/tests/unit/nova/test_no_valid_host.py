@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Following requests in nova-scheduler."""
+
+import types
+
+import fixtures
+from nova import exception
+from nova.scheduler.client import report
+from nova.scheduler import host_manager
+from nova.scheduler import manager
+from nova.scheduler import utils
+from oslo_messaging.rpc import dispatcher
+from oslo_messaging.rpc import server as rpc_server
+
+from nfv_sched.nova import no_valid_host
+from nfv_sched.tests import base
+
+
+class Filter:
+    """A filter that passes some hosts."""
+
+    def __init__(self, names):
+        self.names = names
+
+    def run_filter_for_index(self, index):
+        return True
+
+    def filter_all(self, filter_obj_list, spec_obj):
+        return (host for host in filter_obj_list if host.host in self.names)
+
+
+class Last(Filter):
+    """Another one."""
+
+
+class FollowTest(base.TestCase):
+    """A scheduler whose ``select_destinations`` is one of ours."""
+
+    def setUp(self):
+        super().setUp()
+        self.refusals = []
+        self.spec = types.SimpleNamespace(instance_uuid='uuid')
+        self.wanted = True
+        self.filters = [Filter('ab'), Last('')]
+        for owner, name, method in (
+                (manager.SchedulerManager, 'select_destinations',
+                 rpc_server.expected_exceptions(exception.NoValidHost)(
+                     lambda *args, **kwargs: self.select())),
+                (host_manager.HostManager, 'get_filtered_hosts',
+                 self.filtered),
+                (report.SchedulerReportClient, 'get_allocation_candidates',
+                 lambda client, context, resources: self.answer)):
+            self.useFixture(fixtures.MonkeyPatch(
+                f'{owner.__module__}.{owner.__name__}.{name}', method))
+        for _ in range(2):
+            no_valid_host.watch(
+                lambda: self.wanted, lambda *args: self.refused(*args))
+        self.answer = [{}], {}, '1.36'
+        self.hosts = [types.SimpleNamespace(host=name) for name in 'abc']
+
+    def refused(self, followed, message):
+        self.refusals.append((followed, message))
+
+    @staticmethod
+    def filtered(hosts_manager, hosts, spec_obj, index=0):
+        for each in hosts_manager.enabled_filters:
+            hosts = list(each.filter_all(list(hosts), spec_obj))
+            if not hosts:
+                break
+        return hosts
+
+    def query(self, resources=None):
+        return report.SchedulerReportClient.get_allocation_candidates(
+            None, None, resources or utils.ResourceRequest())
+
+    def filter(self):
+        return host_manager.HostManager.get_filtered_hosts(
+            types.SimpleNamespace(enabled_filters=self.filters),
+            iter(self.hosts), self.spec)
+
+    def select(self):
+        self.query()
+        if not self.filter():
+            raise exception.NoValidHost(reason='none')
+
+    def schedule(self):
+        """Schedule a request; returns it if it found no host."""
+        try:
+            manager.SchedulerManager.select_destinations(
+                None, None, spec_obj=self.spec, instance_uuids=['uuid'])
+        except dispatcher.ExpectedException:
+            pass
+        if not self.refusals:
+            return None
+        (followed, self.message), = self.refusals
+        return followed
+
+    def test_filters(self):
+        followed = self.schedule()
+        self.assertEqual('none', self.message)
+        self.assertEqual((self.spec, ('uuid',), True, False, True), (
+            followed.spec_obj, followed.servers, followed.filtered,
+            followed.passed, followed.answered))
+        self.assertEqual(
+            [('Filter', 3, 2, ['c']), ('Last', 2, 0, ['a', 'b'])],
+            [(run.filter, len(run.given), len(run.left), run.refused)
+             for run in followed.runs])
+        # They are wrapped once.
+        self.refusals.clear()
+        self.assertEqual(2, len(self.schedule().runs))
+
+    def test_filters_with_a_host(self):
+        self.filters.pop()
+        self.assertIsNone(self.schedule())
+
+    def test_queries(self):
+        """In words of Placement, without the limit."""
+        def select():
+            for enabled in True, False:
+                resources = utils.ResourceRequest()
+                resources._add_resource(
+                    'PCPU' if enabled else 'VCPU', 2)
+                resources._add_trait('HW_NUMA_ROOT', 'required')
+                self.query(resources)
+            raise exception.NoValidHost(reason='')
+
+        self.select = select
+        followed = self.schedule()
+        self.assertEqual(
+            ('required=HW_NUMA_ROOT&resources=PCPU:2',
+             'required=HW_NUMA_ROOT&resources=VCPU:2'), followed.queries())
+        self.assertEqual((True, False, ''), (
+            followed.answered, followed.filtered, self.message))
+
+    def test_no_answer(self):
+        """Whatever Nova raises then."""
+        for self.answer in None, (None, None, None):
+            def select():
+                self.query()
+                raise TypeError
+
+            self.select = select
+            self.refusals.clear()
+            self.assertRaises(TypeError, self.schedule)
+            (followed, message), = self.refusals
+            self.assertEqual((False, ''), (followed.answered, message))
+
+    def test_another_error(self):
+        def select():
+            raise ZeroDivisionError
+
+        self.select = select
+        self.assertRaises(ZeroDivisionError, self.schedule)
+        self.assertEqual([], self.refusals)
+
+    def test_not_wanted(self):
+        """Then nothing is touched, whatever has been before."""
+        self.wanted = False
+        self.assertIsNone(self.schedule())
+        self.assertEqual({'names'}, set(vars(self.filters[0])))
+        self.wanted = True
+        self.assertIsNotNone(self.schedule())
+        self.wanted = False
+        self.refusals.clear()
+        self.assertIsNone(self.schedule())
+
+    def test_nothing_breaks_nova(self):
+        def fail(*args):
+            raise ZeroDivisionError
+
+        self.refused = fail
+        self.assertIsNone(self.schedule())
+        self.assertIn('Why there is no valid host cannot be noted',
+                      self.log.output)
+        self.filters = [Odd(), *self.filters]
+        self.assertIsNone(self.schedule())
+        self.assertIn('What Odd does cannot be noted', self.log.output)
+        self.useFixture(fixtures.MockPatchObject(
+            no_valid_host.FollowedRequest, 'queried', side_effect=fail))
+        self.schedule()
+        self.assertIn('What Placement was asked cannot be noted',
+                      self.log.output)
+
+    def test_another_nova(self):
+        """What is not there is not wrapped."""
+        self.useFixture(fixtures.MockPatchObject(
+            manager, 'SchedulerManager', None))
+        self.useFixture(fixtures.MockPatchObject(
+            manager, 'host_manager', None))
+        no_valid_host.watch(bool, self.refused)
+
+
+class Odd:
+    """A filter to which nothing can be added."""
+
+    __slots__ = ()
+
+    def filter_all(self, filter_obj_list, spec_obj):
+        return filter_obj_list
