@@ -47,11 +47,11 @@ class FollowTest(base.TestCase):
                  rpc_server.expected_exceptions(exception.NoValidHost)(
                      lambda *args, **kwargs: self.select())),
                 (host_manager.HostManager, 'get_filtered_hosts',
-                 self.filtered),
+                 staticmethod(self.filtered)),
                 (report.SchedulerReportClient, 'get_allocation_candidates',
                  lambda client, context, resources: self.answer)):
-            self.useFixture(fixtures.MonkeyPatch(
-                f'{owner.__module__}.{owner.__name__}.{name}', method))
+            # MonkeyPatch would wrap what is there, and look like it.
+            self.useFixture(fixtures.MockPatchObject(owner, name, method))
         for _ in range(2):
             no_valid_host.watch(
                 lambda: self.wanted, lambda *args: self.refused(*args))
