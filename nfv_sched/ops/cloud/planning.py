@@ -130,8 +130,8 @@ class PlanMixin(plan_execution.RunMixin):
         """Check that a plan that is to be run is saved, and is shown."""
         if parsed_args.save is not None and source.is_changed(parsed_args):
             raise source.UsageError(
-                '--save goes with neither --add-hosts nor --remove-host: the '
-                'plan would not suit the cloud')
+                f'--save goes with none of {source.CHANGES}: the plan would '
+                'not suit the cloud')
         if not parsed_args.run:
             for option in ('yes', 'replan'):
                 if getattr(parsed_args, option):

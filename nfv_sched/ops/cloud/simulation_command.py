@@ -139,8 +139,8 @@ class RunSimulation(source.ErrorMixin, base.Lister):
             raise source.UsageError('--save is for a single cloud')
         if parsed_args.source is None and source.is_changed(parsed_args):
             raise source.UsageError(
-                '--add-hosts and --remove-host are for --from; a cloud file '
-                'has its hosts in itself')
+                f'{source.CHANGES} are for --from; a cloud file has its hosts '
+                'and options in itself')
 
     def run(self, parsed_args: argparse.Namespace) -> int:
         """Run the command, and list expectations that are not met.

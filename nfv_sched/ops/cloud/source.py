@@ -18,6 +18,7 @@ from collections.abc import Sequence
 import dataclasses
 import errno
 import fnmatch
+import math
 import os
 import re
 import typing as ty
@@ -67,6 +68,10 @@ _WILDCARD = re.compile('[*?[]')
 _SCHEMES = ('https://', 'http://')
 # The form of the name of an example.
 _EXAMPLE = re.compile(r'(\w[\w-]*/)?\w[\w-]*')
+
+
+#: Options of :func:`add_changes`, for people.
+CHANGES = '--add-hosts, --remove-host and --limit'
 
 
 class CloudUnreadError(Exception):
@@ -306,8 +311,8 @@ class CloudMixin(AccountMixin):
         if self.takes_changes and is_changed(parsed_args) and (
                 getattr(parsed_args, 'formatter', None) == formats.COMMANDS):
             raise UsageError(
-                f'-f {formats.COMMANDS} goes with neither --add-hosts nor '
-                '--remove-host: the commands would not suit the cloud')
+                f'-f {formats.COMMANDS} goes with none of {CHANGES}: the '
+                'commands would not suit the cloud')
         option = '--api'
         if getattr(parsed_args, 'os_cloud', None) is not None:
             parsed_args.api = True
@@ -770,7 +775,7 @@ def add_host_groups(parser: argparse.ArgumentParser) -> None:
 
 
 def add_changes(parser: argparse._ActionsContainer) -> None:
-    """Add the options for hosts that are not there, or not any more."""
+    """Add the options for other hosts and limits than there are."""
     parser.add_argument(
         '--add-hosts', action='append', default=[], type=_copies,
         metavar='N:HOST',
@@ -780,6 +785,25 @@ def add_changes(parser: argparse._ActionsContainer) -> None:
         '--remove-host', action='append', default=[], metavar='PATTERN',
         help='as if there were no such hosts, and none of their servers; * '
              'and ? stand for anything; can be repeated')
+    parser.add_argument(
+        '--limit', action='append', default=[], type=_limit,
+        metavar='NAME=VALUE',
+        help='as if this option of [nfv_sched], a limit such as '
+             'vswitch_ports_per_node, had this value; 0 for no limit; '
+             'aggregates that set the limit keep theirs; can be repeated')
+
+
+def _limit(text: str) -> tuple[str, float]:
+    """Parse NAME=VALUE, a limit, on the command line."""
+    name, _equals, value = text.partition('=')
+    try:
+        amount = float(value)
+    except ValueError:
+        amount = math.nan
+    if not math.isfinite(amount):
+        raise argparse.ArgumentTypeError(
+            f'NAME=VALUE needed, with a number, not {text!r}')
+    return name, amount
 
 
 def _copies(text: str) -> tuple[int, str]:
@@ -793,7 +817,8 @@ def _copies(text: str) -> tuple[int, str]:
 
 def is_changed(parsed_args: argparse.Namespace) -> bool:
     """Return whether the options of :func:`add_changes` are used."""
-    return bool(parsed_args.add_hosts or parsed_args.remove_host)
+    return bool(parsed_args.add_hosts or parsed_args.remove_host or
+                parsed_args.limit)
 
 
 def changed(
@@ -803,8 +828,8 @@ def changed(
 
     :returns: also sentences about them, for people
     :raises NotInCloudError: if the cloud has no such host
-    :raises UsageError: if more than 1000 hosts are added, or Placement was not
-        read for the host that they are like
+    :raises UsageError: if more than 1000 hosts are added, Placement was not
+        read for the host that they are like, or there is no such limit
     """
     notes: list[str] = []
     if not is_changed(parsed_args):
@@ -830,7 +855,29 @@ def changed(
         cloud = changed_hosts.removed(cloud, frozenset(gone))
         notes.append(f'as if there were no {strings.some(gone)}, without '
                      f'{strings.count(servers, "server")} there')
+    if parsed_args.limit:
+        cloud = _with_limits(cloud, parsed_args, notes)
     return cloud, notes
+
+
+def _with_limits(cloud: snapshot.Cloud, parsed_args: argparse.Namespace,
+                 notes: list[str]) -> snapshot.Cloud:
+    """Return a cloud with the limits of ``--limit``; add notes about them."""
+    from nfv_sched.ops.snapshot import changed_limits
+    if getattr(parsed_args, 'api', False):
+        raise UsageError('--limit: the API does not show the limits of hosts')
+    values = dict(parsed_args.limit)
+    for name, value in values.items():
+        if name not in changed_limits.NAMES:
+            raise UsageError('--limit: ' + name_checks.unknown(
+                'limit', name, changed_limits.NAMES))
+        notes.append(f'as if [nfv_sched] {name} were {value:g}')
+        aggregates = changed_limits.overriding(cloud, name)
+        if aggregates:
+            notes.append(
+                f'{name} is that of the metadata in '
+                f'{strings.some(aggregates)}, where --limit changes nothing')
+    return changed_limits.changed(cloud, values)
 
 
 def add_zone(parser: argparse.ArgumentParser, *, help: str,

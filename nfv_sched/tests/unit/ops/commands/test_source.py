@@ -340,7 +340,46 @@ class ChangesTest(test_simulate.SimulateTestCase):
             code, out, err = self.run_on_cloud(
                 *command, '--remove-host', 'h-2', '--save', plan)
             self.assertEqual((2, ''), (code, out), command)
-            self.assertIn('neither --add-hosts nor --remove-host', err)
+            self.assertIn(
+                'none of --add-hosts, --remove-host and --limit', err)
+
+    def limited(self, *limits):
+        """Ports that are free on hosts with limits, and the notes."""
+        code, out, err = self.run_on_cloud(
+            'host', 'list', '-f', 'csv', *(
+                f'--limit={limit}' for limit in limits))
+        self.assertEqual(0, code, err)
+        return {row['Host']: row['Ports limit']
+                for row in self.csv_rows(out)}, err
+
+    def test_limits(self):
+        limits, err = self.limited('vswitch_ports_per_node=40',
+                                   'shared_vcpus_per_core=2.5')
+        self.assertEqual({'h-1': 40, 'h-2': 40}, limits)
+        self.assertEqual(
+            'note: as if [nfv_sched] vswitch_ports_per_node were 40\n'
+            'note: as if [nfv_sched] shared_vcpus_per_core were 2.5\n', err)
+        limits, _err = self.limited('vswitch_ports_per_node=0')
+        self.assertEqual({'h-1': '', 'h-2': ''}, limits)
+
+    def test_wrong_limits(self):
+        for value in ('vnics_per_guest', 'vnics_per_guest=', '=1x',
+                      'vnics_per_guest=inf', 'vnics_per_guest=nan'):
+            code, _out, err = self.run_on_cloud(
+                'host', 'list', f'--limit={value}')
+            self.assertEqual(2, code)
+            self.assertIn('NAME=VALUE needed, with a number, not', err)
+        code, _out, err = self.run_on_cloud(
+            'host', 'list', '--limit', 'vnics_per_gest=2')
+        self.assertEqual(2, code)
+        self.assertIn('vnics_per_guest', err)
+        self.api_shows(small_clouds.by_api(small_clouds.cloud(
+            small_clouds.host(), flavors=(small_clouds.flavor(4),))))
+        code, _out, err = self.run_command(
+            'capacity', 'list', '--api', '--limit', 'vnics_per_guest=2')
+        self.assertEqual(
+            (2, 'error: --limit: the API does not show the limits of hosts\n'),
+            (code, err))
 
     def test_simulation(self):
         steps = self.file('steps: [{boot: new, flavor: f, count: 3, '
@@ -352,7 +391,8 @@ class ChangesTest(test_simulate.SimulateTestCase):
             'simulation', 'run', self.file(test_simulate.CLOUD),
             '--remove-host', 'h-1')
         self.assertEqual(2, code)
-        self.assertIn('--add-hosts and --remove-host are for --from', err)
+        self.assertIn('--add-hosts, --remove-host and --limit are for --from',
+                      err)
 
     def test_by_api(self):
         """The hosts are read for it, whatever else is."""
@@ -401,7 +441,7 @@ class ChangesTest(test_simulate.SimulateTestCase):
             code, out, err = self.run_on_cloud(
                 *command, '-f', 'commands', '--add-hosts', '1:h-1')
             self.assertEqual((2, ''), (code, out))
-            self.assertIn('-f commands goes with neither', err)
+            self.assertIn('-f commands goes with none of', err)
 
 
 class ConfigurationTest(cmd_base.CommandTestCase):
