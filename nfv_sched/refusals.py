@@ -119,16 +119,16 @@ def _record(followed: no_valid_host.FollowedRequest, message: str) -> None:
     request_note.read(followed.spec_obj)
     by = _refused_by(followed)
     server = followed.spec_obj.instance_uuid
-    others = [uuid for uuid in followed.servers if uuid != server]
+    other_servers = [uuid for uuid in followed.servers if uuid != server]
     if followed.filtered and server in followed.servers:
-        others = others[:followed.servers.index(server)]
+        other_servers = other_servers[:followed.servers.index(server)]
     reached = request_note.instance == server
     request_note.instance = server
     runs = tuple([
         (run.filter, len(run.given), len(run.left)) for run in followed.runs])
     removed = by is entry.RefusedBy.FILTER
     write(functools.partial(
-        _other_entry, before=tuple(others), by=by.value,
+        _other_entry, before=tuple(other_servers), by=by.value,
         filter=followed.runs[-1].filter if removed else '',
         queries=() if removed else followed.queries(),
         message=message if by is entry.RefusedBy.NOVA else '', runs=runs,
@@ -159,16 +159,16 @@ def _rejected(
 
     :param reached: whether a filter of nfv-sched has looked at the server
     """
-    known = {}
+    reason_by_host = {}
     begin = 0
     for name, _hosts, _remaining, end in (
             request_note.passes if reached else ()):
-        known.update({(name, host): reason for host, reason
+        reason_by_host.update({(name, host): reason for host, reason
                       in request_note.rejected[begin:end]})
         begin = end
     for run in followed.runs:
         for host in run.refused:
-            reason = known.get((run.filter, host))
+            reason = reason_by_host.get((run.filter, host))
             yield run.filter, host, reason and resolve(reason)
 
 
@@ -179,8 +179,8 @@ def _other_entry(*, runs, rejected, **fields_of_entry) -> entry.Refusal:
         if reason is None:
             by_filter.setdefault(name, []).append(host)
     return entry.Refusal(
-        passes=tuple([entry.Pass(filter=name, hosts=hosts, left=left)
-                      for name, hosts, left in runs]),
+        passes=tuple([entry.Pass(filter=name, hosts=hosts, left=remaining)
+                      for name, hosts, remaining in runs]),
         reasons=entry_reasons([each for each in rejected if each[2]]) + tuple([
             entry.RefusalReason(
                 filter=name, policy=name, need='no reason given',

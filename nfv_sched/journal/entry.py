@@ -23,7 +23,7 @@ class LineError(ValueError):
 
 
 class RefusedBy(enum.StrEnum):
-    """What left no host for a server."""
+    """The cause for which a server found no host."""
 
     NFV_SCHED = ''
     #: Placement had no allocation candidates.

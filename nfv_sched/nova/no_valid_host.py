@@ -40,9 +40,9 @@ class FilterRun(ty.NamedTuple):
     @property
     def refused(self) -> list[str]:
         """Names of the hosts that it refused."""
-        left = set(map(id, self.left))
+        passing = set(map(id, self.left))
         return [host_state.host for host_state in self.given
-                if id(host_state) not in left]
+                if id(host_state) not in passing]
 
 
 class FollowedRequest:
@@ -72,9 +72,8 @@ class FollowedRequest:
         """Note a query for allocation candidates.
 
         :param resources: ``nova.scheduler.utils.ResourceRequest``
-        :param answer: the result of Nova's client: allocation requests and
-            other things, which are None if Placement reported an error, or
-            None if it could not be reached
+        :param answer: the result of Nova's client; None, or a tuple that
+            begins with None, after an error
         """
         self._resources.append(resources)
         self.answered = self.answered and bool(
@@ -223,9 +222,9 @@ def _filter(name: str, method: Callable, filter_obj_list, spec_obj):
     followed = _current()
     if followed is None:
         return method(filter_obj_list, spec_obj)
-    given = list(filter_obj_list)
-    left = method(given, spec_obj)
-    if left is not None:
-        left = list(left)
-        followed.runs.append(FilterRun(name, given, left))
-    return left
+    host_states = list(filter_obj_list)
+    passing = method(host_states, spec_obj)
+    if passing is not None:
+        passing = list(passing)
+        followed.runs.append(FilterRun(name, host_states, passing))
+    return passing
