@@ -6,22 +6,12 @@ import signal
 import subprocess
 
 from nfv_sched.tests.live import base
-from nfv_sched.tests.live.bed import layout
 from nfv_sched.tests.live import test_tools
 
 _CLIENT = 120  # seconds
 
 
 class PlanTestCase(test_tools.ToolsTestCase):
-
-    def account(self):
-        """The environment with the account of the operator."""
-        credentials = {
-            f'OS_{name.upper()}': value for name, value
-            in self.bed.layout.credentials().items()}
-        return {**self.bed.layout.environment(), **credentials,
-                'OS_IDENTITY_API_VERSION': '3',
-                'OS_REGION_NAME': layout.REGION}
 
     def interrupt(self, number, *args):
         """Begin a command, and interrupt it when a move has begun.
@@ -30,7 +20,7 @@ class PlanTestCase(test_tools.ToolsTestCase):
         :returns: exit code
         """
         process = subprocess.Popen(
-            self.command(*args), env=self.account(), text=True,
+            self.command(*args), env=self.bed.layout.account(), text=True,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         self.addCleanup(process.kill)
         lines = []
@@ -51,8 +41,8 @@ class PlanTestCase(test_tools.ToolsTestCase):
         """
         done = subprocess.run(
             self.command('plan', 'run', str(path), '--yes'), text=True,
-            env=self.account(), timeout=_CLIENT, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT)
+            env=self.bed.layout.account(), timeout=_CLIENT,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         self.assertEqual(0, done.returncode, done.stdout)
         self.assertIn('Checked: the strict policies', done.stdout)
         return done.stdout
@@ -62,7 +52,7 @@ class PlanTestCase(test_tools.ToolsTestCase):
         script = self.directory / 'moves.sh'
         script.write_text(commands)
         done = subprocess.run(
-            ['bash', str(script)], text=True, env=self.account(),
+            ['bash', str(script)], text=True, env=self.bed.layout.account(),
             timeout=_CLIENT * commands.count('openstack '),
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         self.assertEqual(0, done.returncode, done.stdout)

@@ -128,6 +128,13 @@ class Layout:
             MARK: str(self.directory),
         }
 
+    def account(self) -> dict[str, str]:
+        """Environment of a client with the account of the operator."""
+        return {**self.environment(), **{
+            f'OS_{name.upper()}': value
+            for name, value in self.credentials().items()},
+            'OS_IDENTITY_API_VERSION': '3', 'OS_REGION_NAME': REGION}
+
     def save(self) -> None:
         """Write down what has been decided."""
         text = json.dumps({'version': _VERSION,
