@@ -163,8 +163,9 @@ def _rejected(
     begin = 0
     for name, _hosts, _remaining, end in (
             request_note.passes if reached else ()):
-        reason_by_host.update({(name, host): reason for host, reason
-                      in request_note.rejected[begin:end]})
+        reason_by_host.update({
+            (name, host): reason
+            for host, reason in request_note.rejected[begin:end]})
         begin = end
     for run in followed.runs:
         for host in run.refused:
