@@ -69,12 +69,8 @@ class FollowedRequest:
         self._resources: list = []
 
     def queried(self, resources, answer) -> None:
-        """Note a query for allocation candidates.
-
-        :param resources: ``nova.scheduler.utils.ResourceRequest``
-        :param answer: the result of Nova's client; None, or a tuple that
-            begins with None, after an error
-        """
+        """Note a query for allocation candidates."""
+        # After an error the answer is None, or a tuple that begins with None.
         self._resources.append(resources)
         self.answered = self.answered and bool(
             answer) and answer[0] is not None

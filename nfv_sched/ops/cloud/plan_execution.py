@@ -108,11 +108,7 @@ class RunMixin(source.AccountMixin):
         self, parsed_args: argparse.Namespace, document: ty.Any,
         failed: Mapping[tuple[str, str], str],
     ) -> documents.Document:
-        """Return a new plan, of the cloud as it is now, with the same aim.
-
-        :param failed: UUIDs of servers, each with the destination of a move
-            that has failed in this run and is not made again -> why
-        """
+        """Return a new plan with the same aim, without moves that failed."""
         raise NotImplementedError
 
     def misplaced(

@@ -12,6 +12,7 @@ from nfv_sched.ops.plans import document
 from nfv_sched.ops.simulator import progress
 from nfv_sched.ops.snapshot import snapshot
 
+# UUID of a server, and a destination to which it is not moved again -> why.
 _NONE_FAILED: Mapping[tuple[str, str], str] = types.MappingProxyType({})
 
 
@@ -19,11 +20,7 @@ def plan_again(
     plan: ty.Any, cloud: snapshot.Cloud,
     failed: Mapping[tuple[str, str], str] = _NONE_FAILED,
 ) -> documents.Document:
-    """Return a new plan with the aim of another, which the cloud allows.
-
-    :param failed: UUIDs of servers, each with a destination to which it is not
-        moved, because that has failed -> why
-    """
+    """Return a new plan with the aim of another, which the cloud allows."""
     if isinstance(plan, document.Drain):
         return documents.Document(_drained(plan, cloud, failed), ('servers',))
     return documents.Document(_defragmented(plan, cloud, failed), ('moves',))

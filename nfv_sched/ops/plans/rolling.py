@@ -55,7 +55,6 @@ def plan(
     A host of which a server cannot be moved is left as it is.
 
     :param at_once: highest number of hosts of a round
-    :param shelve: whether servers are shelved if nothing else helps
     :raises InputError: as :func:`drain.plan`, whose are the others, too
     """
     with start.started(cloud) as state:
