@@ -243,9 +243,10 @@ class TestPorts(network.NetworkTestCase):
         self.assertEqual(['host1'], self.passing(
             [self.host()], self.spec()))
         self.flags(stale_snapshot_policy='deny')
-        self.assertEqual(
-            'vSwitch ports: 1 needed, the figures from Neutron are 301 s old '
-            '(1 host)', self.refused([self.host()], self.spec()))
+        self.assertRegex(
+            self.refused([self.host()], self.spec()),
+            'vSwitch ports: 1 needed, the figures from Neutron are 30. s old '
+            r'\(1 host\)$')
         self.assertEqual(['host1'], self.passing(
             [self.host()], self.spec(0)))
         host = self.host()
