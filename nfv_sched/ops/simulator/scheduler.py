@@ -13,6 +13,7 @@ of a compute node is cached until it changes.
 
 from collections.abc import Callable
 from collections.abc import Iterable, Mapping, MutableMapping, Sequence
+import copy
 import functools
 import typing as ty
 
@@ -30,6 +31,19 @@ from nfv_sched import request
 from nfv_sched import strings
 
 NOT_ENOUGH = 'There are not enough hosts available.'
+
+
+class _PciDeviceStats(nova_internals.PciDeviceStats):
+    """Pools of PCI devices that are copied fast.
+
+    For each host Nova's filter tries a request on a deep copy, although it
+    changes no more than counts and providers of the pools.
+    """
+
+    def __deepcopy__(self, memo):
+        copied = copy.copy(self)
+        copied.pools = [dict(pool) for pool in self.pools]
+        return copied
 
 
 class _HostState(nova_internals.HostState):
@@ -76,7 +90,7 @@ class _HostState(nova_internals.HostState):
     def pci_stats(self) -> nova_internals.PciDeviceStats:
         """The pools of PCI devices, which Nova changes in place."""
         topology, pools = self._sim_pci
-        stats = nova_internals.PciDeviceStats(topology)
+        stats = _PciDeviceStats(topology)
         stats.pools = [dict(pool) for pool in pools]
         return stats
 

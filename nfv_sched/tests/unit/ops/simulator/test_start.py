@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a snapshot may lack, or have otherwise than a cloud file."""
 
+import copy
 import dataclasses
 
 from nfv_sched.ops.cloud_file import actions
@@ -440,6 +441,13 @@ class StartTest(base.SimulatorTestCase):
                     state.context, [hosts[0].uuid], None)
                 self.assertEqual(expected, first.pci_stats.pools[0]['count'])
                 first.pci_stats.pools[0]['count'] = 0
+            # A filter of Nova tries a request on a copy.
+            copied = copy.deepcopy(first.pci_stats)
+            copied.pools[0]['count'] = 1
+            copied.pools.clear()
+            self.assertEqual(0, first.pci_stats.pools[0]['count'])
+            self.assertIs(first.pci_stats.numa_topology,
+                          copied.numa_topology)
 
     def test_tags_of_a_device_that_is_used(self):
         """Nova stores tags of pools only: those of its like are taken."""
