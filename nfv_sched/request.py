@@ -169,7 +169,7 @@ class RequestNote:
         self.ledgers: reader.Reading | None = None
         self.taken: list[tuple[str, str]] = []
         self.placed: set[str] = set()
-        self.recorded = False
+        self.recorded: bool = False
         self.sources: sources.Sources | None = None
         self.live_migration: bool | None = None
         self.in_shadow: shadow.InShadow | None = None
