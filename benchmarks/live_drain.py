@@ -4,9 +4,9 @@
 Servers are booted on one host of the live test bed, the host is drained, and
 all is deleted again, round after round.  What is printed is the time from the
 start of the command to the end of its last migration, to the end of the
-command, and that of the slowest chain of migrations: ``plan run`` makes one
-move at a time to each host, so a chain is those to one destination.  Times of
-migrations are those of Nova's records, in whole seconds.
+command, and that of the slowest chain of migrations: four moves are made at
+a time, but only one to each host, so a chain is those to one destination.
+Times of migrations are those of Nova's records, in whole seconds.
 
 Guests have one vCPU: two of three a dedicated one.  The driver of the bed
 copies no memory; ``--seconds`` says how long it takes for that.
@@ -16,8 +16,8 @@ A bed must run: see ``tools/nfv-sched-live``, or let it be started for this:
     tools/nfv-sched-live run -- .tox/live/bin/python benchmarks/live_drain.py
 
 Usage: python benchmarks/live_drain.py [--rounds 3] [--servers 20]
-                                       [--seconds 10] [--parallel 4]
-                                       [--directory DIR] [--quick]
+                                       [--seconds 10] [--directory DIR]
+                                       [--quick]
 """
 
 import argparse
@@ -110,8 +110,7 @@ class Benchmark:
             done = subprocess.run(
                 [sys.executable, '-m', 'nfv_sched.ops.cli.base', 'host',
                  'drain', HOST, '--config-file', str(scheduler), '--save',
-                 str(pathlib.Path(directory) / 'plan.json'), '--run', '--yes',
-                 '--parallel', str(self._options.parallel)],
+                 str(pathlib.Path(directory) / 'plan.json'), '--run', '--yes'],
                 env=layout.account(), text=True, stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT)
             ended = time.time()
@@ -135,7 +134,6 @@ def parse_arguments():
     parser.add_argument('--servers', type=int, default=20)
     parser.add_argument('--seconds', type=float, default=10,
                         help='that a live migration copies memory')
-    parser.add_argument('--parallel', type=int, default=4)
     parser.add_argument('--directory', help='of the bed')
     parser.add_argument('--quick', action='store_true',
                         help='only see that this works: one round of three '
