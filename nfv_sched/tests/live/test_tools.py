@@ -182,8 +182,8 @@ class ExplainTest(ToolsTestCase):
             host['host'] for host in found['hosts']))
         self.assertEqual([], [host for host in found['hosts']
                               if host['passes']])
-        self.assertEqual(set(self.hosts), {
-            host for cause in found['causes'] for host in cause['hosts']})
+        self.assertEqual(len(self.hosts), sum(
+            cause['hosts'] for cause in found['causes']))
         # Fewer vCPUs: as many as it says.
         self.assertIn(6, {change['request']['vcpus']
                           for change in found['changes']})
