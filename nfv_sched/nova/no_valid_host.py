@@ -17,6 +17,8 @@ from urllib import parse
 from nova import exception
 from oslo_log import log as logging
 
+from nfv_sched.nova import scheduler
+
 LOG = logging.getLogger(__name__)
 
 _FOLLOWED = '_nfv_sched_followed'
@@ -115,17 +117,9 @@ def watch(is_wanted: Callable[[], bool],
                      'SchedulerReportClient', None),
              'get_allocation_candidates', _query)):
         method = getattr(owner, name, None)
-        if method is not None and not _is_followed(method):
+        if method is not None and not scheduler.is_marked(
+                method, _FOLLOWED, True):
             setattr(owner, name, _wrapped(method, wrapper))
-
-
-def _is_followed(function: Callable | None) -> bool:
-    """Return whether a function, or one that it wraps, is ours."""
-    while function is not None:
-        if getattr(function, _FOLLOWED, False):
-            return True
-        function = getattr(function, '__wrapped__', None)
-    return False
 
 
 def _wrapped(method: Callable, wrapper: Callable) -> Callable:
@@ -201,7 +195,7 @@ def _hosts(method: Callable, manager, *args, **kwargs):
     followed.begin(kwargs.get('spec_obj', (*args, None, None)[1]))
     for host_filter in getattr(manager, 'enabled_filters', ()):
         # Objects of filters live as long as the process.
-        if not _is_followed(host_filter.filter_all):
+        if not scheduler.is_marked(host_filter.filter_all, _FOLLOWED, True):
             name = type(host_filter).__name__
             try:
                 host_filter.filter_all = _wrapped(

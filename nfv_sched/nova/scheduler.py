@@ -165,12 +165,12 @@ def watch_requests(
     filters = getattr(getattr(manager, 'request_filter', None),
                       'ALL_REQUEST_FILTERS', None)
     if isinstance(filters, list) and not any(
-            _tells(request_filter, before_query)
+            is_marked(request_filter, _TELLS, before_query)
             for request_filter in filters):
         filters.append(_request_filter(before_query))
     scheduler = getattr(manager, 'SchedulerManager', None)
     method = getattr(scheduler, '_schedule', None)
-    if method is None or _tells(method, after_query):
+    if method is None or is_marked(method, _TELLS, after_query):
         return
     signature = inspect.signature(method)
     if {'spec_obj', 'provider_summaries'} <= signature.parameters.keys():
@@ -178,10 +178,10 @@ def watch_requests(
             method, signature, after_query, without_host)
 
 
-def _tells(function: Callable | None, tell: Callable) -> bool:
-    """Return whether a function, or one that it wraps, calls ``tell``."""
+def is_marked(function: Callable | None, mark: str, value: ty.Any) -> bool:
+    """Return whether an attribute of a function, or one it wraps, is so."""
     while function is not None:
-        if getattr(function, _TELLS, None) == tell:
+        if getattr(function, mark, None) == value:
             return True
         function = getattr(function, '__wrapped__', None)
     return False

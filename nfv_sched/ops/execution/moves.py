@@ -40,7 +40,7 @@ _NO_REASON = 'Nova gives no reason'
 # Number of migrations of a server that are read, the newest first.
 _MIGRATIONS = 50
 
-_ACTIONS = {'live': 'os-migrateLive', 'cold': 'migrate', 'shelve': 'shelve'}
+_ACTIONS = {'live': 'os-migrateLive', 'cold': 'migrate'}
 _OPTIONS: Mapping[str, Mapping[str, str]] = {
     'live': {'block_migration': 'auto'}, 'cold': {}}
 _TYPES = {'live': 'live-migration', 'cold': 'migration'}

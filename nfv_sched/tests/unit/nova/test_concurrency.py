@@ -33,6 +33,13 @@ class ConcurrencyTest(base.TestCase):
             self.assertEqual('False', self.run_python(
                 f'concurrency.native_threads(); {code}')[0])
 
+    def test_configured(self):
+        """Commands that read Nova's databases have chosen by then."""
+        self.assertEqual('False', self.run_python(
+            'import os; from nfv_sched.ops.cloud import source; '
+            'source.configure(["--config-file=/dev/null"], databases=False); '
+            'assert os.environ["OS_NOVA_DISABLE_EVENTLET_PATCHING"]; ')[0])
+
     def test_command_prints_nothing(self):
         self.assertEqual('', self.run_python(
             'from nfv_sched.cmd import quiet; '

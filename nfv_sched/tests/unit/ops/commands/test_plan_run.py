@@ -432,13 +432,7 @@ class PlanRunTest(PlanRunTestCase):
 
     def test_shelve_killed(self):
         self.plan('a shelve -', 'b shelve -')
-        self.nova.moving.clear()
-        process = self.process()
-        self.wait_for_actions(2)
-        process.kill()
-        process.communicate()
-        self.nova.moving.set()
-        out, _err = self.carry_out()
+        out = self.kill_and_go_on(2)
         self.assertIn('1/2 a: shelving on one: goes on\n', out)
         self.assertEqual(2, len(self.nova.actions))
         self.assertEqual(
@@ -572,15 +566,22 @@ class PlanRunTest(PlanRunTestCase):
             self.assertLess(time.monotonic(), deadline)
             time.sleep(0.02)
 
-    def test_killed(self):
-        self.plan('a live two', 'b live two')
+    def kill_and_go_on(self, number):
+        """Kill a run when Nova has been asked so often, and run the plan.
+
+        :returns: standard output of the second run
+        """
         self.nova.moving.clear()
         process = self.process()
-        self.wait_for_actions(1)
+        self.wait_for_actions(number)
         process.kill()
         process.communicate()
         self.nova.moving.set()
-        out, _err = self.carry_out()
+        return self.carry_out()[0]
+
+    def test_killed(self):
+        self.plan('a live two', 'b live two')
+        out = self.kill_and_go_on(1)
         self.assertIn('1/2 a: live migration from one to two: goes on\n', out)
         self.assertEqual(['a', 'b'], [each[0] for each in self.nova.actions])
 

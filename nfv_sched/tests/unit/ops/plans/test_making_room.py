@@ -95,6 +95,13 @@ class MakingRoomTest(running.RunningTestCase):
             (movable.COLD, movable.Obstacle(movable.ObstacleKind.LABELS)),
             (self.found.guests[1].kind, self.found.guests[1].reason))
 
+    def test_lost_labels(self):
+        """A strict server is migrated cold where a live one loses labels."""
+        with fixtures.MonkeyPatch(
+                'nfv_sched.nova.scheduler.live_migration_carries_limits',
+                lambda: False):
+            self.test_strict()
+
     def test_refused_by_the_simulator(self):
         """Other moves are tried then."""
         real = trial.failure
