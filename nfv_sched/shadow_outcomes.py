@@ -289,8 +289,8 @@ def record_placed(host_states: Iterable) -> None:
             scheduler.when_placed(host_state, _RECORDER)
 
 
-class _Recorder(scheduler.Watcher):
-    """A watcher that records the outcome when Nova places a server."""
+class _Recorder(scheduler.ConsumeListener):
+    """A listener that records the outcome when Nova places a server."""
 
     __slots__ = ()
 

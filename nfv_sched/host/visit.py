@@ -24,7 +24,7 @@ from nfv_sched.request import RequestNote
 _VISIT = '_nfv_sched_visit'
 
 
-class Visit(scheduler.Watcher):
+class Visit(scheduler.ConsumeListener):
     """One host while one request is scheduled.
 
     The decision is kept until something that it depends on changes; see

@@ -123,8 +123,8 @@ def release(request_note: RequestNote) -> None:
     request_note.taken = []
 
 
-class _Rememberer(scheduler.Watcher):
-    """A watcher that adds each server that Nova places to ``recent``."""
+class _Rememberer(scheduler.ConsumeListener):
+    """A listener that adds each server that Nova places to ``recent``."""
 
     __slots__ = ()
 

@@ -70,7 +70,7 @@ def normalized_weights(
     return list(weights.normalize(raw, minval, maxval))
 
 
-class Watcher:
+class ConsumeListener:
     """A listener for servers that Nova places on a host; see when_placed."""
 
     __slots__ = ()
@@ -88,36 +88,36 @@ class Watcher:
 class _Consume:
     """A replacement for ``HostState.consume_from_request`` of one host.
 
-    It calls the method, and the watchers before and after it.
+    It calls the method, and the listeners before and after it.
     """
 
-    __slots__ = ('_host', '_before', 'watchers')
+    __slots__ = ('_host', '_before', 'listeners')
 
     def __init__(self, host_state):
         # A strong reference would keep the host longer than its request.
         self._host = weakref.ref(host_state)
         # A replacement by another plugin, if there is one.
         self._before = host_state.__dict__.get('consume_from_request')
-        self.watchers: list[Watcher] = []
+        self.listeners: list[ConsumeListener] = []
 
     def __call__(self, spec_obj):
         host_state = self._host()
-        for watcher in self.watchers:
-            _run_hook(watcher.before_placed, host_state)
+        for listener in self.listeners:
+            _run_hook(listener.before_placed, host_state)
         if self._before is None:
             type(host_state).consume_from_request(host_state, spec_obj)
         else:
             self._before(spec_obj)
-        for watcher in self.watchers:
-            _run_hook(watcher.after_placed, host_state, spec_obj)
+        for listener in self.listeners:
+            _run_hook(listener.after_placed, host_state, spec_obj)
 
 
-def when_placed(host_state, watcher: Watcher) -> None:
-    """Register a watcher to be called when Nova places a server on a host.
+def when_placed(host_state, listener: ConsumeListener) -> None:
+    """Register a listener to be called when Nova places a server on a host.
 
     That is when Nova calls ``HostState.consume_from_request``, right after the
-    claim in Placement.  Registering the same watcher again changes nothing.
-    Watchers are called in the order in which they were registered.
+    claim in Placement.  Registering the same listener again changes nothing.
+    Listeners are called in the order in which they were registered.
     """
     # A HostState belongs to one request, so the method is wrapped on this
     # object only. The wrapper is kept under a name of its own, because other
@@ -126,8 +126,8 @@ def when_placed(host_state, watcher: Watcher) -> None:
     if consume is None:
         consume = host_state.__dict__[_CONSUME] = _Consume(host_state)
         host_state.consume_from_request = consume
-    if watcher not in consume.watchers:
-        consume.watchers.append(watcher)
+    if listener not in consume.listeners:
+        consume.listeners.append(listener)
 
 
 def _run_hook(hook: Callable, host_state, *args) -> None:

@@ -145,7 +145,7 @@ class PlacementAnswersTest(base.SimulatorTestCase):
         self.assertIsNotNone(self.calls[0][1])
 
 
-class Watcher(nova_scheduler.Watcher):
+class Listener(nova_scheduler.ConsumeListener):
     """Notes what it is told."""
 
     def __init__(self, name, calls):
@@ -176,7 +176,7 @@ class PlacedTest(unit_base.TestCase):
             host.consume_from_request = consume_from_request
 
         wrap('other')
-        first, second = (Watcher(name, calls) for name in ('first', 'second'))
+        first, second = (Listener(name, calls) for name in ('first', 'second'))
         nova_scheduler.when_placed(host, first)
         wrap('another')
         nova_scheduler.when_placed(host, second)
@@ -189,9 +189,9 @@ class PlacedTest(unit_base.TestCase):
 
     def test_one_that_raises(self):
         host, calls = clouds.host(), []
-        broken = Watcher('broken', None)
+        broken = Listener('broken', None)
         nova_scheduler.when_placed(host, broken)
-        nova_scheduler.when_placed(host, Watcher('sound', calls))
+        nova_scheduler.when_placed(host, Listener('sound', calls))
         host.consume_from_request(clouds.spec())
         self.assertEqual(['sound before', 'sound after'], calls)
         self.assertEqual(1, host.num_instances)
