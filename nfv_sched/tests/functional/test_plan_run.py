@@ -550,6 +550,37 @@ class ReplanTest(PlanRunTestCase):
             self.assertIn(f'{live} ({live.id}) stays on host1', err)
         self.assertSound([live.id])
 
+    def test_driver_fails_before_cold(self):
+        """The source cannot send a disk: Nova leaves the server in error."""
+        cold = self.kind('cold')
+
+        def fail(*args, **kwargs):
+            raise exception.MigrationError(reason='no space')
+
+        with mock.patch.object(
+                driver.LibvirtDriver, 'migrate_disk_and_power_off', fail):
+            code, out, err = self.command()
+        self.assertEqual(3, code, out + err)
+        self.assertIn('no space', out)
+        self.assertIn(f'error: {cold} ({cold.id}) is ERROR on host1', err)
+        self.assertSound([cold.id])
+
+    def test_driver_fails_after_live(self):
+        """The destination cannot end a live migration."""
+        live = self.kind('live')
+        end = driver.LibvirtDriver.post_live_migration_at_destination
+
+        def fail(driver_, context, instance, *args, **kwargs):
+            if instance.uuid == live.id:
+                raise exception.MigrationError(reason='no plug')
+            return end(driver_, context, instance, *args, **kwargs)
+
+        with mock.patch.object(
+                driver.LibvirtDriver, 'post_live_migration_at_destination',
+                fail):
+            _out, err = self.goes_on(code=3)
+        self.assertIn(f'error: {live} ({live.id}) is ERROR on host2', err)
+
     def test_driver_fails_after(self):
         """A server that is in error on its destination is named."""
         cold = self.kind('cold')

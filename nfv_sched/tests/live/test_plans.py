@@ -231,7 +231,7 @@ class RebalanceTest(AgentsTestCase):
         self.assertEqual([], self.plan(0)['moves'])
 
     def test_disabled(self):
-        """What an agent that is disabled has goes elsewhere."""
+        """What an agent that is disabled has goes elsewhere, with --run."""
         network = self.network(0)
         router = self.router([network])
         client = self.admin.network
@@ -243,7 +243,12 @@ class RebalanceTest(AgentsTestCase):
             moves[move['kind']].append(move['service_id'])
         self.assertIn(network.id, moves['dhcp'])
         self.assertEqual([router.id], moves['router'])
-        self.carry_out()
+        done = subprocess.run(
+            self.command('agent', 'rebalance', '--save',
+                         str(self.directory / 'plan.json'), '--run', '--yes'),
+            env=self.bed.layout.account(), timeout=_CLIENT, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self.assertEqual(0, done.returncode, done.stdout)
         after = self.served()
         self.assertEqual(set(), after['L3 agent', base.LEFT])
         self.assertNotIn(network.id, after['DHCP agent', base.LEFT])
