@@ -96,6 +96,16 @@ class ReleasesTest(base.TestCase):
             self.assertEqual(releases, re.findall(r'-(2[\d.]+)', suffixes),
                              name)
 
+    def test_gate(self):
+        """The gate names functional tests that there are."""
+        script = re.search(r'^GATE_FUNCTIONAL=\((.*?)\)$', _text('.ci/run'),
+                           re.M | re.S)
+        names = script[1].split()
+        self.assertEqual(sorted(set(names)), names)
+        functional = _ROOT / 'nfv_sched' / 'tests' / 'functional'
+        for name in names:
+            self.assertTrue((functional / f'test_{name}.py').is_file(), name)
+
     def test_pythons(self):
         metadata = self.setup['metadata']
         pythons = re.findall(r':: (3\.\d+)', metadata['classifiers'])
