@@ -18,6 +18,7 @@ from nfv_sched.ops.cloud import source
 from nfv_sched.ops.requests import document as request_document
 from nfv_sched.ops.simulator import progress
 from nfv_sched.ops.snapshot import api_only
+from nfv_sched.ops.snapshot import blazar
 from nfv_sched.ops.snapshot import names as name_checks
 from nfv_sched.ops.snapshot import snapshot
 from nfv_sched import strings
@@ -26,8 +27,9 @@ _MEANING = """\
 "Fits" is the number of guests that can be booted, one after the other, until
 one is refused: what Placement grants, the enabled filters pass and the claim
 on the compute node takes. Each host is counted alone, so server groups, quotas
-and scheduler hints are not considered. Each flavor is counted as if no guests
-of other flavors were booted. "Placement says" is what Placement alone admits.
+and scheduler hints, but for --reservation, are not considered. Each flavor is
+counted as if no guests of other flavors were booted. "Placement says" is what
+Placement alone admits.
 
 Guests have the ports that most servers of their flavor have, by vNIC type and
 physical network, because these say where VFs are needed and on which NUMA
@@ -39,6 +41,11 @@ With --project: only the hosts that Nova leaves to this project, by
 AggregateMultiTenancyIsolation, if it is enabled, and by [scheduler]
 limit_tenants_to_placement_aggregate. Without it, guests belong to a project
 without aggregates. A name is looked up in Keystone.
+
+With --reservation: only the hosts of a reservation of OpenStack Blazar, for
+its project and, if it is of hosts, with its scheduler hint. Guests without one
+do not fit on hosts that Blazar keeps, if BlazarFilter is enabled. Leases that
+have not started yet are not considered.
 
 "Binding" are the resources that limit a host: with more of one of them alone,
 one more guest fits.
@@ -128,6 +135,8 @@ class _Capacity(source.CloudMixin, base.Lister):
 
     #: Image properties; read once, as each count needs them.
     _image: Mapping[str, str] | None = None
+    #: The reservation of the command line.
+    _reservation: blazar.Reservation | None = None
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
@@ -138,6 +147,10 @@ class _Capacity(source.CloudMixin, base.Lister):
             '--project', metavar='NAME|ID',
             help='count for this project, without hosts that aggregates '
                  'reserve for others')
+        parser.add_argument(
+            '--reservation', metavar='ID',
+            help='count in this reservation of OpenStack Blazar, for its '
+                 'project unless --project names another')
         return parser
 
     def cloud(self, parsed_args: argparse.Namespace,
@@ -145,7 +158,11 @@ class _Capacity(source.CloudMixin, base.Lister):
         """Read the cloud; see :meth:`source.CloudMixin.cloud`."""
         cloud = super().cloud(parsed_args, parts)
         project = parsed_args.project
+        if parsed_args.reservation is not None:
+            self._reservation = _reservation(cloud, parsed_args.reservation)
         if project is None:
+            if self._reservation is not None:
+                parsed_args.project = self._reservation.project
             return cloud
         if parsed_args.source is None:
             # Any metadata of an aggregate may be equal to a name.
@@ -201,8 +218,12 @@ class _Capacity(source.CloudMixin, base.Lister):
         if self._image is None:
             self._image = self.image_properties(parsed_args)
             source.check_image_properties(self._image)
+        hints = {}
+        if self._reservation is not None and self._reservation.of_hosts:
+            hints[blazar.HINT] = [self._reservation.id]
         return {'ports': source.ports(cloud, parsed_args),
-                'image': self._image, 'project': parsed_args.project}
+                'image': self._image, 'project': parsed_args.project,
+                'hints': hints}
 
     def _tell_assumed(self, parsed_args: argparse.Namespace,
                       ports: Mapping[str, ty.Any]) -> None:
@@ -230,6 +251,30 @@ class _Capacity(source.CloudMixin, base.Lister):
                     f'note: {why}, for {_some(names)}: one port on the '
                     'virtual switch is assumed; --network or --like says '
                     'otherwise\n')
+
+    def _tell_reserved(self, parsed_args: argparse.Namespace,
+                       cloud: snapshot.Cloud, hosts: Sequence[str]) -> None:
+        """Print how many hosts Blazar keeps for reservations.
+
+        :param hosts: names of the hosts that count
+        """
+        if parsed_args.reservation is not None:
+            if not hosts:
+                self.app.stderr.write(
+                    'note: none of these hosts is in the reservation; hosts '
+                    'are added when the lease starts\n')
+            return
+        if parsed_args.formatter != base.TABLE:
+            return  # the document has it
+        kept = capacity_document.blazar_hosts(cloud, hosts)
+        if kept is not None:
+            self.app.stderr.write(
+                f'note: Blazar keeps {len(kept.hosts)} of '
+                f'{strings.count(len(hosts), "host")} for reservations' + (
+                    ': other servers go elsewhere; see --reservation\n'
+                    if kept.filter_enabled else
+                    ', but BlazarFilter is not enabled, so other servers go '
+                    'there, too\n'))
 
     def _tell_not_known(self, parsed_args: argparse.Namespace,
                         counted: Sequence[ty.Any]) -> None:
@@ -326,9 +371,11 @@ class ListCapacity(_Capacity):
         self._tell_assumed(parsed_args, {
             each.flavor.name: each.ports for each in counted})
         self._tell_not_known(parsed_args, counted)
+        self._tell_reserved(parsed_args, cloud, hosts)
         if parsed_args.formatter in documents.FORMATS:
             self._document = documents.Document(capacity_document.FlavorFits(
                 by=parsed_args.by, hosts_lost=parsed_args.survive,
+                blazar=capacity_document.blazar_hosts(cloud, hosts),
                 capacities=tuple([capacity_document.fit(
                     cloud, each, part, survive=parsed_args.survive,
                     if_empty=if_empty,
@@ -404,6 +451,8 @@ class ListCapacity(_Capacity):
                 cloud, flavors, hosts=set(hosts),
                 update=lambda done, total: update(done, total, 'flavors'))
         self.app.stderr.write(_UPPER)
+        if parsed_args.reservation is not None:
+            self._tell_reserved(parsed_args, cloud, hosts)
         allowances = self._allowances(parsed_args, [
             each.flavor for each in flavor_bounds if each.error is None])
         columns = ['Flavor', 'At most', *self._quota_columns(parsed_args),
@@ -457,6 +506,7 @@ class ListCapacity(_Capacity):
         of_name = {flavor.name: of_flavor(flavor)
                    for flavor, _ in flavor_counts}
         self._tell_assumed(parsed_args, of_name)
+        self._tell_reserved(parsed_args, cloud, hosts)
         self._document = documents.Document(capacity_document.MixFit(
             mix=tuple([capacity_document.MixPart(
                 flavor=flavor.name, flavor_id=flavor.id or None, count=count,
@@ -510,6 +560,7 @@ class ShowCapacity(_Capacity):
             cloud, flavor_capacity, leaving), ('hosts',))
         self._tell_assumed(parsed_args, {flavor.name: flavor_capacity.ports})
         self._tell_not_known(parsed_args, [flavor_capacity])
+        self._tell_reserved(parsed_args, cloud, hosts)
         self._ports = flavor_capacity.ports
         columns += rendering.ASSUMED_COLUMNS
         for row in rows:
@@ -559,6 +610,20 @@ def _is_known(cloud: snapshot.Cloud, project: str) -> bool:
         for each in cloud.aggregates for value in each.metadata.values())
 
 
+def _reservation(cloud: snapshot.Cloud,
+                 reservation_id: str) -> blazar.Reservation:
+    """Return the reservation of Blazar with an ID.
+
+    :raises source.NotInCloudError: if there is none
+    """
+    reservations = {found.id: found for each in cloud.aggregates
+                    if (found := blazar.reservation(each))}
+    if reservation_id not in reservations:
+        raise source.NotInCloudError(name_checks.unknown(
+            'reservation of Blazar', reservation_id, reservations))
+    return reservations[reservation_id]
+
+
 def _chosen(cloud: snapshot.Cloud,
             parsed_args: argparse.Namespace) -> list[str]:
     """Return the names of the hosts that the options select.
@@ -574,6 +639,10 @@ def _chosen(cloud: snapshot.Cloud,
         members = {name for each in cloud.aggregates
                    if each.name in names for name in each.hosts}
         chosen = [name for name in chosen if name in members]
+    if parsed_args.reservation is not None:
+        of_host = blazar.hosts(cloud)
+        chosen = [name for name in chosen if parsed_args.reservation in [
+            each.id for each in of_host.get(name, ())]]
     return chosen
 
 

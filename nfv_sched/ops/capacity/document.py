@@ -8,6 +8,7 @@ import dataclasses
 import typing as ty
 
 from nfv_sched.ops.requests import document as request_document
+from nfv_sched.ops.snapshot import blazar
 from nfv_sched.ops.snapshot import snapshot
 
 if ty.TYPE_CHECKING:
@@ -47,6 +48,48 @@ class LostCapacity:
     limits: tuple[LostLimit, ...]
     any_one: bool
     servers: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class BlazarReservation:
+    """A reservation of OpenStack Blazar that has started.
+
+    :ivar id: its ID
+    :ivar project_id: ID of its project
+    :ivar kind: "host" if the whole host is reserved, "instance" if instances
+        on it are
+    """
+
+    id: str
+    project_id: str
+    kind: ty.Literal['host', 'instance']
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class BlazarHost:
+    """A host that OpenStack Blazar keeps for reservations.
+
+    :ivar host: its name
+    :ivar host_id: UUID of its compute node
+    :ivar reservations: present reservations; empty if it is free for one
+    """
+
+    host: str
+    host_id: str
+    reservations: tuple[BlazarReservation, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class BlazarHosts:
+    """The hosts that OpenStack Blazar keeps, as aggregates show them.
+
+    :ivar filter_enabled: whether BlazarFilter is enabled; if not, Nova places
+        any server on these hosts
+    :ivar hosts: those of the hosts that count
+    """
+
+    filter_enabled: bool
+    hosts: tuple[BlazarHost, ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,11 +179,14 @@ class FlavorFits:
     :ivar by: what a row is for
     :ivar hosts_lost: number of hosts lost in "fits_after_loss"; null without
         --survive
+    :ivar blazar: hosts that OpenStack Blazar keeps for reservations; null if
+        there are none
     :ivar capacities: a row for each flavor and part of the cloud
     """
 
     by: ty.Literal['cloud', 'aggregate', 'host']
     hosts_lost: int | None
+    blazar: BlazarHosts | None
     capacities: tuple[FlavorFit, ...]
 
 
@@ -319,6 +365,8 @@ class HostFits:
         be counted
     :ivar unverified: traits of which it was not read whether Placement knows
         them; if not, Nova takes no server
+    :ivar blazar: hosts that OpenStack Blazar keeps for reservations; null if
+        there are none
     :ivar hosts: a row for each host
     """
 
@@ -328,6 +376,7 @@ class HostFits:
     ports: request_document.NewPorts
     uncounted: tuple[str, ...]
     unverified: tuple[request_document.QueriedName, ...]
+    blazar: BlazarHosts | None
     hosts: tuple[HostFit, ...]
 
 
@@ -383,6 +432,23 @@ def fit(cloud: snapshot.Cloud, counted: 'capacity.FlavorCapacity',
             counted.unverified))
 
 
+def blazar_hosts(cloud: snapshot.Cloud,
+                 names: Collection[str]) -> BlazarHosts | None:
+    """Return the hosts of Blazar among those named; None if there are none."""
+    of_host = blazar.hosts(cloud)
+    hosts = tuple([
+        BlazarHost(
+            host=host.name, host_id=host.uuid, reservations=tuple([
+                BlazarReservation(
+                    id=each.id, project_id=each.project,
+                    kind='host' if each.of_hosts else 'instance')
+                for each in of_host[host.name]]))
+        for host in cloud.hosts
+        if host.name in of_host and host.name in names])
+    return BlazarHosts(filter_enabled=blazar.is_filtering(cloud),
+                       hosts=hosts) if hosts else None
+
+
 def _lost(counted: 'capacity.FlavorCapacity') -> Iterable[LostCapacity]:
     """Yield what ``FlavorCapacity.lost`` has, with kinds and names."""
     for cause, servers in counted.lost.items():
@@ -436,6 +502,7 @@ def host_fits(cloud: snapshot.Cloud, counted: 'capacity.FlavorCapacity',
         error=counted.error, ports=request_document.new_ports(counted.ports),
         uncounted=counted.uncounted, unverified=request_document.queried_names(
             counted.unverified),
+        blazar=blazar_hosts(cloud, counted.hosts),
         hosts=tuple([HostFit(
             host=name, host_id=hosts[name].uuid, fits=each.fits,
             placement_grants=each.placement,

@@ -24,6 +24,7 @@ def times(
     ports: assumed_ports.Choice = None,
     image: Mapping[str, str] = capacity.NO_IMAGE,
     project: str | None = None,
+    hints: Mapping[str, Sequence[str]] = capacity.NO_HINTS,
 ) -> int:
     """Count how many times a mix of servers fits a cloud at least.
 
@@ -34,12 +35,14 @@ def times(
     :param image: image properties of each server that Nova knows
     :param project: ID of the servers' project; None for one that no aggregate
         is reserved for
+    :param hints: scheduler hints of each server
     :raises nfv_sched.ops.simulator.servers.Refused: if Nova takes no server of
         one of the flavors; says which, and why
     :raises nfv_sched.ops.cloud_file.problems.InputError: if a filter of the
         cloud is not installed, or an option is bad
     """
-    with capacity.counting_on(cloud, empty, ports, project) as counting:
+    with capacity.counting_on(
+            cloud, empty, ports, project, hints) as counting:
         # Large servers first: small ones fit into the rest.
         kinds = sorted(
             [(host_changes.MovableGuest(_guest(counting, flavor, image)),

@@ -7,6 +7,7 @@ Whether another host takes that server is not checked here;
 
 from collections.abc import Callable
 from collections.abc import Mapping
+from collections.abc import Sequence
 
 from nfv_sched.ops.counting import capacity
 from nfv_sched.ops.plans import arrangements
@@ -21,6 +22,7 @@ def smallest(
     fits: Mapping[str, int], *, ports: assumed_ports.Choice = None,
     image: Mapping[str, str] = capacity.NO_IMAGE,
     project: str | None = None,
+    hints: Mapping[str, Sequence[str]] = capacity.NO_HINTS,
     update: Callable[[int, int], None] = lambda done, total: None,
 ) -> dict[str, snapshot.Server]:
     """Return the smallest server of each host to leave it for a new one.
@@ -37,6 +39,7 @@ def smallest(
     :param image: image properties of the new server that Nova knows
     :param project: ID of the new server's project; None for one that no
         aggregate is reserved for
+    :param hints: scheduler hints of the new server
     :param update: called with (hosts done, all hosts)
     :returns: by name of the host; hosts without such a server are left out
     :raises nfv_sched.ops.simulator.servers.Refused: if Nova refuses the
@@ -45,7 +48,8 @@ def smallest(
         cloud is not installed, or an option is bad
     """
     with start.started(cloud) as state:
-        positions = arrangements.Positions(cloud, state, ports, project)
+        positions = arrangements.Positions(
+            cloud, state, ports, project, hints)
         guest = positions.new(flavor, image)
         by_host = {}
         for index, (name, count) in enumerate(fits.items()):

@@ -64,6 +64,8 @@ class BindingKind(enum.Enum):
     FILTER = 'filter'
     SERVICE = 'host disabled or down'
     UNMAPPED = 'no host mapping'
+    #: OpenStack Blazar keeps the host for reservations.
+    RESERVED = 'reserved by Blazar'
     PLACEMENT = 'Placement'
     #: The free capacity of what is named could not be determined.
     UNSURE = '{}'

@@ -5,9 +5,10 @@ Each host is counted by itself with its free capacity: servers are added as
 long as Placement finds capacity with the query of Nova's scheduler, the
 enabled filters pass the host, and the claim on the compute node succeeds
 (:mod:`nfv_sched.ops.counting.host_count`).  The counts of hosts add up.
-Server groups, quotas and scheduler hints are ignored.  Servers have the ports
-that :mod:`nfv_sched.ops.requests.assumed_ports` assumes, and belong to a
-project that no aggregate is reserved for, unless one is named.
+Server groups and quotas are ignored.  Servers have no scheduler hints but
+those that are given, the ports that
+:mod:`nfv_sched.ops.requests.assumed_ports` assumes, and belong to a project
+that no aggregate is reserved for, unless one is named.
 """
 
 import bisect
@@ -56,6 +57,7 @@ from nfv_sched.ops.simulator import request as sim_request
 from nfv_sched.ops.simulator import servers
 from nfv_sched.ops.simulator import start
 from nfv_sched.ops.simulator import state as states
+from nfv_sched.ops.snapshot import blazar
 from nfv_sched.ops.snapshot import occupied
 from nfv_sched.ops.snapshot import snapshot
 from nfv_sched import request as nfv_request
@@ -70,6 +72,7 @@ _KINDS = {'VSwitchPortLimitFilter': BindingKind.PORTS,
           'SecurityRuleLimitFilter': BindingKind.RULES,
           _COMPUTE: BindingKind.SERVICE}
 NO_IMAGE: Mapping[str, str] = types.MappingProxyType({})
+NO_HINTS: Mapping[str, Sequence[str]] = types.MappingProxyType({})
 _NO_MORE: Mapping[str, int] = types.MappingProxyType({})
 _SEVERAL = Binding(
     BindingKind.SEVERAL, 'the PCI devices that Placement grants do not suit '
@@ -172,6 +175,7 @@ def capacities(
     hosts: Collection[str] | None = None, empty: bool = False,
     ports: assumed_ports.Choice = None,
     image: Mapping[str, str] = NO_IMAGE, project: str | None = None,
+    hints: Mapping[str, Sequence[str]] = NO_HINTS,
     update: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[FlavorCapacity]:
     """Count how many more servers of each flavor fit a cloud.
@@ -183,11 +187,12 @@ def capacities(
     :param image: image properties of each server that Nova knows
     :param project: ID of the servers' project; None for one that no aggregate
         is reserved for
+    :param hints: scheduler hints of each server
     :param update: called with (flavors done, all flavors)
     :raises nfv_sched.ops.cloud_file.problems.InputError: if a filter of the
         cloud is not installed, or an option is bad
     """
-    with counting_on(cloud, empty, ports, project) as counting:
+    with counting_on(cloud, empty, ports, project, hints) as counting:
         flavor_capacities = []
         for index, flavor in enumerate(flavors):
             update(index, len(flavors))
@@ -200,6 +205,7 @@ def capacities(
 def counting_on(
     cloud: snapshot.Cloud, empty: bool, ports: assumed_ports.Choice,
     project: str | None = None,
+    hints: Mapping[str, Sequence[str]] = NO_HINTS,
 ) -> Iterator['Counting']:
     """Simulate a cloud and yield a :class:`Counting` on it.
 
@@ -207,6 +213,7 @@ def counting_on(
     :param ports: ports of each server; None for those of the flavor's servers
     :param project: ID of the servers' project; None for one that no aggregate
         is reserved for
+    :param hints: scheduler hints of each server
     :raises nfv_sched.ops.cloud_file.problems.InputError: if a filter of the
         cloud is not installed, or an option is bad
     """
@@ -219,7 +226,7 @@ def counting_on(
         yield Counting(state, assumed_ports.per_flavor(cloud, ports),
                        any(
             host.network is not None for host in cloud.hosts), project,
-            keep_ledgers=not empty)
+            keep_ledgers=not empty, hints=hints)
 
 
 class CountedHost(ty.NamedTuple):
@@ -248,6 +255,7 @@ class Counting:
     :param project: ID of the new servers' project; None for one that no
         aggregate is reserved for
     :param keep_ledgers: leave ledgers as they were read
+    :param hints: scheduler hints of the new servers
 
     :ivar placement: resource providers of the cloud
     """
@@ -258,12 +266,14 @@ class Counting:
         | int = 1,
         figures: bool = True, project: str | None = None,
         keep_ledgers: bool = False,
+        hints: Mapping[str, Sequence[str]] = NO_HINTS,
     ):
         self._state = state
         self.placement = state.placement
         self._ports_of = (
             ports if callable(ports) else assumed_ports.always(ports))
         self._project = project
+        self._hints = hints
         if figures:
             # NOTE: A ledger reserves ports that no server has allocated.
             # Where the servers were left out, all ports would be reserved
@@ -380,7 +390,9 @@ class Counting:
             self._state, server,
             states.nova_flavor(1, flavor))
         spec = sim_request.describe(
-            self._state, server, {}, None, ['default'], flavor.name)
+            self._state, server, {'scheduler_hints': {
+                name: list(each) for name, each in self._hints.items()}},
+            None, ['default'], flavor.name)
         if ports.unplugged:
             # Such networks have no affinity to NUMA nodes.
             spec.requested_networks = objects.NetworkRequestList(objects=[
@@ -413,6 +425,18 @@ def _of_filter(name: str, text: str, is_mapped: bool = True) -> Binding:
         kind = BindingKind.UNMAPPED
     return Binding(
         kind, text, name if kind is BindingKind.FILTER else '')
+
+
+def _of_blazar(host_state: ty.Any, spec: objects.RequestSpec,
+               text: str) -> Binding:
+    """Return the limit for a host that the filter of Blazar refuses.
+
+    :param text: used if the reason is not known
+    """
+    refusal = blazar.refusal(host_state.aggregates, spec)
+    if refusal.is_reserved:
+        return Binding(BindingKind.RESERVED, refusal.text)
+    return _of_filter(blazar.FILTER, refusal.text or text)
 
 
 class CountedGuest:
@@ -721,8 +745,10 @@ class CountedGuest:
                     text = f'{name} refuses the host'
                     if load.servers:
                         text = f'{text} with {load.servers} more'
-                    refusals[host.name].append(_of_filter(
-                        name, text, compute.is_mapped(host.state)))
+                    refusals[host.name].append(
+                        _of_blazar(host.state, self.spec, text)
+                        if name == blazar.FILTER else _of_filter(
+                            name, text, compute.is_mapped(host.state)))
         self._state.manager.counts.clear()
         return refusals
 

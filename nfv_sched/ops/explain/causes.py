@@ -22,6 +22,7 @@ _KINDS = {
     values.RefusalKind.DISABLED: _Kind.DISABLED,
     values.RefusalKind.DOWN: _Kind.DOWN,
     values.RefusalKind.UNMAPPED: _Kind.UNMAPPED,
+    values.RefusalKind.RESERVED: _Kind.RESERVED,
     values.RefusalKind.REQUEST: _Kind.REQUEST,
 }
 _DISABLED = os_traits.COMPUTE_STATUS_DISABLED

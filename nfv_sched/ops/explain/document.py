@@ -231,8 +231,8 @@ class HostRefusal:
     :ivar shortage: the resource that is missing; null if it is none, or not
         known
     :ivar kind: "unmapped" if the host is not mapped to its cell, "disabled" or
-        "down" of its compute service, "request" if the request itself is
-        wrong; null otherwise
+        "down" of its compute service, "reserved" by OpenStack Blazar,
+        "request" if the request itself is wrong; null otherwise
     :ivar raised: whether the filter failed with an exception
     """
 
@@ -287,8 +287,9 @@ class RefusalCause:
         however empty it is; "shortage" of a resource of NUMA nodes;
         "placement" for a requirement of Placement; "filter" for another
         refusal of a filter, "error" if it raises an exception; "request" if
-        the request itself is wrong; "disabled", "down", "unmapped" hosts;
-        "cut-off" by [scheduler] max_placement_results
+        the request itself is wrong; "disabled", "down", "unmapped" hosts, or
+        "reserved" by OpenStack Blazar; "cut-off" by [scheduler]
+        max_placement_results
     :ivar hosts: number of hosts; each is in one cause only
     :ivar nearest_host: name of the host that lacks least of it
     :ivar nearest_host_id: UUID of its compute node
@@ -302,8 +303,8 @@ class RefusalCause:
 
     text: str
     kind: ty.Literal[
-        'disabled', 'down', 'unmapped', 'request', 'cut-off', 'placement',
-        'deployment', 'shortage', 'filter', 'error']
+        'disabled', 'down', 'unmapped', 'reserved', 'request', 'cut-off',
+        'placement', 'deployment', 'shortage', 'filter', 'error']
     hosts: int
     nearest_host: str
     nearest_host_id: str

@@ -15,6 +15,7 @@ from nfv_sched.numa import evaluation
 from nfv_sched.ops.explain import values
 from nfv_sched.ops.simulator import compute
 from nfv_sched.ops.simulator import scheduler
+from nfv_sched.ops.snapshot import blazar
 from nfv_sched import reasons
 from nfv_sched import refusals
 from nfv_sched import request as nfv_request
@@ -165,8 +166,18 @@ def _aggregate_specs(host_state, spec, note) -> HostLack:
         if value not in have.get(key, ())))
 
 
+def _blazar(host_state, spec, note) -> HostLack:
+    refusal = blazar.refusal(host_state.aggregates, spec)
+    if refusal.is_reserved:
+        return HostLack(
+            refusal.text, kind=values.RefusalKind.RESERVED, need='a '
+            'reservation needed on hosts that are kept for reservations')
+    return HostLack(refusal.text)
+
+
 _KNOWN: dict[str, Callable[..., HostLack]] = {
     'AggregateInstanceExtraSpecsFilter': _aggregate_specs,
+    blazar.FILTER: _blazar,
     'ComputeFilter': _compute,
     'IoOpsFilter': _io,
     'NUMATopologyFilter': _numa,

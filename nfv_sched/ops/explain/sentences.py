@@ -182,6 +182,7 @@ _TEXTS: dict[values.CauseKind, Callable[[values.CommonCause], str]] = {
     _Kind.DISABLED: _same('the compute service is disabled'),
     _Kind.DOWN: _same('the compute service is down'),
     _Kind.UNMAPPED: _same('not mapped to a cell'),
+    _Kind.RESERVED: _same('reserved by Blazar'),
     _Kind.REQUEST: _request,
     _Kind.CUT: _same(
         '[scheduler] max_placement_results leaves them out of the answer of '

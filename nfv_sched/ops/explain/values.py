@@ -21,6 +21,8 @@ class RefusalKind(enum.StrEnum):
     DISABLED = 'disabled'
     #: It is down.
     DOWN = 'down'
+    #: OpenStack Blazar keeps the host for reservations.
+    RESERVED = 'reserved'
     #: The request itself is wrong, on any host.
     REQUEST = 'request'
     OTHER = ''
@@ -145,6 +147,8 @@ class CauseKind(enum.StrEnum):
     DOWN = 'down'
     #: The host is not mapped to its cell.
     UNMAPPED = 'unmapped'
+    #: OpenStack Blazar keeps the host for reservations.
+    RESERVED = 'reserved'
     #: The request itself is wrong, on any host.
     REQUEST = 'request'
     #: ``[scheduler] max_placement_results`` has cut off the host.

@@ -9,6 +9,7 @@ Plans made with it are checked in the simulator before they are shown.
 from collections.abc import Hashable
 from collections.abc import Iterable
 from collections.abc import Mapping
+from collections.abc import Sequence
 import dataclasses
 import types
 import typing as ty
@@ -93,6 +94,7 @@ class Positions:
     :param ports: ports of new servers; None for those of the flavor's servers
     :param project: ID of the new servers' project; None for one that no
         aggregate is reserved for
+    :param hints: scheduler hints of new servers
 
     :ivar servers: servers of the snapshot by UUID
     :ivar simulated: servers in the simulator by UUID
@@ -101,12 +103,14 @@ class Positions:
 
     def __init__(self, cloud: snapshot.Cloud, state: states.State,
                  ports: assumed_ports.Choice = None,
-                 project: str | None = None):
+                 project: str | None = None,
+                 hints: Mapping[str, Sequence[str]] = capacity.NO_HINTS):
         self._found = cloud
         self._state = state
         self.ports_of = assumed_ports.per_flavor(cloud, ports)
         self._counting = capacity.Counting(state, self.ports_of, any(
-            host.network is not None for host in cloud.hosts), project)
+            host.network is not None for host in cloud.hosts), project,
+            hints=hints)
         self.hosts = {host.name: host for host in self._counting.hosts()}
         self.of_name = {host.name: host for host in scenario.hosts_of(cloud)}
         self.servers = {server.uuid: server for server in cloud.servers}

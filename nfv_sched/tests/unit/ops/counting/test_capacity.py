@@ -349,6 +349,7 @@ class TestBinding(CapacityTestCase):
              'threads', 'memory', 'pages of 2 MiB', 'shared vCPUs', 'VFs',
              'PCI devices near', 'networks near', 'ports', 'rules',
              'AFilter', 'host disabled or down', 'no host mapping',
+             'reserved by Blazar',
              'Placement', 'Placement', 'Placement PCPU', 'trait CUSTOM_{}',
              'aggregate', 'isolated aggregate', 'unknown resource class'],
             [bindings.Binding(

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Find the hosts and reservations of OpenStack Blazar.
+
+Blazar itself is not asked.  It moves its hosts between host aggregates of Nova
+when a lease starts and ends, and gives each host a resource provider of its
+own in Placement.  Future leases cannot be seen there.
+"""
+
+from collections.abc import Iterable
+import typing as ty
+
+from nfv_sched.ops.snapshot import options as cloud_options
+from nfv_sched.ops.snapshot import snapshot
+
+#: The filter of the package blazar-nova.
+FILTER = 'BlazarFilter'
+#: Scheduler hint that names a host reservation.
+HINT = 'reservation'
+#: Name of the aggregate of hosts without a host reservation, unless
+#: ``[blazar:physical:host] aggregate_freepool_name`` says otherwise.
+FREE_POOL = 'freepool'
+
+_OWNER = 'blazar:owner'
+_PREEMPTIBLE = 'blazar:preemptible'
+_ZONE = 'availability_zone'
+_PROVIDER = 'blazar_'
+
+
+class Reservation(ty.NamedTuple):
+    """A reservation, as its aggregate shows it.
+
+    :ivar project: ID of its project
+    :ivar of_hosts: whether it is of whole hosts; if not, of instances, which
+        have a flavor of their own
+    """
+
+    id: str
+    project: str
+    of_hosts: bool
+
+
+def reservation(aggregate: snapshot.Aggregate) -> Reservation | None:
+    """Return the reservation that an aggregate is for; None if for none.
+
+    :param aggregate: of a snapshot or of Nova
+    """
+    owner = aggregate.metadata.get(_OWNER)
+    if owner is None:
+        return None
+    # Only the aggregate of a host reservation has a zone of its own.
+    return Reservation(aggregate.name, owner, _ZONE in aggregate.metadata)
+
+
+def is_filtering(cloud: snapshot.Cloud) -> bool:
+    """Return whether Nova keeps servers without a reservation off hosts."""
+    return FILTER in cloud_options.class_names(
+        cloud.options, 'enabled_filters')
+
+
+def hosts(cloud: snapshot.Cloud) -> dict[str, tuple[Reservation, ...]]:
+    """Return the present reservations of each host of Blazar, by its name.
+
+    Hosts in the free pool have none, or some of instances.
+    """
+    of_host: dict[str, list[Reservation]] = {
+        host.name: [] for host in cloud.hosts if any(
+            each.parent is not None
+            and each.name == f'{_PROVIDER}{host.hypervisor}'
+            for each in host.providers)}
+    for aggregate in cloud.aggregates:
+        found = reservation(aggregate)
+        if found is not None:
+            for name in aggregate.hosts:
+                of_host.setdefault(name, []).append(found)
+    for aggregate in cloud.aggregates:
+        # Without Blazar this name means nothing.
+        if aggregate.name == FREE_POOL and (of_host or is_filtering(cloud)):
+            for name in aggregate.hosts:
+                of_host.setdefault(name, [])
+    return {host.name: tuple(of_host[host.name]) for host in cloud.hosts
+            if host.name in of_host}
+
+
+class BlazarRefusal(ty.NamedTuple):
+    """Why BlazarFilter refuses a host.
+
+    :ivar text: for people; empty if it is not known
+    :ivar is_reserved: whether the host is reserved, and the request names no
+        reservation
+    """
+
+    text: str
+    is_reserved: bool
+
+
+def refusal(aggregates: Iterable[snapshot.Aggregate],
+            spec: ty.Any) -> BlazarRefusal:
+    """Return why BlazarFilter refuses a host for a request.
+
+    :param aggregates: those of the host, of a snapshot or of Nova
+    :param spec: the request, a ``nova.objects.RequestSpec``
+    """
+    wanted = spec.get_scheduler_hint(HINT) or ()
+    if isinstance(wanted, str):
+        wanted = (wanted,)
+    of_hosts = [found for each in aggregates
+                if (found := reservation(each)) and found.of_hosts]
+    for each in of_hosts:
+        if each.id in wanted:
+            return BlazarRefusal(
+                f'reservation {each.id} is for project {each.project}', False)
+    if wanted:
+        return BlazarRefusal(
+            f'not in reservation {" or ".join(wanted)}', False)
+    if _PREEMPTIBLE in spec.flavor.extra_specs:
+        # Such servers may be kept to the free pool.
+        return BlazarRefusal('', False)
+    for each in of_hosts:
+        return BlazarRefusal(
+            f'reserved by {each.id} for project {each.project}', True)
+    return BlazarRefusal('in the free pool, for reservations only', True)
