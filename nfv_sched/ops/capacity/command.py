@@ -266,13 +266,13 @@ class _Capacity(source.CloudMixin, base.Lister):
             return
         if parsed_args.formatter != base.TABLE:
             return  # the document has it
-        kept = capacity_document.blazar_hosts(cloud, hosts)
-        if kept is not None:
+        reserved = capacity_document.blazar_hosts(cloud, hosts)
+        if reserved is not None:
             self.app.stderr.write(
-                f'note: Blazar keeps {len(kept.hosts)} of '
+                f'note: Blazar keeps {len(reserved.hosts)} of '
                 f'{strings.count(len(hosts), "host")} for reservations' + (
                     ': other servers go elsewhere; see --reservation\n'
-                    if kept.filter_enabled else
+                    if reserved.filter_enabled else
                     ', but BlazarFilter is not enabled, so other servers go '
                     'there, too\n'))
 
@@ -616,8 +616,8 @@ def _reservation(cloud: snapshot.Cloud,
 
     :raises source.NotInCloudError: if there is none
     """
-    reservations = {found.id: found for each in cloud.aggregates
-                    if (found := blazar.reservation(each))}
+    reservations = {each.id: each for each in map(
+        blazar.reservation, cloud.aggregates) if each is not None}
     if reservation_id not in reservations:
         raise source.NotInCloudError(name_checks.unknown(
             'reservation of Blazar', reservation_id, reservations))

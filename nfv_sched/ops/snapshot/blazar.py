@@ -68,10 +68,10 @@ def hosts(cloud: snapshot.Cloud) -> dict[str, tuple[Reservation, ...]]:
             and each.name == f'{_PROVIDER}{host.hypervisor}'
             for each in host.providers)}
     for aggregate in cloud.aggregates:
-        found = reservation(aggregate)
-        if found is not None:
+        of_aggregate = reservation(aggregate)
+        if of_aggregate is not None:
             for name in aggregate.hosts:
-                of_host.setdefault(name, []).append(found)
+                of_host.setdefault(name, []).append(of_aggregate)
     for aggregate in cloud.aggregates:
         # Without Blazar this name means nothing.
         if aggregate.name == FREE_POOL and (of_host or is_filtering(cloud)):
@@ -100,18 +100,18 @@ def refusal(aggregates: Iterable[snapshot.Aggregate],
     :param aggregates: those of the host, of a snapshot or of Nova
     :param spec: the request, a ``nova.objects.RequestSpec``
     """
-    wanted = spec.get_scheduler_hint(HINT) or ()
-    if isinstance(wanted, str):
-        wanted = (wanted,)
-    of_hosts = [found for each in aggregates
-                if (found := reservation(each)) and found.of_hosts]
+    hint = spec.get_scheduler_hint(HINT) or ()
+    if isinstance(hint, str):
+        hint = (hint,)
+    of_hosts = [each for each in map(reservation, aggregates)
+                if each is not None and each.of_hosts]
     for each in of_hosts:
-        if each.id in wanted:
+        if each.id in hint:
             return BlazarRefusal(
                 f'reservation {each.id} is for project {each.project}', False)
-    if wanted:
+    if hint:
         return BlazarRefusal(
-            f'not in reservation {" or ".join(wanted)}', False)
+            f'not in reservation {" or ".join(hint)}', False)
     if _PREEMPTIBLE in spec.flavor.extra_specs:
         # Such servers may be kept to the free pool.
         return BlazarRefusal('', False)
