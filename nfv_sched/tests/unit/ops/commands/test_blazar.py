@@ -9,6 +9,7 @@ import fixtures
 
 from nfv_sched.ops.capacity import quota
 from nfv_sched.ops.snapshot import file
+from nfv_sched.ops.snapshot import snapshot
 from nfv_sched.tests.unit.ops import blazar_clouds
 from nfv_sched.tests.unit.ops.commands import base
 from nfv_sched.tests.unit.ops import small_clouds
@@ -158,3 +159,22 @@ class BlazarTest(base.CommandTestCase):
                       'hosts that are kept for reservations\n', out)
         for secret in (WHOLE, 'alpha', 'free pool'):
             self.assertNotIn(secret, out)
+
+    def test_explain_server(self):
+        """The hint of the server counts, and who it belongs to."""
+        cloud = blazar_clouds.cloud()
+        for project, name, code, text in (
+                ('alpha', WHOLE, 0, 'It would go to whole'),
+                ('beta', WHOLE, 3,
+                 f'reservation {WHOLE} is for project alpha'),
+                ('alpha', blazar_clouds.LATER, 3,
+                 f'not in reservation {blazar_clouds.LATER}')):
+            self.save(dataclasses.replace(cloud, servers=(snapshot.Server(
+                uuid='a' * 32, name='new', host=None, cell='cell1',
+                state='error', project=project, flavor=cloud.flavors[0],
+                hints={'reservation': (name,)}),)))
+            done, out, _err = self.run_command(
+                'server', 'explain', 'new', '--try-seconds', '0', '--from',
+                self.file)
+            self.assertEqual(code, done)
+            self.assertIn(text, out)
