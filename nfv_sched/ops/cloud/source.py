@@ -325,11 +325,14 @@ class CloudMixin(AccountMixin):
             raise UsageError(f'either {option}, or --from or --config-file')
 
     def cloud(self, parsed_args: argparse.Namespace,
-              parts: Collection[str] | None = None) -> snapshot.Cloud:
+              parts: Collection[str] | None = None,
+              newer: Callable[[str], None] | None = None) -> snapshot.Cloud:
         """Read the cloud.
 
         :param parts: names of the ``Cloud`` fields that are needed, with
             ``--api``; None if the API does not show enough
+        :param newer: called with a line if a newer snapshot of a server is
+            waited for; None to take the one that it has
         :raises CloudUnreadError: if the cloud cannot be read at all
         :raises UsageError: if the API does not show enough
         """
@@ -342,7 +345,7 @@ class CloudMixin(AccountMixin):
                 parts = {*parts, 'hosts'}
             cloud = self.api_cloud(parsed_args, parts)
         elif parsed_args.source is not None:
-            cloud = load(parsed_args.source, parsed_args.config_file)
+            cloud = load(parsed_args.source, parsed_args.config_file, newer)
         else:
             cloud = self.live_cloud(parsed_args)
         self._missing = list(map(str, cloud.missing))
@@ -394,13 +397,20 @@ def not_simulated(cloud: snapshot.Cloud) -> Iterator[str]:
                    'is looked at')
 
 
-def load(path: str, config_files: Sequence[str] = ()) -> snapshot.Cloud:
+def is_url(path: str) -> bool:
+    """Return whether a snapshot is that of a server, not of a file."""
+    return path.lower().startswith(_SCHEMES)
+
+
+def load(path: str, config_files: Sequence[str] = (),
+         newer: Callable[[str], None] | None = None) -> snapshot.Cloud:
     """Read a cloud from a file.
 
     :param path: a snapshot, a cloud file of the simulator, the name of an
         example, or the URL of ``nfv-sched snapshot serve``
     :param config_files: nova.conf files of this machine: the filters and
         weighers that a file may name besides those of Nova and nfv-sched
+    :param newer: see :meth:`CloudMixin.cloud`
     :returns: the cloud; classes that are not installed here are added to what
         is missing
     :raises CloudUnreadError: if the file cannot be read
@@ -409,10 +419,11 @@ def load(path: str, config_files: Sequence[str] = ()) -> snapshot.Cloud:
         configure([f'--config-file={name}' for name in config_files],
                   databases=False)
     try:
-        if path.lower().startswith(_SCHEMES):
+        if is_url(path):
             # requests and keystoneauth1 take time to import.
             from nfv_sched.ops.snapshot import remote
-            cloud = remote.load(path)
+            cloud = (remote.load(path) if newer is None
+                     else remote.load_newer(path, newer))
         else:
             path = _path(path)
             if not file.is_snapshot(path):

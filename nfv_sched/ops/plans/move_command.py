@@ -22,7 +22,7 @@ class MovePlanCommand(planning.PlanMixin, planning.PlanCommand):
         failed: Mapping[tuple[str, str], str],
     ) -> documents.Document:
         """Return a new plan of the cloud as it is now."""
-        cloud = self.cloud(parsed_args)
+        cloud = self.cloud(parsed_args, newer=self._say)
         self.check_complete()
         return replanning.plan_again(document, cloud, failed)
 

@@ -128,7 +128,7 @@ class RebalanceAgent(planning.PlanMixin, source.CloudMixin, base.Lister):
 
     def plan_again(self, parsed_args, document, failed):
         """Return a new plan of the agents as they are now."""
-        cloud = self.cloud(parsed_args, ('network_agents',))
+        cloud = self.cloud(parsed_args, ('network_agents',), self._say)
         self.check_complete()
         from nfv_sched.ops.rebalance import replanning
         return replanning.plan_again(document, cloud)

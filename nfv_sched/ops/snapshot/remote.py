@@ -4,9 +4,12 @@
 The user and the password are in ``NFV_SCHED_TOKEN``, or in ``~/.netrc``.
 """
 
+from collections.abc import Callable
+import email.utils
 import ipaddress
 import os
 import ssl
+import time
 import urllib.parse
 
 import requests
@@ -28,6 +31,11 @@ KEY = 'NFV_SCHED_KEY'
 PATH = '/snapshot'
 #: Seconds for the whole answer.
 SECONDS = 300.0
+#: Seconds for which a newer snapshot is waited for: three times the default
+#: interval of the server.
+NEWER_SECONDS = 900.0
+#: Seconds between two questions whether there is one.
+NEWER_INTERVAL = 5.0
 
 _REASONS = {
     401: f'no user with this password; {TOKEN}=USER:PASSWORD, or ~/.netrc',
@@ -45,21 +53,59 @@ def load(url: str) -> snapshot.Cloud:
     """
     url = _checked(url)
     where = connection_errors.origin_of(url)
-    try:
-        content = _download(url, where)
-    except http_limits.TooLongError as exc:
-        raise file.FileError(
-            f'{where}: {files.beyond(f"{files.max_size() >> 20} MiB")}'
-        ) from exc
-    except http_limits.HTTPLimitError as exc:
-        raise file.FileError(f'{where}: {exc}') from exc
-    except (requests.exceptions.RequestException, OSError, ValueError) as exc:
-        raise file.FileError(_why(where, exc)) from exc
+    content = _answer(url, where).content
     try:
         return file.load(where, content)
     except file.NotASnapshotError as exc:
         # It might be the page of a login.
         raise file.FileError(f'{where}: not a snapshot') from exc
+
+
+def load_newer(url: str, say: Callable[[str], None]) -> snapshot.Cloud:
+    """Read a snapshot that the server begins to read from now on.
+
+    :param say: called with a line before it is waited for
+    :raises file.FileError: if it cannot be read, or does not come in time
+    """
+    url = _checked(url)
+    where = connection_errors.origin_of(url)
+    began, age = _age(url, where)
+    # By the clock of the server: that of this machine may differ.
+    now = began + age
+    end = time.monotonic() + NEWER_SECONDS
+    say(f'The snapshot of {where} is {age:.0f} s old: waiting for one of the '
+        f'cloud as it is now, for {NEWER_SECONDS:.0f} s at most.')
+    failure = ''
+    # Both are in whole seconds.
+    while began <= now:
+        if time.monotonic() >= end:
+            raise file.FileError(
+                f'{where}: no snapshot of the cloud as it is now came in '
+                f'{NEWER_SECONDS:.0f} s' + (failure and f': {failure}'))
+        time.sleep(NEWER_INTERVAL)
+        try:
+            began, _age_then = _age(url, where)
+            failure = ''
+        except file.FileError as exc:
+            # The server may have been restarted.
+            failure = str(exc).removeprefix(f'{where}: ')
+    return load(url)
+
+
+def _age(url: str, where: str) -> tuple[float, float]:
+    """Return when the server began to read its snapshot, and the age of that.
+
+    :returns: seconds since the epoch by the server's clock, and seconds
+    :raises file.FileError: if the server does not say
+    """
+    headers = _answer(url, where, 'HEAD').headers
+    try:
+        return (email.utils.parsedate_to_datetime(
+            headers['Last-Modified']).timestamp(), float(int(headers['Age'])))
+    except (KeyError, ValueError, OverflowError) as exc:
+        raise file.FileError(
+            f'{where}: does not say when the cloud was read, as "snapshot '
+            'serve" does') from exc
 
 
 def _checked(url: str) -> str:
@@ -94,10 +140,27 @@ def is_loopback(host: str) -> bool:
         return host == 'localhost'
 
 
-def _download(url: str, where: str) -> bytes:
-    """Return the body of an answer.
+def _answer(url: str, where: str, method: str = 'GET') -> requests.Response:
+    """Return the answer to a request.
 
     :param where: names the server in errors
+    :raises file.FileError: if there is none that can be used
+    """
+    try:
+        return _requested(url, where, method)
+    except http_limits.TooLongError as exc:
+        raise file.FileError(
+            f'{where}: {files.beyond(f"{files.max_size() >> 20} MiB")}'
+        ) from exc
+    except http_limits.HTTPLimitError as exc:
+        raise file.FileError(f'{where}: {exc}') from exc
+    except (requests.exceptions.RequestException, OSError, ValueError) as exc:
+        raise file.FileError(_why(where, exc)) from exc
+
+
+def _requested(url: str, where: str, method: str) -> requests.Response:
+    """Return the answer to a request, if it is 200.
+
     :raises HTTPLimitError: if it is too long or too slow
     :raises requests.exceptions.RequestException: if there is no answer
     """
@@ -109,12 +172,12 @@ def _download(url: str, where: str) -> bytes:
         if os.environ.get(CERT):
             session.cert = (os.environ[CERT],
                             os.environ.get(KEY) or os.environ[CERT])
-        answer = session.get(
-            url, timeout=SECONDS, allow_redirects=False,
+        answer = session.request(
+            method, url, timeout=SECONDS, allow_redirects=False,
             # True lets REQUESTS_CA_BUNDLE decide.
             verify=os.environ.get(CA) or True)
     if answer.status_code == 200:
-        return answer.content
+        return answer
     if answer.is_redirect:
         raise file.FileError(
             f'{where}: redirected (HTTP {answer.status_code}), which is not '

@@ -3,6 +3,7 @@
 
 import argparse
 import base64
+import email.utils
 import gzip
 import os
 import socket
@@ -22,7 +23,7 @@ from nfv_sched.tests import certificates
 CLOUD = snapshot.Cloud(taken='2026-01-02T03:04:05Z', source='here')
 
 
-class RemoteTest(base.TestCase):
+class RemoteTestCase(base.TestCase):
 
     def setUp(self):
         super().setUp()
@@ -51,6 +52,15 @@ class RemoteTest(base.TestCase):
         self.addCleanup(self.server.stop)
         self.url = f'https://127.0.0.1:{self.server.server_port}'
 
+    def saved(self):
+        path = os.path.join(self.folder, 'saved')
+        file.save(CLOUD, path)
+        with open(path, 'rb') as opened:
+            return opened.read()
+
+
+class RemoteTest(RemoteTestCase):
+
     def error(self, url=None):
         """The one sentence of an error, without the URL that begins it."""
         url = url or self.url
@@ -60,12 +70,6 @@ class RemoteTest(base.TestCase):
         self.assertNotIn('Error', error)
         self.assertLess(len(error), 250)
         return error.removeprefix(url)
-
-    def saved(self):
-        path = os.path.join(self.folder, 'saved')
-        file.save(CLOUD, path)
-        with open(path, 'rb') as opened:
-            return opened.read()
 
     def test_loaded(self):
         for content in (self.saved(), gzip.decompress(self.saved())):
@@ -196,3 +200,88 @@ class RemoteTest(base.TestCase):
             file.FileError, remote.load, 'https://ann:secret@192.0.2.1'))
         self.assertEqual('https://192.0.2.1: a URL must not have a password; '
                          'use NFV_SCHED_TOKEN', error)
+
+
+class NewerTest(RemoteTestCase):
+    """A snapshot that the server reads after it is asked for."""
+
+    def setUp(self):
+        super().setUp()
+        self.useFixture(fixtures.MockPatchObject(
+            remote, 'NEWER_INTERVAL', 0.01))
+        self.said = []
+
+    def serve(self, *answers):
+        """Serve these to HEAD, the last again and again.
+
+        :param answers: (time when the cloud was read, time of the server), or
+            a status
+        """
+        self.start(200)
+        rest = list(answers)
+        content = self.saved()
+
+        def respond(request):
+            self.requests.append(request)
+            # The body is that of the last HEAD.
+            answer = rest.pop(0) if len(rest) > 1 else rest[0]
+            if isinstance(answer, int):
+                return server.Answer(answer)
+            taken, now = answer
+            return server.Answer(200, body=content, headers={
+                'Last-Modified': email.utils.formatdate(taken, usegmt=True),
+                'Age': str(int(now - taken))})
+
+        self.server.respond = respond
+
+    def newer(self):
+        return remote.load_newer(self.url, self.said.append)
+
+    def failure(self):
+        return str(self.assertRaises(file.FileError, self.newer)).removeprefix(
+            self.url)
+
+    def test_waits(self):
+        """The clock of the server counts, which may be years behind.
+
+        A reading that had begun does not show what was done meanwhile.
+        """
+        self.serve((1000, 1300.5), (1000, 1305), (1300, 1310), (1301, 1320))
+        self.assertEqual(CLOUD, self.newer())
+        self.assertEqual(5, len(self.requests))
+        self.assertEqual([
+            f'The snapshot of {self.url} is 300 s old: waiting for one of the '
+            'cloud as it is now, for 900 s at most.'], self.said)
+
+    def test_restarted(self):
+        """A server that has no snapshot for a while, or is away."""
+        self.serve((1000, 1300), 503, 500, (1400, 1400))
+        self.assertEqual(CLOUD, self.newer())
+
+    def test_none_comes(self):
+        self.useFixture(fixtures.MockPatchObject(
+            remote, 'NEWER_SECONDS', 0.1))
+        self.serve((1000, 1300))
+        self.assertEqual(': no snapshot of the cloud as it is now came in 0 s',
+                         self.failure())
+        self.serve((1000, 1300), 503)
+        self.assertEqual(
+            ': no snapshot of the cloud as it is now came in 0 s: no snapshot '
+            'yet, or too many requests; try again (HTTP 503)', self.failure())
+
+    def test_refused(self):
+        """What is wrong from the start is not waited for."""
+        self.serve(401)
+        self.assertIn('no user with this password', self.failure())
+        self.assertEqual([], self.said)
+
+    def test_other_servers(self):
+        """One that serves any file does not know when the cloud was read."""
+        for headers in (
+                {}, {'Age': '5'}, {'Age': '5', 'Last-Modified': 'x'},
+                {'Last-Modified': 'Thu, 26 Nov 2026 05:00:00 GMT'},
+                *({'Last-Modified': 'Thu, 26 Nov 2026 05:00:00 GMT',
+                   'Age': age} for age in ('', 'x', '9' * 5000, '9' * 500))):
+            self.start(200, body=self.saved(), headers=headers)
+            self.assertEqual(': does not say when the cloud was read, as '
+                             '"snapshot serve" does', self.failure())
