@@ -34,10 +34,6 @@ TIMEOUT = 3600
 _ENABLE = ('openstack', 'compute', 'service', 'set', '--enable', '--')
 _UNSHELVE = ('openstack', 'server', 'unshelve', '--')
 _INTERRUPTED = 130
-#: The hosts of the round are disabled by then: a new plan would not use them
-#: in later rounds.
-NO_REPLAN = ('--replan is not for several hosts: make a new plan for those '
-             'that are left')
 _CHANGED = 'Nothing was changed: the cloud is not as the plan says.'
 
 
@@ -105,10 +101,14 @@ class RunMixin(source.AccountMixin):
                  'plan says, plan again and go on, at most N times')
 
     def plan_again(
-        self, parsed_args: argparse.Namespace, document: ty.Any,
-        failed: Mapping[tuple[str, str], str],
+        self, parsed_args: argparse.Namespace, saved: SavedPlan,
+        failed: Mapping[tuple[str, str], str], done: Collection[int],
     ) -> documents.Document:
-        """Return a new plan with the same aim, without moves that failed."""
+        """Return a new plan with the same aim, without moves that failed.
+
+        :param failed: UUID and destination of each of these -> why
+        :param done: numbers of the moves that were made
+        """
         raise NotImplementedError
 
     def misplaced(
@@ -250,14 +250,18 @@ class RunMixin(source.AccountMixin):
                 agreed = True
                 with _interruptible(execution):
                     execution.run(only_begun=is_changed)
-            elif attempts == parsed_args.replan == 0:
+            elif attempts == parsed_args.replan and (
+                    execution.is_early or not attempts):
                 self._say(_CHANGED)
-                self._offer(saved)
+                # Hosts that are not back yet are no reason for a new plan.
+                if not execution.is_early:
+                    self._offer(saved)
                 return source.FINDINGS
             if execution.interrupted or not (is_changed or execution.failed):
                 break
-            if execution.in_progress():
-                # A new plan would not know where it ends.
+            if execution.in_progress() or execution.is_early:
+                # A new plan would not know where it ends, or would do without
+                # a host that comes back.
                 break
             if attempts:
                 self._say('The rest is planned anew.')
@@ -284,11 +288,14 @@ class RunMixin(source.AccountMixin):
         """
         from nfv_sched.ops.execution import run
         time.sleep(run.FREED)
-        document = self.plan_again(parsed_args, saved.document, failed)
+        document = self.plan_again(parsed_args, saved, failed, [
+            move.number for move in saved.plan.moves if journal.is_done(move)])
         plan = self.moves_of(document.content)
         try:
             plan.check()
-            journal.announce(digest(document.text('json').encode()))
+            _path, journal_plan = journal_of(
+                saved.path, digest(document.text('json').encode()), plan.round)
+            journal.announce(journal_plan)
         except ValueError as exc:
             raise source.CloudUnreadError(f'the new plan: {exc}') from exc
         except OSError as exc:
@@ -299,17 +306,14 @@ class RunMixin(source.AccountMixin):
                           plan=plan, digest=save(saved.path, document))
         # Only now: what is left of the old plan is said if this one is not
         # saved.
-        journal.replan(again.digest)
+        journal.replan(journal_plan)
         return again
 
     def _offer(self, saved: SavedPlan) -> None:
         """Say how the rest of a plan can be planned anew."""
         if saved.plan.command:
-            self._say((
-                'To plan anew for the hosts that are left: '
-                if saved.plan.round else
-                'With --replan 1 it goes on with a new plan, that of: ')
-                + self._shown(saved.plan.command))
+            self._say('With --replan 1 it goes on with a new plan, that of: '
+                      + self._shown(saved.plan.command))
 
     def _shown(self, words: Iterable[str]) -> str:
         """Return a command of nfv-sched as it is to be typed."""
@@ -350,6 +354,9 @@ class RunMixin(source.AccountMixin):
             else:
                 self._say(f'{host} is disabled. To enable it: ' + shlex.join(
                     (*_ENABLE, host, 'nova-compute')))
+        for host in plan.given_up_hosts:
+            self._say(f'If {host} is not to be emptied later, enable it: '
+                      + shlex.join((*_ENABLE, host, 'nova-compute')))
         for uuid, name in execution.shelved():
             self._say(f'{name} is shelved. To start it again: '
                       + shlex.join((*_UNSHELVE, uuid)))

@@ -275,6 +275,8 @@ class PlanRun:
     :ivar refused: UUID and destination of each of them that Nova has tried ->
         why
     :ivar interrupted: whether somebody wants it to end
+    :ivar is_early: whether hosts of earlier rounds were not enabled and up
+        when :meth:`problems` looked
     """
 
     def __init__(self, connection: sdk_connection.Connection,
@@ -292,6 +294,7 @@ class PlanRun:
         self.failed: dict[int, str] = {}
         self.refused: dict[tuple[str, str], str] = {}
         self.interrupted = False
+        self.is_early = False
         self._stopping = False
 
     def left(self) -> list[values.Move]:
@@ -304,9 +307,12 @@ class PlanRun:
 
     def problems(self) -> Iterator[str]:
         """Yield what :func:`moves.problems` says of moves to begin."""
-        return moves.problems(self._connection, [
+        away = list(moves.problems(
+            self._connection, (), self.plan.enabled_hosts))
+        self.is_early = bool(away)
+        yield from dict.fromkeys((*away, *moves.problems(self._connection, [
             move for move in self.left()
-            if not self._journal.has_begun(move)], self.plan.enabled_hosts)
+            if not self._journal.has_begun(move)], self.plan.enabled_hosts)))
 
     def moved(self) -> set[str]:
         """Return the UUIDs of what this and former plans have moved."""

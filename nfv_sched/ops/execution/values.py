@@ -70,6 +70,8 @@ class MovePlan:
     :ivar enabled_hosts: names of the hosts that must be enabled, and up
     :ivar round: number of the round of a plan that has several; 0 without any
     :ivar next_round: number of the round that comes afterwards, if any
+    :ivar given_up_hosts: names of hosts that were disabled for this round, and
+        are not emptied in it
     :ivar left_undone: what the plan does not achieve, as clauses
     :ivar warnings: why it may be wrong, as clauses
     :ivar command: words of the command that plans anew what is left, without
@@ -81,6 +83,7 @@ class MovePlan:
     enabled_hosts: tuple[str, ...] = ()
     round: int = 0
     next_round: int | None = None
+    given_up_hosts: tuple[str, ...] = ()
     left_undone: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     command: tuple[str, ...] = ()
@@ -108,7 +111,8 @@ class MovePlan:
             if move.is_of_server and move.source == move.destination:
                 raise ValueError(f'move {move.number}: source and '
                                  'destination are the same host')
-        for each in (*self.closed_hosts, *self.enabled_hosts):
+        for each in (*self.closed_hosts, *self.enabled_hosts,
+                     *self.given_up_hosts):
             if not _is_host(each):
                 raise ValueError(f'{each!r} is not the name of a host')
         if [move.number for move in self.moves] != list(

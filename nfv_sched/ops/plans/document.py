@@ -214,16 +214,20 @@ class Drain:
 class DrainRound:
     """Hosts that are emptied at the same time.
 
-    :ivar round: number of the round
+    :ivar round: number of the round; the first is 1, or that in which a new
+        plan was made
     :ivar enabled: names of hosts of earlier rounds that must be enabled again
         before this one
     :ivar hosts: plan of each host, in order; moves are numbered through the
         round
+    :ivar given_up: names of hosts that were disabled for this round, and are
+        not emptied in it since a new plan was made
     """
 
     round: int
     enabled: tuple[str, ...]
     hosts: tuple[Drain, ...]
+    given_up: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -444,12 +448,18 @@ def drained(plan: 'drain.DrainPlan', cloud: snapshot.Cloud,
 
 
 def rolled(plan: 'rolling.RollingPlan', cloud: snapshot.Cloud,
-           options: DrainOptions = _NO_OPTIONS) -> RollingDrain:
-    """Return the document of a plan that empties several hosts."""
-    enabled = {host.name for host in cloud.hosts if host.enabled}
+           options: DrainOptions = _NO_OPTIONS, first_round: int = 1,
+           before: Iterable[str] = ()) -> RollingDrain:
+    """Return the document of a plan that empties several hosts.
+
+    :param first_round: number of the first round
+    :param before: names of hosts of earlier rounds, which are enabled
+    """
+    enabled = {host.name for host in cloud.hosts
+               if host.enabled or host.name in plan.returning}
     rounds: list[DrainRound] = []
-    earlier: list[str] = []
-    for number, plans in enumerate(plan.rounds, 1):
+    earlier = list(before)
+    for number, plans in enumerate(plan.rounds, first_round):
         hosts: list[Drain] = []
         first = 1
         for each in plans:
@@ -518,36 +528,60 @@ def to_leave(plan: Drain) -> list[str]:
             if each.makes_room_for is None]
 
 
-def moves_of_round(plan: RollingDrain, number: int) -> values.MovePlan:
+def moves_of_round(plan: RollingDrain,
+                   number: int | None = None) -> values.MovePlan:
     """Return the moves of a round of a plan that empties several hosts.
 
-    :param number: from 1
+    :param number: None for the first
     :raises ValueError: if there is no such round
     """
-    # If no host can be emptied, the first says why.
-    rounds = plan.rounds or (DrainRound(round=1, enabled=(), hosts=()),)
-    if not 1 <= number <= len(rounds):
-        raise ValueError(f'there is no round {number}: the plan has '
-                         f'{strings.count(len(plan.rounds), "round")}')
-    this = rounds[number - 1]
-    is_last = number == len(rounds)
-    remaining = (*[host for each in rounds[number - 1:]
-                   for host in each.hosts], *plan.not_emptied)
+    rounds = rounds_from(plan, number)
+    this = rounds[0]
+    number = this.round
+    is_last = len(rounds) == 1
+    remaining = (*[host for each in rounds for host in each.hosts],
+                 *plan.not_emptied)
     return values.MovePlan(
         moves=tuple([move for each in this.hosts for move in _moves(each)]),
         closed_hosts=tuple([each.host for each in this.hosts]),
         enabled_hosts=this.enabled, round=number,
         next_round=None if is_last else number + 1,
-        left_undone=tuple([
-            text for each in plan.not_emptied
-            for text in (f'{each.host} is not emptied', *_left_undone(each))
-        ]) if is_last else (),
+        given_up_hosts=this.given_up,
+        left_undone=(
+            *(f'{host} is not emptied in this round'
+              for host in this.given_up if not is_last or all(
+                  host != each.host for each in plan.not_emptied)),
+            *(text for each in plan.not_emptied if is_last
+              for text in (f'{each.host} is not emptied',
+                           *_left_undone(each)))),
         warnings=_warnings(dict.fromkeys(
             unread for each in this.hosts for unread in each.unread)),
         command=('host', 'drain', f'--at-once={plan.at_once}',
                  *[option for each in remaining[:1]
                    for option in _drain_options(each.options)],
                  '--', *[each.host for each in remaining]))
+
+
+def rounds_from(plan: RollingDrain,
+                number: int | None) -> tuple[DrainRound, ...]:
+    """Return a round, and those after it.
+
+    :param number: None for all
+    :raises ValueError: if there is no such round, or they are not in order
+    """
+    # If no host can be emptied, the first says why.
+    rounds = plan.rounds or (DrainRound(round=1, enabled=(), hosts=()),)
+    first, last = rounds[0].round, rounds[-1].round
+    numbers = [each.round for each in rounds]
+    if first < 1 or numbers != list(range(first, first + len(rounds))):
+        raise ValueError('rounds are not numbered one after the other')
+    if number is None:
+        number = first
+    if number not in numbers:
+        raise ValueError(f'there is no round {number}: the plan has '
+                         + strings.count(len(plan.rounds), 'round') + (
+                             f', {first} to {last}' if first > 1 else ''))
+    return rounds[number - first:]
 
 
 def _moves(plan: Drain) -> tuple[values.Move, ...]:

@@ -42,7 +42,8 @@ _LIVE_ROUNDS = 6
 #: Highest number of different states of a host with the same servers.
 _WAYS = 32
 _AS_IS = arrangements.Arrangement()
-_NONE_FAILED: Mapping[tuple[str, str], str] = types.MappingProxyType({})
+#: No move has failed.
+NONE_FAILED: Mapping[tuple[str, str], str] = types.MappingProxyType({})
 _KINDS = {'migration': 'cold migration', 'live-migration': 'live migration'}
 
 Update = Callable[[int, int, str], None]
@@ -147,7 +148,7 @@ def plan(
     cloud: snapshot.Cloud, host: str, *,
     uuids: Collection[str] | None = None, make_room: bool = False,
     relax: bool = False, shelve: bool = False,
-    failed: Mapping[tuple[str, str], str] = _NONE_FAILED,
+    failed: Mapping[tuple[str, str], str] = NONE_FAILED,
     seconds: float = SECONDS,
     update: Update = lambda done, total, what: None,
 ) -> DrainPlan:
@@ -179,7 +180,7 @@ def empty(
     uuids: Collection[str] | None = None, closed: Collection[str] = (),
     later: Collection[str] = (), make_room: bool = False,
     relax: bool = False, shelve: bool = False,
-    failed: Mapping[tuple[str, str], str] = _NONE_FAILED,
+    failed: Mapping[tuple[str, str], str] = NONE_FAILED,
     seconds: float = SECONDS,
     update: Update = lambda done, total, what: None,
 ) -> tuple[DrainPlan, snapshot.Cloud]:

@@ -5,7 +5,6 @@ import argparse
 
 from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cli import formats
-from nfv_sched.ops.cloud import plan_execution
 from nfv_sched.ops.cloud import planning
 from nfv_sched.ops.cloud import source
 from nfv_sched.ops.execution import values
@@ -119,8 +118,6 @@ class DrainHost(move_command.MovePlanCommand):
         if _has_rounds(parsed_args):
             if parsed_args.server:
                 raise source.UsageError('--server is for one host')
-            if parsed_args.replan:
-                raise source.UsageError(plan_execution.NO_REPLAN)
             if parsed_args.formatter == formats.COMMANDS:
                 raise source.UsageError(
                     '-f commands is for one host; see --save and "plan run"')
@@ -130,7 +127,7 @@ class DrainHost(move_command.MovePlanCommand):
                  ) -> values.MovePlan:
         """Return the moves of a document, of the first round if any."""
         if isinstance(plan, document.RollingDrain):
-            return document.moves_of_round(plan, 1)
+            return document.moves_of_round(plan)
         return document.moves_of_drain(plan)
 
     def report(self, parsed_args: argparse.Namespace) -> planning.Output:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import typing as ty
 
 from nfv_sched.ops.cli import documents
+from nfv_sched.ops.cloud import plan_execution
 from nfv_sched.ops.cloud import planning
 from nfv_sched.ops.cloud import source
 from nfv_sched.ops.plans import replanning
@@ -18,13 +19,15 @@ class MovePlanCommand(planning.PlanMixin, planning.PlanCommand):
     """Base of the commands that plan moves of servers."""
 
     def plan_again(
-        self, parsed_args: argparse.Namespace, document: ty.Any,
-        failed: Mapping[tuple[str, str], str],
+        self, parsed_args: argparse.Namespace,
+        saved: plan_execution.SavedPlan,
+        failed: Mapping[tuple[str, str], str], done: Collection[int],
     ) -> documents.Document:
         """Return a new plan of the cloud as it is now."""
         cloud = self.cloud(parsed_args, newer=self._say)
         self.check_complete()
-        return replanning.plan_again(document, cloud, failed)
+        return replanning.plan_again(
+            saved.document, cloud, failed, saved.plan.round, done)
 
     def misplaced(
         self, parsed_args: argparse.Namespace, document: ty.Any,

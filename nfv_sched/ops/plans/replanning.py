@@ -2,12 +2,15 @@
 """Make a plan anew that was not carried out to its end."""
 
 import argparse
+from collections.abc import Collection
 from collections.abc import Mapping
+import dataclasses
 import types
 import typing as ty
 
 from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cloud import source
+from nfv_sched.ops.execution import values
 from nfv_sched.ops.plans import document
 from nfv_sched.ops.simulator import progress
 from nfv_sched.ops.snapshot import snapshot
@@ -19,8 +22,18 @@ _NONE_FAILED: Mapping[tuple[str, str], str] = types.MappingProxyType({})
 def plan_again(
     plan: ty.Any, cloud: snapshot.Cloud,
     failed: Mapping[tuple[str, str], str] = _NONE_FAILED,
+    round_number: int = 0, done: Collection[int] = (),
 ) -> documents.Document:
-    """Return a new plan with the aim of another, which the cloud allows."""
+    """Return a new plan with the aim of another, which the cloud allows.
+
+    :param round_number: of a plan of several hosts: the round that was not
+        carried out to its end; that and later ones are planned anew
+    :param done: numbers of the moves of the round that were made
+    """
+    if isinstance(plan, document.RollingDrain):
+        return documents.Document(
+            _rolled(plan, cloud, failed, round_number, done),
+            ('rounds', 'not_emptied'))
     if isinstance(plan, document.Drain):
         return documents.Document(_drained(plan, cloud, failed), ('servers',))
     return documents.Document(_defragmented(plan, cloud, failed), ('moves',))
@@ -39,6 +52,49 @@ def _drained(plan: document.Drain, cloud: snapshot.Cloud,
             cloud, host, uuids=uuids, make_room=options.make_room,
             relax=options.relax, shelve=options.shelve, failed=failed,
             update=update), cloud, options)
+
+
+def _rolled(plan: document.RollingDrain, cloud: snapshot.Cloud,
+            failed: Mapping[tuple[str, str], str], round_number: int,
+            done: Collection[int]) -> document.RollingDrain:
+    # Importing Nova takes seconds.
+    from nfv_sched.ops.plans import rolling
+    hosts = {host.name: host for host in reversed(cloud.hosts)}
+    this, *later = document.rounds_from(plan, round_number)
+    names = [source.host_name(hosts, each.host) for each in (
+        *(each for each in this.hosts
+          if not _is_back(each, hosts.get(each.host), done)),
+        *(each for of_round in later for each in of_round.hosts),
+        *plan.not_emptied)]
+    options = next((each.options for each in (
+        *this.hosts, *(each for of_round in later for each in of_round.hosts),
+        *plan.not_emptied)))
+    begun = [name for name in (*(each.host for each in this.hosts),
+                               *this.given_up)
+             if name in names and not hosts[name].enabled
+             and hosts[name].disabled_reason == values.REASON]
+    with progress.shown() as update:
+        again = rolling.plan(
+            cloud, list(dict.fromkeys(names)), at_once=plan.at_once,
+            make_room=options.make_room, relax=options.relax,
+            shelve=options.shelve, begun=begun, failed=failed, update=update)
+    before = [name for name in this.enabled if name in hosts
+              and hosts[name].enabled and hosts[name].up]
+    result = document.rolled(again, cloud, options, round_number, before)
+    first, *others = result.rounds or (document.DrainRound(
+        round=round_number, enabled=tuple(before), hosts=()),)
+    emptied = {each.host for each in first.hosts}
+    return dataclasses.replace(result, rounds=(dataclasses.replace(
+        first, given_up=tuple([
+            name for name in begun if name not in emptied])), *others))
+
+
+def _is_back(plan: document.Drain, host: snapshot.Host | None,
+             done: Collection[int]) -> bool:
+    """Return whether a host was emptied, and has been enabled again."""
+    numbers = [each.move for each in plan.servers if each.move is not None]
+    return bool(numbers and host is not None and host.enabled
+                and all(number in done for number in numbers))
 
 
 def _defragmented(plan: document.Defrag, cloud: snapshot.Cloud,

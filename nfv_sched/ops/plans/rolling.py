@@ -7,7 +7,9 @@ and servers go to hosts that were emptied, or are not to be, before others: so
 few of them move more than once.
 """
 
+from collections.abc import Collection
 from collections.abc import Iterator
+from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
 
@@ -17,6 +19,7 @@ from nfv_sched.ops.plans import movable
 from nfv_sched.ops.plans import trial
 from nfv_sched.ops.simulator import start
 from nfv_sched.ops.simulator import state as states
+from nfv_sched.ops.snapshot import changed_hosts
 from nfv_sched.ops.snapshot import snapshot
 
 #: Time limit of the search for each host, in seconds.
@@ -31,11 +34,14 @@ class RollingPlan:
     :ivar rounds: for each round the plans of its hosts, in order
     :ivar not_emptied: hosts that cannot be emptied, with the servers that
         stay; no others of these are moved either
+    :ivar returning: names of hosts that are disabled, and are enabled when
+        they have been emptied
     """
 
     at_once: int
     rounds: tuple[tuple[drain.DrainPlan, ...], ...]
     not_emptied: tuple[drain.DrainPlan, ...]
+    returning: frozenset[str] = frozenset()
 
     @property
     def moves(self) -> tuple[trial.ServerMove, ...]:
@@ -47,6 +53,8 @@ class RollingPlan:
 def plan(
     cloud: snapshot.Cloud, hosts: Sequence[str], *, at_once: int = 1,
     make_room: bool = False, relax: bool = False, shelve: bool = False,
+    begun: Collection[str] = (),
+    failed: Mapping[tuple[str, str], str] = drain.NONE_FAILED,
     seconds: float = SECONDS,
     update: drain.Update = lambda done, total, what: None,
 ) -> RollingPlan:
@@ -55,13 +63,21 @@ def plan(
     A host of which a server cannot be moved is left as it is.
 
     :param at_once: highest number of hosts of a round
+    :param begun: names of those hosts of which a round has begun, so that they
+        are disabled: they are the first round, as far as they can be emptied,
+        even if it has no host then; each is enabled after its round
+    :param failed: see :func:`drain.plan`
     :raises InputError: as :func:`drain.plan`, whose are the others, too
     """
     with start.started(cloud) as state:
         rolling = _Rolling(cloud, state, hosts, at_once, make_room, relax,
-                           shelve, seconds, update)
+                           shelve, frozenset(begun), failed, seconds, update)
+        rounds = tuple(rolling.rounds())
+        if len(rounds) > 1 and not rounds[0] and rolling.returning.issuperset(
+                [each.host for each in rounds[1]]):
+            rounds = rounds[1:]
         return RollingPlan(
-            at_once=at_once, rounds=tuple(rolling.rounds()),
+            at_once=at_once, returning=rolling.returning, rounds=rounds,
             not_emptied=tuple([rolling.staying(host)
                                for host in hosts if host in rolling.stuck]))
 
@@ -71,11 +87,13 @@ class _Rolling:
 
     :param state: the cloud in the simulator; not changed
     :ivar stuck: name of each host that cannot be emptied -> its plan
+    :ivar returning: names of the hosts that are enabled once they are empty
     """
 
     def __init__(self, cloud: snapshot.Cloud, state: states.State,
                  hosts: Sequence[str], at_once: int, make_room: bool,
-                 relax: bool, shelve: bool, seconds: float,
+                 relax: bool, shelve: bool, begun: frozenset[str],
+                 failed: Mapping[tuple[str, str], str], seconds: float,
                  update: drain.Update):
         self._cloud = cloud
         self._positions = arrangements.Positions(cloud, state)
@@ -86,6 +104,8 @@ class _Rolling:
         self._shelve = shelve
         #: Whether nothing else has helped.
         self._is_shelving = False
+        self.returning = begun
+        self._failed = failed
         self._seconds = seconds
         self._update = update
         #: Name of each host that is not done -> number of rounds for which
@@ -99,14 +119,22 @@ class _Rolling:
         Hosts that cannot be emptied are considered again when all others are
         done, as long as that helps.  Then the servers of one are shelved.
         """
+        begun = [host for host in self._hosts if host in self.returning]
+        if begun:
+            # No other host is disabled at the same time, even if none of these
+            # can be emptied.
+            yield self._next(self._emptied(begun))
+            again = [host for host, plan in self.stuck.items()
+                     if not self._is_fixed(plan)]
+            for host in again:
+                del self.stuck[host]
+                self._waiting[host] = 1
         while self._waiting:
             helped = False
             while self._waiting:
                 self._update(len(self._hosts) - len(self._waiting),
                              len(self._hosts), 'hosts')
-                plans = self._round()
-                for each in plans:
-                    del self._waiting[each.host]
+                plans = self._next(self._round())
                 if plans:
                     helped = True
                     yield plans
@@ -121,14 +149,29 @@ class _Rolling:
             for host in again:
                 del self.stuck[host]
 
+    def _next(
+        self, plans: tuple[drain.DrainPlan, ...],
+    ) -> tuple[drain.DrainPlan, ...]:
+        """Return the plans of a round; its hosts are back then."""
+        emptied = {each.host for each in plans}
+        for host in emptied:
+            del self._waiting[host]
+        if emptied & self.returning:
+            self._become(changed_hosts.enabled(
+                self._cloud, emptied & self.returning))
+        return plans
+
     def _round(self) -> tuple[drain.DrainPlan, ...]:
         """Plan the next round, of the hosts with the fewest servers.
+
+        Those that are disabled already come before others.
 
         :returns: nothing if the first host cannot be emptied: it is stuck
         """
         positions = self._positions
         waiting = sorted(self._waiting, key=lambda host: (
-            self._waiting[host], len(positions.on_host[host])))
+            self._waiting[host], host not in self.returning,
+            len(positions.on_host[host])))
         # Of several, none would take the servers of another.
         hosts = waiting[:1 if self._is_shelving else self._at_once]
         plans = self._emptied(hosts)
@@ -145,7 +188,8 @@ class _Rolling:
             plan, after = drain.empty(
                 self._cloud, self._positions, host, closed=hosts, later=later,
                 make_room=self._make_room, relax=self._relax,
-                shelve=self._is_shelving, seconds=self._seconds)
+                shelve=self._is_shelving, failed=self._failed,
+                seconds=self._seconds)
             if not (plan.staying or plan.unfinished):
                 plans.append(plan)
                 if plan.moves:

@@ -118,7 +118,7 @@ class RunPlan(plan_execution.RunMixin, base.Command):
         parser.add_argument(
             '--round', type=source.positive, metavar='N',
             help='of a plan of several hosts: the round to carry out '
-                 '(default: 1)')
+                 '(default: the first that is left)')
         parser.add_argument(
             '--enable-after', action='store_true',
             help='enable the host again when all moves are made')
@@ -137,12 +137,10 @@ class RunPlan(plan_execution.RunMixin, base.Command):
 
         :returns: exit code
         """
-        saved = read(parsed_args.file, parsed_args.round or 1)
+        saved = read(parsed_args.file, parsed_args.round)
         plan = saved.plan
         if parsed_args.round and not plan.round:
             raise source.UsageError('--round is for a plan of several hosts')
-        if parsed_args.replan and plan.round:
-            raise source.UsageError(plan_execution.NO_REPLAN)
         if parsed_args.enable_after and (
                 plan.round or not plan.closed_hosts):
             raise source.UsageError('--enable-after is for a plan that '
@@ -157,14 +155,17 @@ class RunPlan(plan_execution.RunMixin, base.Command):
         return moves_of(document)
 
     def plan_again(
-        self, parsed_args: argparse.Namespace, document: ty.Any,
-        failed: Mapping[tuple[str, str], str],
+        self, parsed_args: argparse.Namespace,
+        saved: plan_execution.SavedPlan,
+        failed: Mapping[tuple[str, str], str], done: Collection[int],
     ) -> documents.Document:
         """Return a new plan of the cloud as it is now.
 
         Agents are read from Neutron's API, unless --config-file is given.
         """
-        if isinstance(document, rebalance_document.Rebalance):
+        is_of_agents = isinstance(
+            saved.document, rebalance_document.Rebalance)
+        if is_of_agents:
             cloud = (self.live_cloud(parsed_args) if parsed_args.config_file
                      else self.api_cloud(parsed_args, ('network_agents',)))
         else:
@@ -174,9 +175,10 @@ class RunPlan(plan_execution.RunMixin, base.Command):
         # Importing Nova takes seconds.
         from nfv_sched.ops.plans import replanning
         from nfv_sched.ops.rebalance import replanning as agent_replanning
-        if isinstance(document, rebalance_document.Rebalance):
-            return agent_replanning.plan_again(document, cloud)
-        return replanning.plan_again(document, cloud, failed)
+        if is_of_agents:
+            return agent_replanning.plan_again(saved.document, cloud)
+        return replanning.plan_again(
+            saved.document, cloud, failed, saved.plan.round, done)
 
     def misplaced(
         self, parsed_args: argparse.Namespace, document: ty.Any,
@@ -191,9 +193,11 @@ class RunPlan(plan_execution.RunMixin, base.Command):
         return placed_servers.misplaced(cloud, uuids)
 
 
-def moves_of(plan: ty.Any, round_number: int = 1) -> values.MovePlan:
+def moves_of(plan: ty.Any,
+             round_number: int | None = None) -> values.MovePlan:
     """Return the moves of a plan, or of a round of it.
 
+    :param round_number: None for the first
     :raises ValueError: if there is no such round
     """
     if isinstance(plan, document.RollingDrain):
@@ -201,10 +205,12 @@ def moves_of(plan: ty.Any, round_number: int = 1) -> values.MovePlan:
     return _PLANS[type(plan)](plan)
 
 
-def read(path: str, round_number: int = 1) -> plan_execution.SavedPlan:
+def read(path: str,
+         round_number: int | None = None) -> plan_execution.SavedPlan:
     """Read a plan from a file.
 
-    :param round_number: the round to read, if it has several
+    :param round_number: the round to read, if it has several; None for the
+        first
     :raises CloudUnreadError: if it is not a plan
     """
     try:

@@ -126,12 +126,12 @@ class RebalanceAgent(planning.PlanMixin, source.CloudMixin, base.Lister):
         return self.with_details(
             (rendering.COLUMNS, rendering.rows(self._plans)), records)
 
-    def plan_again(self, parsed_args, document, failed):
+    def plan_again(self, parsed_args, saved, failed, done):
         """Return a new plan of the agents as they are now."""
         cloud = self.cloud(parsed_args, ('network_agents',), self._say)
         self.check_complete()
         from nfv_sched.ops.rebalance import replanning
-        return replanning.plan_again(document, cloud)
+        return replanning.plan_again(saved.document, cloud)
 
     def moves_of(self, document):
         """Return the moves of a document."""

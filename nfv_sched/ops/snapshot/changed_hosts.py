@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Add empty copies of hosts to a snapshot, and remove hosts from it."""
+"""Add hosts to a snapshot, remove some, or enable them."""
 
 from collections.abc import Collection
 from collections.abc import Mapping
@@ -47,6 +47,25 @@ def added(cloud: snapshot.Cloud, name: str,
         network_agents=None if agents is None else (*agents, *(
             copy.agent(agent) for copy in copies for agent in agents
             if agent.host == name))), names
+
+
+def enabled(cloud: snapshot.Cloud,
+            names: Collection[str]) -> snapshot.Cloud:
+    """Return a cloud in which some hosts are enabled.
+
+    :param names: names of the hosts
+    """
+    return dataclasses.replace(cloud, hosts=tuple([
+        host if host.name not in names else dataclasses.replace(
+            host, enabled=True, disabled_reason=None,
+            providers=tuple([dataclasses.replace(
+                provider, traits=_enabled(provider))
+                for provider in host.providers])) for host in cloud.hosts]))
+
+
+def _enabled(provider: snapshot.Provider) -> frozenset[str]:
+    """Return the traits of a provider if its host is enabled."""
+    return provider.traits - {os_traits.COMPUTE_STATUS_DISABLED}
 
 
 def removed(cloud: snapshot.Cloud,
@@ -151,7 +170,7 @@ class _Copy:
             provider, uuid=self._uuid(provider.uuid),
             name=self._provider_name(provider.name),
             parent=provider.parent and self._uuid(provider.parent),
-            traits=provider.traits - {os_traits.COMPUTE_STATUS_DISABLED})
+            traits=_enabled(provider))
 
     def _provider_name(self, name: str) -> str:
         # Names of nested providers begin with that of the compute node, or of

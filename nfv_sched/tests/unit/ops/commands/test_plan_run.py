@@ -727,9 +727,8 @@ class SavedPlanTest(PlanRunTestCase, running.RunningTestCase):
         self.nova.failing = {'a', 'b'}
         out, _err = self.carry_out(*second, code=3)
         self.assertIn('The same command goes on with the rest.\n', out)
-        self.assertIn('To plan anew for the hosts that are left: nfv-sched '
-                      'host drain --at-once=1 -- one two\n', out)
-        self.assertNotIn('--replan', out)
+        self.assertIn('With --replan 1 it goes on with a new plan, that of: '
+                      'nfv-sched host drain --at-once=1 -- one two\n', out)
         self.assertNotIn('next round', out)
         self.nova.failing = set()
         self.carry_out(*second)
@@ -753,17 +752,6 @@ class SavedPlanTest(PlanRunTestCase, running.RunningTestCase):
             error:\ a\ \(\S{36}\)\ also\ holds\ resources\ of\ one\n
             error:\ two\ is\ not\ emptied\n
             error:\ a\ \(\S{36}\)\ stays\ on\ two\n$""")
-
-    def test_replan(self):
-        """Nobody says which hosts are ready again."""
-        self.save_rounds('a p1 one')
-        for args in (('plan', 'run', self.path, '--yes', '--replan', '1'),
-                     ('host', 'drain', '*', '--save', self.path, '--run',
-                      '--yes', '--replan', '1')):
-            code, _out, err = self.run_command(*args)
-            self.assertEqual(2, code)
-            self.assertIn('--replan is not for several hosts', err)
-        self.assertEqual('enabled', self.status('three')['status'])
 
     def test_no_such_round(self):
         self.save_rounds('a p1 one')
@@ -844,6 +832,7 @@ class ReplanTestCase(PlanRunTestCase, running.RunningTestCase):
         super().setUp()
         self.flavors = {'a': 'p4', 'b': 'p2', 'c': 'p4'}
         self.locate = {'a': 'one', 'b': 'one', 'c': 'two'}.get
+        self.services = tuple
         self.useFixture(fixtures.MockPatchObject(
             source, 'reader', lambda _arguments: self.read))
         cloud = self.read()
@@ -851,13 +840,16 @@ class ReplanTestCase(PlanRunTestCase, running.RunningTestCase):
             'server': server.name, 'server_id': server.uuid,
             'source': server.host} for server in cloud.servers]})
         self.locate = lambda name: self.hosts()[name]
+        self.services = lambda: self.nova.services
         self.listen(self.nova)
 
     def read(self):
         """The cloud as it is now."""
-        return self.running(*[
+        return running.disabled(self.running(*[
             f'{name} {flavor} {self.locate(name)}'
-            for name, flavor in self.flavors.items()])
+            for name, flavor in self.flavors.items()]), *[
+                service['host'] for service in self.services()
+                if service['status'] == 'disabled'])
 
     def drain(self, *args, code=0):
         """Plan to empty host "one", and do it."""

@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Clouds with servers where they are wanted, by the simulator."""
 
+import dataclasses
 import textwrap
 
+import os_traits
+
+from nfv_sched.ops.execution import values
 from nfv_sched.ops.plans import movable
 from nfv_sched.ops.plans import refusals
 from nfv_sched.ops.simulator import record
@@ -61,6 +65,18 @@ def causes(guest) -> movable.Obstacle | dict[refusals.LackKind, int]:
     """Why a guest stays: an obstacle, or kinds with numbers of hosts."""
     return guest.reason or {
         each.kind: each.hosts for each in guest.lacking}
+
+
+def disabled(cloud, *names, reason=values.REASON):
+    """A cloud in which some hosts are disabled, as to be emptied."""
+    return dataclasses.replace(cloud, hosts=tuple([
+        host if host.name not in names else dataclasses.replace(
+            host, enabled=False, disabled_reason=reason,
+            providers=tuple([dataclasses.replace(
+                provider, traits=provider.traits | {
+                    os_traits.COMPUTE_STATUS_DISABLED})
+                for provider in host.providers]))
+        for host in cloud.hosts]))
 
 
 class RunningTestCase(base.SimulatorTestCase):

@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``plan run --replan`` of rounds, and from the snapshot service."""
+
+import dataclasses
+import json
+import os
+import time
+from unittest import mock
+
+import fixtures
+
+from nfv_sched.ops.cloud import plan_execution
+from nfv_sched.ops.cloud import source
+from nfv_sched.ops.execution import run
+from nfv_sched.ops.metrics import auth
+from nfv_sched.ops.metrics import server
+from nfv_sched.ops.plans import replanning
+from nfv_sched.ops.serve import publication
+from nfv_sched.ops.snapshot import remote
+from nfv_sched.tests.unit.ops.commands import test_plan_run
+from nfv_sched.tests.unit.ops.commands import test_serve
+
+
+class RoundsReplanTest(test_plan_run.ReplanTestCase):
+    """New plans for the hosts of a round, and of those after it."""
+
+    def setUp(self):
+        super().setUp()
+        # It fits on each host.
+        self.flavors['c'] = 'p2'
+
+    def drain(self, *args, code=0):
+        """Plan to empty hosts "one" and "two", and carry out a round.
+
+        Host "two" is the first: it has fewer servers.
+        """
+        found, out, err = self.run_command(
+            'host', 'drain', 'one', 'two', '--save', self.path, '--run',
+            '--yes', *args)
+        self.assertEqual(code, found, out + err)
+        return out, err
+
+    def journal(self, number=1):
+        with open(f'{self.path}.round-{number}.journal') as stream:
+            return [json.loads(line) for line in stream]
+
+    def rounds(self):
+        with open(self.path) as stream:
+            return {each['round']: [host['host'] for host in each['hosts']]
+                    for each in json.load(stream)['rounds']}
+
+    def come_back(self):
+        for service in self.nova.services:
+            service['status'] = 'enabled'
+
+    def tried(self, name):
+        return [each[2] for each in self.nova.actions if each[0] == name]
+
+    def test_failure(self):
+        """The rest of the round is planned anew, and later rounds."""
+        self.fail('c')
+        out, err = self.drain('--replan', '1')
+        self.assertEqual('', err)
+        self.assertEqual(1, out.count('The rest is planned anew.\n'))
+        self.assertEqual(['one', 'three'], sorted(self.tried('c')))
+        self.assertIn('two is disabled. To enable it', out)
+        self.assertIn(f'nfv-sched plan run {self.path} --round 2\n', out)
+        self.assertEqual({1: ['two'], 2: ['one']}, self.rounds())
+        self.assertEqual(
+            ['asked', 'moving', 'failed', 'replanned', 'asked', 'moving',
+             'done'], [each['state'] for each in self.journal()])
+        # The new plan is the one of the file, and its round is done.
+        number = len(self.nova.actions)
+        self.carry_out('--yes', '--round', '1')
+        self.assertEqual(number, len(self.nova.actions))
+        self.come_back()
+        self.carry_out('--yes', '--round', '2')
+        self.assertNotIn('one', self.hosts().values())
+
+    def test_later_round(self):
+        """Rounds keep their numbers, and journals; those done are gone."""
+        self.drain()
+        self.come_back()
+        self.fail('a')
+        second = '--yes', '--round', '2', '--replan', '1'
+        out, err = self.carry_out(*second)
+        self.assertEqual('', err)
+        self.assertEqual(1, out.count('The rest is planned anew.\n'))
+        self.assertEqual({2: ['one']}, self.rounds())
+        self.assertEqual(2, len(set(self.tried('a'))))
+        self.assertIn('replanned', [
+            each['state'] for each in self.journal(2)])
+        number = len(self.nova.actions)
+        for args in (second, ('--yes',)):
+            out, _err = self.carry_out(*args)
+            self.assertNotIn('begins', out)
+        self.assertEqual(number, len(self.nova.actions))
+        _out, err = self.carry_out('--yes', '--round', '1', code=1)
+        self.assertIn('there is no round 1: the plan has 1 round, 2 to 2\n',
+                      err)
+
+    def test_given_up(self):
+        """No host takes it: the others wait for their own round."""
+        self.nova.failing = {'c'}
+        out, err = self.drain('--replan', '3', code=3)
+        self.assertEqual(['one', 'three'], sorted(self.tried('c')))
+        self.assertEqual('error: two is not emptied in this round\n', err)
+        self.assertIn('If two is not to be emptied later, enable it: openstack'
+                      ' compute service set --enable -- two nova-compute\n',
+                      out)
+        self.assertEqual({1: [], 2: ['one']}, self.rounds())
+        self.assertEqual('enabled', self.nova.services[0]['status'])
+        self.assertIn('--round 2\n', out)
+        # It is said again.
+        self.nova.failing = set()
+        number = len(self.nova.actions)
+        _out, err = self.carry_out(code=3)
+        self.assertEqual('error: two is not emptied in this round\n', err)
+        self.assertEqual(number, len(self.nova.actions))
+        # At the end it is named with the reason.
+        _out, err = self.carry_out('--yes', '--round', '2', code=3)
+        self.assertRegex(err, r"""(?x)
+            ^error:\ two\ is\ not\ emptied\n
+            error:\ c\ \(\S+\)\ stays\ on\ two;\ its\ move\ to\ """)
+        self.assertNotIn('one', self.hosts().values())
+
+    def test_not_back(self):
+        """A host that has not come back yet is no reason for a new plan."""
+        self.drain()
+        with open(self.path) as stream:
+            plan = stream.read()
+        number = len(self.nova.actions)
+        out, err = self.carry_out(
+            '--yes', '--round', '2', '--replan', '1', code=3)
+        self.assertEqual(1, err.count('two is not an enabled compute host'))
+        self.assertIn('Nothing was changed', out)
+        self.assertNotIn('--replan', out)
+        self.assertNotIn('planned anew', out)
+        self.assertEqual(number, len(self.nova.actions))
+        with open(self.path) as stream:
+            self.assertEqual(plan, stream.read())
+
+    def test_changed(self):
+        """A server that has left; no host was disabled yet."""
+        self.run_command('host', 'drain', 'one', 'two', '--save', self.path)
+        self.nova.server('c')['OS-EXT-SRV-ATTR:host'] = 'one'
+        self.nova.server('a')['OS-EXT-SRV-ATTR:host'] = 'two'
+        out, err = self.carry_out('--yes', '--replan', '1')
+        self.assertIn('The rest is planned anew', out)
+        emptied, = self.rounds()[1]
+        self.assertNotIn(emptied, self.hosts().values())
+
+    def test_killed(self):
+        """At each step of the new plan the same command goes on."""
+        for what in ('plan_again', 'save'):
+            with self.subTest(what=what):
+                self.nova.failing = {'c'}
+                step = {
+                    'plan_again': mock.patch.object(
+                        replanning, 'plan_again',
+                        side_effect=KeyboardInterrupt),
+                    'save': mock.patch.object(
+                        plan_execution, 'save',
+                        side_effect=[mock.DEFAULT, KeyboardInterrupt],
+                        wraps=plan_execution.save)}[what]
+                with step:
+                    self.assertEqual(130, self.run_command(
+                        'host', 'drain', 'one', 'two', '--save', self.path,
+                        '--run', '--yes', '--replan', '1')[0])
+                self.nova.failing = set()
+                self.carry_out('--yes', '--round', '1')
+                self.assertNotIn('two', self.hosts().values())
+                os.remove(f'{self.path}.round-1.journal')
+                self.nova.server('c')['OS-EXT-SRV-ATTR:host'] = 'two'
+                self.come_back()
+
+    def test_killed_after(self):
+        """The new plan is saved, and has not begun."""
+        self.fail('c')
+        with mock.patch.object(run.MoveJournal, 'replan',
+                               side_effect=KeyboardInterrupt):
+            self.assertEqual(130, self.run_command(
+                'host', 'drain', 'one', 'two', '--save', self.path, '--run',
+                '--yes', '--replan', '1')[0])
+        self.carry_out()
+        self.assertEqual(['one', 'three'], sorted(self.tried('c')))
+        self.assertNotIn('two', self.hosts().values())
+
+
+class ServedReplanTest(test_plan_run.ReplanTestCase):
+    """New plans of what "snapshot serve" reads when the moves have ended."""
+
+    def setUp(self):
+        super().setUp()
+        self.useFixture(fixtures.MockPatchObject(
+            source, 'reader', side_effect=source.NotConfiguredError))
+        self.useFixture(fixtures.MockPatchObject(
+            remote, 'NEWER_INTERVAL', 0.3))
+        for name in (remote.TOKEN, remote.CERT, remote.KEY):
+            self.useFixture(fixtures.EnvironmentVariable(name))
+        self.useFixture(fixtures.EnvironmentVariable(
+            remote.TOKEN, 'ann:secret'))
+        users = os.path.join(self.folder, 'users')
+        with open(os.open(users, os.O_CREAT | os.O_WRONLY, 0o600),
+                  'w') as stream:
+            stream.write(test_serve.USERS)
+        self.published = publication.Publication(
+            self.folder, auth.read(users), lambda accept: ('', b''),
+            mock.Mock())
+        self.publish()
+        self.asked = 0
+        self.refreshed = True
+        listener = server.Listener(('127.0.0.1', 0), self.respond)
+        listener.start()
+        self.addCleanup(listener.stop)
+        self.url = f'http://127.0.0.1:{listener.server_port}'
+
+    def publish(self):
+        """Read the cloud, as the service does at intervals."""
+        self.published.publish(dataclasses.replace(
+            self.read(), taken=time.strftime(
+                '%Y-%m-%dT%H:%M:%SZ', time.gmtime())))
+
+    def respond(self, request):
+        """Read the cloud before the fifth answer after the first."""
+        self.asked += 1
+        if self.refreshed and self.asked == 6:
+            self.publish()
+        return self.published.respond(request)
+
+    def test_drain(self):
+        self.fail('a')
+        out, err = self.drain('--from', self.url, '--replan', '1')
+        self.assertEqual('', err)
+        self.assertRegex(
+            out, rf'The snapshot of {self.url} is \d+ s old: waiting for one '
+            r'of the cloud as it is now, for 900 s at most\.\n')
+        self.assertEqual(['three', 'two'], sorted(
+            each[2] for each in self.nova.actions if each[0] == 'a'))
+        # GET, the HEADs, and GET.
+        self.assertEqual(7, self.asked)
+        self.assertNotIn('one', self.hosts().values())
+
+    def test_rounds(self):
+        self.flavors['c'] = 'p2'
+        self.publish()
+        self.fail('c')
+        code, out, err = self.run_command(
+            'host', 'drain', 'one', 'two', '--save', self.path, '--run',
+            '--yes', '--replan', '1', '--from', self.url)
+        self.assertEqual((0, ''), (code, err), out)
+        self.assertNotIn('two', self.hosts().values())
+
+    def test_not_refreshed(self):
+        """It is said, and the plan can be carried out later."""
+        self.refreshed = False
+        self.useFixture(fixtures.MockPatchObject(
+            remote, 'NEWER_SECONDS', 1))
+        self.fail('a')
+        _out, err = self.drain('--from', self.url, '--replan', '1', code=1)
+        self.assertIn(f'error: {self.url}: no snapshot of the cloud as it is '
+                      'now came in 1 s\n', err)
+        self.assertIn('error: move 1: a was not moved', err)
+        self.carry_out()
+        self.assertNotIn('one', self.hosts().values())
