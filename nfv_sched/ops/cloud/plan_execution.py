@@ -100,6 +100,16 @@ class RunMixin(source.AccountMixin):
             help=f'{condition}if a move fails, or the cloud is not as the '
                  'plan says, plan again and go on, at most N times')
 
+    def check_source(self, path: str) -> None:
+        """Check that a new plan can be made with this ``--from``.
+
+        :raises UsageError: if it is a file
+        """
+        if not source.is_url(path):
+            raise source.UsageError(
+                '--replan is not for --from: the file does not show the '
+                'cloud as it is after a failure')
+
     def plan_again(
         self, parsed_args: argparse.Namespace, saved: SavedPlan,
         failed: Mapping[tuple[str, str], str], done: Collection[int],

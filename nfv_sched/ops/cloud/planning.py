@@ -142,11 +142,8 @@ class PlanMixin(plan_execution.RunMixin):
                                     'goes on after an interruption')
         if parsed_args.formatter != base.TABLE:
             raise source.UsageError('--run is not for -f')
-        if parsed_args.replan and parsed_args.source is not None and (
-                not source.is_url(parsed_args.source)):
-            raise source.UsageError(
-                '--replan is not for --from: the file does not show the '
-                'cloud as it is after a failure')
+        if parsed_args.replan and parsed_args.source is not None:
+            self.check_source(parsed_args.source)
         self.check_terminal(parsed_args)
         account = getattr(parsed_args, 'os_cloud', None)
         if account is not None and not self.takes_api:

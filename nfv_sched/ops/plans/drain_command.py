@@ -52,7 +52,7 @@ Cold migrations are confirmed.
 
 Of several hosts, --run and "plan run" carry out one round. Enable its hosts
 again when their work is done, and go on with "plan run FILE --round 2". There
-is neither -f commands nor --replan.
+is no -f commands.
 
 examples:
   nfv-sched host drain compute-3

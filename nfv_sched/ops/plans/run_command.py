@@ -49,9 +49,15 @@ tries again what failed.
 With --replan, after a failure or if the cloud is not as the plan says, the
 rest is planned again, with what was asked for at first, and carried out. The
 new plan takes the place of FILE, and moves no server again to a host to which
-its move has failed in this run. That of servers needs Nova's databases, too.
-There is none while a move that is not waited for any more is in progress, and
-none of several hosts.
+its move has failed in this run. That of servers needs Nova's databases, or
+--from with the URL of "snapshot serve", of which a snapshot is waited for that
+shows the cloud after the failure. There is no new plan while a move that is
+not waited for any more is in progress.
+
+Of several hosts, the rest of the round and the later rounds are planned again;
+rounds keep their numbers. A host that cannot be emptied in this round then is
+named, and stays disabled; no other is disabled in its place. There is no new
+plan because a host of an earlier round is not enabled yet.
 
 It needs an account with the role admin: that of the OS_* variables or of
 --os-cloud.
@@ -63,6 +69,7 @@ examples:
   nfv-sched plan run drain.json --yes --parallel 2 --enable-after
   nfv-sched plan run drain.json --yes --replan 3
   nfv-sched plan run upgrade.json --round 2
+  nfv-sched plan run drain.json --replan 1 --from https://ctl1.example.org:9181
 
 exit code: 0 if all moves are made and all is reached that was asked for; 1 if
 something could not be read or written, and is named; 2 if the command line is
@@ -123,10 +130,18 @@ class RunPlan(plan_execution.RunMixin, base.Command):
             '--enable-after', action='store_true',
             help='enable the host again when all moves are made')
         self.add_replan(parser)
+        parser.add_argument(
+            '--from', dest='source', metavar='URL',
+            help='with --replan: the https URL of "snapshot serve", in place '
+                 "of Nova's databases")
         return parser
 
     def check(self, parsed_args: argparse.Namespace) -> None:
-        """Check that somebody can be asked."""
+        """Check that somebody can be asked, and what --from is for."""
+        if parsed_args.source is not None:
+            if not parsed_args.replan:
+                raise source.UsageError('--from is for --replan')
+            self.check_source(parsed_args.source)
         if not parsed_args.dry_run:
             self.check_terminal(parsed_args)
         elif parsed_args.replan:
@@ -161,11 +176,15 @@ class RunPlan(plan_execution.RunMixin, base.Command):
     ) -> documents.Document:
         """Return a new plan of the cloud as it is now.
 
-        Agents are read from Neutron's API, unless --config-file is given.
+        Agents are read from Neutron's API, unless --config-file or --from is
+        given.
         """
         is_of_agents = isinstance(
             saved.document, rebalance_document.Rebalance)
-        if is_of_agents:
+        if parsed_args.source is not None:
+            cloud = source.load(
+                parsed_args.source, parsed_args.config_file, self._say)
+        elif is_of_agents:
             cloud = (self.live_cloud(parsed_args) if parsed_args.config_file
                      else self.api_cloud(parsed_args, ('network_agents',)))
         else:

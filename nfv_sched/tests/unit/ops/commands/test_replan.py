@@ -251,6 +251,27 @@ class ServedReplanTest(test_plan_run.ReplanTestCase):
         self.assertEqual((0, ''), (code, err), out)
         self.assertNotIn('two', self.hosts().values())
 
+    def test_plan_run(self):
+        """It goes on with a plan of which Nova's databases are elsewhere."""
+        self.nova.failing = {'a'}
+        self.drain('--from', self.url, code=3)
+        self.fail('a')
+        self.asked = 0
+        out, err = self.carry_out(
+            '--yes', '--replan', '1', '--from', self.url)
+        self.assertEqual('', err)
+        self.assertIn('waiting for one of the cloud as it is now', out)
+        self.assertNotIn('one', self.hosts().values())
+
+    def test_options(self):
+        self.drain('--from', self.url)
+        for args, text in (
+                (('--from', self.url), '--from is for --replan'),
+                (('--from', 'two-hosts', '--replan', '1'),
+                 '--replan is not for --from: the file')):
+            _out, err = self.carry_out('--yes', *args, code=2)
+            self.assertIn(text, err)
+
     def test_not_refreshed(self):
         """It is said, and the plan can be carried out later."""
         self.refreshed = False
