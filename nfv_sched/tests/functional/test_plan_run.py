@@ -22,6 +22,7 @@ from nfv_sched.ops.execution import run
 from nfv_sched.ops.execution import values
 from nfv_sched.ops.plans import document
 from nfv_sched.ops.plans import drain
+from nfv_sched.ops.plans import rolling
 from nfv_sched.ops.plans import run_command
 from nfv_sched.ops.snapshot import database
 from nfv_sched.tests import functional
@@ -411,8 +412,8 @@ class ShelveTest(PlanRunTestCase):
         self.assertShelved()
 
 
-class ReplanTest(PlanRunTestCase):
-    """``plan run --replan``: each failure, and what becomes of the servers."""
+class ReplanTestCase(PlanRunTestCase):
+    """A test of ``plan run --replan``."""
 
     def setUp(self):
         super().setUp()
@@ -423,8 +424,6 @@ class ReplanTest(PlanRunTestCase):
         self.useFixture(fixtures.MockPatchObject(
             source, 'reader',
             lambda arguments: lambda: database.read(base.CONF)))
-        self.boot_three()
-        self.planned()
 
     def command(self, *args, replan=2):
         """Run the plan, one move at a time.
@@ -439,6 +438,28 @@ class ReplanTest(PlanRunTestCase):
                 'plan', 'run', self.path, '--yes', '--parallel', '1',
                 '--replan', str(replan), *args])
         return code, out.getvalue(), err.getvalue()
+
+    def failing_once(self):
+        """Have the next destination fail to prepare for a live migration."""
+        prepare = driver.LibvirtDriver.pre_live_migration
+        failures = [exception.MigrationError(reason='no disk')]
+
+        def once(*args, **kwargs):
+            if failures:
+                raise failures.pop()
+            return prepare(*args, **kwargs)
+
+        return mock.patch.object(
+            driver.LibvirtDriver, 'pre_live_migration', once)
+
+
+class ReplanTest(ReplanTestCase):
+    """Each failure, and what becomes of the servers."""
+
+    def setUp(self):
+        super().setUp()
+        self.boot_three()
+        self.planned()
 
     def goes_on(self, code=0):
         """Run the plan, and find all servers sound.
@@ -517,16 +538,7 @@ class ReplanTest(PlanRunTestCase):
 
     def test_driver_fails_before(self):
         """The destination cannot prepare for a live migration."""
-        prepare = driver.LibvirtDriver.pre_live_migration
-        failures = [exception.MigrationError(reason='no disk')]
-
-        def once(*args, **kwargs):
-            if failures:
-                raise failures.pop()
-            return prepare(*args, **kwargs)
-
-        with mock.patch.object(
-                driver.LibvirtDriver, 'pre_live_migration', once):
+        with self.failing_once():
             out, _err = self.goes_on()
         self.assertIn('no disk', out)
 
@@ -662,3 +674,107 @@ class ReplanTest(PlanRunTestCase):
         code, out, err = self.command()
         self.assertEqual(0, code, out + err)
         self.assertSound()
+
+
+class ReplanRoundsTest(ReplanTestCase):
+    """``host1`` and ``host2`` are emptied one after the other."""
+
+    def setUp(self):
+        super().setUp()
+        self.boot_three()
+        self.boot(self.flavor_with(base.pinned(), vcpus=1), host='host2',
+                  networks='none')
+        cloud = self.read()
+        self.path = os.path.join(self.folder, 'plan.json')
+        with open(self.path, 'w') as file:
+            file.write(documents.Document(document.rolled(
+                rolling.plan(cloud, ['host1', 'host2']), cloud)).text('json'))
+        self.assertEqual({1: ['host2'], 2: ['host1']}, self.rounds())
+
+    def rounds(self):
+        plan = run_command.read(self.path).document
+        return {each.round: [host.host for host in each.hosts]
+                for each in plan.rounds}
+
+    def assertEmptied(self, out, number, host, next_text):
+        """A host is empty and disabled, and no other is.
+
+        :param next_text: end of the command of the next round, if any
+        """
+        self.assertEqual(number, out.count('The rest is planned anew.'), out)
+        self.assertEqual(next_text, out.partition('--round ')[2][:1])
+        self.assertIn('Checked: the strict policies', out)
+        self.assertEqual([], self.admin_api.api_get(
+            f'/servers/detail?host={host}').body['servers'])
+        self.assertEqual([host], [
+            each['host'] for each in self.admin_api.get_services(
+                binary='nova-compute') if each['status'] == 'disabled'])
+        for server in self.admin_api.get_servers():
+            self.assertEqual(('ACTIVE', None), (
+                server['status'], server['OS-EXT-STS:task_state']))
+
+    def enable(self, host):
+        self.admin_api.put_service(
+            self.computes[host].service_ref.uuid, {'status': 'enabled'})
+
+    def test_failures(self):
+        """One in each round; the same commands go on."""
+        with self.failing_once():
+            code, out, err = self.command()
+        self.assertEqual((0, ''), (code, err), out)
+        self.assertIn('no disk', out)
+        self.assertEmptied(out, 1, 'host2', '2')
+        self.assertEqual({1: ['host2'], 2: ['host1']}, self.rounds())
+        # It has gone to the host of the next round, as it failed elsewhere.
+        self.assertIn(' from host2 to host1: done', self.command()[1])
+        # The host has not come back.
+        number = len(self.posts)
+        code, out, err = self.command('--round', '2')
+        self.assertEqual((3, number), (code, len(self.posts)), out + err)
+        self.assertIn('host2 is not an enabled compute host', err)
+        self.enable('host2')
+        with self.failing_once():
+            code, out, err = self.command('--round', '2')
+        self.assertEqual((0, ''), (code, err), out)
+        self.assertEmptied(out, 1, 'host1', '')
+        self.assertEqual({2: ['host1']}, self.rounds())
+
+    def test_killed(self):
+        """A run is killed after its new plan has begun."""
+        def kill(response):
+            raise Killed
+
+        def arm():
+            self.after = {'os-migrateLive': kill}
+
+        self.when_said['planned anew'] = arm
+        with self.failing_once():
+            self.assertRaises(Killed, self.command)
+        number = len(self.posts)
+        code, out, err = self.command('--round', '1')
+        self.assertEqual((0, ''), (code, err), out)
+        self.assertIn(' from host2 to host1: goes on', out)
+        # Nova was not asked again.
+        self.assertEqual(number, len(self.posts))
+        self.assertEmptied(out, 0, 'host2', '2')
+
+    def test_nowhere(self):
+        """The servers of the host can go nowhere else: no other is closed."""
+        with mock.patch.object(
+                driver.LibvirtDriver, 'pre_live_migration',
+                side_effect=exception.MigrationError(reason='no disk')):
+            code, out, err = self.command(replan=3)
+        self.assertEqual(3, code, out + err)
+        self.assertEqual('error: host2 is not emptied in this round\n', err)
+        self.assertEqual(2, sum('os-migrateLive' in body
+                                for body in self.posts))
+        self.assertEqual([], self.rounds()[1])
+        self.assertEqual(['host2'], [
+            each['host'] for each in self.admin_api.get_services(
+                binary='nova-compute') if each['status'] == 'disabled'])
+        # A plan of the same hosts as they are now, if that helps.
+        code, out, err = self.command('--round', '2')
+        self.assertEqual(3, code, out + err)
+        self.assertEqual([], self.admin_api.api_get(
+            '/servers/detail?host=host1').body['servers'])
+        self.assertIn('error: host2 is not emptied\n', err)
