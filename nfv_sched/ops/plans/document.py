@@ -567,8 +567,11 @@ def rounds_from(plan: RollingDrain,
     """Return a round, and those after it.
 
     :param number: None for all
-    :raises ValueError: if there is no such round, or they are not in order
+    :raises ValueError: if there is no such round, they are not in order, or
+        none may have a host
     """
+    if plan.at_once < 1:
+        raise ValueError('at_once is less than 1')
     # If no host can be emptied, the first says why.
     rounds = plan.rounds or (DrainRound(round=1, enabled=(), hosts=()),)
     first, last = rounds[0].round, rounds[-1].round

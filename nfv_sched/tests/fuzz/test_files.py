@@ -30,6 +30,7 @@ from testtools import content_type
 import yaml
 
 from nfv_sched.journal import entry
+from nfv_sched.ops.cloud import plan_execution
 from nfv_sched.ops.cloud import source
 from nfv_sched.ops.cloud_file import examples
 from nfv_sched.ops.execution import run
@@ -48,6 +49,7 @@ from nfv_sched.tests.unit.ops.commands import test_bad_snapshots
 from nfv_sched.tests.unit.ops.commands import test_rebalance
 from nfv_sched.tests.unit.ops.machine import test_read
 from nfv_sched.tests.unit.ops.machine import trees
+from nfv_sched.tests.unit.ops.plans import running
 
 _CONTROL = re.compile('[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e]')
 _MAX_LINE = 4000
@@ -491,9 +493,15 @@ class FilesTest(cmd_base.CommandTestCase):
         cloud, agents = self.good('cloud.json'), os.path.join(
             self.folder, 'agents.json')
         file.save(snapshots.with_uuids(test_rebalance.CLOUD), agents)
+        full = os.path.join(self.folder, 'full.json')
+        file.save(running.disabled(test_bad_snapshots.CLOUD, 'two'), full)
         for command in (
                 ('host', 'drain', _HOST, '--from', cloud),
                 ('host', 'drain', _HOST, '--server', _SERVER, '--from', cloud),
+                ('host', 'drain', _HOST, '--shelve', '--from', full),
+                ('host', 'drain', '*', '--from', cloud),
+                ('host', 'drain', _HOST, '--at-once', '1', '--shelve',
+                 '--from', full),
                 ('cloud', 'defrag', '--flavor', _FLAVOR, '--from', cloud),
                 ('agent', 'rebalance', '--from', agents)):
             _code, out, err = self.run_command(*command, '-f', 'json')
@@ -512,8 +520,17 @@ class FilesTest(cmd_base.CommandTestCase):
     def test_plan(self):
         """A plan sends no request but those for its own servers."""
         documents = list(self.plans())
+        self.assertEqual({'"how": "shelve"', '"rounds": [{'}, {
+            text for text in ('"how": "shelve"', '"rounds": [{')
+            if text in json.dumps(documents)})
+        # Of a new plan for the rest of a plan.
+        *_others, rounds = [each for each in documents if 'rounds' in each]
+        documents.append({**rounds, 'rounds': [
+            {**each, 'round': each['round'] + 1, 'given_up': [_HOST]}
+            for each in rounds['rounds']]})
         self.useFixture(fixtures.MockPatchObject(
-            source, 'reader', return_value=lambda: test_bad_snapshots.CLOUD))
+            source, 'reader', return_value=lambda: running.disabled(
+                test_bad_snapshots.CLOUD, _HOST)))
         self.useFixture(fixtures.MockPatchObject(run, 'FREED', 0))
         self.useFixture(fixtures.MockPatchObject(
             api, 'read', return_value=test_rebalance.CLOUD))
@@ -525,7 +542,7 @@ class FilesTest(cmd_base.CommandTestCase):
             'id': 'x' if state == 'replanned' else str(uuid.UUID(int=1)),
             'state': state, 'migration': None, 'text': None})
             for state in ('asked', 'done', 'failed', 'replanned')]
-        path = os.path.join(self.folder, 'plan')
+        plan = os.path.join(self.folder, 'plan')
 
         def run_plan(chance):
             document = chance.choice(documents)
@@ -533,13 +550,18 @@ class FilesTest(cmd_base.CommandTestCase):
                 document = mutations.changed(document, chance)
             data = _damaged(mutations.json_bytes(document, chance), chance)
             self.write('plan', data)
-            journal = self.write('plan.journal', mutations.changed_text(
-                '\n'.join([*records, '']).replace('"x"', '"%s"' % (
-                    hashlib.sha256(data).hexdigest())), chance, _JOURNAL
-            ).encode(errors='surrogatepass') if chance.random() < 0.5 else b'')
-            self.check('plan', 'run', path, *chance.choice((
-                ('--dry-run',), ('--yes', '--replan', '1'))))
-            pathlib.Path(journal).unlink()
+            number = chance.choice((0, 0, 1, 2))
+            path, digest = plan_execution.journal_of(
+                plan, hashlib.sha256(data).hexdigest(), number)
+            self.write(os.path.basename(path), mutations.changed_text(
+                '\n'.join([*records, '']).replace('"x"', f'"{digest}"'),
+                chance, _JOURNAL).encode(errors='surrogatepass')
+                if chance.random() < 0.5 else b'')
+            self.check('plan', 'run', plan, *chance.choice((
+                ('--dry-run',), ('--yes', '--replan', '1'))), *(
+                    ('--round', str(number)) if number else ()))
+            for each in pathlib.Path(self.folder).glob('plan.*journal'):
+                each.unlink()
 
         base.count_cases(self, run_plan)
         self.assertNotEqual(set(), connection.paths)

@@ -733,6 +733,23 @@ class SavedPlanTest(PlanRunTestCase, running.RunningTestCase):
         self.nova.failing = set()
         self.carry_out(*second)
 
+    def test_bad_rounds(self):
+        self.save_rounds('a p1 one')
+        with open(self.path) as stream:
+            good = json.load(stream)
+        first, *others = good['rounds']
+        for change, text in (
+                ({'at_once': 0}, 'at_once is less than 1'),
+                ({'rounds': others[::-1]}, 'rounds are not numbered one'),
+                ({'rounds': [{**first, 'round': 0}]}, 'rounds are not'),
+                ({'rounds': [{**first, 'given_up': ['a\nb']}]},
+                 'is not the name of a host')):
+            with open(self.path, 'w') as stream:
+                json.dump({**good, **change}, stream)
+            _out, err = self.carry_out(code=1)
+            self.assertIn(text, err)
+        self.assertEqual([], self.nova.requests)
+
     def test_hosts_at_once(self):
         self.save_rounds('a p1 one', at_once='2')
         self.carry_out()
