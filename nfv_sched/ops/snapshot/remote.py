@@ -89,7 +89,12 @@ def load_newer(url: str, say: Callable[[str], None]) -> snapshot.Cloud:
         except file.FileError as exc:
             # The server may have been restarted.
             failure = str(exc).removeprefix(f'{where}: ')
-    return load(url)
+    cloud = load(url)
+    if cloud.anonymous:
+        raise file.FileError(
+            f'{where}: the snapshot has invented names, so no plan of it can '
+            'be carried out; a user with the role operator is needed')
+    return cloud
 
 
 def _age(url: str, where: str) -> tuple[float, float]:

@@ -3,6 +3,7 @@
 
 import argparse
 import base64
+import dataclasses
 import email.utils
 import gzip
 import os
@@ -24,6 +25,8 @@ CLOUD = snapshot.Cloud(taken='2026-01-02T03:04:05Z', source='here')
 
 
 class RemoteTestCase(base.TestCase):
+
+    cloud = CLOUD
 
     def setUp(self):
         super().setUp()
@@ -54,7 +57,7 @@ class RemoteTestCase(base.TestCase):
 
     def saved(self):
         path = os.path.join(self.folder, 'saved')
-        file.save(CLOUD, path)
+        file.save(self.cloud, path)
         with open(path, 'rb') as opened:
             return opened.read()
 
@@ -268,6 +271,11 @@ class NewerTest(RemoteTestCase):
         self.assertEqual(
             ': no snapshot of the cloud as it is now came in 0 s: no snapshot '
             'yet, or too many requests; try again (HTTP 503)', self.failure())
+
+    def test_anonymized(self):
+        self.cloud = dataclasses.replace(CLOUD, anonymous=True)
+        self.serve((1000, 1300), (1400, 1400))
+        self.assertIn('the role operator is needed', self.failure())
 
     def test_refused(self):
         """What is wrong from the start is not waited for."""
