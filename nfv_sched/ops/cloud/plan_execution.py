@@ -112,13 +112,9 @@ class RunMixin(source.AccountMixin):
 
     def plan_again(
         self, parsed_args: argparse.Namespace, saved: SavedPlan,
-        failed: Mapping[tuple[str, str], str], done: Collection[int],
+        failed: Mapping[tuple[str, str], str], finished: Collection[int],
     ) -> documents.Document:
-        """Return a new plan with the same aim, without moves that failed.
-
-        :param failed: UUID and destination of each of these -> why
-        :param done: numbers of the moves that were made
-        """
+        """Return a new plan with the same aim; see replanning.plan_again."""
         raise NotImplementedError
 
     def misplaced(

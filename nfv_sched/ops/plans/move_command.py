@@ -21,13 +21,13 @@ class MovePlanCommand(planning.PlanMixin, planning.PlanCommand):
     def plan_again(
         self, parsed_args: argparse.Namespace,
         saved: plan_execution.SavedPlan,
-        failed: Mapping[tuple[str, str], str], done: Collection[int],
+        failed: Mapping[tuple[str, str], str], finished: Collection[int],
     ) -> documents.Document:
         """Return a new plan of the cloud as it is now."""
         cloud = self.cloud(parsed_args, newer=self._say)
         self.check_complete()
         return replanning.plan_again(
-            saved.document, cloud, failed, saved.plan.round, done)
+            saved.document, cloud, failed, saved.plan.round, finished)
 
     def misplaced(
         self, parsed_args: argparse.Namespace, document: ty.Any,

@@ -22,17 +22,18 @@ _NONE_FAILED: Mapping[tuple[str, str], str] = types.MappingProxyType({})
 def plan_again(
     plan: ty.Any, cloud: snapshot.Cloud,
     failed: Mapping[tuple[str, str], str] = _NONE_FAILED,
-    round_number: int = 0, done: Collection[int] = (),
+    round_number: int = 0, finished: Collection[int] = (),
 ) -> documents.Document:
     """Return a new plan with the aim of another, which the cloud allows.
 
+    :param failed: UUID and destination of each move not to be made -> why
     :param round_number: of a plan of several hosts: the round that was not
         carried out to its end; that and later ones are planned anew
-    :param done: numbers of the moves of the round that were made
+    :param finished: numbers of the moves of the round that were made
     """
     if isinstance(plan, document.RollingDrain):
         return documents.Document(
-            _rolled(plan, cloud, failed, round_number, done),
+            _rolled(plan, cloud, failed, round_number, finished),
             ('rounds', 'not_emptied'))
     if isinstance(plan, document.Drain):
         return documents.Document(_drained(plan, cloud, failed), ('servers',))
@@ -56,14 +57,14 @@ def _drained(plan: document.Drain, cloud: snapshot.Cloud,
 
 def _rolled(plan: document.RollingDrain, cloud: snapshot.Cloud,
             failed: Mapping[tuple[str, str], str], round_number: int,
-            done: Collection[int]) -> document.RollingDrain:
+            finished: Collection[int]) -> document.RollingDrain:
     # Importing Nova takes seconds.
     from nfv_sched.ops.plans import rolling
     hosts = {host.name: host for host in reversed(cloud.hosts)}
     this, *later = document.rounds_from(plan, round_number)
     names = [source.host_name(hosts, each.host) for each in (
         *(each for each in this.hosts
-          if not _is_back(each, hosts.get(each.host), done)),
+          if not _is_back(each, hosts.get(each.host), finished)),
         *(each for of_round in later for each in of_round.hosts),
         *plan.not_emptied)]
     options = next((each.options for each in (
@@ -81,20 +82,20 @@ def _rolled(plan: document.RollingDrain, cloud: snapshot.Cloud,
     before = [name for name in this.enabled if name in hosts
               and hosts[name].enabled and hosts[name].up]
     result = document.rolled(again, cloud, options, round_number, before)
-    first, *others = result.rounds or (document.DrainRound(
+    first, *next_rounds = result.rounds or (document.DrainRound(
         round=round_number, enabled=tuple(before), hosts=()),)
     emptied = {each.host for each in first.hosts}
     return dataclasses.replace(result, rounds=(dataclasses.replace(
         first, given_up=tuple([
-            name for name in begun if name not in emptied])), *others))
+            name for name in begun if name not in emptied])), *next_rounds))
 
 
 def _is_back(plan: document.Drain, host: snapshot.Host | None,
-             done: Collection[int]) -> bool:
+             finished: Collection[int]) -> bool:
     """Return whether a host was emptied, and has been enabled again."""
     numbers = [each.move for each in plan.servers if each.move is not None]
     return bool(numbers and host is not None and host.enabled
-                and all(number in done for number in numbers))
+                and all(number in finished for number in numbers))
 
 
 def _defragmented(plan: document.Defrag, cloud: snapshot.Cloud,

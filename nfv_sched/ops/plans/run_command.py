@@ -172,7 +172,7 @@ class RunPlan(plan_execution.RunMixin, base.Command):
     def plan_again(
         self, parsed_args: argparse.Namespace,
         saved: plan_execution.SavedPlan,
-        failed: Mapping[tuple[str, str], str], done: Collection[int],
+        failed: Mapping[tuple[str, str], str], finished: Collection[int],
     ) -> documents.Document:
         """Return a new plan of the cloud as it is now.
 
@@ -197,7 +197,7 @@ class RunPlan(plan_execution.RunMixin, base.Command):
         if is_of_agents:
             return agent_replanning.plan_again(saved.document, cloud)
         return replanning.plan_again(
-            saved.document, cloud, failed, saved.plan.round, done)
+            saved.document, cloud, failed, saved.plan.round, finished)
 
     def misplaced(
         self, parsed_args: argparse.Namespace, document: ty.Any,

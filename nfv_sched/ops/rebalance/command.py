@@ -126,7 +126,7 @@ class RebalanceAgent(planning.PlanMixin, source.CloudMixin, base.Lister):
         return self.with_details(
             (rendering.COLUMNS, rendering.rows(self._plans)), records)
 
-    def plan_again(self, parsed_args, saved, failed, done):
+    def plan_again(self, parsed_args, saved, failed, finished):
         """Return a new plan of the agents as they are now."""
         cloud = self.cloud(parsed_args, ('network_agents',), self._say)
         self.check_complete()
