@@ -13,6 +13,7 @@ import math
 import socket
 import threading
 import time
+import traceback
 import typing as ty
 import urllib.parse
 import zlib
@@ -34,6 +35,10 @@ REDIRECTS = 3
 MALFORMED = (ArithmeticError, AttributeError, LookupError, RecursionError,
              TypeError, ValueError)
 
+_PACKAGE = __name__.partition('.')[0]
+#: Errors of code, rather than of a service.
+DEFECTS = (AttributeError, ImportError, NameError, NotImplementedError,
+           TypeError)
 _CHUNK_BYTES = 65536
 _REDIRECT_STATUSES = (301, 302, 303, 305, 307, 308)
 _PORTS = {'http': 80, 'https': 443}
@@ -50,6 +55,14 @@ class TooLongError(HTTPLimitError):
     """An answer that is too long."""
 
 
+class LibraryError(TypeError):
+    """An error of a library that differs from what is expected here.
+
+    keystoneauth1 would take a ``RequestException`` for a service that does not
+    answer, and look for another version of it.
+    """
+
+
 def limit(session: ks_session.Session, connections: int = 10) -> None:
     """Limit all answers that a session gets.
 
@@ -62,6 +75,25 @@ def limit(session: ks_session.Session, connections: int = 10) -> None:
     for scheme in _PORTS:
         session.session.mount(f'{scheme}://', _Adapter(
             pool_connections=10, pool_maxsize=connections, **options))
+
+
+def session_over(sock: socket.socket) -> ks_session.Session:
+    """Return a session that gets all its answers from a connected socket.
+
+    To see whether the installed libraries work; it has the limits of
+    :func:`limit`.
+    """
+    def connect(connection: ty.Any) -> None:
+        connection.sock = sock
+
+    session = ks_session.Session()
+    session.session.trust_env = False  # it may name a proxy
+    limit(session)
+    for scheme in _PORTS:
+        session.session.adapters[
+            f'{scheme}://'].poolmanager.pool_classes_by_scheme = _pools(
+                type('OverSocket', (), {'connect': connect}))
+    return session
 
 
 def binary_session(size: int) -> requests.Session:
@@ -90,6 +122,21 @@ def limited(session: ks_session.Session) -> ty.Iterator[None]:
         session.redirect = redirect
 
 
+def is_defect(error: BaseException) -> bool:
+    """Return whether a library, or nfv-sched, is why a request failed.
+
+    The libraries raise errors of the same classes for malformed documents.
+
+    :param error: exception of keystoneauth1, or one that it did not expect
+    """
+    if isinstance(error, LibraryError):
+        return True
+    # Raised by the use of a library, rather than inside of it.
+    frames = [frame for frame, _line in traceback.walk_tb(error.__traceback__)]
+    return isinstance(error, DEFECTS) and bool(frames) and (
+        frames[-1].f_globals.get('__name__', '').partition('.')[0] == _PACKAGE)
+
+
 def reason(error: BaseException) -> str:
     """Return why a request failed.
 
@@ -98,6 +145,8 @@ def reason(error: BaseException) -> str:
     if isinstance(error, ks_exceptions.UnknownConnectionError) and isinstance(
             error.original, HTTPLimitError):
         return str(error.original)  # without the URL
+    if isinstance(error, LibraryError):
+        return str(error)
     if isinstance(error, MALFORMED) and not isinstance(error, OSError):
         return (f'malformed URL or answer: {error.__class__.__name__}: '
                 f'{error}')
@@ -177,17 +226,19 @@ class _Deadlines:
         self.sock = sock
 
 
-def _pools() -> dict[str, type]:
+def _pools(*bases: type) -> dict[str, type]:
     """Return the classes of connection pools, by scheme.
 
     Connections are those that urllib3 makes now: libraries such as
     wsgi-intercept replace their classes.
+
+    :param bases: classes whose methods connections have instead of urllib3's
     """
     pools = {}
     for scheme, pool in (('http', urllib3.HTTPConnectionPool),
                          ('https', urllib3.HTTPSConnectionPool)):
         connection = type(
-            'Connection', (_Deadlines, pool.ConnectionCls), {})
+            'Connection', (_Deadlines, *bases, pool.ConnectionCls), {})
         pools[scheme] = type(
             'Pool', (pool,), {'ConnectionCls': connection})
     return pools
@@ -238,6 +289,10 @@ class _Adapter(ks_session.TCPKeepAliveAdapter):
                 raise HTTPLimitError(f'the answer was not complete after '
                                      f'{seconds:g} s') from exc
             raise HTTPLimitError(f'the answer is malformed: {exc}') from exc
+        except DEFECTS as exc:
+            raise LibraryError(
+                'urllib3 or requests differs from what is expected: '
+                f'{exc.__class__.__name__}: {exc}') from exc
         finally:
             _current.deadline = math.inf
         response._content = self._decodable(body)

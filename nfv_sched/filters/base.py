@@ -202,12 +202,7 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
         request_note: nfv_request.RequestNote,
     ) -> tuple[list, list[tuple[str, reasons.Lazy]]]:
         """Decide about hosts; see :meth:`_filter_hosts`."""
-        reason: reasons.Lazy | None = request.error
-        if reason is None and self.is_broken(request):
-            reason = reasons.Reason(
-                reasons.HOST, type(self).__name__,
-                'a release of nfv-sched for the installed Nova needed',
-                'see the log', own=True)
+        reason: reasons.Lazy | None = request.error or self._broken(request)
         if reason is None:
             try:
                 prepared = self.prepare(request, request_note)
@@ -216,6 +211,8 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
                               'no host is accepted for it',
                               request_note.instance)
                 reason = self._unusable()
+            # Reading Neutron for the first time may have shown it.
+            reason = reason or self._broken(request)
         if reason is not None:
             return [], [(host_state.host, reason)
                         for host_state in host_states]
@@ -257,6 +254,15 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
         LOG.exception('Host %s cannot be judged and is not used for this '
                       'request', getattr(host_state, 'host', host_state))
         return self._unusable()
+
+    def _broken(self, request: nfv_request.Request) -> reasons.Reason | None:
+        """Return the reason to refuse hosts if Nova lacks what is needed."""
+        if not self.is_broken(request):
+            return None
+        return reasons.Reason(
+            reasons.HOST, type(self).__name__,
+            'a release of nfv-sched for the installed Nova needed',
+            'see the log', own=True)
 
     def _unusable(self) -> reasons.Reason:
         """Return the reason to refuse hosts after an unexpected exception."""

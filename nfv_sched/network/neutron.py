@@ -40,6 +40,7 @@ from nfv_sched import http_limits
 from nfv_sched.network import demand
 from nfv_sched.network import reservations
 from nfv_sched.network import usage
+from nfv_sched.nova import interfaces as nova_interfaces
 from nfv_sched.nova import scheduler
 from nfv_sched import periodic
 from nfv_sched import strings
@@ -75,6 +76,8 @@ _HIDDEN_GROUPS = (
 # Number of ports, or of their security groups, that are read to see whether
 # Neutron shows the groups.
 _PROBED = 100
+
+_LIMITS = nova_interfaces.Feature.LIMITS
 
 # Largest part of its time that a process may spend reading.
 _MAX_READING_SHARE = 0.05
@@ -710,6 +713,17 @@ def read_snapshot(conf=CONF) -> usage.Snapshot:
         return reader.read()
 
 
+def _is_defect(error: Exception) -> bool:
+    """Return whether a reading failed for another reason than its contents.
+
+    :param error: exception of :meth:`Reader.read`
+    """
+    if isinstance(error, NeutronError):
+        return error.__cause__ is not None and http_limits.is_defect(
+            error.__cause__)
+    return isinstance(error, http_limits.DEFECTS)
+
+
 class Lookups:
     """Lookups in Neutron, for single requests, of items not in the snapshot.
 
@@ -908,6 +922,7 @@ class NeutronRefresher(periodic.Refresher[usage.Snapshot]):
 
         :param took: seconds that reading took
         """
+        nova_interfaces.mark_working(_LIMITS)
         options = self._conf.nfv_sched
         snapshot = self.value
         LOG.debug('Neutron was read in %.1f s: %d hosts, %d ports, %s', took,
@@ -939,7 +954,13 @@ class NeutronRefresher(periodic.Refresher[usage.Snapshot]):
                 f'({options.max_snapshot_age:.0f} s) to spare it')
 
     def failed(self, exc: Exception) -> None:
-        """Log the first of several failures, and when figures get too old."""
+        """Log the first of several failures, and when figures get too old.
+
+        Limits are broken, rather than without figures, if it is not Neutron
+        that failed.
+        """
+        if _is_defect(exc):
+            nova_interfaces.mark_broken(_LIMITS, self.last_error)
         options = self._conf.nfv_sched
         snapshot = self.value
         doubted, self._doubted = (

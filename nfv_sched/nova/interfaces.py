@@ -5,17 +5,24 @@ Nova promises out-of-tree filters little, so another release, or a package of
 a distribution, may lack a class, a field or a parameter.  A filter would find
 that out in the middle of a request.  ``INTERFACES`` lists all of it; what is
 missing is logged once, when the first filter is made, and is a failure of
-``nfv-sched-status upgrade check``.
+``nfv-sched-status upgrade check``.  ``TRIALS`` shows by small examples what no
+list of names can.  What fails later, when it is used, can be added by
+:func:`mark_broken`.
 """
 
+from collections.abc import Callable
 from collections.abc import Iterable
 import enum
 import functools
+import gzip
 import importlib
 import inspect
+import socket
 import typing as ty
 
 from oslo_log import log as logging
+
+from nfv_sched import periodic
 
 LOG = logging.getLogger(__name__)
 
@@ -49,6 +56,20 @@ class Used(ty.NamedTuple):
     name: str
     features: tuple[Feature, ...]
     has: tuple[str, ...] = ()
+
+
+class Trial(ty.NamedTuple):
+    """A small example of a use of Nova or of a library.
+
+    :ivar what: name of what is used
+    :ivar works: returns whether it does what is expected; an exception means
+        that it does not
+    :ivar features: what does not work without it
+    """
+
+    what: str
+    works: Callable[[], bool]
+    features: tuple[Feature, ...]
 
 
 class MissingInterface(ty.NamedTuple):
@@ -182,16 +203,53 @@ INTERFACES = (
          ('conf', 'group')),
     Used('keystoneauth1.session', 'TCPKeepAliveAdapter', _LIMITS),
     Used('openstack.connection', 'Connection', _LIMITS),
-    Used('urllib3', 'HTTPConnectionPool.ConnectionCls', _LIMITS),
-    Used('urllib3', 'HTTPSConnectionPool.ConnectionCls', _LIMITS),
+    Used('urllib3', 'HTTPConnectionPool.ConnectionCls', _LIMITS,
+         ('_tunnel', 'connect')),
+    Used('urllib3', 'HTTPSConnectionPool.ConnectionCls', _LIMITS,
+         ('_tunnel', 'connect')),
+    Used('urllib3', 'HTTPResponse', _LIMITS, ('close', 'length_remaining')),
+    Used('urllib3', 'HTTPResponse.read', _LIMITS, ('amt', 'decode_content')),
     Used('urllib3.util', 'parse_url', _LIMITS, ('url',)),
+)
+
+
+def _reads_answers() -> bool:
+    """Return whether the answer of a service is read and decompressed."""
+    # Not needed, and so not imported, by the filters for NUMA nodes.
+    from keystoneauth1 import adapter
+    from nfv_sched import http_limits
+    body = b'{}'
+    compressed = gzip.compress(body)
+    try:
+        ours, theirs = socket.socketpair()
+    except OSError as exc:
+        LOG.debug('Whether answers of services can be read is not known: %s',
+                  exc)
+        return True
+    with ours, theirs:
+        theirs.sendall(
+            b'HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n'
+            b'Content-Length: %d\r\n\r\n%s' % (len(compressed), compressed))
+        # Nothing answers at this address, should the socket not be used.
+        service = adapter.Adapter(http_limits.session_over(ours),
+                                  endpoint_override='http://127.0.0.1:1')
+        response = service.get(
+            '/ports', params=[('fields', 'id')], timeout=60.0, log=False,
+            redirect=False, headers={'Accept': 'application/json'})
+    return (response.status_code, response.content) == (200, body)
+
+
+#: What does not show in names.
+TRIALS = (
+    Trial('an answer read through keystoneauth1, requests and urllib3',
+          _reads_answers, _LIMITS),
 )
 
 
 def missing(used: Iterable[Used] | None = None) -> list[MissingInterface]:
     """Return what is used and not there.
 
-    :param used: ``INTERFACES`` if None
+    :param used: ``INTERFACES``, and what ``TRIALS`` show, if None
     """
     # Sets the classes as attributes of nova.objects.
     importlib.import_module('nova.objects').register_all()
@@ -204,6 +262,14 @@ def missing(used: Iterable[Used] | None = None) -> list[MissingInterface]:
             lacking = [f'{item.module}.{item.name} '
                        f'({type(exc).__name__}: {exc})']
         absent += [MissingInterface(what, item.features) for what in lacking]
+    for trial in TRIALS if used is None else ():
+        try:
+            problem = None if trial.works() else 'another result'
+        except Exception as exc:
+            problem = f'{type(exc).__name__}: {exc}'
+        if problem is not None:
+            absent.append(MissingInterface(
+                f'{trial.what} ({problem})', trial.features))
     return absent
 
 
@@ -243,9 +309,31 @@ def broken() -> frozenset[Feature]:
         feature for item in lacking for feature in item.features)
 
 
+#: What each process has found to be broken when it was used.
+_FAILED: periodic.PerProcess[set[Feature]] = periodic.PerProcess(set)
+
+
+def mark_broken(feature: Feature, error: str) -> None:
+    """Count a feature as one that cannot work; log it once.
+
+    :param error: how it failed
+    """
+    failed = _FAILED.get()
+    if feature in failed:
+        return
+    failed.add(feature)
+    LOG.error('%s', text([MissingInterface(error, (feature,))]))
+
+
+def mark_working(feature: Feature) -> None:
+    """Take back what :func:`mark_broken` has noted, if it has."""
+    _FAILED.get().discard(feature)
+
+
 def is_broken(feature: Feature) -> bool:
     """Return whether a feature, or all filters, cannot work."""
-    return not broken().isdisjoint((feature, Feature.FILTERS))
+    return feature in _FAILED.get() or (
+        not broken().isdisjoint((feature, Feature.FILTERS)))
 
 
 def text(lacking: Iterable[MissingInterface]) -> str:

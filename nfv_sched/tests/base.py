@@ -11,6 +11,7 @@ from oslo_config import fixture as config_fixture
 import testtools
 
 from nfv_sched import conf
+from nfv_sched.nova import interfaces
 from nfv_sched import process
 
 CONF = nova.conf.CONF
@@ -44,6 +45,8 @@ class TestCase(testtools.TestCase):
             'nfv_sched'))
         # What a weigher or filter may have started.
         self.addCleanup(process.STATE.reset)
+        self.addCleanup(
+            interfaces.mark_working, interfaces.Feature.LIMITS)
 
     def flags(self, group='nfv_sched', **options):
         """Set options for this test."""

@@ -13,6 +13,7 @@ from nova import exception
 from nova import objects
 from nova.scheduler import manager
 from oslo_upgradecheck import upgradecheck
+import urllib3
 
 from nfv_sched.checks import scheduler as scheduler_checks
 from nfv_sched.filters import vswitch_port_limit
@@ -21,6 +22,8 @@ from nfv_sched.tests import base as tests_base
 from nfv_sched.tests.unit import clouds
 from nfv_sched.tests.unit.filters import base
 from nfv_sched.tests.unit.filters import network
+from nfv_sched.tests.unit.network import base as network_base
+from nfv_sched.tests.unit.network import neutron_api
 
 FEATURE = interfaces.Feature
 
@@ -170,6 +173,155 @@ class TestMissing(InterfacesTestCase):
         result = scheduler_checks.nova_interfaces()
         self.assertEqual(upgradecheck.Code.FAILURE, result.code)
         self.assertIn('provider_summaries', result.details)
+
+
+class LibrariesTestCase(InterfacesTestCase, network_base.NeutronTestCase):
+    """Libraries that read Neutron's answers in another way, or not at all."""
+
+    def setUp(self):
+        super().setUp()
+        self.useFixture(fixtures.FakeLogger('keystoneauth'))
+
+    def refuse_decode_content(self):
+        """Let urllib3 not read answers as they were sent."""
+        patch = mock.patch.object(
+            urllib3.HTTPResponse, 'read', lambda self, amt=None: b'')
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def take_read(self):
+        """Let urllib3 have no way to read answers."""
+        read = urllib3.HTTPResponse.read
+        del urllib3.HTTPResponse.read
+        self.addCleanup(setattr, urllib3.HTTPResponse, 'read', read)
+
+
+class TestLibraries(LibrariesTestCase):
+
+    def features_without_names(self):
+        """What is broken if no name of a library were listed."""
+        self.useFixture(fixtures.MonkeyPatch(
+            'nfv_sched.nova.interfaces.INTERFACES', ()))
+        return interfaces.broken()
+
+    def test_listed(self):
+        self.refuse_decode_content()
+        self.assertIn(
+            'urllib3.HTTPResponse.read: parameter decode_content',
+            [item.what for item in interfaces.missing()])
+
+    def test_other_parameters(self):
+        self.refuse_decode_content()
+        self.assertEqual({FEATURE.LIMITS}, self.features_without_names())
+        self.assertIn('decode_content', self.log.output)
+
+    def test_no_method(self):
+        self.take_read()
+        self.assertEqual({FEATURE.LIMITS}, self.features_without_names())
+        self.assertEqual(1, len(self.log.output.splitlines()))
+
+    def test_decompressed_twice(self):
+        """An answer that is not given as it was sent."""
+        read = urllib3.HTTPResponse.read
+        patch = mock.patch.object(
+            urllib3.HTTPResponse, 'read',
+            lambda self, amt=None, decode_content=None: read(self, amt, True))
+        patch.start()
+        self.addCleanup(patch.stop)
+        self.assertEqual({FEATURE.LIMITS}, interfaces.broken())
+
+    def test_pools(self):
+        """Connections of other classes would have no deadline."""
+        self.useFixture(fixtures.MonkeyPatch(
+            'urllib3.PoolManager.pool_classes_by_scheme', property(
+                lambda manager: urllib3.poolmanager.pool_classes_by_scheme,
+                lambda manager, classes: None)))
+        self.assertEqual({FEATURE.LIMITS}, self.features_without_names())
+
+    def test_unknown(self):
+        """A process without sockets of its own is no broken library."""
+        def socketpair():
+            raise OSError('Address family not supported by protocol')
+
+        self.useFixture(fixtures.MonkeyPatch('socket.socketpair', socketpair))
+        self.assertEqual([], interfaces.missing())
+
+    def test_proxy(self):
+        """An answer from memory needs no proxy."""
+        for name in ('http_proxy', 'https_proxy', 'all_proxy'):
+            self.useFixture(fixtures.EnvironmentVariable(
+                name, 'http://127.0.0.1:1'))
+        self.assertEqual([], interfaces.missing())
+
+
+class TestFailures(LibrariesTestCase, network.NetworkTestCase):
+    """Libraries that fail only when they are used."""
+
+    def setUp(self):
+        super().setUp()
+        self.flags(stale_snapshot_policy='allow')
+        self.sources.figures = self.source()
+        self.spec_obj = self.spec()
+        self.api.ports = [
+            neutron_api.port(host='host1', device='other')
+            for _ in range(255)]
+        self.assertEqual(frozenset(), interfaces.broken())
+
+    def assert_refused(self):
+        self.assertRaises(
+            exception.NoValidHost, self.passing, [self.host()], self.spec(),
+            vswitch_port_limit.VSwitchPortLimitFilter())
+        self.assertEqual(1, len(self.log.output.splitlines()))
+        self.assertIn(FEATURE.LIMITS.value, self.log.output)
+
+    def test_refused_from_the_first(self):
+        """Also the request that waits for the first reading."""
+        self.refuse_decode_content()
+        self.assert_refused()
+        self.assertIn('decode_content', self.log.output)
+        self.assert_refused()
+
+    def test_no_method(self):
+        self.take_read()
+        self.assert_refused()
+
+    def test_own_defect(self):
+        """Also an error of the reader itself."""
+        self.useFixture(fixtures.MonkeyPatch(
+            'nfv_sched.network.usage.SnapshotBuilder.add_network', None))
+        self.api.networks = [{'id': 'n', 'port_security_enabled': True}]
+        self.assert_refused()
+
+    def test_library_without_name(self):
+        """The name is missing where the reader uses it."""
+        self.useFixture(fixtures.MonkeyPatch(
+            'keystoneauth1.loading.load_auth_from_conf_options'))
+        self.assert_refused()
+
+    def test_recovers(self):
+        """A reading that succeeds shows that it was no library."""
+        with fixtures.MonkeyPatch(
+                'nfv_sched.network.usage.SnapshotBuilder', None):
+            self.assert_refused()
+        self.api.ports = []
+        self.wait_for(lambda: not interfaces.is_broken(FEATURE.LIMITS))
+        self.assertEqual(['host1'], self.passing(
+            [self.host()], self.spec(),
+            vswitch_port_limit.VSwitchPortLimitFilter()))
+
+    def test_neutron_fails(self):
+        """Neutron that cannot be read is another matter."""
+        for fault in (lambda handler, query, body: handler.reply({}, 500),
+                      lambda handler, query, body: handler.reply(
+                          {'ports': [{'id': 1}]}),
+                      lambda handler, query, body: handler.reply({
+                          'ports': [], 'ports_links': [3]})):
+            self.api.faults['ports'] = fault
+            self.sources.figures = self.source()
+            self.assertEqual(['host1'], self.passing(
+                [self.host()], self.spec(),
+                vswitch_port_limit.VSwitchPortLimitFilter()))
+        self.assertEqual('', self.log.output)
 
 
 class TestLimits(InterfacesTestCase, network.NetworkTestCase):
