@@ -97,7 +97,7 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
         if request is None:
             return type(self).__name__ in shadow_outcomes.in_shadow(
                 request_note, [host_state]).on(host_state)
-        if request.error is None and not self.concerns(request):
+        if not self._looks_at(request):
             return True
         passed, _refused = self._filter_hosts(
             [host_state], request, request_note)
@@ -127,7 +127,7 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
             in_shadow = shadow_outcomes.in_shadow(request_note, host_states)
             return [host_state for host_state in host_states
                     if type(self).__name__ in in_shadow.on(host_state)]
-        if request.error is None and not self.concerns(request):
+        if not self._looks_at(request):
             shadow_outcomes.remain(request_note, host_states)
             return host_states
         passed, refused = self._filter_hosts(
@@ -254,6 +254,12 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
         LOG.exception('Host %s cannot be judged and is not used for this '
                       'request', getattr(host_state, 'host', host_state))
         return self._unusable()
+
+    def _looks_at(self, request: nfv_request.Request) -> bool:
+        """Return whether to look at hosts for a request."""
+        # Without extra specs it seems to concern no filter.
+        return request.error is not None or self.concerns(request) or (
+            interfaces.is_broken(interfaces.Feature.EXTRA_SPECS))
 
     def _broken(self, request: nfv_request.Request) -> reasons.Reason | None:
         """Return the reason to refuse hosts if Nova lacks what is needed."""

@@ -34,8 +34,9 @@ class NFVTopologyFilter(base.NFVHostFilter):
 
     def is_broken(self, request):
         """Return whether a policy of the request cannot be kept."""
-        return interfaces.is_broken(interfaces.Feature.POLICIES) and any(
-            rule.ours for rule in request.rules)
+        return interfaces.is_broken(interfaces.Feature.EXTRA_SPECS) or (
+            interfaces.is_broken(interfaces.Feature.POLICIES) and any(
+                rule.ours for rule in request.rules))
 
     def prepare(self, request, request_note):
         """Return the rules and options to decide by."""

@@ -22,6 +22,7 @@ import typing as ty
 
 from oslo_log import log as logging
 
+from nfv_sched.nova import fields
 from nfv_sched import periodic
 
 LOG = logging.getLogger(__name__)
@@ -31,6 +32,7 @@ class Feature(enum.Enum):
     """A part of nfv-sched; the value is what operators read."""
 
     FILTERS = 'filters'
+    EXTRA_SPECS = 'extra specs of flavors'
     POLICIES = 'placement policies'
     PREDICTION = 'prediction of the claim'
     LIVE_MIGRATION = 'live migrations of servers with a strict policy'
@@ -39,6 +41,7 @@ class Feature(enum.Enum):
     WEIGHERS = 'weighers'
     REASONS = 'reasons that tenants see'
     JOURNAL = 'refusals by Placement and other filters in the journal'
+    LEDGER = 'the ledger in Placement'
 
 
 class Used(ty.NamedTuple):
@@ -86,6 +89,8 @@ class MissingInterface(ty.NamedTuple):
 _ALL = (Feature.FILTERS,)
 _POLICIES = (Feature.POLICIES,)
 _LIMITS = (Feature.LIMITS,)
+_EXTRA_SPECS = (Feature.EXTRA_SPECS,)
+_LEDGER = (Feature.LEDGER,)
 _LIVE = (Feature.LIVE_MIGRATION,)
 _JOURNAL = (Feature.JOURNAL,)
 
@@ -115,17 +120,20 @@ INTERFACES = (
          (Feature.POLICIES, Feature.LIMITS), ('allocation_candidates',)),
     Used('nova.scheduler.host_manager', 'HostState.consume_from_request',
          (Feature.POLICIES, Feature.LIMITS), ('spec_obj',)),
-    Used('nova.scheduler.request_filter', 'ALL_REQUEST_FILTERS', _LIMITS),
+    Used('nova.scheduler.manager', 'request_filter.ALL_REQUEST_FILTERS',
+         _LIMITS),
     Used('nova.scheduler.manager', 'SchedulerManager._schedule', _LIMITS,
          ('spec_obj', 'provider_summaries')),
+    # Its parameters do not show: oslo.messaging wraps it in (*args, **kwargs).
     Used('nova.scheduler.manager', 'SchedulerManager.select_destinations',
-         _JOURNAL, ('spec_obj', 'instance_uuids')),
-    Used('nova.scheduler.host_manager', 'HostManager', _JOURNAL,
+         _JOURNAL),
+    Used('nova.scheduler.manager', 'host_manager.HostManager', _JOURNAL,
          ('enabled_filters',)),
-    Used('nova.scheduler.host_manager', 'HostManager.get_filtered_hosts',
-         _JOURNAL, ('hosts', 'spec_obj')),
-    Used('nova.scheduler.client.report',
-         'SchedulerReportClient.get_allocation_candidates', _JOURNAL,
+    Used('nova.scheduler.manager',
+         'host_manager.HostManager.get_filtered_hosts', _JOURNAL,
+         ('hosts', 'spec_obj')),
+    Used('nova.scheduler.manager',
+         'report.SchedulerReportClient.get_allocation_candidates', _JOURNAL,
          ('context', 'resources')),
     Used('nova.scheduler.utils', 'ResourceRequest.to_querystring', _JOURNAL),
     Used('nova.pci.stats', 'PciDeviceStats', _POLICIES, ('pools',)),
@@ -136,22 +144,31 @@ INTERFACES = (
          (Feature.ALIASES,)),
     Used('nova.exception', 'PciInvalidAlias', (Feature.ALIASES,)),
     Used('nova.objects', 'RequestSpec', _ALL, (
-        'flavor', 'image', 'instance_uuid', 'numa_topology', 'project_id',
+        'image', 'instance_uuid', 'numa_topology', 'project_id',
         'requested_destination')),
     Used('nova.objects', 'RequestSpec', _POLICIES, (
         'network_metadata', 'pci_requests')),
     Used('nova.objects', 'RequestSpec', _LIMITS, (
         'requested_networks', 'security_groups')),
+    Used('nova.objects', 'RequestSpec', _EXTRA_SPECS, ('flavor',)),
+    Used('nova.objects', 'Flavor', _EXTRA_SPECS, ('extra_specs',)),
     Used('nova.objects', 'Flavor', _ALL, (
-        'extra_specs', 'flavorid', 'memory_mb', 'name', 'vcpus')),
+        'flavorid', 'memory_mb', 'name', 'vcpus')),
+    Used('nova.objects', 'Aggregate', _ALL, ('metadata',)),
     Used('nova.objects', 'ImageMeta', _POLICIES, ('properties',)),
     Used('nova.objects', 'Destination', _POLICIES, (
         'allow_cross_cell_move', 'cell')),
     Used('nova.objects', 'NetworkRequest', _LIMITS, (
-        'network_id', 'pci_request_id')),
+        'device_profile', 'network_id', 'pci_request_id', 'port_id')),
+    Used('nova.objects', 'NetworkRequestList', _LIMITS, ('objects',)),
     Used('nova.objects', 'SecurityGroup', _LIMITS, ('name', 'uuid')),
+    Used('nova.objects', 'SecurityGroupList', _LIMITS, ('objects',)),
     Used('nova.objects', 'InstancePCIRequests', _POLICIES, ('requests',)),
-    Used('nova.objects', 'InstancePCIRequest', _POLICIES, ('spec',)),
+    Used('nova.objects', 'InstancePCIRequest', _POLICIES, (
+        'NEUTRON_PORT', 'count', 'numa_policy', 'request_id', 'source',
+        'spec')),
+    Used('nova.objects', 'InstancePCIRequest', (Feature.ALIASES,), (
+        'alias_name',)),
     Used('nova.objects', 'NUMATopology', _POLICIES, ('cells',)),
     Used('nova.objects', 'NUMACell', _POLICIES, (
         'cpu_usage', 'cpuset', 'id', 'memory', 'memory_usage', 'mempages',
@@ -177,6 +194,12 @@ INTERFACES = (
         'numa_topology',)),
     Used('nova.objects', 'Instance', (Feature.PREDICTION,), (
         'numa_topology',)),
+    Used('nova.objects', 'Instance', _LIMITS, ('host', 'info_cache')),
+    Used('nova.objects', 'Instance', _LIVE, ('task_state',)),
+    Used('nova.objects', 'InstanceInfoCache', _LIMITS, ('network_info',)),
+    Used('nova.objects', 'InstanceMapping', _LIMITS, (
+        'cell_mapping', 'instance_uuid', 'queued_for_delete')),
+    Used('nova.objects', 'CellMapping.is_cell0', _LIMITS),
     Used('nova.compute.task_states', 'MIGRATING', _LIVE),
     Used('nova.conductor.tasks.live_migrate',
          'LiveMigrationTask._find_destination', _LIVE),
@@ -197,12 +220,40 @@ INTERFACES = (
          ('instance_uuid',)),
     Used('nova.objects', 'InstanceMappingList.get_by_instance_uuids',
          _LIMITS, ('uuids',)),
+    Used('keystoneauth1.adapter', 'Adapter', _LIMITS),
+    *(Used('keystoneauth1.exceptions', name, _LIMITS) for name in (
+        'ClientException', 'EndpointNotFound', 'HttpError', 'Unauthorized',
+        'UnknownConnectionError')),
+    Used('keystoneauth1.exceptions', 'UnknownConnectionError', _LIMITS,
+         ('original',)),
     Used('keystoneauth1.loading', 'load_auth_from_conf_options', _LIMITS,
          ('conf', 'group')),
-    Used('keystoneauth1.loading', 'load_session_from_conf_options', _LIMITS,
-         ('conf', 'group')),
+    # NOTE: keystoneauth1 of OpenStack 2024.1 (Nova 29) does not show its
+    # parameters.
+    Used('keystoneauth1.loading', 'load_session_from_conf_options', _LIMITS),
+    Used('keystoneauth1.loading', 'load_adapter_from_conf_options', _LEDGER),
+    Used('keystoneauth1.session', 'Session', _LIMITS,
+         ('redirect', 'session', 'timeout')),
+    Used('keystoneauth1.session', 'Session.request', _LIMITS,
+         ('log', 'redirect')),
     Used('keystoneauth1.session', 'TCPKeepAliveAdapter', _LIMITS),
+    Used('keystoneauth1.session', 'TCPKeepAliveAdapter.init_poolmanager',
+         _LIMITS),
+    Used('keystoneauth1.session', 'TCPKeepAliveAdapter.proxy_manager_for',
+         _LIMITS, ('proxy',)),
+    Used('keystoneauth1.session', 'TCPKeepAliveAdapter.send', _LIMITS,
+         ('request', 'stream', 'timeout')),
     Used('openstack.connection', 'Connection', _LIMITS),
+    Used('openstack.connection', 'Connection.__init__', _LIMITS,
+         ('oslo_conf', 'service_types', 'session')),
+    Used('openstack.exceptions', 'SDKException', _LIMITS),
+    Used('openstack.proxy', 'Proxy', _LIMITS),
+    Used('requests', 'PreparedRequest', _LIMITS),
+    Used('requests', 'Response', _LIMITS, (
+        '_content', '_content_consumed', 'encoding', 'raw')),
+    Used('requests', 'Session', _LIMITS, ('adapters', 'mount', 'trust_env')),
+    Used('requests.exceptions', 'RequestException', _LIMITS),
+    Used('urllib3.exceptions', 'HTTPError', _LIMITS),
     Used('urllib3', 'HTTPConnectionPool.ConnectionCls', _LIMITS,
          ('_tunnel', 'connect')),
     Used('urllib3', 'HTTPSConnectionPool.ConnectionCls', _LIMITS,
@@ -211,6 +262,31 @@ INTERFACES = (
     Used('urllib3', 'HTTPResponse.read', _LIMITS, ('amt', 'decode_content')),
     Used('urllib3.util', 'parse_url', _LIMITS, ('url',)),
 )
+
+
+def _reads_fields() -> bool:
+    """Return whether the extra specs of a flavor are where they are read."""
+    objects = importlib.import_module('nova.objects')
+    extra_specs = {'key': 'value'}
+    return fields.get(objects.Flavor(extra_specs=extra_specs),
+                      'extra_specs') == extra_specs
+
+
+def _appends_request_filter() -> bool:
+    """Return whether request filters can be added to those of Nova."""
+    manager = importlib.import_module('nova.scheduler.manager')
+    return isinstance(manager.request_filter.ALL_REQUEST_FILTERS, list)
+
+
+def _takes_options() -> bool:
+    """Return whether the client of Neutron takes the options of a request."""
+    from openstack import proxy
+    options = {'params': [], 'timeout': 60.0, 'log': False, 'redirect': False,
+               'headers': {}}
+    for method, args in ((proxy.Proxy.get, ('/ports',)),
+                         (proxy.Proxy.request, ('/ports', 'GET'))):
+        inspect.signature(method).bind(None, *args, **options)
+    return True
 
 
 def _reads_answers() -> bool:
@@ -241,6 +317,10 @@ def _reads_answers() -> bool:
 
 #: What does not show in names.
 TRIALS = (
+    Trial('fields of versioned objects', _reads_fields, _EXTRA_SPECS),
+    Trial('nova.scheduler.request_filter.ALL_REQUEST_FILTERS as a list',
+          _appends_request_filter, _LIMITS),
+    Trial('options of openstack.proxy.Proxy.get', _takes_options, _LIMITS),
     Trial('an answer read through keystoneauth1, requests and urllib3',
           _reads_answers, _LIMITS),
 )
@@ -283,11 +363,9 @@ def _lacking(item: Used, name: str) -> list[str]:
         there = {*dir(value), *_set_by_init(value)}
         kind = 'attribute'
     elif item.has:
-        parameters = inspect.signature(value).parameters
-        if any(parameter.kind is parameter.VAR_KEYWORD
-               for parameter in parameters.values()):
-            return []
-        there = set(parameters)
+        # Those of the wrapped function if functools.wraps was used.  The names
+        # must be there, even if any are taken: calls are bound by them.
+        there = set(inspect.signature(value).parameters)
         kind = 'parameter'
     return [f'{item.module}.{name}: {kind} {member}'
             for member in item.has if member not in there]
@@ -331,9 +409,9 @@ def mark_working(feature: Feature) -> None:
 
 
 def is_broken(feature: Feature) -> bool:
-    """Return whether a feature, or all filters, cannot work."""
-    return feature in _FAILED.get() or (
-        not broken().isdisjoint((feature, Feature.FILTERS)))
+    """Return whether a feature, or what all need, cannot work."""
+    return feature in _FAILED.get() or not broken().isdisjoint(
+        (feature, Feature.FILTERS, Feature.EXTRA_SPECS))
 
 
 def text(lacking: Iterable[MissingInterface]) -> str:

@@ -2,6 +2,7 @@
 """What the filters use of Nova is there, or the operator is told."""
 
 import ast
+import functools
 import importlib.util
 import logging
 import subprocess
@@ -9,9 +10,11 @@ import sys
 from unittest import mock
 
 import fixtures
+from keystoneauth1 import loading as ks_loading
 from nova import exception
 from nova import objects
 from nova.scheduler import manager
+from openstack import proxy
 from oslo_upgradecheck import upgradecheck
 import urllib3
 
@@ -38,21 +41,24 @@ print(*(name for name in sys.modules if name.startswith('nfv_sched')))
 """
 
 
+_LIBRARIES = ('keystoneauth1', 'nova', 'openstack', 'requests', 'urllib3')
+
+
 def _uses(path: str) -> set[str]:
-    """Return the names of Nova that a module uses, with their modules."""
+    """Return the names of Nova and the libraries of HTTP in a module."""
     with open(path) as source:
         tree = ast.parse(source.read())
     imported = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and (
-                node.module or '').split('.')[0] == 'nova':
+                node.module or '').split('.')[0] in _LIBRARIES:
             for alias in node.names:
                 imported[alias.asname or alias.name] = (
                     f'{node.module}.{alias.name}')
         elif isinstance(node, ast.Import):
+            names = {alias.name.split('.')[0] for alias in node.names}
             imported.update({
-                'nova': 'nova' for alias in node.names
-                if alias.name.split('.')[0] == 'nova'})
+                name: name for name in names.intersection(_LIBRARIES)})
 
     def name_of(node):
         if isinstance(node, ast.Name):
@@ -103,6 +109,24 @@ class InterfacesTestCase(tests_base.TestCase):
 
 class TestMissing(InterfacesTestCase):
 
+    def lost(self, owner, name, value=None):
+        """What is missing after a change of Nova or a library.
+
+        :param value: new value of the attribute; None to delete it
+        """
+        before = vars(owner)[name]
+        if value is None:
+            delattr(owner, name)
+        else:
+            setattr(owner, name, value)
+        self.addCleanup(setattr, owner, name, before)
+        interfaces.broken.cache_clear()
+        found = interfaces.broken()
+        setattr(owner, name, before)
+        interfaces.broken.cache_clear()
+        self.assertEqual(frozenset(), interfaces.broken())
+        return found
+
     def test_nothing(self):
         self.assertEqual([], interfaces.missing())
         self.assertEqual(frozenset(), interfaces.broken())
@@ -128,11 +152,15 @@ class TestMissing(InterfacesTestCase):
             [item.what.partition(' (')[0] for item in found])
 
     def test_all_uses_are_listed(self):
-        """What a module of the scheduler uses of Nova is checked."""
+        """What the scheduler's modules use of Nova and libraries is checked.
+
+        Also what the client of the ledger uses, which other processes load.
+        """
         loaded = subprocess.run(
             [sys.executable, '-W', 'ignore', '-c', _LOADED], text=True,
             stdout=subprocess.PIPE, check=True).stdout.split()
         self.assertIn('nfv_sched.filters.network', loaded)
+        loaded.append('nfv_sched.ledger.client')
         listed = {f'{item.module}.{name}' for item in interfaces.INTERFACES
                   for name in item.name.split('|')}
         listed |= {name.rpartition('.')[0] for name in listed}
@@ -149,6 +177,57 @@ class TestMissing(InterfacesTestCase):
         unlisted = {(module, name) for module, name in unlisted
                     if '.extra_specs.' not in name}
         self.assertEqual(set(), unlisted)
+
+    def test_any_parameters(self):
+        """Parameters that nothing can be bound to are none."""
+        self.assertEqual({FEATURE.LIMITS}, self.lost(
+            manager.SchedulerManager, '_schedule',
+            lambda self, *args, **kwargs: []))
+
+    def test_wrapped(self):
+        """Another plugin may have wrapped what is wrapped here."""
+        method = manager.SchedulerManager._schedule
+
+        @functools.wraps(method)
+        def schedule(*args, **kwargs):
+            return method(*args, **kwargs)
+
+        self.useFixture(fixtures.MonkeyPatch(
+            'nova.scheduler.manager.SchedulerManager._schedule', schedule))
+        self.assertEqual([], interfaces.missing())
+
+    def test_request_filters(self):
+        """The manager has them under another name, or as a constant."""
+        self.assertIn(FEATURE.LIMITS, self.lost(manager, 'request_filter'))
+        self.assertEqual({FEATURE.LIMITS}, self.lost(
+            manager.request_filter, 'ALL_REQUEST_FILTERS',
+            tuple(manager.request_filter.ALL_REQUEST_FILTERS)))
+
+    def test_followed_modules(self):
+        """What the journal replaces is found through the manager."""
+        self.assertEqual({FEATURE.JOURNAL}, self.lost(manager, 'report'))
+
+    def test_ledger_client(self):
+        self.assertEqual({FEATURE.LEDGER}, self.lost(
+            ks_loading, 'load_adapter_from_conf_options'))
+
+    def test_options_of_requests(self):
+        """Neutron's client takes options that others may have dropped."""
+        self.assertEqual({FEATURE.LIMITS}, self.lost(
+            proxy.Proxy, 'request',
+            lambda self, url, method, params=None, timeout=None,
+            headers=None: None))
+
+    def test_attributes(self):
+        for cls, name, feature in (
+            (objects.CellMapping, 'is_cell0', FEATURE.LIMITS),
+            (objects.InstancePCIRequest, 'alias_name', FEATURE.ALIASES),
+            (objects.InstancePCIRequest, 'count', FEATURE.POLICIES),
+            (objects.Instance, 'task_state', FEATURE.LIVE_MIGRATION),
+            (objects.InstanceMapping, 'queued_for_delete', FEATURE.LIMITS),
+            (objects.Flavor, 'extra_specs', FEATURE.EXTRA_SPECS),
+        ):
+            self.assertIn(feature, self.lost(cls, name), name)
 
     def test_what_all_filters_need(self):
         """Nothing that is kept can be kept without it."""
@@ -337,6 +416,28 @@ class TestLimits(InterfacesTestCase, network.NetworkTestCase):
         self.assertRaises(
             exception.NoValidHost, self.passing, [self.host()], self.spec(),
             ports)
+
+
+class TestFields(InterfacesTestCase, base.FilterTestCase):
+    """Versioned objects that keep their fields under other names."""
+
+    def setUp(self):
+        super().setUp()
+        self.useFixture(fixtures.MonkeyPatch(
+            'nfv_sched.nova.fields._PREFIX', '_other_'))
+
+    def test_missing(self):
+        self.assertEqual({FEATURE.EXTRA_SPECS}, interfaces.broken())
+        self.assertEqual(1, len(self.log.output.splitlines()))
+
+    def test_closed(self):
+        """Any request may have a policy."""
+        self.assertRaises(
+            exception.NoValidHost, self.passing, [clouds.host('one')],
+            clouds.spec('strict'))
+        self.assertRaises(
+            exception.NoValidHost, self.passing, [clouds.host('one')],
+            clouds.spec())
 
 
 class TestPolicies(InterfacesTestCase, base.FilterTestCase):
