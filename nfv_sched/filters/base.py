@@ -277,6 +277,13 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
             'usable data of the host needed', 'see the log')
 
 
+def predictions_are_broken(request: nfv_request.Request) -> bool:
+    """Return whether a strict rule relies on predictions that are broken."""
+    return CONF.nfv_sched.strict_enforcement == 'predicted' and (
+        interfaces.is_broken(interfaces.Feature.PREDICTION)) and any(
+            rule.ours and rule.strict for rule in request.rules)
+
+
 class RuleFilter(NFVHostFilter):
     """A filter for the rules of one class.
 
@@ -294,7 +301,8 @@ class RuleFilter(NFVHostFilter):
 
     def is_broken(self, request):
         """Return whether policies cannot be kept."""
-        return interfaces.is_broken(interfaces.Feature.POLICIES)
+        return interfaces.is_broken(interfaces.Feature.POLICIES) or (
+            predictions_are_broken(request))
 
     def prepare(self, request, request_note):
         """Return the rules and options to decide by."""

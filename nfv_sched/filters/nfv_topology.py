@@ -35,6 +35,7 @@ class NFVTopologyFilter(base.NFVHostFilter):
     def is_broken(self, request):
         """Return whether a policy of the request cannot be kept."""
         return interfaces.is_broken(interfaces.Feature.EXTRA_SPECS) or (
+            base.predictions_are_broken(request)) or (
             interfaces.is_broken(interfaces.Feature.POLICIES) and any(
                 rule.ours for rule in request.rules))
 

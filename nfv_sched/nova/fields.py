@@ -12,12 +12,13 @@ from collections.abc import Mapping
 import operator
 import typing as ty
 
-_PREFIX = '_obj_'
+#: Prefix of the keys.
+PREFIX = '_obj_'
 
 
 def key(name: str) -> str:
     """Return the key of a field in the ``__dict__`` of its object."""
-    return _PREFIX + name
+    return PREFIX + name
 
 
 def values_of(*names: str) -> Callable[[Mapping[str, ty.Any]], tuple]:
@@ -37,7 +38,7 @@ def get(obj, name: str) -> ty.Any:
     """
     if obj is None:
         return None
-    value = obj.__dict__.get(_PREFIX + name) if hasattr(
+    value = obj.__dict__.get(PREFIX + name) if hasattr(
         obj, '__dict__') else None
     if value is not None:
         return value

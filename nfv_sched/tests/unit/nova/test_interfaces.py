@@ -424,7 +424,7 @@ class TestFields(InterfacesTestCase, base.FilterTestCase):
     def setUp(self):
         super().setUp()
         self.useFixture(fixtures.MonkeyPatch(
-            'nfv_sched.nova.fields._PREFIX', '_other_'))
+            'nfv_sched.nova.fields.PREFIX', '_other_'))
 
     def test_missing(self):
         self.assertEqual({FEATURE.EXTRA_SPECS}, interfaces.broken())
@@ -457,3 +457,24 @@ class TestPolicies(InterfacesTestCase, base.FilterTestCase):
             clouds.spec('strict'))
         self.assertEqual(['one'], self.passing(
             [clouds.host('one')], clouds.spec()))
+
+    def test_prediction(self):
+        """It matters where strict policies are content with it."""
+        self.useFixture(fixtures.MonkeyPatch(
+            'nova.compute.claims.Claim._test_numa_topology'))
+        self.assertEqual({FEATURE.PREDICTION}, interfaces.broken())
+
+        def passing(policy):
+            return [self.passing([clouds.host('one')], clouds.spec(policy),
+                                 filters) for filters in (
+                [self.topology], [self.vswitch],
+                [self.topology, self.vswitch])]
+
+        self.assertEqual([['one']] * 3, passing('strict'))
+        self.flags(strict_enforcement='predicted')
+        self.assertEqual([['one']] * 3, passing('prefer'))
+        self.assertEqual([['one']] * 3, passing(None))
+        for filters in ([self.topology], [self.vswitch]):
+            self.assertRaises(
+                exception.NoValidHost, self.passing, [clouds.host('one')],
+                clouds.spec('strict'), filters)
