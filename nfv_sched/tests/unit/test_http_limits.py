@@ -17,6 +17,7 @@ import tracemalloc
 import fixtures
 from keystoneauth1 import exceptions as ks_exceptions
 from keystoneauth1 import session as ks_session
+import urllib3
 
 from nfv_sched import http_limits
 from nfv_sched.ledger import client
@@ -317,6 +318,18 @@ class LimitsTest(base.NeutronTestCase):
         self.server.fault = _reply(b'', length=10 ** 9)
         response = session.head(self.server.url, authenticated=False)
         self.assertEqual(b'', response.content)
+
+    def test_no_read1(self):
+        """Releases of urllib3 before 2.2 do not have it."""
+        if hasattr(urllib3.HTTPResponse, 'read1'):
+            self.addCleanup(setattr, urllib3.HTTPResponse, 'read1',
+                            urllib3.HTTPResponse.read1)
+            del urllib3.HTTPResponse.read1
+        session = ks_session.Session()
+        http_limits.limit(session)
+        self.server.fault = _reply(b'{}')
+        self.assertEqual(b'{}', session.get(
+            self.server.url, authenticated=False).content)
 
     def test_connection_is_used_again(self):
         """Also after the time of the first request has passed."""

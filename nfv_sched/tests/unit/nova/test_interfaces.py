@@ -374,7 +374,8 @@ class TestFailures(LibrariesTestCase, network.NetworkTestCase):
     def test_library_without_name(self):
         """The name is missing where the reader uses it."""
         self.useFixture(fixtures.MonkeyPatch(
-            'keystoneauth1.loading.load_auth_from_conf_options'))
+            'keystoneauth1.loading.load_auth_from_conf_options',
+            fixtures.MonkeyPatch.delete))
         self.assert_refused()
 
     def test_recovers(self):
@@ -461,7 +462,8 @@ class TestPolicies(InterfacesTestCase, base.FilterTestCase):
     def test_prediction(self):
         """It matters where strict policies are content with it."""
         self.useFixture(fixtures.MonkeyPatch(
-            'nova.compute.claims.Claim._test_numa_topology'))
+            'nova.compute.claims.Claim._test_numa_topology',
+            fixtures.MonkeyPatch.delete))
         self.assertEqual({FEATURE.PREDICTION}, interfaces.broken())
 
         def passing(policy):

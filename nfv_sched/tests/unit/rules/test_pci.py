@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Guests with their PCI devices."""
 
+import functools
+
+import fixtures
 from nova import objects
+from nova.pci import request as pci_request
 from nova.scheduler.filters import numa_topology_filter
 from nova.scheduler.filters import pci_passthrough_filter
 from oslo_serialization import jsonutils
@@ -306,6 +310,54 @@ class UnshelveTest(base.EnforcementTestCase):
                 else:
                     self.assertIn('nfv:pci_numa_affinity=strict',
                                   self.refusal([host], spec))
+
+
+class AliasReaderTest(base.EnforcementTestCase):
+    """Nova's reader of aliases under either of its names.
+
+    It is private, and has no cache, on Nova 29 and until 31.3.0.
+    """
+
+    NAMES = ('get_alias_from_config', '_get_alias_from_config')
+
+    def set_policy(self, policy):
+        """Change the NUMA policy of the alias in nova.conf."""
+        self.flags(alias=[jsonutils.dumps({
+            'name': 'vf', 'vendor_id': '8086', 'product_id': '1515',
+            'numa_policy': policy})], group='pci')
+        nova_scheduler.forget_pci_aliases()
+
+    def test_names(self):
+        reader = next(getattr(pci_request, name) for name in self.NAMES
+                      if hasattr(pci_request, name))
+        plain = getattr(reader, '__wrapped__', reader)
+        self.addCleanup(nova_scheduler.forget_pci_aliases)
+        for name, function in (
+                ('get_alias_from_config', functools.cache(plain)),
+                ('_get_alias_from_config', plain)):
+            for each in self.NAMES:
+                if each == name or hasattr(pci_request, each):
+                    self.useFixture(fixtures.MonkeyPatch(
+                        f'nova.pci.request.{each}',
+                        function if each == name
+                        else fixtures.MonkeyPatch.delete))
+            self.assertEqual(
+                [name], [each for each in self.NAMES
+                         if hasattr(pci_request, each)])
+            host = clouds.host(devices={0: 2, 1: 1})
+            spec = clouds.spec(
+                extra_specs=STRICT, move=True,
+                devices=[clouds.pci_request(policy='required')])
+            self.set_policy('required')
+            self.assertEqual(
+                'required', nova_scheduler.pci_alias_policy('vf'))
+            self.assertEqual(['host1'], self.passing([host], spec))
+            self.set_policy('preferred')
+            self.assertEqual(
+                'preferred', nova_scheduler.pci_alias_policy('vf'))
+            self.assertIn('aliases', self.refusal([host], clouds.spec(
+                extra_specs=STRICT, move=True,
+                devices=[clouds.pci_request(policy='required')])))
 
 
 class TestRule(base.PCITestCase):
