@@ -5,8 +5,9 @@ Out-of-tree code may rely on ``nova.conf``, ``nova.exception``,
 ``nova.objects`` and the base classes in ``nova.scheduler.filters`` and
 ``nova.scheduler.weights``.  What else is used is found in the source: names
 that are imported, their attributes, strings that name attributes of a module
-or class that is handed on, and what a subclass inherits or overrides.
-Attributes of objects cannot be found in this way.
+or class that is handed on, and what a subclass inherits or overrides.  Of
+objects, only private attributes of the classes that a module names are found;
+the rest is taken from ``nfv_sched.nova.interfaces``.
 
 ``tools/nova-parts`` writes the results, with the releases of Nova that have
 each part, into the documentation.
@@ -23,6 +24,7 @@ import subprocess
 import types
 
 import nfv_sched
+from nfv_sched.nova import interfaces
 
 ROOT = pathlib.Path(nfv_sched.__file__).parents[1]
 TABLE = ROOT / 'doc' / 'source' / 'contributor' / 'nova-parts.csv'
@@ -98,6 +100,7 @@ class _Names(ast.NodeVisitor):
         self._full: dict[str, str] = {}
         self._strings: set[str] = set()
         self._values: set[str] = set()
+        self._attributes: set[str] = set()
         self._classes: list[tuple[str, set[str]]] = []
         self.exports: dict[str, str] = {}
         self.names: set[str] = set()
@@ -116,6 +119,12 @@ class _Names(ast.NodeVisitor):
             for string in self._strings:
                 if exists(f'{value}.{string}'):
                     self.names.add(f'{value}.{string}')
+        for name in list(self.names):
+            owner = resolve(name)[0]
+            if isinstance(owner, type) and exists(name):
+                self.names.update(f'{name}.{attribute}'
+                                  for attribute in self._attributes
+                                  if hasattr(owner, attribute))
         for base, used in self._classes:
             owner = resolve(base)[0]
             if isinstance(owner, type):
@@ -128,6 +137,8 @@ class _Names(ast.NodeVisitor):
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.Import):
                 for alias in child.names:
+                    if alias.name.startswith('nova.'):
+                        self.names.add(alias.name)
                     if alias.asname:
                         self._full[alias.asname] = alias.name
                     else:
@@ -164,8 +175,10 @@ class _Names(ast.NodeVisitor):
         name = self._name(node)
         if name:
             self.names.add(name)
-        else:
-            self.generic_visit(node)
+            return
+        if node.attr.startswith('_') and not node.attr.startswith('__'):
+            self._attributes.add(node.attr)
+        self.generic_visit(node)
 
     def visit_Name(self, node: ast.Name) -> None:
         name = self._name(node)
@@ -229,7 +242,41 @@ def used_parts(
             exports[module.replace('/', '.')] = names.exports
             for name in sorted(_whole(names.names)) if last else ():
                 parts.setdefault(name, []).append(path)
+    parts |= {name: modules for name, modules in _listed(sources).items()
+              if name not in parts}
     return dict(sorted(parts.items()))
+
+
+def _listed(
+        sources: Iterable[tuple[str, ast.Module]]) -> dict[str, list[str]]:
+    """Return the private parts that the product checks, with the modules.
+
+    The modules are those that have the last part of the name as an attribute
+    or a string.
+    """
+    mentioned = {path: {getattr(node, 'attr', getattr(node, 'value', None))
+                        for node in ast.walk(source)
+                        if isinstance(node, ast.Attribute) or (
+                            isinstance(node, ast.Constant)
+                            and isinstance(node.value, str))}
+                 for path, source in sources}
+    names = _whole(
+        _own_name(f'{item.module}.{name}') for item in interfaces.INTERFACES
+        if item.module.startswith('nova.') for name in item.name.split('|'))
+    return {name: [path for path, words in mentioned.items()
+                   if name.rpartition('.')[2] in words] for name in names}
+
+
+def _own_name(name: str) -> str:
+    """Return a name by the module in which it is, not one that imports it."""
+    value: object = None
+    path = ''
+    for part in name.split('.'):
+        path = f'{path}.{part}'.lstrip('.')
+        value = resolve(path)[0]
+        if isinstance(value, types.ModuleType) and exists(path):
+            path = value.__name__
+    return path
 
 
 def _whole(names: Iterable[str]) -> set[str]:
