@@ -403,6 +403,17 @@ class TestFailures(LibrariesTestCase, network.NetworkTestCase):
                 vswitch_port_limit.VSwitchPortLimitFilter()))
         self.assertEqual('', self.log.output)
 
+    def test_malformed_versions(self):
+        """For which keystoneauth1 raises TypeError."""
+        self.useFixture(fixtures.MonkeyPatch(
+            'nfv_sched.tests.unit.network.neutron_api.NeutronAPI.versions',
+            lambda api: {'versions': [1]}))
+        self.assertEqual(['host1'], self.passing(
+            [self.host()], self.spec(),
+            vswitch_port_limit.VSwitchPortLimitFilter()))
+        self.assertEqual('', self.log.output)
+        self.assertIn('TypeError', self.sources.figures.peek().last_error)
+
 
 class TestLimits(InterfacesTestCase, network.NetworkTestCase):
     """Limits that cannot be kept accept no host."""
