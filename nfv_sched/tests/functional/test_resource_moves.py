@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""PCI affinity and shared vCPUs after every way to move a guest.
+"""PCI affinity, shared vCPUs, thread policies after every way to move a guest.
 
 The devices are on node 1 of the first host and on node 0 of the second, and
 other devices, where Nova by itself would go, on the other nodes.
@@ -18,6 +18,7 @@ from nova.tests.functional.api import client
 import testtools
 
 from nfv_sched.tests.functional import base
+from nfv_sched.tests.functional import test_thread_policies
 
 
 class PCIMovesTestCase(base.PCI, base.WholePluginTestCase):
@@ -264,3 +265,195 @@ class SharedVCPUMovesTest(PCIMovesTestCase):
         server = self.boot(self.shared(), host='host1')
         self.live_migrate(server)
         self.assertShared(server, 1, 'host2')
+
+
+class ThreadPolicyMovesTestCase(test_thread_policies.ThreadPolicyTestCase):
+    """Moves of a guest with a thread policy from the first host.
+
+    Only the second host is like the first.  Each NUMA node has two shared
+    CPUs and four for pinned guests.
+
+    :cvar thread_policy: its policy
+    :cvar sizes: vCPUs before and after a resize -> physical cores they take
+    :cvar threads_per_core: of the first two hosts
+    :cvar other_host: the host of a guest that is resized to the policy
+    """
+
+    thread_policy = ''
+    sizes = {}
+    threads_per_core = 2
+    other_host = 'host3'
+    #: Memory of the third host; Nova by itself prefers the one with most.
+    third_memory_gib = 64
+
+    def setUp(self):
+        super().setUp()
+        self.small, self.large = [
+            self.threads(self.thread_policy, vcpus) for vcpus in self.sizes]
+
+    def shared_cpus(self, nodes):
+        return {node * self.node_cpus + cpu
+                for node in range(nodes) for cpu in (0, 1)}
+
+    def start_hosts(self):
+        self._start('host3', 3 - self.threads_per_core,
+                    memory_gib=self.third_memory_gib)
+        for name in ('host1', 'host2'):
+            self._start(name, self.threads_per_core)
+
+    def _start(self, name, threads, **kwargs):
+        self.node_cores, self.node_threads = 6 // threads, threads
+        self.start_host(name, **kwargs)
+
+    def fill(self, host):
+        """Leave no room for a guest of the policy."""
+        self.occupy(self.flavor(vcpus=4), host, times=2)
+
+    def assertThreads(self, server, host=None):
+        """The guest has as many cores as its policy says, and runs there."""
+        self.assertPlaced(server, self.nodes(server), host)
+        pins = self.pins(server)
+        self.assertEqual(self.sizes[len(pins)],
+                         len(set(self.cores(server))))
+        self.assertEqual({vcpu: {cpu} for vcpu, cpu in pins.items()},
+                         self.domain_cpus(server))
+
+    def boot_on_first(self):
+        server = self.boot(self.small, host='host1')
+        self.assertThreads(server, 'host1')
+        return server
+
+
+class ThreadPolicyMoves:
+    """The moves; subclasses say of which policy."""
+
+    def test_moves(self):
+        self.start_hosts()
+        with self.row('cold migration'):
+            server = self.boot_on_first()
+            self.cold_migrate(server)
+            self.assertEqual('host2', self.host(server))
+            self._revert_resize(server)
+            self.assertThreads(server, 'host1')
+            self.cold_migrate(server)
+            self._confirm_resize(server)
+            self.assertThreads(server, 'host2')
+        with self.row('resize'):
+            server = self.boot_on_first()
+            self.resize(server, self.large)
+            self._confirm_resize(server)
+            self.assertThreads(server, 'host2')
+        with self.row('unshelve'):
+            server = self.boot_on_first()
+            self.shelve_and_unshelve(server)
+            self.assertIn(self.host(server), ('host1', 'host2'))
+            self.assertThreads(server)
+        with self.row('live migration'):
+            server = self.boot_on_first()
+            self.live_migrate(server)
+            self.assertThreads(server, 'host2')
+            self.live_migrate(server, 'host1')
+            self.assertThreads(server, 'host1')
+        with self.row('no room'):
+            self.fill('host2')
+            self.move_without_room()
+        self.assertNothingLeft()
+        server = self.boot_on_first()
+        self.fail_host('host1')
+        self.evacuate(server)
+        self.assertThreads(server, 'host2')
+
+    def test_resize_to_the_policy(self):
+        """A guest without it, on a host of the other kind."""
+        self.start_hosts()
+        server = self.boot(self.flavor(), host=self.other_host)
+        self.resize(server, self.large)
+        self._confirm_resize(server)
+        self.assertIn(self.host(server), ('host1', 'host2'))
+        self.assertThreads(server)
+
+
+class StrictThreadPolicyMoves(ThreadPolicyMoves):
+    """The moves of a guest whose policy is never given up."""
+
+    def move_without_room(self):
+        """The third host has room, but no cores of the kind."""
+        server = self.boot_on_first()
+        self.assertMoveRefused(self.cold_migrate, server)
+        self.assertMoveRefused(self.resize, server, self.large)
+        self.assertMoveRefused(self.live_migrate, server)
+        self.assertThreads(server, 'host1')
+
+    def test_evacuation_and_unshelve_without_room(self):
+        self.start_hosts()
+        self.fill('host2')
+        server, shelved = self.boot_on_first(), self.boot_on_first()
+        self._shelve_server(shelved)
+        self.fail_host('host1')
+        self.assertMoveRefused(self.evacuate, server)
+        self.api.post_server_action(shelved['id'], {'unshelve': None})
+        self.assertEqual('SHELVED_OFFLOADED', self.show(shelved)['status'])
+
+
+class RequireMovesTest(StrictThreadPolicyMoves, ThreadPolicyMovesTestCase):
+    """Siblings; the third host has no hyperthreading."""
+
+    thread_policy = 'require'
+    sizes = {3: 2, 4: 2}
+
+    def fill(self, host):
+        """Leave single threads only."""
+        self.occupy(self.flavor(vcpus=3), host, times=2)
+
+
+class IsolateMovesTest(StrictThreadPolicyMoves, ThreadPolicyMovesTestCase):
+    """Whole cores; the third host, with hyperthreading, has none."""
+
+    thread_policy = 'isolate'
+    sizes = {3: 3, 4: 4}
+    threads_per_core = 1
+
+
+class PreferMovesTest(ThreadPolicyMoves, ThreadPolicyMovesTestCase):
+    """Siblings where there are any; the third host has none."""
+
+    thread_policy = 'prefer'
+    sizes = {2: 1, 4: 2}
+    third_memory_gib = 8
+
+    def move_without_room(self):
+        for move in self.cold_migrate, self.live_migrate:
+            server = self.boot_on_first()
+            move(server)
+            self.assertEqual('host3', self.host(server))
+
+
+class IsolationMovesTest(StrictThreadPolicyMoves, ThreadPolicyMovesTestCase):
+    """Whole cores of hosts with hyperthreading, on which CPUs are not divided.
+
+    Four cores of the first node, and of the second; there is no third host.
+    """
+
+    thread_policy = 'isolate'
+    sizes = {3: 3, 4: 4}
+    other_host = 'host1'
+    node_cores = 5
+    node_threads = 2
+
+    def declare_cpus(self, shared, dedicated):
+        self.flags(vcpu_pin_set='2-9,12-19')
+
+    def start_hosts(self):
+        for name in ('host1', 'host2'):
+            self.start_host(name)
+
+    def fill(self, host):
+        """Leave one core of each node."""
+        self.occupy(self.small, host, times=2)
+
+    def assertThreads(self, server, host=None):
+        super().assertThreads(server, host)
+        self.assertLessEqual(
+            {self.node_threads * core + thread for core in self.cores(server)
+             for thread in range(self.node_threads)},
+            self.taken(self.host(server)))
