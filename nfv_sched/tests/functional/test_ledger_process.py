@@ -53,6 +53,22 @@ from nfv_sched.cmd import ledger
 sys.exit(ledger.main())
 """
 
+# Prints the start method with which the service would be launched.
+_LAUNCH = """\
+import multiprocessing
+import sys
+from nfv_sched.cmd import ledger
+multiprocessing.set_start_method('{method}')
+choose_threads = ledger.concurrency.service
+def service():
+    choose_threads()
+    from oslo_service import service
+    service.launch = lambda *args, **kwargs: sys.exit(
+        print(multiprocessing.get_start_method()))
+ledger.concurrency.service = service
+ledger.main()
+"""
+
 
 def without_progress(text):
     """What a command tells, without the progress of one that takes long.
@@ -353,3 +369,11 @@ class ProcessTest(ProcessTestCase):
             process.send_signal(signal.SIGTERM)
             log = '\n'.join(process.communicate(timeout=60))
             self.assertEqual(0, process.returncode, log)
+
+    def test_start_method(self):
+        """It forks, also where oslo.service would not mind otherwise."""
+        for method in ('forkserver', 'spawn'):
+            out, err = self.run_python(
+                '-c', _LAUNCH.format(method=method),
+                '--config-file', self.conf).communicate(timeout=60)
+            self.assertEqual('fork\n', out, err)
