@@ -8,6 +8,7 @@ from nova.cmd import manage
 from nova.db.main import api as main_db
 from nova.db.main import models
 from nova import objects
+import os_traits
 from oslo_utils.fixture import uuidsentinel as uuids
 import sqlalchemy as sa
 
@@ -167,6 +168,22 @@ class SoundTest(AuditTestCase):
             move, = self.read().moves
             self.assertEqual(('evacuation', 'done'),
                              (move.kind, move.status))
+
+    def test_owner_trait(self):
+        """Since 34 Nova marks its own providers, here on all releases."""
+        self.flags(ledger='placement', group='nfv_sched')
+        self.publish()
+        path = f'/resource_providers/{self.root("host1")}/traits'
+        answer = self.placement.get(path, version='1.6').body
+        answer['traits'] = [*{*answer['traits'], os_traits.OWNER_NOVA}]
+        self.assertEqual(200, self.placement.put(
+            path, answer, version='1.6').status)
+        self.boot(self.flavor_with({
+            **base.pinned(), 'pci_passthrough:alias': 'nic:1'}), host='host1')
+        self.settle()
+        host, = (each for each in self.read().hosts if each.name == 'host1')
+        self.assertIn(os_traits.OWNER_NOVA, host.providers[0].traits)
+        self.assertFound()
 
 
 class FaultsTest(AuditTestCase):
