@@ -308,6 +308,9 @@ class _Decider:
 
         In every state that the host may be in by then.
         """
+        if self.terms.limits_lost and self.terms.capping:
+            # The lower CPU allocation ratio is one of the limits.
+            return False
         predictor = self.predictor
         groups = ([] if self.terms.limits_lost
                   else predictor.label_groups(labels))

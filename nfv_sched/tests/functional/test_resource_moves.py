@@ -266,6 +266,20 @@ class SharedVCPUMovesTest(PCIMovesTestCase):
         self.live_migrate(server)
         self.assertShared(server, 1, 'host2')
 
+    @testtools.skipIf(base.LIVE_MIGRATION_IS_STEERED,
+                      'this Nova steers live migrations')
+    def test_live_migration_that_cannot_be_steered(self):
+        """Nova by itself would use the node whose shared CPUs are full."""
+        for name in ('host1', 'host2'):
+            self.start_host(name)
+        server = self.boot(self.shared(), host='host1')
+        with self.row('an empty host'):
+            self.assertMoveRefused(self.live_migrate, server)
+        self.fill_shared('host2', 0)
+        self.occupy(self.flavor(vcpus=3, nfv__numa_node_0='1'), 'host2')
+        self.assertMoveRefused(self.live_migrate, server)
+        self.assertShared(server, 0, 'host1')
+
 
 class ThreadPolicyMovesTestCase(test_thread_policies.ThreadPolicyTestCase):
     """Moves of a guest with a thread policy from the first host.

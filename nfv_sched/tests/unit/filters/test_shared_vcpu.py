@@ -1,7 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The filter of shared vCPUs."""
 
+import fixtures
+from nova import objects
+
 from nfv_sched.filters import shared_vcpu
+from nfv_sched.nova import scheduler as nova_scheduler
+from nfv_sched import request as nfv_request
 from nfv_sched.tests.unit import clouds
 from nfv_sched.tests.unit.filters import base
 
@@ -38,3 +43,17 @@ class TestSharedVCPUFilter(base.SharedVCPUTestCase):
             '(2 hosts)',
             self.refusal([self.host((64, 64)), self.host((65, 64))],
                          self.spec()))
+
+    def test_limit_that_a_live_migration_loses(self):
+        """It is in the limits, also where both nodes have room."""
+        self.useFixture(fixtures.MockPatchObject(
+            nova_scheduler, 'live_migration_carries_limits', lambda: False))
+        for live in False, True:
+            host, spec = self.host(), self.spec()
+            spec.requested_destination = objects.Destination()
+            nfv_request.note_of(spec).live_migration = live
+            if live:
+                self.assertIn('this Nova loses them',
+                              self.refusal([host], spec))
+            else:
+                self.assertEqual(['host1'], self.passing([host], spec))
