@@ -620,9 +620,10 @@ class CloudTestCase(base.LibvirtMigrationMixin, base.ServersTestBase):
     def resize(self, server, flavor):
         """Resize up to the state where the tenant confirms or reverts."""
         self.has_moved = True
-        self.api.post_server_action(
-            server['id'], {'resize': {'flavorRef': flavor}})
-        return self._wait_for_state_change(server, 'VERIFY_RESIZE')
+        with self.unless_placement_is_lost():
+            self.api.post_server_action(
+                server['id'], {'resize': {'flavorRef': flavor}})
+            return self._wait_for_state_change(server, 'VERIFY_RESIZE')
 
     def shelve_and_unshelve(self, server):
         """Shelve a guest, give up its resources, and start it again."""
