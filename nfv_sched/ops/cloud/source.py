@@ -46,9 +46,10 @@ line is wrong.
 """
 
 _NOT_IN_API = (
-    'with --api or --os-cloud: the API shows no NUMA nodes, pinned CPUs, '
-    "pages or devices; this needs Nova's databases, where nova.conf names "
-    'them, or --from FILE')
+    'with --api or --os-cloud: the API shows no NUMA nodes, CPUs, pages or '
+    "devices of hosts; this needs Nova's databases, where nova.conf names "
+    'them, or --from FILE; of the servers on a host, "host show" shows what '
+    'the API has')
 
 # Options that choose a cloud, with their meaning.
 _CONFIGURED = ('--config-file FILE',
@@ -69,6 +70,11 @@ _SCHEMES = ('https://', 'http://')
 # The form of the name of an example.
 _EXAMPLE = re.compile(r'(\w[\w-]*/)?\w[\w-]*')
 
+
+#: Function that chooses hosts of a cloud.
+#:
+#: It raises UsageError if there are none.
+Choice = Callable[[snapshot.Cloud], Collection[snapshot.Host]]
 
 #: Options of :func:`add_changes`, for people.
 CHANGES = '--add-hosts, --remove-host and --limit'
@@ -233,10 +239,13 @@ class AccountMixin(ErrorMixin):
                 f'the OS_* variables: {exc}') from exc
 
     def api_cloud(self, parsed_args: argparse.Namespace,
-                  parts: Collection[str]) -> snapshot.Cloud:
+                  parts: Collection[str],
+                  choose: Choice | None = None) -> snapshot.Cloud:
         """Read parts of the cloud from its API.
 
         :param parts: names of the ``Cloud`` fields that are needed
+        :param choose: function that chooses the hosts whose servers are
+            needed, with their NUMA nodes
         :raises CloudUnreadError: if it cannot be read
         """
         # Nova and the client's libraries take seconds to import.
@@ -247,7 +256,8 @@ class AccountMixin(ErrorMixin):
             try:
                 return api.read(
                     connection, parts,
-                    lambda what, done, total: update(done, total, what))
+                    lambda what, done, total: update(done, total, what),
+                    choose)
             except api.APIError as exc:
                 raise CloudUnreadError(str(exc) + (
                     ': --os-cloud or the OS_* variables'
@@ -326,13 +336,17 @@ class CloudMixin(AccountMixin):
 
     def cloud(self, parsed_args: argparse.Namespace,
               parts: Collection[str] | None = None,
-              newer: Callable[[str], None] | None = None) -> snapshot.Cloud:
+              newer: Callable[[str], None] | None = None,
+              choose: Choice | None = None) -> snapshot.Cloud:
         """Read the cloud.
 
         :param parts: names of the ``Cloud`` fields that are needed, with
             ``--api``; None if the API does not show enough
         :param newer: called with a line if a newer snapshot of a server is
             waited for; None to take the one that it has
+        :param choose: function that chooses the hosts whose servers are
+            needed, with ``--api``; without it, all servers are read, but no
+            NUMA nodes
         :raises CloudUnreadError: if the cloud cannot be read at all
         :raises UsageError: if the API does not show enough
         """
@@ -343,12 +357,14 @@ class CloudMixin(AccountMixin):
                 raise UsageError(_NOT_IN_API)
             if self.takes_changes and is_changed(parsed_args):
                 parts = {*parts, 'hosts'}
-            cloud = self.api_cloud(parsed_args, parts)
+            cloud = self.api_cloud(
+                parsed_args, parts, choose and _or_none(choose))
         elif parsed_args.source is not None:
             cloud = load(parsed_args.source, parsed_args.config_file, newer)
         else:
             cloud = self.live_cloud(parsed_args)
-        self._missing = list(map(str, cloud.missing))
+        self._missing = [str(each) for each in cloud.missing
+                         if each.kind not in snapshot.API_LIMITS]
         if self.takes_changes:
             cloud, notes = changed(cloud, parsed_args)
             self.app.stderr.writelines(f'note: {note}\n' for note in notes)
@@ -386,6 +402,19 @@ class CloudMixin(AccountMixin):
                 raise NotInCloudError(str(exc)) from exc
             except images.GlanceError as exc:
                 raise CloudUnreadError(str(exc)) from exc
+
+
+def _or_none(choose: Choice) -> Choice:
+    """Return a choice of no hosts where there are none to choose.
+
+    The command chooses again when it is known what could not be read.
+    """
+    def chosen(cloud: snapshot.Cloud) -> Collection[snapshot.Host]:
+        try:
+            return choose(cloud)
+        except UsageError:
+            return ()
+    return chosen
 
 
 def not_simulated(cloud: snapshot.Cloud) -> Iterator[str]:

@@ -27,13 +27,14 @@ def labels(servers: Iterable[snapshot.Server]) -> dict[str, str]:
 
 def guest(
     server: snapshot.Server, host: snapshot.Host, label: str,
-    switch: frozenset[int],
+    switch: frozenset[int], is_unread: bool = False,
 ) -> values.GuestView:
     """Return the view of a server on a host.
 
     :param label: see :func:`labels`
     :param switch: numbers of the nodes with the virtual switch; empty if the
         host does not report them
+    :param is_unread: whether its NUMA topology could not be read
     """
     parts = _parts(server.nodes or ())
     return values.GuestView(
@@ -42,7 +43,8 @@ def guest(
         state=server.state, vcpus=server.flavor.vcpus,
         memory=server.flavor.memory, parts=parts,
         remote=tuple(_remote(server, host, {part.node for part in parts},
-                             switch)) if parts else ())
+                             switch)) if parts else (),
+        has_unknown_parts=is_unread)
 
 
 def _parts(nodes: Sequence[snapshot.GuestNode]) -> tuple[values.Part, ...]:
@@ -55,7 +57,9 @@ def _parts(nodes: Sequence[snapshot.GuestNode]) -> tuple[values.Part, ...]:
             dedicated=sum(len(node.dedicated) for node in guest_nodes),
             shared=sum(len(node.shared) for node in guest_nodes),
             memory=sum(node.memory for node in guest_nodes),
-            page_size=guest_nodes[0].page_size)
+            page_size=guest_nodes[0].page_size,
+            pins=tuple(sorted(pin for node in guest_nodes
+                              for pin in node.pins.items())))
         for number, guest_nodes in sorted(by_node.items()))
 
 

@@ -35,6 +35,7 @@ class Part:
     :ivar shared: number of vCPUs that float over the shared CPUs of the node
     :ivar memory: MiB
     :ivar page_size: KiB; None if the server has no page size
+    :ivar pins: (vCPU, host CPU) of each pinned vCPU, in order
     :ivar of: number of host NUMA nodes that the server spans
     """
 
@@ -44,6 +45,7 @@ class Part:
     memory: int
     page_size: int | None
     of: int
+    pins: tuple[tuple[int, int], ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +60,7 @@ class GuestView:
     :ivar parts: by host NUMA node; empty if it floats over the host
     :ivar remote: devices and networks near other NUMA nodes only, a sentence
         each
+    :ivar has_unknown_parts: whether its NUMA topology could not be read
     """
 
     uuid: str
@@ -70,6 +73,7 @@ class GuestView:
     memory: int
     parts: tuple[Part, ...] = ()
     remote: tuple[str, ...] = ()
+    has_unknown_parts: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,6 +194,8 @@ class HostView:
     :ivar hidden: number of CPUs that are not for servers; None if not known
     :ivar notes: oddities, a sentence each
     :ivar networks: networks of its servers, by name
+    :ivar is_by_api: whether it was read by the API, which shows neither NUMA
+        nodes nor devices of hosts, nor their ports and limits
     """
 
     host: snapshot.Host
@@ -204,6 +210,7 @@ class HostView:
     hidden: int | None
     notes: tuple[str, ...]
     networks: tuple[NetworkView, ...] = ()
+    is_by_api: bool = False
 
     @property
     def floating(self) -> tuple[GuestView, ...]:

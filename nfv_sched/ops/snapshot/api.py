@@ -3,7 +3,9 @@
 
 An account of the cloud is enough.  The result has flavors, servers, hosts with
 their resource providers, and Neutron's agents with their services.  No API
-shows NUMA nodes, pinned CPUs, memory pages or PCI devices.
+shows NUMA nodes, CPUs, memory pages or PCI devices of hosts.  NUMA nodes of
+servers, with the host CPUs that they are pinned to, take a request for each
+server, so they are read only for the servers of chosen hosts.
 
 Nothing is written.  Anything that cannot be read raises an error, as answers
 from the rest would be wrong.  Only data that the API itself leaves out, and
@@ -19,6 +21,7 @@ import dataclasses
 import datetime
 import json
 import typing as ty
+import urllib.parse
 
 from keystoneauth1 import exceptions as ks_exceptions
 from openstack import connection as sdk_connection
@@ -49,6 +52,11 @@ _LAST_MICROVERSION = '2.100'
 # First microversion that shows a field of servers -> name of it for people.
 _SHOWN = (((2, 96), 'availability zones asked for'),
           ((2, 98), 'image properties'), ((2, 100), 'scheduler hints'))
+# The first microversion with NUMA topologies of servers (Train).
+_TOPOLOGY_MICROVERSION = '2.78'
+# Policy rules of Nova, without their common prefix.
+_TOPOLOGY_RULE = 'compute:server:topology:index'
+_HOST_NODE_RULE = 'compute:server:topology:host:index'
 # Nova returns fewer if [api] max_limit is less, with a link to the rest.
 _PAGE = 1000
 # Number of concurrent requests to Placement.
@@ -70,6 +78,8 @@ _WHOLE = ('services', 'aggregates')
 
 _Missing = list[snapshot.Missing]
 _Progress = Callable[[str, int, int], None]
+#: Function that chooses hosts of a cloud, which has nothing but hosts.
+Choice = Callable[[snapshot.Cloud], Collection[snapshot.Host]]
 
 _ERRORS = (ks_exceptions.ClientException, sdk_exceptions.SDKException,
            OSError)
@@ -82,6 +92,7 @@ class APIError(Exception):
 def read(
     connection: sdk_connection.Connection, parts: Collection[str],
     progress: _Progress = lambda what, finished, total: None,
+    choose: Choice | None = None,
 ) -> snapshot.Cloud:
     """Read parts of a cloud.
 
@@ -89,9 +100,14 @@ def read(
         ``hosts`` (with aggregates and resource providers), ``network_agents``
         (with services)
     :param progress: called with (name of what is read, number done, total)
+    :param choose: only for ``hosts`` and ``servers``: reads resource
+        providers and servers of the hosts that it returns alone.  These
+        servers have their NUMA nodes, but neither CPU policies nor CPUs of
+        emulator threads; server groups are not read
     :returns: the cloud.  Hosts have no NUMA nodes and no devices.  Servers
         have name, project and flavor only; if ``hosts`` are read, too, they
-        have all fields that the API shows, and server groups are read
+        have all fields that the API shows but NUMA nodes, and server groups
+        are read
     :raises APIError: if any answer is missing, refused or malformed
     """
     timestamp = datetime.datetime.now(datetime.UTC).strftime(
@@ -100,7 +116,8 @@ def read(
         connection.session.timeout = TIMEOUT
     try:
         with http_limits.limited(connection.session):
-            fields = _parts(connection, parts, progress)
+            fields = (_parts(connection, parts, progress) if choose is None
+                      else _of_hosts(connection, choose, progress))
         # Apply the limits of a file: the tools rely on them.
         cloud = codec.decode(snapshot.Cloud, codec.encode(snapshot.Cloud(
             taken=timestamp, source=_SOURCE, **fields)))
@@ -310,6 +327,13 @@ def _with_hosts(connection: sdk_connection.Connection, servers: bool,
             version))
         fields['servers'] = _servers(
             connection, fields['groups'], version, missing)
+        later = [what for since, what in _SHOWN
+                 if _numbers(version) < since]
+        if later and fields['servers']:
+            missing.append(snapshot.Missing(
+                kind=snapshot.MissingKind.SERVER_FIELDS,
+                text=f'The compute API has microversion {version}, and does '
+                     f'not show of servers: {", ".join(later)}'))
         progress('servers', len(fields['servers']), len(fields['servers']))
     placed = _places(connection, [host.uuid for host in hosts],
                      [each.uuid for each in aggregates if each.uuid],
@@ -435,8 +459,12 @@ def _texts(values: Mapping) -> dict[str, str]:
 
 def _servers(connection: sdk_connection.Connection,
              groups: Iterable[snapshot.Group], version: str,
-             missing: _Missing) -> list[snapshot.Server]:
-    """Return the servers with their hosts, without allocations."""
+             missing: _Missing, host: str | None = None,
+             ) -> list[snapshot.Server]:
+    """Return the servers with their hosts, without allocations.
+
+    :param host: name of their host; None for all servers
+    """
     group_of = {member: group.uuid for group in groups
                 for member in group.members}
     hidden: list[str] = []
@@ -448,19 +476,15 @@ def _servers(connection: sdk_connection.Connection,
             return None
         return _placed_server(row, group_of.get(row['id']))
 
+    query = {'all_tenants': '1'} if host is None else {
+        'all_tenants': '1', 'host': host}
+    # Nova ignores the host if the account may not use this filter.
     servers = [server for server in _all(
-        connection, 'servers', {'all_tenants': '1'}, parse, version)
-        if server is not None]
+        connection, 'servers', query, parse, version)
+        if server is not None and host in (None, server.host)]
     if hidden:
         missing.append(snapshot.Missing(
             kind=snapshot.MissingKind.SERVERS, uuids=tuple(sorted(hidden))))
-    later = [what for since, what in _SHOWN
-             if _numbers(version) < since]
-    if later and servers:
-        missing.append(snapshot.Missing(
-            kind=snapshot.MissingKind.SERVER_FIELDS,
-            text=f'The compute API has microversion {version}, and does not '
-                 f'show of servers: {", ".join(later)}'))
     return servers
 
 
@@ -483,6 +507,145 @@ def _placed_server(row: Mapping, group: str | None) -> snapshot.Server:
         hints={name: tuple(map(str, values if isinstance(values, list)
                                else [values]))
                for name, values in (hints or {}).items()})
+
+
+# NUMA topologies
+
+
+class _TopologyUnreadError(Exception):
+    """A NUMA topology that this account is not shown; with the reason."""
+
+
+def _of_hosts(connection: sdk_connection.Connection, choose: Choice,
+              progress: _Progress) -> dict[str, ty.Any]:
+    """Return the fields of the cloud with the servers of some hosts.
+
+    All hosts are there, and those chosen have resource providers.
+    """
+    version = _negotiated(connection)
+    missing: _Missing = []
+    progress('hosts', 0, 1)
+    aggregates = [aggregate for _number, aggregate in sorted(
+        _all(connection, 'aggregates', {}, _aggregate),
+        key=lambda row: row[0])]
+    hosts = _hosts(connection, aggregates, version, missing)
+    progress('hosts', len(hosts), len(hosts))
+    chosen = choose(snapshot.Cloud(
+        taken='', hosts=tuple(hosts), missing=tuple(missing)))
+    names = {host.name for host in chosen}
+    # A service can have several compute nodes; allocations show on which of
+    # them a server is.
+    computes = [host.uuid for host in hosts if host.name in names]
+    servers = [server for name in sorted(names) for server in _servers(
+        connection, (), version, missing, name)]
+    placed = _places(connection, computes, [
+        each.uuid for each in aggregates if each.uuid], progress)
+    missing.extend(placed.missing())
+    others = frozenset(computes) - {host.uuid for host in chosen}
+    servers = [dataclasses.replace(
+        server, allocations=None if placed.failed
+        else placed.allocations.get(server.uuid, {})) for server in servers]
+    servers = _with_topologies(connection, [
+        server for server in servers
+        if others.isdisjoint(server.allocations or ())],
+        version, missing, progress)
+    if chosen:
+        missing.append(snapshot.Missing(
+            kind=snapshot.MissingKind.HOST_RESOURCES,
+            uuids=tuple([host.uuid for host in chosen])))
+    return {'missing': tuple(missing), 'aggregates': tuple(aggregates),
+            'servers': tuple(sorted(servers, key=lambda each: each.uuid)),
+            'hosts': tuple(sorted(
+                (_provided(host, placed.providers.get(host.uuid, ()))
+                 for host in hosts),
+                key=lambda host: (host.name, host.hypervisor)))}
+
+
+def _with_topologies(
+    connection: sdk_connection.Connection, servers: list[snapshot.Server],
+    version: str, missing: _Missing, progress: _Progress,
+) -> list[snapshot.Server]:
+    """Return servers with their NUMA nodes.
+
+    :param version: the newest microversion of the API
+    :param missing: gets what is not shown, and the malformed topologies,
+        whose servers are left out
+    """
+    complete: list[snapshot.Server] = []
+    unread: dict[str, list[str]] = {}
+    for count, server in enumerate(servers):
+        progress('NUMA topologies', count, len(servers))
+        try:
+            server = dataclasses.replace(
+                server, nodes=_topology(connection, server.uuid, version))
+            # Apply the limits of a file to each of them alone.
+            codec.decode(snapshot.Server, codec.encode(server))
+        except _TopologyUnreadError as exc:
+            unread.setdefault(str(exc), []).append(server.uuid)
+        except http_limits.MALFORMED as exc:
+            missing.append(snapshot.Missing(
+                kind=snapshot.MissingKind.SERVER, uuids=(server.uuid,),
+                text=f'{exc.__class__.__name__}: {exc}'))
+            continue
+        complete.append(server)
+    progress('NUMA topologies', len(servers), len(servers))
+    missing.extend([snapshot.Missing(
+        kind=snapshot.MissingKind.TOPOLOGIES, uuids=tuple(uuids), text=reason)
+        for reason, uuids in unread.items()])
+    return complete
+
+
+def _topology(connection: sdk_connection.Connection, uuid: str, version: str,
+              ) -> tuple[snapshot.GuestNode, ...] | None:
+    """Return the NUMA nodes of a server; None if it has no NUMA topology.
+
+    :raises _TopologyUnreadError: if the API does not show it
+    """
+    if _numbers(version) < _numbers(_TOPOLOGY_MICROVERSION):
+        raise _TopologyUnreadError(
+            f'the compute API has microversion {version}, and '
+            f'{_TOPOLOGY_MICROVERSION} is needed')
+    path = f'/servers/{urllib.parse.quote(uuid, safe="")}/topology'
+    try:
+        response = connection.compute.get(
+            path, microversion=_TOPOLOGY_MICROVERSION)
+        status = f'{response.status_code} {response.reason}'
+        if response.status_code == 403:
+            raise _TopologyUnreadError(
+                f'{status}; the account needs the rule {_TOPOLOGY_RULE}')
+        if response.status_code == 404:
+            raise _TopologyUnreadError(
+                f'{status}; deleted meanwhile, perhaps')
+        if response.status_code != 200:
+            raise APIError(
+                f'the compute API cannot be read: GET {path}: {status}')
+        topology = response.json()
+    # JSON that is malformed is an OSError, too.
+    except http_limits.MALFORMED:
+        raise
+    except _ERRORS as exc:
+        raise APIError(f'the compute API cannot be read: '
+                       f'{http_limits.reason(exc)}') from exc
+    nodes = topology['nodes']
+    if not isinstance(nodes, list):
+        raise TypeError('nodes is not a list')
+    if any('host_node' not in node for node in nodes):
+        raise _TopologyUnreadError(
+            f'no host NUMA nodes; the account needs the rule '
+            f'{_HOST_NODE_RULE}')
+    return tuple([_guest_node(node, topology['pagesize_kb'])
+                  for node in nodes]) or None
+
+
+def _guest_node(node: Mapping, page_size: int | None) -> snapshot.GuestNode:
+    pins = {int(vcpu): cpu for vcpu, cpu in node['cpu_pinning'].items()}
+    vcpus = frozenset(node['vcpu_set'])
+    if not pins.keys() <= vcpus:
+        raise ValueError('a pinned vCPU that is not in vcpu_set')
+    return snapshot.GuestNode(
+        host_node=node['host_node'], shared=vcpus - pins.keys(),
+        dedicated=frozenset(pins), pins=pins, memory=node['memory_mb'],
+        page_size=page_size)
 
 
 # Placement

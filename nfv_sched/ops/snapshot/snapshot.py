@@ -600,6 +600,10 @@ class MissingKind(enum.StrEnum):
     SILENT_HOSTS = 'silent-hosts'
     SERVERS = 'servers'
     SERVER_FIELDS = 'server-fields'
+    #: What the API never shows of hosts, by the UUIDs of their compute nodes.
+    HOST_RESOURCES = 'host-resources'
+    #: NUMA topologies that the API does not show this account.
+    TOPOLOGIES = 'topologies'
     #: A filter or weigher that a file names and this machine does not have.
     CLASS = 'class'
     #: Any other; also all of a file of version 1, which has texts only.
@@ -608,6 +612,8 @@ class MissingKind(enum.StrEnum):
 
 #: Kinds that may concern any host or server of a cell.
 UNREAD_CELLS = (MissingKind.CELL, MissingKind.SILENT_CELL)
+#: Kinds that are limits of the API, not errors.
+API_LIMITS = (MissingKind.HOST_RESOURCES, MissingKind.TOPOLOGIES)
 
 # Sentences by kind; of other kinds, the text is the whole sentence.
 _SENTENCES: Mapping[MissingKind, str] = {
@@ -632,7 +638,13 @@ _SENTENCES: Mapping[MissingKind, str] = {
         'answer, such as that of {name}',
     MissingKind.SERVERS:
         'Left out: {count} server{s} without a flavor, as while a cell does '
-        'not answer, such as {name}'}
+        'not answer, such as {name}',
+    MissingKind.HOST_RESOURCES:
+        'NUMA nodes, CPUs, pages and PCI devices of the host, and which of '
+        'them are free, are not known: the API does not show them',
+    MissingKind.TOPOLOGIES:
+        'NUMA topology of {count} server{s} not known, such as of '
+        '{name}{error}'}
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -360,6 +360,126 @@ class PlacementTest(PlacementTestCase):
         self.assertIn('such as admin', line)
 
 
+class HostTest(PlacementTestCase):
+    """A host with its servers, as far as the API shows them."""
+
+    def setUp(self):
+        super().setUp()
+        self.nova.aggregates = [nova_api.aggregate(1, 'dpdk', ['h1'])]
+        self.nova.servers = [
+            nova_api.placed_server(name, self.nova.flavors[0], host)
+            for name, host in (('fw', 'h1'), ('web', 'h1'), ('dns', 'h2'))]
+        self.nova.topologies['id-of-fw'] = nova_api.topology(
+            nova_api.numa_node(1, {0: 8, 1: 9, 2: 10}, [3], 2048),
+            page_size=1048576)
+
+    LIMITS = ('NUMA nodes, CPUs, pages and PCI devices of the host, and which '
+              'of them are free, are not known: the API does not show them')
+
+    def show(self, *args, code=0, host='h1'):
+        found, out, err = self.run_command(
+            'host', 'show', host, '--api', '-f', 'json', *args)
+        self.assertEqual(code, found, err)
+        return json.loads(out), err
+
+    def test_table(self):
+        code, out, err = self.run_command('host', 'show', 'h1', '--api')
+        self.assertEqual((0, ''), (code, err))
+        self.assertEqual([
+            ['Field', 'Value'], ['Host', 'h1'], ['State', 'up'],
+            ['Availability zone', 'nova'], ['Aggregates', 'dpdk'],
+            ['pCPUs', 'not known'], ['Memory MiB', '1024 of 4096 used'],
+            ['Ports', 'not known'], ['DHCP servers', 'not known'],
+            ['Routers', 'not known'], ['CPUs not for guests', 'not known'],
+            ['Notes', self.LIMITS],
+            ['Guests', 'fw: 4 vCPUs, 2048 MiB, node 1: 3 pinned on CPU 8-10, '
+             '1 shared, 1G pages'],
+            ['web: 4 vCPUs, 2048 MiB, floats over the host'],
+        ], base.cells(out))
+        code, out, err = self.run_command(
+            'host', 'show', 'h1', '--api', '-f', 'shell')
+        self.assertEqual((0, ''), (code, err))
+        self.assertIn('\npcpus=None\n', out)
+        self.assertIn('\nports=None\n', out)
+
+    def test_json(self):
+        found, err = self.show()
+        self.assertEqual('', err)
+        self.assertEqual(dict.fromkeys((
+            'pcpus', 'pcpus_used', 'largest_fit', 'wholeness', 'network',
+            'small_pages', 'cpus_not_for_servers', 'numa_nodes',
+            'devices_without_node')), {
+                key: value for key, value in found.items() if value is None
+                and key not in ('cell', 'disabled_reason')})
+        self.assertEqual([self.LIMITS], found['notes'])
+        self.assertEqual({'web': [], 'fw': [{
+            'node': 1, 'pinned_vcpus': 3, 'pins': [
+                {'vcpu': 0, 'cpu': 8}, {'vcpu': 1, 'cpu': 9},
+                {'vcpu': 2, 'cpu': 10}],
+            'shared_vcpus': 1, 'memory_mib': 2048,
+            'page_size_kib': 1048576}]}, {
+                each['server']: each['numa_nodes']
+                for each in found['servers']})
+        self.assertEqual({None}, {
+            each['remote'] for each in found['servers']})
+
+    def test_requests(self):
+        """One for each server of the host; Placement only of this host."""
+        self.api.placement.answers = {
+            f'resource_providers/{1:08d}-0000-4000-8000-000000000000/'
+            'inventories': (500, {})}
+        self.show()
+        self.assertEqual(['compute 2.78'] * 2, [
+            version for resource, _query, version in self.nova.requests
+            if resource == 'topologies'])
+
+    def test_hidden(self):
+        """A note with the number, and no error."""
+        self.nova.topologies = {
+            'id-of-fw': (404, {}), 'id-of-web': (404, {})}
+        found, err = self.show()
+        self.assertEqual('', err)
+        self.assertEqual(
+            {'NUMA topology of 2 servers not known, such as of id-of-fw: 404 '
+             'Not Found; deleted meanwhile, perhaps', self.LIMITS},
+            set(found['notes']))
+        self.assertEqual([None, None], [
+            each['numa_nodes'] for each in found['servers']])
+        self.assertIn('fw: 4 vCPUs, 2048 MiB, NUMA nodes not known',
+                      self.run_command('host', 'show', 'h1', '--api')[1])
+
+    def test_malformed(self):
+        """It is named, and all else is shown."""
+        self.nova.topologies['id-of-fw'] = (200, {})
+        found, err = self.show(code=1)
+        self.assertEqual(
+            "error: Server id-of-fw is left out, its record is malformed: "
+            "KeyError: 'nodes'\n", err)
+        self.assertEqual(
+            ['web'], [each['server'] for each in found['servers']])
+
+    def test_unknown(self):
+        self.assertEqual("no host named 'h3'", self.refused(
+            'host', 'show', 'h3', '--api', code=2))
+        self.nova.services.append({
+            'binary': 'nova-compute', 'host': 'h3', 'status': 'UNKNOWN'})
+        code, out, err = self.run_command('host', 'show', 'h3', '--api')
+        self.assertEqual((1, ''), (code, out))
+        self.assertIn('such as that of h3', err)
+        self.assertEqual([], [
+            resource for resource, *_others in self.nova.requests
+            if resource in ('servers', 'topologies')])
+
+    def test_refused(self):
+        for args, said in (
+                (('--facts', self.folder), '--facts: the API does not show'),
+                (('--add-hosts', '1:h1'), '--add-hosts, --remove-host and'),
+                (('--remove-host', 'h2'), '--add-hosts, --remove-host and')):
+            self.assertIn(said, self.refused(
+                'host', 'show', 'h1', '--api', *args, code=2))
+        self.assertEqual([], self.api.requests)
+
+
 class QuotaTest(PlacementTestCase):
     """What the quota of a project allows, by the API."""
 
@@ -478,6 +598,7 @@ class CommandLineTest(APITestCase):
             for option in (('--api',), ('--os-cloud', 'x')):
                 line = self.refused(*args, *option, code=2)
                 self.assertIn('the API shows no NUMA nodes', line)
+                self.assertIn('"host show" shows what the API has', line)
                 self.assertIn('--from FILE', line)
         self.assertEqual([], self.api.requests)
 
@@ -499,6 +620,7 @@ class CommandLineTest(APITestCase):
                             (('flavor', 'explain'), True),
                             (('server', 'explain'), True),
                             (('capacity', 'list'), True),
+                            (('host', 'show'), True),
                             (('capacity', 'show'), False)):
             _code, out, _err = self.run_command(*args, '--help')
             self.assertEqual(shown, '--api' in out)

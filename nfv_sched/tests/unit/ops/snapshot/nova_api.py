@@ -52,6 +52,25 @@ def placed_server(name, of, host, **fields):
         'pinned_availability_zone': None, 'scheduler_hints': {}, **fields}
 
 
+def numa_node(host_node, pins, shared=(), memory=1024):
+    """A NUMA node of a server, as Nova shows it to an administrator.
+
+    :param pins: vCPU -> CPU of the host
+    """
+    vcpus = sorted([*pins, *shared])
+    return {'vcpu_set': vcpus, 'siblings': [vcpus], 'memory_mb': memory,
+            'host_node': host_node, 'cpu_pinning': {
+                str(vcpu): cpu for vcpu, cpu in pins.items()}}
+
+
+def topology(*nodes, page_size=None):
+    """The NUMA topology of a server.
+
+    :param page_size: KiB
+    """
+    return {'nodes': list(nodes), 'pagesize_kb': page_size}
+
+
 def hypervisor(host, name=None, **fields):
     """A compute node as Nova shows it before microversion 2.88."""
     name = name or host
@@ -112,6 +131,8 @@ class NovaAPI(http_server.LocalServer):
     :ivar flavors: what it has; so are ``servers``, ``hypervisors``,
         ``services``, ``aggregates`` and ``server_groups``
     :ivar quota_sets: ID of a project -> its quota, as Nova shows it
+    :ivar topologies: ID of a server -> its NUMA topology, see
+        :func:`numa_node`; or (status, body)
     :ivar microversion: the newest that it has; None to name none
     :ivar max_limit: most items of a page
     :ivar answers: resource -> (status, body) that it answers instead
@@ -127,6 +148,7 @@ class NovaAPI(http_server.LocalServer):
         self.aggregates = []
         self.server_groups = []
         self.quota_sets = {}
+        self.topologies = {}
         self.microversion = '2.100'
         self.max_limit = 1000
         self.answers = {}
@@ -141,6 +163,9 @@ class NovaAPI(http_server.LocalServer):
         """
         if method != 'GET':
             return 405, {}
+        if path[2:] == ['topology']:
+            found = self.topologies.get(path[1], topology())
+            return found if isinstance(found, tuple) else (200, found)
         resource = _RESOURCES.get(path[0], path[0])
         if resource in self.answers:
             return self.answers[resource]
@@ -158,6 +183,9 @@ class NovaAPI(http_server.LocalServer):
             start = int(query['offset'][0])
             limit = min(self.max_limit, int(query['limit'][0]))
             return {resource: items[start:start + limit]}
+        if resource == 'servers' and 'host' in query:
+            items = [each for each in items
+                     if each['OS-EXT-SRV-ATTR:host'] in query['host']]
         if 'marker' in query:
             marker, = query['marker']
             items = items[[each['id'] for each in items].index(marker) + 1:]
@@ -182,7 +210,8 @@ def _handler_class(api):
                 'min_version': '2.1' if api.microversion else '', 'links': [
                     {'rel': 'self', 'href': f'{api.url}/v2.1/'}]}}
             if len(parts) > 1:
-                resource = _RESOURCES.get(parts[1], parts[1])
+                resource = ('topologies' if parts[3:] == ['topology']
+                            else _RESOURCES.get(parts[1], parts[1]))
                 query = urllib.parse.parse_qs(url.query)
                 api.requests.append((resource, query, self.headers.get(
                     'OpenStack-API-Version')))

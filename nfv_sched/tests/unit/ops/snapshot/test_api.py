@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hosts, and servers on them, by answers as Nova and Placement give them."""
 
+from testtools import matchers
+
 from nfv_sched.ops.snapshot import api
 from nfv_sched.ops.snapshot import snapshot
 from nfv_sched.tests import base
@@ -260,6 +262,167 @@ class ServersTest(APITestCase):
             [('services', 'compute 2.100'), ('servers', 'compute 2.61')],
             [(resource, version) for resource, _query, version in
              self.nova.requests])
+
+
+class TopologyTest(APITestCase):
+    """The NUMA topologies of the servers of a host."""
+
+    def setUp(self):
+        super().setUp()
+        self.nova.hypervisors.append(nova_api.hypervisor('h2'))
+        self.nova.services.append(nova_api.service('h2'))
+        self.nova.servers = [
+            nova_api.placed_server(name, self.flavor, host)
+            for name, host in (('a', 'h1'), ('b', 'h1'), ('c', 'h2'))]
+        self.placement.add('id-of-h2', PCPU=8)
+
+    def read_host(self, name='h1', choose=None):
+        with self.api.connect() as connection:
+            return api.read(connection, ('hosts', 'servers'), choose=(
+                choose or (lambda cloud: [
+                    host for host in cloud.hosts if host.name == name])))
+
+    def nodes(self, cloud):
+        return {server.name: server.nodes for server in cloud.servers}
+
+    def limits(self, cloud):
+        """What is missing but for the NUMA nodes of the host."""
+        *missing, last = cloud.missing
+        self.assertEqual(snapshot.Missing(
+            kind=snapshot.MissingKind.HOST_RESOURCES, uuids=('id-of-h1',)),
+            last)
+        return missing
+
+    def test_topology(self):
+        self.nova.topologies['id-of-a'] = nova_api.topology(
+            nova_api.numa_node(1, {0: 8, 1: 9}, [2]),
+            nova_api.numa_node(0, {}, [3], 512), page_size=2048)
+        cloud = self.read_host()
+        self.assertEqual({'b': None, 'a': (
+            snapshot.GuestNode(
+                host_node=1, shared=frozenset([2]), page_size=2048,
+                dedicated=frozenset([0, 1]), pins={0: 8, 1: 9}, memory=1024),
+            snapshot.GuestNode(
+                host_node=0, shared=frozenset([3]), page_size=2048,
+                memory=512))}, self.nodes(cloud))
+        self.assertEqual([], self.limits(cloud))
+        # Only this host is asked about, at the microversion of topologies.
+        self.assertEqual([('h1', True), ('h2', False)], [
+            (host.name, bool(host.providers)) for host in cloud.hosts])
+        self.assertEqual(
+            [({}, 'compute 2.78')] * 2, self.asked('topologies'))
+        (query, _version), = self.asked('servers')
+        self.assertEqual(['h1'], query['host'])
+        self.assertEqual([], self.asked('server_groups'))
+
+    def test_no_hosts(self):
+        cloud = self.read_host('h3')
+        self.assertEqual(((), (), 2), (
+            cloud.servers, cloud.missing, len(cloud.hosts)))
+
+    def test_ignored_filter(self):
+        """Nova ignores the host that an account may not ask for."""
+        page = self.nova.page
+        self.nova.page = lambda resource, query: page(
+            resource, {key: value for key, value in query.items()
+                       if key != 'host'})
+        self.assertEqual({'a', 'b'}, self.nodes(self.read_host()).keys())
+        self.assertEqual(2, len(self.asked('topologies')))
+
+    def test_compute_nodes_of_one_service(self):
+        """Of Ironic's nodes that were not chosen nothing is asked."""
+        self.nova.hypervisors.append(nova_api.hypervisor('h1', 'other'))
+        self.placement.add('id-of-other', PCPU=8, allocations={
+            'id-of-b': {'PCPU': 4}})
+        cloud = self.read_host(choose=lambda cloud: [
+            host for host in cloud.hosts if host.uuid == 'id-of-h1'])
+        self.assertEqual({'a'}, self.nodes(cloud).keys())
+        self.assertEqual(1, len(self.asked('topologies')))
+
+    def test_hidden(self):
+        """What an account may not see, and servers that are gone."""
+        node = nova_api.numa_node(0, {0: 1})
+        del node['host_node'], node['cpu_pinning']
+        for answer, reason in (
+                ((403, {}), '403 Forbidden; the account needs the rule '
+                            'compute:server:topology:index'),
+                ((404, {}), '404 Not Found; deleted meanwhile, perhaps'),
+                (nova_api.topology(node),
+                 'no host NUMA nodes; the account needs the rule '
+                 'compute:server:topology:host:index')):
+            self.nova.topologies = {'id-of-b': answer}
+            cloud = self.read_host()
+            missing, = self.limits(cloud)
+            self.assertEqual(
+                (snapshot.MissingKind.TOPOLOGIES, ('id-of-b',), reason),
+                (missing.kind, missing.uuids, missing.text))
+            self.assertEqual({'a': None, 'b': None}, self.nodes(cloud))
+        self.nova.topologies['id-of-a'] = (403, {})
+        self.nova.topologies['id-of-b'] = (403, {})
+        self.assertEqual(
+            ['NUMA topology of 2 servers not known, such as of id-of-a: 403 '
+             'Forbidden; the account needs the rule '
+             'compute:server:topology:index'],
+            [str(each) for each in self.limits(self.read_host())])
+
+    def test_old(self):
+        """Before Train nothing is asked for; later fields do not matter."""
+        self.nova.microversion = '2.77'
+        missing, = self.limits(self.read_host())
+        self.assertEqual(
+            (snapshot.MissingKind.TOPOLOGIES, ('id-of-a', 'id-of-b'),
+             'the compute API has microversion 2.77, and 2.78 is needed'),
+            (missing.kind, missing.uuids, missing.text))
+        self.assertEqual([], self.asked('topologies'))
+        self.nova.microversion = '2.78'
+        self.assertEqual([], self.limits(self.read_host()))
+
+    def test_malformed(self):
+        """The server is named and left out."""
+        node = nova_api.numa_node(0, {0: 1})
+        for answer in (
+            [], {}, (200, b'{'), {'nodes': None, 'pagesize_kb': None},
+            {'nodes': {}, 'pagesize_kb': None}, {'nodes': [node]},
+            nova_api.topology(None),
+            nova_api.topology({'host_node': 0}),
+            nova_api.topology({**node, 'host_node': '0'}),
+            nova_api.topology({**node, 'host_node': -1}),
+            nova_api.topology({**node, 'memory_mb': None}),
+            nova_api.topology({**node, 'memory_mb': 1 << 70}),
+            nova_api.topology({**node, 'vcpu_set': None}),
+            nova_api.topology({**node, 'vcpu_set': []}),
+            nova_api.topology({**node, 'vcpu_set': [0, 'x']}),
+            nova_api.topology({**node, 'vcpu_set': [0, 1.5]}),
+            nova_api.topology({**node, 'vcpu_set': [0, [1]]}),
+            nova_api.topology({**node, 'vcpu_set': [0, 1 << 40]}),
+            nova_api.topology({**node, 'cpu_pinning': None}),
+            nova_api.topology({**node, 'cpu_pinning': {'x': 1}}),
+            nova_api.topology({**node, 'cpu_pinning': {'0': '1'}}),
+            nova_api.topology({**node, 'cpu_pinning': {'0': -1}}),
+            nova_api.topology(node, page_size='2M'),
+        ):
+            self.nova.topologies['id-of-b'] = answer
+            cloud = self.read_host()
+            missing, = self.limits(cloud)
+            self.assertEqual(
+                (snapshot.MissingKind.SERVER, ('id-of-b',)),
+                (missing.kind, missing.uuids))
+            self.assertThat(str(missing), matchers.StartsWith(
+                'Server id-of-b is left out, its record is malformed: '))
+            self.assertEqual({'a': None}, self.nodes(cloud))
+
+    def test_failed(self):
+        self.nova.topologies['id-of-b'] = (500, {})
+        self.assertEqual(
+            'the compute API cannot be read: GET /servers/id-of-b/topology: '
+            '500 Internal Server Error',
+            str(self.assertRaises(api.APIError, self.read_host)))
+
+    def test_path(self):
+        """No ID leads elsewhere."""
+        self.nova.servers[0]['id'] = '../os-services?x=y'
+        self.read_host()
+        self.assertEqual(2, len(self.asked('topologies')))
 
 
 class RefusedTest(APITestCase):
