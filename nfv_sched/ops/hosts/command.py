@@ -133,8 +133,9 @@ class ListHost(source.CloudMixin, base.Lister):
 
     epilog = _LIST_EPILOG
     schemas = {'host-list': host_document.NodeRows}
-    least_important = ('VFs used', 'Ports used', 'Rules used', '4K MiB used',
-                       'Shared used', 'Switch', 'State')
+    least_important = ('Availability zone', 'VFs used', 'Ports used',
+                       'Rules used', '4K MiB used', 'Shared used', 'Switch',
+                       'State')
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
@@ -180,14 +181,14 @@ def _table(views: Iterable['values.HostView'],
            sizes: Sequence[int]) -> Table:
     """Return columns and rows for people."""
     from nfv_sched.ops.hosts import rendering
-    columns = ('Host', 'State', 'Node', 'Switch', 'pCPUs used',
-               'Largest fit', 'Shared used',
+    columns = ('Host', 'Availability zone', 'State', 'Node', 'Switch',
+               'pCPUs used', 'Largest fit', 'Shared used',
                *(f'{rendering.page_column(size)} used' for size in sizes),
                'VFs used', 'Ports used', 'Rules used', 'Guests')
     rows = []
     for view in views:
         # In each row, because --sort-column can separate the rows of a host.
-        host = (view.title, view.state)
+        host = (view.title, view.host.zone, view.state)
         limits = (_of(view.limits.ports), _of(view.limits.rules))
         for node in view.nodes:
             pages = {each.size: each for each in node.node.pages}
@@ -237,8 +238,8 @@ def _machine(views: Iterable['values.HostView'],
     """Return columns and rows for programs, with one number in each cell."""
     from nfv_sched.ops.hosts import rendering
     columns = (
-        'Host', 'State', 'Node', 'Switch', 'pCPUs used', 'pCPUs total',
-        'Largest fit', 'Shared used', 'Shared total', 'Memory MiB used',
+        'Host', 'Availability zone', 'State', 'Node', 'Switch', 'pCPUs used',
+        'pCPUs total', 'Largest fit', 'Shared used', 'Shared total', 'Memory MiB used',
         'Memory MiB total',
         *(f'{rendering.page_column(size)} {text}' for size in sizes
           for text in ('used', 'total', 'free')),
@@ -258,7 +259,7 @@ def _machine(views: Iterable['values.HostView'],
         for node in view.nodes:
             pages = {each.size: each for each in node.node.pages}
             rows.append((
-                view.title, view.state, node.node.number, node.switch,
+                view.title, view.host.zone, view.state, node.node.number, node.switch,
                 node.used, len(node.node.dedicated), node.largest_fit,
                 node.node.shared_used, node.shared_limit,
                 node.node.memory_used, node.node.memory,
@@ -270,7 +271,8 @@ def _machine(views: Iterable['values.HostView'],
         if view.floating or not view.nodes:
             whole, small = not view.nodes, view.small_pages
             rows.append((
-                view.title, view.state, None, None, None, None, None,
+                view.title, view.host.zone, view.state, None, None, None,
+                None, None,
                 view.host.vcpus_used if whole else
                 sum(guest.vcpus for guest in view.floating),
                 view.shared_limit if whole else None,

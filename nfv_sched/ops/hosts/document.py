@@ -101,6 +101,7 @@ class NodeRow:
 
     :ivar host: name of the host
     :ivar host_id: UUID of its compute node
+    :ivar availability_zone: name of its zone
     :ivar state: "up", or what keeps it from taking servers
     :ivar node: number of the NUMA node; null for a host that reports none,
         and for servers without NUMA topology
@@ -125,6 +126,7 @@ class NodeRow:
 
     host: str
     host_id: str
+    availability_zone: str
     state: str
     node: int | None
     switch: bool | None
@@ -405,7 +407,8 @@ def _rows(view: 'values.HostView') -> Iterator[NodeRow]:
         node = each.node
         used, total, free = each.devices_of('VF')
         yield NodeRow(
-            host=view.title, host_id=view.host.uuid, state=view.state,
+            host=view.title, host_id=view.host.uuid,
+            availability_zone=view.host.zone, state=view.state,
             node=node.number, switch=each.switch, pcpus=len(node.dedicated),
             pcpus_used=each.used, largest_fit=each.largest_fit,
             shared_vcpus=node.shared_used,
@@ -420,7 +423,8 @@ def _rows(view: 'values.HostView') -> Iterator[NodeRow]:
     small = view.small_pages
     whole = not view.nodes
     yield NodeRow(
-        host=view.title, host_id=view.host.uuid, state=view.state, node=None,
+        host=view.title, host_id=view.host.uuid,
+        availability_zone=view.host.zone, state=view.state, node=None,
         switch=None, pcpus=None, pcpus_used=None, largest_fit=None,
         shared_vcpus=view.host.vcpus_used if whole else sum(
             guest.vcpus for guest in view.floating),

@@ -12,6 +12,8 @@ from openstack import connection as sdk_connection
 from oslo_utils.fixture import uuidsentinel as uuids
 
 from nfv_sched.network import neutron
+from nfv_sched.ops.hosts import document
+from nfv_sched.ops.hosts import view as host_view
 from nfv_sched.ops.snapshot import api
 from nfv_sched.ops.snapshot import database
 from nfv_sched.ops.snapshot import snapshot
@@ -159,6 +161,75 @@ class HostsTest(test_snapshot.SnapshotTestCase):
         mine, = self.read_api(parts=('servers',)).servers
         self.assertEqual((server['id'], None, '', None), (
             mine.uuid, mine.host, mine.created, mine.allocations))
+
+    def read_with_topologies(self, progress=lambda *_args: None):
+        """Read all hosts, with the NUMA topologies of servers."""
+        return api.read(connect(
+            self.admin_api,
+            placement_endpoint_override=self.placement_api.url),
+            ('hosts', 'servers'), progress, lambda cloud: cloud.hosts)
+
+    def numa_nodes(self, cloud):
+        """The NUMA nodes of servers, as ``host show`` prints them."""
+        return {
+            (view.title, server.server): server.numa_nodes
+            for view in host_view.views(cloud)
+            for server in document.shown(view).servers}
+
+    def test_topologies(self):
+        """Servers are on the same nodes and CPUs by both."""
+        self.boot_all()
+        self.boot(self.flavor_with({
+            'hw:cpu_policy': 'mixed', 'hw:cpu_dedicated_mask': '1',
+            'hw:numa_nodes': '1'}))
+        self.boot(self.flavor_with({}))
+        wanted, found = self.read(), self.read_with_topologies()
+        self.assertEqual({
+            server.uuid: server.nodes and tuple([dataclasses.replace(
+                node, cpu_policy=None, thread_policy=None,
+                reserved=frozenset()) for node in server.nodes])
+            for server in wanted.servers if server.host is not None},
+            {server.uuid: server.nodes for server in found.servers})
+        self.assertEqual([snapshot.MissingKind.HOST_RESOURCES], [
+            each.kind for each in found.missing])
+        numa_nodes = self.numa_nodes(found)
+        self.assertEqual(self.numa_nodes(wanted), numa_nodes)
+        parts = [part for nodes in numa_nodes.values() for part in nodes]
+        self.assertEqual(
+            [(0, 2), (0, 2), (1, 1), (2, 0)], sorted(
+                (len(part.pins), part.shared_vcpus) for part in parts))
+        self.assertIn(1024 * 1024, [part.page_size_kib for part in parts])
+        self.assertIn((), numa_nodes.values())
+        self.assertEqual(
+            [host.name for host in wanted.hosts for _part in host.providers],
+            [host.name for host in found.hosts for _part in host.providers])
+
+    def test_hidden_topologies(self):
+        """What Nova answers without its rules for topologies."""
+        server = self.boot(self.flavor())
+        for rule, reason in (
+                ('host:index', 'no host NUMA nodes; '),
+                ('index', '403 Forbidden; ')):
+            rule = f'compute:server:topology:{rule}'
+            self.policy.set_rules({rule: '!'}, overwrite=False)
+            missing, _resources = self.read_with_topologies().missing
+            self.assertEqual(
+                (snapshot.MissingKind.TOPOLOGIES, (server['id'],),
+                 f'{reason}the account needs the rule {rule}'),
+                (missing.kind, missing.uuids, missing.text))
+
+    def test_deleted_meanwhile(self):
+        server = self.boot(self.flavor())
+
+        def delete(what, finished, total):
+            if (what, finished, total) == ('NUMA topologies', 0, 1):
+                self._delete_server(server)
+
+        missing, _resources = self.read_with_topologies(delete).missing
+        self.assertEqual(
+            (snapshot.MissingKind.TOPOLOGIES, (server['id'],),
+             '404 Not Found; deleted meanwhile, perhaps'),
+            (missing.kind, missing.uuids, missing.text))
 
     def test_not_all_of_placement(self):
         """As a database reader has it: one host fails, or all do."""

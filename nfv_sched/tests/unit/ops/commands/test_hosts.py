@@ -58,19 +58,19 @@ class ListTest(_CommandTest):
         code, out, err = self.host('list')
         self.assertEqual((0, ''), (code, err))
         self.assertEqual([
-            ['Host', 'State', 'Node', 'Switch', 'pCPUs used', 'Largest fit',
-             'Shared used', '4K MiB used', '1G used', 'VFs used',
+            ['Host', 'Availability zone', 'State', 'Node', 'Switch',
+             'pCPUs used', 'Largest fit', 'Shared used', '4K MiB used', '1G used', 'VFs used',
              'Ports used', 'Rules used', 'Guests'],
-            ['a', 'up', '0', 'yes', '2/3', '1', '0/2', '0/8192',
+            ['a', 'nova', 'up', '0', 'yes', '2/3', '1', '0/2', '0/8192',
              '0/119', '0/0', '10/254', '?/16384', 'db (half), router'],
-            ['a', 'up', '1', 'no', '1/3', '2', '0/2', '-', '-', '0/0',
-             '10/254', '?/16384', 'db (half)'],
-            ['a', 'up', '-', '-', '-', '-', '1', '1024/8192', '-', '-',
-             '10/254', '?/16384', 'web'],
-            ['b', 'disabled', '0', '-', '0/3', '3', '0/1', '0/8192',
-             '0/119', '0/0', '?/254', '?/16384', '-'],
-            ['c', 'down', '-', '-', '-', '-', '1/16', '-', '-', '-', '?/254',
-             '?/16384', 'mail'],
+            ['a', 'nova', 'up', '1', 'no', '1/3', '2', '0/2', '-', '-',
+             '0/0', '10/254', '?/16384', 'db (half)'],
+            ['a', 'nova', 'up', '-', '-', '-', '-', '1', '1024/8192', '-',
+             '-', '10/254', '?/16384', 'web'],
+            ['b', 'edge', 'disabled', '0', '-', '0/3', '3', '0/1',
+             '0/8192', '0/119', '0/0', '?/254', '?/16384', '-'],
+            ['c', 'nova', 'down', '-', '-', '-', '-', '1/16', '-', '-', '-',
+             '?/254', '?/16384', 'mail'],
         ], base.cells(out))
 
     def test_sorted_rows_keep_their_host(self):
@@ -78,7 +78,7 @@ class ListTest(_CommandTest):
                        'Guests'):
             code, out, err = self.host('list', '--sort-column', column)
             self.assertEqual((0, ''), (code, err))
-            hosts = {cells[12]: cells[0] for cells in base.cells(out)}
+            hosts = {cells[13]: cells[0] for cells in base.cells(out)}
             self.assertEqual(
                 {'db (half), router': 'a', 'db (half)': 'a', 'web': 'a',
                  '-': 'b', 'mail': 'c', 'Guests': 'Host'}, hosts)
@@ -96,9 +96,10 @@ class ListTest(_CommandTest):
 
     def test_rows(self):
         first, second, third, *_others, last = self.rows()
-        self.assertEqual((2, 3, 1, 'True', 10, 254, 'physnet0'), tuple(
+        self.assertEqual((
+            'nova', 2, 3, 1, 'True', 10, 254, 'physnet0'), tuple(
             first[name] for name in (
-                'pCPUs used', 'pCPUs total', 'Largest fit', 'Switch',
+                'Availability zone', 'pCPUs used', 'pCPUs total', 'Largest fit', 'Switch',
                 'Ports used', 'Ports limit', 'Networks')))
         self.assertEqual((1, '', 'db'), (
             second['Node'], second['1G total'], second['Guests']))
@@ -124,6 +125,17 @@ class ListTest(_CommandTest):
         rows = list(csv.DictReader(io.StringIO(out)))
         self.assertEqual('db, router', rows[0]['Guests'])
         self.assertEqual('119', rows[0]['1G free'])
+
+    def test_zones(self):
+        """In every format, and shown where there is space for all."""
+        found = json.loads(self.host('list', '-f', 'json')[1])['numa_nodes']
+        zones = [('a', 'nova')] * 3 + [('b', 'edge'), ('c', 'nova')]
+        self.assertEqual(zones, [
+            (row['host'], row['availability_zone']) for row in found])
+        self.assertEqual(zones, [
+            (row['Host'], row['Availability zone']) for row in self.rows()])
+        out = self.host('list', '--max-width', '120')[1]
+        self.assertIn('Left out for lack of space: Availability zone;', out)
 
     def test_chosen(self):
         for args, hosts in (
