@@ -239,8 +239,8 @@ def _machine(views: Iterable['values.HostView'],
     from nfv_sched.ops.hosts import rendering
     columns = (
         'Host', 'Availability zone', 'State', 'Node', 'Switch', 'pCPUs used',
-        'pCPUs total', 'Largest fit', 'Shared used', 'Shared total', 'Memory MiB used',
-        'Memory MiB total',
+        'pCPUs total', 'Largest fit', 'Shared used', 'Shared total',
+        'Memory MiB used', 'Memory MiB total',
         *(f'{rendering.page_column(size)} {text}' for size in sizes
           for text in ('used', 'total', 'free')),
         'VFs used', 'VFs total', 'VFs free', 'Ports used', 'Ports limit',
@@ -259,9 +259,9 @@ def _machine(views: Iterable['values.HostView'],
         for node in view.nodes:
             pages = {each.size: each for each in node.node.pages}
             rows.append((
-                view.title, view.host.zone, view.state, node.node.number, node.switch,
-                node.used, len(node.node.dedicated), node.largest_fit,
-                node.node.shared_used, node.shared_limit,
+                view.title, view.host.zone, view.state, node.node.number,
+                node.switch, node.used, len(node.node.dedicated),
+                node.largest_fit, node.node.shared_used, node.shared_limit,
                 node.node.memory_used, node.node.memory,
                 *(amount for size in sizes for amount in (
                     rendering.page_amounts(pages[size]) if size in pages

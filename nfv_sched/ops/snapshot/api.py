@@ -541,13 +541,13 @@ def _of_hosts(connection: sdk_connection.Connection, choose: Choice,
     placed = _places(connection, computes, [
         each.uuid for each in aggregates if each.uuid], progress)
     missing.extend(placed.missing())
-    others = frozenset(computes) - {host.uuid for host in chosen}
+    other_computes = frozenset(computes) - {host.uuid for host in chosen}
     servers = [dataclasses.replace(
         server, allocations=None if placed.failed
         else placed.allocations.get(server.uuid, {})) for server in servers]
     servers = _with_topologies(connection, [
         server for server in servers
-        if others.isdisjoint(server.allocations or ())],
+        if other_computes.isdisjoint(server.allocations or ())],
         version, missing, progress)
     if chosen:
         missing.append(snapshot.Missing(

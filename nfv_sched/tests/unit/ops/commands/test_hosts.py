@@ -59,8 +59,8 @@ class ListTest(_CommandTest):
         self.assertEqual((0, ''), (code, err))
         self.assertEqual([
             ['Host', 'Availability zone', 'State', 'Node', 'Switch',
-             'pCPUs used', 'Largest fit', 'Shared used', '4K MiB used', '1G used', 'VFs used',
-             'Ports used', 'Rules used', 'Guests'],
+             'pCPUs used', 'Largest fit', 'Shared used', '4K MiB used',
+             '1G used', 'VFs used', 'Ports used', 'Rules used', 'Guests'],
             ['a', 'nova', 'up', '0', 'yes', '2/3', '1', '0/2', '0/8192',
              '0/119', '0/0', '10/254', '?/16384', 'db (half), router'],
             ['a', 'nova', 'up', '1', 'no', '1/3', '2', '0/2', '-', '-',
@@ -99,8 +99,9 @@ class ListTest(_CommandTest):
         self.assertEqual((
             'nova', 2, 3, 1, 'True', 10, 254, 'physnet0'), tuple(
             first[name] for name in (
-                'Availability zone', 'pCPUs used', 'pCPUs total', 'Largest fit', 'Switch',
-                'Ports used', 'Ports limit', 'Networks')))
+                'Availability zone', 'pCPUs used', 'pCPUs total',
+                'Largest fit', 'Switch', 'Ports used', 'Ports limit',
+                'Networks')))
         self.assertEqual((1, '', 'db'), (
             second['Node'], second['1G total'], second['Guests']))
         self.assertEqual(('', 1, 'web', 1024, 8192), (
