@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import dataclasses
 import typing as ty
 
-from nfv_sched.ops.simulator import document as simulation
+from nfv_sched.ops.simulator import document
 
 if ty.TYPE_CHECKING:
     from nfv_sched.ops.hosts import limit_use
@@ -274,7 +274,7 @@ class ServerPart:
 
     node: int
     pinned_vcpus: int
-    pins: tuple[simulation.PinnedVCPU, ...]
+    pins: tuple[document.PinnedVCPU, ...]
     shared_vcpus: int
     memory_mib: int
     page_size_kib: int | None
@@ -514,7 +514,7 @@ def _server(guest: 'values.GuestView', is_by_api: bool) -> ServerOnHost:
         state=guest.state, vcpus=guest.vcpus, memory_mib=guest.memory,
         numa_nodes=None if guest.has_unknown_parts else tuple([ServerPart(
             node=part.node, pinned_vcpus=part.dedicated,
-            pins=tuple([simulation.PinnedVCPU(vcpu=vcpu, cpu=cpu)
+            pins=tuple([document.PinnedVCPU(vcpu=vcpu, cpu=cpu)
                         for vcpu, cpu in part.pins]),
             shared_vcpus=part.shared, memory_mib=part.memory,
             page_size_kib=part.page_size) for part in guest.parts]),

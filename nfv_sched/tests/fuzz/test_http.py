@@ -105,10 +105,10 @@ class FuzzTest(network_base.NeutronTestCase):
 
         return maybe
 
-    def fuzz_cloud(self, cloud, *parts):
+    def fuzz_cloud(self, cloud, *parts, **options):
         """Read parts of a cloud, which sometimes succeeds."""
         def read():
-            api.read(cloud.connect(), parts)
+            api.read(cloud.connect(), parts, **options)
             self.is_whole = True
 
         self.is_whole = False
@@ -131,6 +131,25 @@ class FuzzTest(network_base.NeutronTestCase):
             's', flavor, 'h', id=_SERVER,
             scheduler_hints={'group': 'id-of-g', 'same_host': [_SERVER]})]
         self.fuzz_cloud(cloud, 'flavors', 'servers', 'hosts')
+
+    def test_topologies(self):
+        """Servers of a host, with their NUMA topologies."""
+        cloud = self.cloud()
+        cloud.placement.add(_HOST, VCPU=8)
+        cloud.nova.services = [nova_api.service('h')]
+        cloud.nova.hypervisors = [nova_api.hypervisor('h', id=_HOST)]
+        cloud.nova.servers = [nova_api.placed_server(
+            's', nova_api.flavor('f'), 'h', id=_SERVER)]
+        topology = nova_api.topology(
+            nova_api.numa_node(0, {0: 2, 1: 3}),
+            nova_api.numa_node(1, {}, [2, 3]), page_size=2048)
+        answer = cloud.nova.answer
+        change = self.changing(lambda: topology)
+        cloud.nova.answer = lambda method, path, *args: (
+            (200, change()) if path[2:] == ['topology']
+            else answer(method, path, *args))
+        self.fuzz_cloud(cloud, 'hosts', 'servers',
+                        choose=lambda cloud: cloud.hosts)
 
     def test_servers(self):
         """Servers alone, as for their flavors."""
