@@ -100,10 +100,10 @@ def read(
         ``hosts`` (with aggregates and resource providers), ``network_agents``
         (with services)
     :param progress: called with (name of what is read, number done, total)
-    :param choose: only for ``hosts`` and ``servers``: reads resource
-        providers and servers of the hosts that it returns alone.  These
-        servers have their NUMA nodes, but neither CPU policies nor CPUs of
-        emulator threads; server groups are not read
+    :param choose: only for ``hosts`` and ``servers``: reads all hosts, but
+        only the servers of those that it returns.  These have their NUMA
+        nodes, but neither CPU policies nor CPUs of emulator threads.
+        Resource providers and server groups are not read
     :returns: the cloud.  Hosts have no NUMA nodes and no devices.  Servers
         have name, project and flavor only; if ``hosts`` are read, too, they
         have all fields that the API shows but NUMA nodes, and server groups
@@ -520,7 +520,7 @@ def _of_hosts(connection: sdk_connection.Connection, choose: Choice,
               progress: _Progress) -> dict[str, ty.Any]:
     """Return the fields of the cloud with the servers of some hosts.
 
-    All hosts are there, and those chosen have resource providers.
+    All hosts are there, without resource providers.
     """
     version = _negotiated(connection)
     missing: _Missing = []
@@ -533,18 +533,19 @@ def _of_hosts(connection: sdk_connection.Connection, choose: Choice,
     chosen = choose(snapshot.Cloud(
         taken='', hosts=tuple(hosts), missing=tuple(missing)))
     names = {host.name for host in chosen}
-    # A service can have several compute nodes; allocations show on which of
-    # them a server is.
-    computes = [host.uuid for host in hosts if host.name in names]
     servers = [server for name in sorted(names) for server in _servers(
         connection, (), version, missing, name)]
-    placed = _places(connection, computes, [
-        each.uuid for each in aggregates if each.uuid], progress)
-    missing.extend(placed.missing())
+    computes = [host.uuid for host in hosts if host.name in names]
     other_computes = frozenset(computes) - {host.uuid for host in chosen}
-    servers = [dataclasses.replace(
-        server, allocations=None if placed.failed
-        else placed.allocations.get(server.uuid, {})) for server in servers]
+    if other_computes:
+        # A service can have several compute nodes, as with Ironic; only
+        # allocations show on which of them a server is.
+        placed = _places(connection, computes, (), progress)
+        missing.extend(placed.missing())
+        servers = [dataclasses.replace(
+            server, allocations=None if placed.failed
+            else placed.allocations.get(server.uuid, {}))
+            for server in servers]
     servers = _with_topologies(connection, [
         server for server in servers
         if other_computes.isdisjoint(server.allocations or ())],
@@ -556,9 +557,7 @@ def _of_hosts(connection: sdk_connection.Connection, choose: Choice,
     return {'missing': tuple(missing), 'aggregates': tuple(aggregates),
             'servers': tuple(sorted(servers, key=lambda each: each.uuid)),
             'hosts': tuple(sorted(
-                (_provided(host, placed.providers.get(host.uuid, ()))
-                 for host in hosts),
-                key=lambda host: (host.name, host.hypervisor)))}
+                hosts, key=lambda host: (host.name, host.hypervisor)))}
 
 
 def _with_topologies(
@@ -652,7 +651,7 @@ def _guest_node(node: Mapping, page_size: int | None) -> snapshot.GuestNode:
 
 
 def _places(connection: sdk_connection.Connection, computes: list[str],
-            aggregates: list[str],
+            aggregates: Collection[str],
             progress: _Progress) -> snapshot_providers.Places:
     try:
         return snapshot_providers.read(

@@ -424,10 +424,8 @@ class HostTest(PlacementTestCase):
             each['remote'] for each in found['servers']})
 
     def test_requests(self):
-        """One for each server of the host; Placement only of this host."""
-        self.api.placement.answers = {
-            f'resource_providers/{1:08d}-0000-4000-8000-000000000000/'
-            'inventories': (500, {})}
+        """One for each server of the host, and none to Placement."""
+        self.api.placement.stop()
         self.show()
         self.assertEqual(['compute 2.78'] * 2, [
             version for resource, _query, version in self.nova.requests

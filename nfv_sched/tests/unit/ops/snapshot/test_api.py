@@ -307,8 +307,7 @@ class TopologyTest(APITestCase):
                 memory=512))}, self.nodes(cloud))
         self.assertEqual([], self.limits(cloud))
         # Only this host is asked about, at the microversion of topologies.
-        self.assertEqual([('h1', True), ('h2', False)], [
-            (host.name, bool(host.providers)) for host in cloud.hosts])
+        self.assertEqual(['h1', 'h2'], [host.name for host in cloud.hosts])
         self.assertEqual(
             [({}, 'compute 2.78')] * 2, self.asked('topologies'))
         (query, _version), = self.asked('servers')
@@ -319,6 +318,12 @@ class TopologyTest(APITestCase):
         cloud = self.read_host('h3')
         self.assertEqual(((), (), 2), (
             cloud.servers, cloud.missing, len(cloud.hosts)))
+
+    def test_no_placement(self):
+        """Placement is not needed."""
+        self.placement.stop()
+        self.assertEqual(
+            {'a': None, 'b': None}, self.nodes(self.read_host()))
 
     def test_ignored_filter(self):
         """Nova ignores the host that an account may not ask for."""
