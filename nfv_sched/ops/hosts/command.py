@@ -327,7 +327,8 @@ class _WithFacts(source.CloudMixin):
         """
         files = facts.listed(parsed_args.facts)
         cloud = self.cloud(
-            parsed_args, _BY_API if self.takes_api else None, chosen)
+            parsed_args, _BY_API if self.takes_api else None,
+            choose=chosen)
         hosts = chosen(cloud)
         machines = facts.machines(files, cloud, hosts, self._warn)
         # Imported here so that --help does not wait for Nova.
