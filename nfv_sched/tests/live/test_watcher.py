@@ -7,6 +7,7 @@ from nfv_sched.tests.live import base
 from nfv_sched.tests.live import test_plans
 
 # Seconds.
+_MODEL = 60
 _AUDIT = 300
 _ACTIONS = 600
 
@@ -25,11 +26,13 @@ class WatcherMixin:
         """Return the answer to a request of the administrator."""
         answer = self.admin.session.request(
             self.bed.layout.url('watcher', f'/v1/{path}'), method, json=body,
-            headers={'OpenStack-API-Version': 'infra-optim 1.0'})
+            headers={'OpenStack-API-Version': 'infra-optim 1.3'})
         return answer.json()
 
     def audit(self, goal, strategy, **parameters):
         """Return the action plan of an audit."""
+        self.wait_until(self.is_in_data_model, _MODEL,
+                        "Watcher's data model has the servers")
         audit = self.watcher('POST', 'audits', {
             'audit_type': 'ONESHOT', 'goal': goal, 'strategy': strategy,
             'parameters': parameters})['uuid']
@@ -39,6 +42,14 @@ class WatcherMixin:
         plan, = self.watcher(
             'GET', f'action_plans?audit_uuid={audit}')['action_plans']
         return plan['uuid']
+
+    def is_in_data_model(self):
+        """Return whether Watcher knows the servers of the cloud, no others."""
+        model = self.watcher('GET', 'data_model/?data_model_type=compute')
+        return {entry['server_uuid'] for entry in model['context']
+                if 'server_uuid' in entry} == {
+            server.id for server in self.admin.compute.servers(
+                all_projects=True, details=False)}
 
     def ended(self, kind, uuid):
         """Return the state of an audit or action plan; None before its end."""

@@ -294,6 +294,8 @@ class _Writer:
             'oslo_concurrency': {'lock_path': state / 'lock'},
             'placement': self._client('watcher'),
             'watcher_clients_auth': self._user('watcher'),
+            # Seconds. Nova sends no notifications here.
+            'watcher_cluster_data_model_collectors.compute': {'period': 5},
             'watcher_strategies.nfv_defrag': plans,
             'watcher_strategies.nfv_drain': plans,
         }, self._authtoken('watcher'))
