@@ -61,6 +61,7 @@ from nfv_sched.ops.snapshot import blazar
 from nfv_sched.ops.snapshot import occupied
 from nfv_sched.ops.snapshot import snapshot
 from nfv_sched import request as nfv_request
+from nfv_sched import shadow
 
 Binding = bindings.Binding
 BindingKind = bindings.BindingKind
@@ -74,6 +75,7 @@ _KINDS = {'VSwitchPortLimitFilter': BindingKind.PORTS,
 NO_IMAGE: Mapping[str, str] = types.MappingProxyType({})
 NO_HINTS: Mapping[str, Sequence[str]] = types.MappingProxyType({})
 _NO_MORE: Mapping[str, int] = types.MappingProxyType({})
+_NOTHING_LIFTED: frozenset[Binding] = frozenset()
 _SEVERAL = Binding(
     BindingKind.SEVERAL, 'the PCI devices that Placement grants do not suit '
     'the NUMA nodes with room', alone=False)
@@ -235,12 +237,14 @@ class CountedHost(ty.NamedTuple):
     :ivar state: ``nova.scheduler.host_manager.HostState``
     :ivar room: its free NUMA resources and PCI devices
     :ivar root: UUID of its root resource provider
+    :ivar shadowed: names of the filters and weighers in shadow on it
     """
 
     name: str
     state: ty.Any
     room: host_count.FreeResources
     root: str
+    shadowed: frozenset[str] = shadow.NOTHING
 
 
 class Counting:
@@ -293,9 +297,10 @@ class Counting:
                     cls, (filters_base.RuleFilter,
                           nfv_topology.NFVTopologyFilter)):
                 self._filters.append(each)
-        self._hosts = [self._read(each) for each in
-                       state.manager.get_host_states_by_uuids(
-                           state.context, None, None)]
+        host_states = list(state.manager.get_host_states_by_uuids(
+            state.context, None, None))
+        self._in_shadow = shadow.InShadow(host_states)
+        self._hosts = [self._read(each) for each in host_states]
 
     def _read(self, host_state) -> CountedHost:
         host = self._state.hosts[host_state.host]
@@ -314,7 +319,8 @@ class Counting:
         except topology.OddTopologyError:
             # As in the filters, no server with a NUMA topology fits there.
             room = host_count.FreeResources(None, devices)
-        return CountedHost(host.name, host_state, room, host_state.uuid)
+        return CountedHost(host.name, host_state, room, host_state.uuid,
+                           self._in_shadow.on(host_state))
 
     def capacity(
         self, flavor: snapshot.Flavor, hosts: Collection[str] | None = None,
@@ -359,14 +365,18 @@ class Counting:
         """
         return self.guest_of(self._spec(flavor, image))
 
-    def guest_of(self, spec: objects.RequestSpec) -> 'CountedGuest':
+    def guest_of(self, spec: objects.RequestSpec,
+                 limits_lost: bool = False) -> 'CountedGuest':
         """Return the server of a request, which is changed.
 
+        :param limits_lost: whether NUMA limits do not reach the claim
         :raises servers.Refused: if Nova's scheduler fails on it
         """
         if nova_scheduler.CONF.nfv_sched.ledger == 'placement':
             network_limits_figures.placement_answered(spec, self._summaries)
-        return CountedGuest(self._state, spec, self._filters, self._limits)
+        return CountedGuest(
+            self._state, spec, self._filters, self._limits, self._in_shadow,
+            {host.shadowed for host in self._hosts}, limits_lost)
 
     @functools.cached_property
     def _summaries(self) -> Mapping[str, Mapping]:
@@ -445,16 +455,22 @@ class CountedGuest:
     :param filters: enabled filters that have to be asked; see
         :class:`Counting` for those that the count itself replaces
     :param limits: filters that limit ports and security group rules
+    :param in_shadow: the filters and weighers in shadow on each host
+    :param shadowed: the sets of names that are in shadow on any host
+    :param limits_lost: whether NUMA limits do not reach the claim
     :raises servers.Refused: if Nova's scheduler fails on the request
 
     :ivar spec: its RequestSpec
-    :ivar wanted: what it asks of NUMA cells and PCI devices
+    :ivar request: what it asks for
     :ivar grants: what Placement grants it
     """
 
     def __init__(self, state: states.State, spec: objects.RequestSpec,
                  filters: Sequence, limits: Sequence[
-                     network_filters.NetworkLimitFilter]):
+                     network_filters.NetworkLimitFilter],
+                 in_shadow: shadow.InShadow,
+                 shadowed: Collection[frozenset[str]],
+                 limits_lost: bool = False):
         self._state = state
         self._filters = filters
         self._limits = limits
@@ -465,15 +481,38 @@ class CountedGuest:
         note = self._note = nfv_request.note_of(spec)
         note.use(state.network.sources, note.live_migration)
         note.begin(0, spec)
-        request = self._request = note.read(spec)
-        self.wanted = host_count.GuestRequest(
-            request, active_rules.deciding(note, request),
-            active_rules.limits_claim(note, request),
-            active_rules.settings(note).sorting)
-        self._counter = host_count.Counter(self.wanted)
+        self.request = note.read(spec)
+        note.in_shadow = in_shadow
+        self._by_shadowed = {
+            names: self._without(names, limits_lost) for names in shadowed}
         self._known: dict[ty.Hashable, tuple[Binding, ...]] = {}
-        #: Counters by the limits that are lifted.
-        self._lifted = {frozenset[Binding](): self._counter}
+        #: Counters by the request, and the limits of it that are lifted.
+        self._counters = {
+            (each, _NOTHING_LIFTED): host_count.Counter(each)
+            for each in self.guest_requests}
+
+    def _without(self, shadowed: frozenset[str],
+                 limits_lost: bool) -> host_count.GuestRequest:
+        """Return the request as filters decide that are not in shadow."""
+        note, request = self._note, self.request
+        note.leave_out(shadowed)
+        terms = active_rules.deciding(note, request)
+        if terms is not None and limits_lost:
+            # A plan keeps strict policies, even where live migrations need
+            # not: [nfv_sched] moves_without_limits = accept.
+            terms = terms._replace(limits_lost=terms.strict)
+        return host_count.GuestRequest(
+            request, terms, active_rules.limits_claim(note, request),
+            active_rules.settings(note).sorting, limits_lost)
+
+    @property
+    def guest_requests(self) -> Collection[host_count.GuestRequest]:
+        """The request as any host decides about it."""
+        return self._by_shadowed.values()
+
+    def guest_request(self, host: CountedHost) -> host_count.GuestRequest:
+        """Return the request as the filters decide that count on a host."""
+        return self._by_shadowed[host.shadowed]
 
     def count(self, hosts: Sequence[CountedHost]) -> dict[str, HostCapacity]:
         """Count the servers that fit on each host, by host name."""
@@ -551,8 +590,8 @@ class CountedGuest:
             if number < counted.placement:
                 most[bindings.nameable(limit)] = number
         inside = frozenset(limits := bindings.liftable(
-            self.wanted, host.room, on_nodes.left, self.ratios(host),
-            counted.placement))
+            self.guest_request(host), host.room, on_nodes.left,
+            self.ratios(host), counted.placement))
 
         def count(lifted: frozenset[Binding]) -> host_count.Count:
             return self._count_without(
@@ -584,10 +623,12 @@ class CountedGuest:
         :param lifted: of the limits that ``liftable`` returned for it
         :param most: highest number to count to
         """
-        counter = self._lifted.get(lifted)
+        guest_request = self.guest_request(host)
+        counter = self._counters.get((guest_request, lifted))
         if counter is None:
-            counter = self._lifted[lifted] = host_count.Counter(
-                bindings.lift(self.wanted, remaining, lifted))
+            counter = self._counters[guest_request, lifted] = (
+                host_count.Counter(
+                    bindings.lift(guest_request, remaining, lifted)))
         ratios = bindings.lifted_ratios(
             self._ratios(host, counter.wanted), lifted)
         if self.grants.simple:
@@ -603,21 +644,19 @@ class CountedGuest:
         :param lifted: the limits that can be lifted
         :param some: whether lifting them helps other servers
         """
+        guest_request = self.guest_request(host)
         if not some and not on_nodes.more:
             for limit in map(bindings.nameable, self._binding(
-                    on_nodes.left, self.ratios(host))):
+                    guest_request, on_nodes.left, self.ratios(host))):
                 if limit not in lifted:
                     return limit
         without = self._count_without(
             host, on_nodes.left, lifted, counted.placement)
-        guest_request = self._lifted[lifted].wanted
-        ratios = bindings.lifted_ratios(
-            self._ratios(host, guest_request), lifted)
-        key = (lifted, without.left.key, ratios)
-        if key not in self._known:
-            self._known[key] = bindings.find(
-                guest_request, without.left, ratios)
-        return bindings.nameable((self._known[key] or (_SEVERAL,))[0])
+        guest_request = self._counters[guest_request, lifted].wanted
+        binding = self._binding(
+            guest_request, without.left, bindings.lifted_ratios(
+                self._ratios(host, guest_request), lifted))
+        return bindings.nameable((binding or (_SEVERAL,))[0])
 
     def _count(self, host: CountedHost, refusals: Sequence[Binding],
                ) -> tuple[HostCapacity, host_count.Count]:
@@ -628,15 +667,15 @@ class CountedGuest:
         """
         allowed = self.grants.for_host(host.root)
         limits = self.limits_of(host)
-        ratios = self.ratios(host)
+        guest_request, ratios = self.guest_request(host), self.ratios(host)
         limit = min([count for count, _binding in limits], default=math.inf)
         if refusals:
             limit = 0
         if self.grants.simple:
-            counted = self._counter.count(
+            counted = self._counters[guest_request, _NOTHING_LIFTED].count(
                 host.room, ratios, int(min(allowed.count, limit)))
         else:
-            counted = self._count_granted(host, self.wanted, ratios, limit)
+            counted = self._count_granted(host, guest_request, ratios, limit)
         fits = counted.fits
         lacks = self.grants.lacks(host.root, allowed, fits)
         outside = [*refusals,
@@ -644,7 +683,7 @@ class CountedGuest:
                    *itertools.filterfalse(self._is_of_threads, lacks)]
         inside: Sequence[Binding] = ()
         if not counted.more:
-            inside = self._binding(counted.left, ratios)
+            inside = self._binding(guest_request, counted.left, ratios)
         for lack in filter(self._is_of_threads, lacks):
             # Without the thread policy the trait would not be required; more
             # of any other resource would not help.
@@ -668,19 +707,21 @@ class CountedGuest:
     def _is_of_threads(self, lack: Binding) -> bool:
         """Return whether the thread policy is why a trait is required."""
         # Nova reads the trait in a flavor as the policy of a pinned guest.
-        guest = self._request.guest
+        guest = self.request.guest
         return (lack.kind is BindingKind.TRAIT
                 and lack.name == _HYPERTHREADING and guest is not None
                 and (guest.isolates or guest.requires_siblings))
 
-    def _binding(self, room: host_count.FreeResources,
-                 ratios: fit.Ratios) -> tuple[Binding, ...]:
+    def _binding(
+        self, guest_request: host_count.GuestRequest,
+        room: host_count.FreeResources, ratios: fit.Ratios,
+    ) -> tuple[Binding, ...]:
         """Return the limits of NUMA cells and devices, cached by state."""
-        key = (room.key, ratios)
+        key = (guest_request, room.key, ratios)
         binding = self._known.get(key)
         if binding is None:
             binding = self._known[key] = bindings.find(
-                self.wanted, room, ratios)
+                guest_request, room, ratios)
         return binding
 
     def _count_granted(
@@ -705,7 +746,7 @@ class CountedGuest:
 
     def ratios(self, host: CountedHost) -> fit.Ratios:
         """Return the allocation ratios of a host, lowered by the rules."""
-        return self._ratios(host, self.wanted)
+        return self._ratios(host, self.guest_request(host))
 
     @staticmethod
     def _ratios(host: CountedHost,
@@ -774,9 +815,9 @@ class CountedGuest:
     @property
     def needs(self) -> dict[str, int]:
         """Ports and rules that limits count: resource class -> amount."""
-        note = network_limits_figures.for_request(self._note, self._request)
+        note = network_limits_figures.for_request(self._note, self.request)
         return {each.counted.resource_class: each.counted.need(note.demand)
-                for each in self._limits if each.concerns(self._request)}
+                for each in self._limits if each.concerns(self.request)}
 
     def limits_of(
         self, host: CountedHost, more: Mapping[str, int] = _NO_MORE,
@@ -793,13 +834,13 @@ class CountedGuest:
         """
         host_limits = []
         for each in self._limits:
-            if not each.concerns(self._request):
+            name = type(each).__name__
+            if name in host.shadowed or not each.concerns(self.request):
                 continue
             note = network_limits_figures.for_request(
-                self._note, self._request)
+                self._note, self.request)
             limits = network_limits.of_host(
                 host.state, network_limits.defaults(nova_scheduler.CONF))
-            name = type(each).__name__
             reason = each.guest_refusal(note.demand, limits)
             shown = usage.NO_USAGE
             if note.fresh:

@@ -119,7 +119,8 @@ class Position:
         if not offers:
             return None
         placed = host_count.place_first(
-            counted.wanted, self.room, counted.ratios(host), offers)
+            counted.guest_request(host), self.room, counted.ratios(host),
+            offers)
         if placed is None or any(
                 placed.degrees.get(text, 0.0) < degree
                 for text, degree in degrees.items()):

@@ -170,15 +170,8 @@ class Positions:
         spec.scheduler_hints = {
             hint: values for hint, values
             in (spec.scheduler_hints or {}).items() if hint not in _HINTS}
-        counted = self._counting.guest_of(spec)
-        terms = counted.wanted.terms
-        if terms is not None and limits_lost:
-            # A plan keeps strict policies, even where live migrations need
-            # not: [nfv_sched] moves_without_limits = accept.
-            terms = terms._replace(limits_lost=terms.strict)
-        counted.wanted = dataclasses.replace(
-            counted.wanted, terms=terms, limits_lost=limits_lost)
-        return Guest(counted, simulated.has_fixed_devices)
+        return Guest(self._counting.guest_of(spec, limits_lost),
+                     simulated.has_fixed_devices)
 
     def why_not(self, kind: movable.MoveKind,
                 uuid: str) -> movable.Obstacle | None:
@@ -274,10 +267,12 @@ class Positions:
 
         :returns: text of the policy -> degree, 0 to 1
         """
-        terms = self.guest(simulated.uuid).counted.wanted.terms
-        host = None
-        if simulated.host is not None:
-            host = self.hosts[simulated.host.name].room.host
+        counted = self.guest(simulated.uuid).counted
+        if simulated.host is None:
+            return _NOTHING
+        counted_host = self.hosts[simulated.host.name]
+        terms = counted.guest_request(counted_host).terms
+        host = counted_host.room.host
         if terms is None or host is None:
             return _NOTHING
         if simulated.nodes is None:

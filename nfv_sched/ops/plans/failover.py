@@ -250,10 +250,11 @@ class FailoverAnalysis:
 
     def _claims(self, uuid: str) -> bool:
         """Return whether filters foresee each failure of the claim."""
-        guest_request = self._known.guest(uuid).counted.wanted
-        if guest_request.request.demands and _PCI not in self._filters:
+        counted = self._known.guest(uuid).counted
+        if counted.request.demands and _PCI not in self._filters:
             return False
-        return guest_request.request.guest is None or guest_request.limited
+        return counted.request.guest is None or all(
+            each.limited for each in counted.guest_requests)
 
     def _that_take(self, uuid: str,
                    lost: frozenset[str]) -> Iterator[str]:

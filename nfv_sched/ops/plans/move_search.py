@@ -302,8 +302,8 @@ class MoveSearch:
     def _could(self, position: plans_arrangements.Position,
                uuids: Sequence[str]) -> bool:
         """Return whether a host has enough CPUs in total without servers."""
-        guest_request = self._guest.counted.wanted
-        guest, host = guest_request.request.guest, position.room.host
+        guest = self._guest.counted.request.guest
+        host = position.room.host
         if guest is None or host is None:
             return True
         need = sum(cell.dedicated for cell in guest.cells) + guest.reserved

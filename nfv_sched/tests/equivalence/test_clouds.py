@@ -168,12 +168,18 @@ def clouds(draw):
         filters.append('NumInstancesFilter')
     if draw(st.booleans()):
         filters += LIMITS
+    shadow, shadow_there = [draw(st.one_of(st.just([]), st.lists(
+        st.sampled_from((*OURS, *LIMITS)), unique=True))) for _ in range(2)]
     return snapshot.Cloud(
         taken='2026-11-22T00:00:00Z', hosts=made, aggregates=(
             snapshot.Aggregate(
                 name='nfv', uuid='a0000000-0000-4000-8000-000000000000',
                 metadata={'kind': 'nfv'}, hosts=tuple(
-                    host.name for host in made if draw(st.booleans()))),),
+                    host.name for host in made if draw(st.booleans()))),
+            snapshot.Aggregate(
+                name='pilot', uuid='b0000000-0000-4000-8000-000000000000',
+                metadata={'shadow': ','.join(shadow_there)}, hosts=tuple(
+                    host.name for host in made if draw(st.booleans())))),
         options={
             'filter_scheduler': {
                 'enabled_filters': filters,
@@ -182,7 +188,8 @@ def clouds(draw):
             'pci': {'alias': [ALIAS],
                     'report_in_placement': in_placement},
             'nfv_sched': {'vswitch_ports_per_node': 12,
-                          'security_rules_per_node': 40},
+                          'security_rules_per_node': 40,
+                          'shadow': shadow},
             'compute': {'packing_host_numa_cells_allocation_strategy': draw(
                 st.booleans())}})
 

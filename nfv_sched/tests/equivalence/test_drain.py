@@ -56,9 +56,10 @@ class _Ways:
 
     def _loses_labels(self, uuid):
         """Up to Nova 33 fewer hosts may take a strict guest live than cold."""
-        terms = self._known.guest(uuid).counted.wanted.terms
-        return terms is not None and terms.strict and (
-            not scheduler.live_migration_carries_limits())
+        return any(
+            each.terms is not None and each.terms.strict
+            for each in self._known.guest(uuid).counted.guest_requests
+        ) and not scheduler.live_migration_carries_limits()
 
     @property
     def guests(self):

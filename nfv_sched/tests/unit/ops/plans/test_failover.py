@@ -18,12 +18,12 @@ _SERVER = snapshot.Server(
 class FailoverTest(running.RunningTestCase):
 
     def check(self, *servers, hosts=('one',), together=False, steps='',
-              options=None, **changes):
+              head=running.HEAD, options=None, **changes):
         """Reasons of those that are stranded, by name.
 
         :param changes: name of a server -> fields that are otherwise
         """
-        cloud = self.running(*servers, steps=steps)
+        cloud = self.running(*servers, steps=steps, head=head)
         cloud = dataclasses.replace(
             cloud, options={**cloud.options, **(options or {})},
             servers=tuple([
@@ -50,6 +50,14 @@ class FailoverTest(running.RunningTestCase):
             ['a'], list(self.check('a p4 one', 'b p2 one', 'c p3 two',
                                    'd p2 two', 'e p3 three', 'f p3 three')))
         self.assertEqual([0], self.simulated)
+
+    def test_shadow(self):
+        """A policy counts where no aggregate puts its filter in shadow."""
+        servers = ('a strict one', 'b strict two', 'c strict two',
+                   'd strict three', 'e strict three')
+        for hosts, stranded in ((('one',), ['a']), (('three',), [])):
+            self.assertEqual(stranded, list(self.check(
+                *servers, head=running.in_shadow(*hosts))))
 
     def test_last_place(self):
         """Of two for one place the one that comes first has it."""
