@@ -818,9 +818,12 @@ def add_changes(parser: argparse._ActionsContainer) -> None:
     """Add the options for other hosts and limits than there are."""
     parser.add_argument(
         '--add-hosts', action='append', default=[], type=_copies,
-        metavar='N:HOST',
+        metavar='N:HOST|FILE',
         help='as if there were N more hosts like this one, but empty and '
-             'enabled, in the same aggregates; can be repeated')
+             'enabled, in the same aggregates; or as a file of "host profile '
+             '-f json" sets one up: in no aggregate, without PCI devices, '
+             'CPU traits and network agents, the rest as on a host of the '
+             'cloud; ./NAME is a file; can be repeated')
     parser.add_argument(
         '--remove-host', action='append', default=[], metavar='PATTERN',
         help='as if there were no such hosts, and none of their servers; * '
@@ -847,11 +850,12 @@ def _limit(text: str) -> tuple[str, float]:
 
 
 def _copies(text: str) -> tuple[int, str]:
-    """Parse N:HOST on the command line."""
+    """Parse N:HOST or N:FILE on the command line."""
     count, _colon, name = text.partition(':')
     if not name or not count.isdecimal() or not 1 <= int(count) <= _MOST_NEW:
         raise argparse.ArgumentTypeError(
-            f'N:HOST needed, with 1 to {_MOST_NEW} hosts, not {text!r}')
+            f'N:HOST or N:FILE needed, with 1 to {_MOST_NEW} hosts, not '
+            f'{text!r}')
     return int(count), name
 
 
@@ -867,6 +871,7 @@ def changed(
     """Return a cloud with the changes of :func:`add_changes`.
 
     :returns: also sentences about them, for people
+    :raises CloudUnreadError: if the file of a profile cannot be read
     :raises NotInCloudError: if the cloud has no such host
     :raises UsageError: if more than 1000 hosts are added, Placement was not
         read for the host that they are like, or there is no such limit
@@ -882,14 +887,17 @@ def changed(
     if sum(count for count, _name in parsed_args.add_hosts) > _MOST_NEW:
         raise UsageError(f'--add-hosts: {_MOST_NEW} hosts at most')
     for count, text in parsed_args.add_hosts:
-        name = host_name(names, text)
+        name = _host_or_none(names, text)
+        if name is None:
+            cloud, note = _with_profiled(cloud, text, count)
+            notes.append(note)
+            continue
         if any(host.providers for host in cloud.hosts) and not all(
                 host.providers for host in cloud.hosts if host.name == name):
             raise UsageError(
                 f'--add-hosts: no resource provider of host {name} was read')
         cloud, new = changed_hosts.added(cloud, name, count)
-        notes.append(f'as if there were {new[0]}' + (
-            f' to {new[-1]}' if count > 1 else '') + f', like {name}')
+        notes.append(f'{_as_if(new)}, like {name}')
     if gone:
         servers = sum(server.host in gone for server in cloud.servers)
         cloud = changed_hosts.removed(cloud, frozenset(gone))
@@ -898,6 +906,48 @@ def changed(
     if parsed_args.limit:
         cloud = _with_limits(cloud, parsed_args, notes)
     return cloud, notes
+
+
+def _as_if(new: Sequence[str]) -> str:
+    """Return the note on new hosts, by their names."""
+    return f'as if there were {new[0]}' + (
+        f' to {new[-1]}' if len(new) > 1 else '')
+
+
+def _host_or_none(names: Sequence[str], text: str) -> str | None:
+    """Return the name of the host that is meant; None if it is a file.
+
+    :raises NotInCloudError: if there is neither
+    """
+    if os.sep in text:
+        return None
+    try:
+        return host_name(names, text)
+    except NotInCloudError:
+        if os.path.exists(text):
+            return None
+        raise
+
+
+def _with_profiled(cloud: snapshot.Cloud, path: str,
+                   count: int) -> tuple[snapshot.Cloud, str]:
+    """Return a cloud with new hosts by a profile, and a note about them.
+
+    :raises CloudUnreadError: if the file cannot be read
+    """
+    from nfv_sched.ops.profile import choices
+    from nfv_sched.ops.profile import reported
+    from nfv_sched.ops.snapshot import changed_hosts
+    like = reported.model(cloud)
+    try:
+        host = reported.added_to(cloud, path)
+    except choices.ProfileError as exc:
+        raise CloudUnreadError(str(exc)) from exc
+    cloud, new = changed_hosts.added_new(cloud, host, count)
+    note = f'{_as_if(new)}, by the profile {path}'
+    if like is not None:
+        note += f', with the hypervisor and disk of {like.name}'
+    return cloud, note
 
 
 def _with_limits(cloud: snapshot.Cloud, parsed_args: argparse.Namespace,

@@ -33,6 +33,8 @@ class ProfileNode:
     :ivar node: number of the NUMA node
     :ivar usable: whether servers can be there
     :ivar cpus: function -> its logical CPUs
+    :ivar cores: logical CPUs of each physical core
+    :ivar memory_mib: all of its memory, in MiB
     :ivar kept_memory_mib: memory that servers do not get, in MiB
     :ivar switch_memory_mib: memory of the virtual switch, in MiB
     :ivar pages: huge pages of each size
@@ -41,6 +43,8 @@ class ProfileNode:
     node: int
     usable: bool
     cpus: Mapping[str, tuple[int, ...]]
+    cores: tuple[tuple[int, ...], ...]
+    memory_mib: int
     kept_memory_mib: int
     switch_memory_mib: int
     pages: tuple[ProfilePages, ...]
@@ -164,6 +168,7 @@ def profiled(profile: profiles.HostProfile) -> Profile:
             node=node.number, usable=node.usable,
             cpus={function: tuple(sorted(cpus))
                   for function, cpus in node.cpus.items()},
+            cores=node.cores, memory_mib=node.total_memory,
             kept_memory_mib=node.memory.kept,
             switch_memory_mib=node.memory.switch, pages=tuple([ProfilePages(
                 size_kib=size, total=count,

@@ -28,12 +28,16 @@ class NodeProfile:
 
     :ivar cpus: function -> its logical CPUs
     :ivar usable: True if servers can be there
+    :ivar cores: logical CPUs of each physical core
+    :ivar total_memory: all of its memory in MiB
     """
 
     number: int
     cpus: Mapping[str, frozenset[int]]
     memory: memory.NodeMemory
     usable: bool
+    cores: tuple[tuple[int, ...], ...]
+    total_memory: int
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +111,8 @@ def derive(machine: values.Machine,
         layout=chosen.layout,
         nodes=tuple(NodeProfile(
             number=node.number, memory=shares[node.number],
-            usable=node.usable,
+            usable=node.usable, total_memory=node.memory,
+            cores=tuple([core.cpus for core in node.cores]),
             cpus={function: assignment.cpus(function, node.number)
                   for function in cpus.FUNCTIONS})
             for node in machine.nodes),

@@ -31,12 +31,8 @@ def added(cloud: snapshot.Cloud, name: str,
         ``a+1.example.net`` for ``a.example.net``
     """
     like = next(host for host in cloud.hosts if host.name == name)
-    empty = occupied.empty(like, occupied.totals(cloud)[name])
-    used = {host.name for host in cloud.hosts}
-    numbers = (number for number in itertools.count(1)
-               if _numbered(name, number) not in used)
-    copies = [_Copy(empty, number)
-              for number in itertools.islice(numbers, count)]
+    copies = _copies(
+        cloud, occupied.empty(like, occupied.totals(cloud)[name]), count)
     names = [copy.name for copy in copies]
     agents = cloud.network_agents
     return dataclasses.replace(
@@ -66,6 +62,21 @@ def enabled(cloud: snapshot.Cloud,
 def _enabled(provider: snapshot.Provider) -> frozenset[str]:
     """Return the traits of a provider if its host is enabled."""
     return provider.traits - {os_traits.COMPUTE_STATUS_DISABLED}
+
+
+def added_new(cloud: snapshot.Cloud, host: snapshot.Host,
+              count: int) -> tuple[snapshot.Cloud, list[str]]:
+    """Return a cloud with more hosts like one that it does not have.
+
+    They are in no aggregate, and have no network agents.
+
+    :param host: that host, without servers
+    :returns: also the names of the new hosts, as of :func:`added`
+    """
+    copies = _copies(cloud, host, count)
+    return dataclasses.replace(
+        cloud, hosts=(*cloud.hosts, *(copy.host() for copy in copies)),
+    ), [copy.name for copy in copies]
 
 
 def removed(cloud: snapshot.Cloud,
@@ -115,6 +126,16 @@ def _without(
 def _numbered(name: str, number: int) -> str:
     label, dot, domain = name.partition('.')
     return f'{label}+{number}{dot}{domain}'
+
+
+def _copies(cloud: snapshot.Cloud, empty: snapshot.Host,
+            count: int) -> list['_Copy']:
+    """Return new hosts with names that no host of the cloud has."""
+    used = {host.name for host in cloud.hosts}
+    numbers = (number for number in itertools.count(1)
+               if _numbered(empty.name, number) not in used)
+    return [_Copy(empty, number)
+            for number in itertools.islice(numbers, count)]
 
 
 class _Copy:

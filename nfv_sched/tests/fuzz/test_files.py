@@ -30,12 +30,14 @@ from testtools import content_type
 import yaml
 
 from nfv_sched.journal import entry
+from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cloud import plan_execution
 from nfv_sched.ops.cloud import source
 from nfv_sched.ops.cloud_file import examples
 from nfv_sched.ops.execution import run
 from nfv_sched.ops.metrics import auth
 from nfv_sched.ops.metrics import service
+from nfv_sched.ops.profile import document as profile_document
 from nfv_sched.ops.snapshot import api
 from nfv_sched.ops.snapshot import codec
 from nfv_sched.ops.snapshot import file
@@ -50,6 +52,7 @@ from nfv_sched.tests.unit.ops.commands import test_rebalance
 from nfv_sched.tests.unit.ops.machine import test_read
 from nfv_sched.tests.unit.ops.machine import trees
 from nfv_sched.tests.unit.ops.plans import running
+from nfv_sched.tests.unit.ops.profile import machines
 
 _CONTROL = re.compile('[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e]')
 _MAX_LINE = 4000
@@ -330,6 +333,23 @@ class FilesTest(cmd_base.CommandTestCase):
             path = self.write('steps.yaml', _damaged(
                 text.encode(errors='surrogatepass'), chance))
             self.check('simulation', 'run', path, '--from', start, fault=path)
+
+        base.count_cases(self, run)
+
+    def test_profile(self):
+        start = self.good('cloud.json')
+        document = {'schema': documents.VERSION, **documents.builtins_of(
+            profile_document.profiled(machines.derive(
+                machines.machine(cores=4), shared=True)))}
+
+        def run(chance):
+            path = self.write('profile.json', mutations.json_bytes(
+                mutations.changed(document, chance), chance))
+            self.check(*chance.choice((
+                ('capacity', 'list'), ('host', 'list', '-f', 'json'),
+                ('host', 'map'), ('cloud', 'failover'),
+                ('server', 'explain', _SERVER))), '--add-hosts', f'2:{path}',
+                '--from', start, fault=path)
 
         base.count_cases(self, run)
 

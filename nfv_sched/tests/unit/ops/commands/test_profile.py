@@ -11,7 +11,7 @@ import yaml
 
 from nfv_sched import cpu_spec
 from nfv_sched.ops.cli import formats
-from nfv_sched.ops.profile import command
+from nfv_sched.ops.hosts import profile_command
 from nfv_sched.tests.unit.ops.commands import base
 from nfv_sched.tests.unit.ops.machine import trees
 
@@ -57,7 +57,7 @@ hw:cpu_thread_policy=isolate here. Do: have flavors ask
 for require and twice the vCPUs, or turn threads off in the firmware where \
 latency counts most.
 """
-FILES = command.ProfileHost.formats.keys() - formats.LIST.keys()
+FILES = profile_command.ProfileHost.formats.keys() - formats.LIST.keys()
 ISOLATED = '1-2,4-13,15-27,29-30,32-41,43-55'
 
 

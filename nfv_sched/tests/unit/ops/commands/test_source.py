@@ -5,6 +5,7 @@ import dataclasses
 import json
 import math
 import os
+import pathlib
 
 import fixtures
 from oslo_config import cfg
@@ -12,7 +13,9 @@ from oslo_messaging import conffixture
 import sqlalchemy as sa
 
 from nfv_sched.nova import database
+from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cloud import source
+from nfv_sched.ops.profile import document as profile_document
 from nfv_sched.ops.snapshot import database as snapshot_database
 from nfv_sched.ops.snapshot import file
 from nfv_sched.tests import base
@@ -20,6 +23,7 @@ from nfv_sched.tests import snapshots
 from nfv_sched.tests.unit.ops.commands import base as cmd_base
 from nfv_sched.tests.unit.ops.commands import test_bad_snapshots
 from nfv_sched.tests.unit.ops.commands import test_simulate
+from nfv_sched.tests.unit.ops.profile import machines
 from nfv_sched.tests.unit.ops import small_clouds
 
 STEPS = """\
@@ -331,6 +335,110 @@ class ChangesTest(test_simulate.SimulateTestCase):
             self.assertEqual(code, actual, (command, out, err))
             self.assertTrue(err.startswith(self.ADDED), (command, err))
 
+    def profile(self, name='new.json', **changes):
+        """A file with the profile of a machine, in the current directory."""
+        profile = documents.builtins_of(profile_document.profiled(
+            machines.derive(shared=True)))
+        folder = self.useFixture(fixtures.TempDir()).path
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(folder)
+        pathlib.Path(name).write_text(json.dumps({
+            'schema': documents.VERSION, **profile, **changes}))
+        return name
+
+    def test_profile(self):
+        """Hosts as 'host profile' sets them up."""
+        cloud = test_simulate.CLOUD.replace('steps:', """\
+  large:
+    vcpus: 4
+    memory: 16 GiB
+    extra_specs: {hw:cpu_policy: dedicated, hw:mem_page_size: 1GB}
+steps:""", 1)
+        cloud = self.file(cloud)
+        path = self.profile()
+        note = ('note: as if there were new+1 to new+2, by the profile '
+                'new.json, with the hypervisor and disk of h-1\n')
+        # As in ops/profile/test_capacity.py, 11 on each.
+        code, out, err = self.run_command(
+            'capacity', 'list', '--flavor', 'large', '--by', 'host', '-f',
+            'csv', '--add-hosts', f'2:{path}', '--from', cloud)
+        self.assertEqual(0, code, err)
+        self.assertIn(note, err)
+        self.assertEqual({'h-1': 0, 'h-2': 0, 'new+1': 11, 'new+2': 11}, {
+            row['Host']: row['Fits'] for row in self.csv_rows(out)})
+        change = '--add-hosts', f'2:{path}', '--from', cloud
+        for command in (
+                ('capacity', 'show', 'large'), ('host', 'drain', 'h-1'),
+                ('cloud', 'defrag', '--flavor', 'f', '--count', '3'),
+                ('cloud', 'failover'), ('host', 'map'),
+                ('host', 'show', 'new+2'), ('server', 'explain', 's-5'),
+                ('flavor', 'explain', 'large'),
+                ('flavor', 'lint', '--all', '--hosts'),
+                ('agent', 'rebalance')):
+            actual, out, err = self.run_command(*command, *change)
+            self.assertEqual(0, actual, (command, out, err))
+            self.assertIn(note, err, command)
+
+    def test_profile_or_host(self):
+        """A host of the cloud comes first, and ./ before a file."""
+        self.profile('h-1')
+        self.assertIn('like h-1', self.hosts('--add-hosts', '1:h-1')[1])
+        names, err = self.hosts('--add-hosts', '1:./h-1')
+        self.assertIn('by the profile ./h-1', err)
+        # The name of the file is that of a host: new numbers are free.
+        self.assertEqual(['h-1', 'h-1+1', 'h-2'], names)
+
+    def test_bad_profiles(self):
+        """One line says what is wrong with the file."""
+        self.profile()
+        content = pathlib.Path('new.json').read_text()
+        good = json.loads(content)
+        node, other = good['numa_nodes']
+        for number, (bad, text) in enumerate((
+                (content[:90], 'new.json: not a document of "host profile '
+                 '-f json": '),
+                ('[]', 'not a document of "host profile -f json"'),
+                ('{}', 'not a document of "host profile -f json"'),
+                ('[' * 10000, 'new.json: '),
+                ({**good, 'schema': 9}, 'schema 9: this release reads 1'),
+                ({**good, 'numa_nodes': 5}, 'numa_nodes: '),
+                ({**good, 'numa_nodes': [node, node]}, 'no such host: '),
+                ({**good, 'numa_nodes': [{**node, 'memory_mib': 1}, other]},
+                 'no such host: '),
+                ({**good, 'numa_nodes': [{**node, 'memory_mib': -1}, other]},
+                 'no such host: '),
+                ({**good, 'numa_nodes': [
+                    {**node, 'cores': [[10 ** 9]]}, other], 'nova': {
+                    **good['nova'], 'cpu_dedicated_set': [10 ** 9]}},
+                 'no such host: '),
+                ({**good, 'numa_nodes': [{**node, 'node': 10 ** 30}, other]},
+                 'new.json: '),
+                ({**good, 'nova': {**good['nova'],
+                                   'cpu_allocation_ratio': -1.5}},
+                 'no such host: '),
+                ({**good, 'nova': {
+                    **good['nova'], 'reserved_host_memory_mib': -1}},
+                 'no such host: '),
+                ({**good, 'nova': {
+                    **good['nova'], 'physnets': {'a': ['x']}}},
+                 'nova.physnets.a.0: '))):
+            pathlib.Path('new.json').write_text(
+                bad if isinstance(bad, str) else json.dumps(bad))
+            code, out, err = self.run_on_cloud(
+                'host', 'list', '--add-hosts', '1:new.json')
+            self.assertEqual((1, ''), (code, out), (number, err))
+            self.assertEqual(1, len(err.splitlines()), (number, err))
+            self.assertIn(text, err, number)
+        os.mkdir('folder')
+        for path, code, text in (
+                ('folder', 1, 'Is a directory'),
+                ('./none', 1, 'No such file'),
+                ('none', 2, "no host named 'none'")):
+            actual, out, err = self.run_on_cloud(
+                'host', 'list', '--add-hosts', f'1:{path}')
+            self.assertEqual((code, ''), (actual, out), err)
+            self.assertIn(text, err)
+
     def test_no_plan_to_run(self):
         """A plan for other hosts cannot be saved."""
         plan = self.file('')
@@ -422,7 +530,8 @@ class ChangesTest(test_simulate.SimulateTestCase):
             code, _out, err = self.run_on_cloud(
                 'host', 'list', f'--add-hosts={text}')
             self.assertEqual(2, code)
-            self.assertIn('N:HOST needed, with 1 to 1000 hosts, not', err)
+            self.assertIn('N:HOST or N:FILE needed, with 1 to 1000 hosts, '
+                          'not', err)
 
     def test_host_that_placement_was_not_read_for(self):
         unread = dataclasses.replace(small_clouds.host('two'), providers=())

@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from nfv_sched.ops.cloud_file import actions
 from nfv_sched.ops.profile import choices
 from nfv_sched.ops.profile import cpus
+from nfv_sched.ops.profile import document
 from nfv_sched.ops.profile import profile as profiles
+from nfv_sched.ops.profile import reported
 from nfv_sched.ops.simulator import engine
 from nfv_sched.ops.simulator import servers
 from nfv_sched.ops.simulator import start
@@ -21,57 +23,12 @@ from nfv_sched.tests import filled
 from nfv_sched.tests.unit.ops.profile import machines
 
 _SIZES = {1048576: '1GB', 2048: '2MB'}
-_NAME = 'compute-1'
 
 
-def reported(machine, found):
-    """A host as nova-compute reports it: by its nova.conf and libvirt."""
-    settings = found.settings
-    used = settings.shared | settings.dedicated
-    nodes = []
-    for node, own in zip(machine.nodes, found.nodes):
-        huge = sum(size * count for size, count in own.memory.pages.items())
-        nodes.append(snapshot.Node(
-            number=node.number, socket=node.number,
-            shared=node.cpus & settings.shared,
-            dedicated=node.cpus & settings.dedicated,
-            siblings=tuple(filter(None, (
-                frozenset(core.cpus) & used for core in node.cores))),
-            memory=node.memory,
-            pages=(snapshot.Pages(size=4, total=(
-                node.memory * 1024 - huge) // 4), *(
-                snapshot.Pages(
-                    size=size, total=count,
-                    reserved=settings.reserved_pages.get(
-                        (node.number, size), 0))
-                for size, count in sorted(own.memory.pages.items()))),
-            physnets=frozenset(
-                name for name, where in settings.physnets.items()
-                if node.number in where)))
-    pcpus, vcpus = len(settings.dedicated), len(settings.shared)
-    inventories = {'MEMORY_MB': snapshot.Inventory(
-        total=machine.memory, reserved=settings.reserved_memory,
-        max_unit=machine.memory)}
-    if pcpus:
-        inventories['PCPU'] = snapshot.Inventory(total=pcpus, max_unit=pcpus)
-    if vcpus:
-        inventories['VCPU'] = snapshot.Inventory(
-            total=vcpus, ratio=settings.cpu_ratio or 4.0, max_unit=vcpus)
-    own = 'd7f2b1a0-6b53-4f5f-9a44-0c1f0c9d3f11'
-    return snapshot.Host(
-        name=_NAME, hypervisor=_NAME, uuid=own, cell='cell1',
-        nodes=tuple(nodes), vcpus=pcpus + vcpus, memory=machine.memory,
-        cpu_ratio=settings.cpu_ratio or 4.0, memory_ratio=1.0,
-        disk_ratio=1.0, stats={'num_instances': '0'},
-        providers=(snapshot.Provider(
-            uuid=own, name=_NAME, inventories=inventories,
-            traits=frozenset(('HW_CPU_HYPERTHREADING',)
-                             if machine.threads > 1 else ())),))
-
-
-def fits(machine, found, flavor):
+def fits(found, flavor):
     """Guests of a flavor that the simulator boots until one is refused."""
-    cloud = filled.cloud([reported(machine, found)], [flavor])
+    cloud = filled.cloud([reported.host(
+        document.profiled(found), 'compute-1')], [flavor])
     with start.started(cloud) as state:
         simulation = engine.Simulation(state)
         for number in range(1000):
@@ -107,22 +64,21 @@ class CapacityTest(base.TestCase):
         machine = machines.machine()
         found = machines.derive(machine, shared=True)
         self.assertEqual(11, promised(found, 4, 16384, 1048576))
-        self.assertEqual(11, fits(machine, found,
-                                  pinned(4, 16384, 1048576)))
+        self.assertEqual(11, fits(found, pinned(4, 16384, 1048576)))
 
     def test_pages_bind(self):
         """All pages but the switch's: 119 and 125 of 1 GiB."""
         machine = machines.machine()
         found = machines.derive(machine, shared=True)
         for gib, count in ((119, 2), (120, 1), (125, 1), (126, 0)):
-            self.assertEqual(count, fits(machine, found, pinned(
+            self.assertEqual(count, fits(found, pinned(
                 2, gib * machines.GIB, 1048576)), gib)
 
     def test_strict(self):
         """Labels lead to the switch: 20 CPUs of node 0."""
         machine = machines.machine()
         found = machines.derive(machine, shared=True)
-        self.assertEqual(5, fits(machine, found, pinned(
+        self.assertEqual(5, fits(found, pinned(
             4, 4096, 1048576, nfv__vswitch_numa_affinity='strict')))
 
     def test_shared_guests(self):
@@ -132,7 +88,7 @@ class CapacityTest(base.TestCase):
                                 utilisation=0.5, pages=((1048576, 0.5),))
         self.assertEqual((8, 2.0), (
             found.ceph.vcpus, found.settings.cpu_ratio))
-        self.assertEqual(8, fits(machine, found, snapshot.Flavor(
+        self.assertEqual(8, fits(found, snapshot.Flavor(
             name='f', vcpus=1, memory=1024)))
 
     def test_reserved_memory(self):
@@ -145,7 +101,7 @@ class CapacityTest(base.TestCase):
             found.ceph.guests, found.settings.reserved_memory))
         # The guide keeps half a GB for each; what it rounds off is left.
         self.assertEqual((32768 - 14336) // 2048, fits(
-            machine, found, snapshot.Flavor(name='f', vcpus=1, memory=2048)))
+            found, snapshot.Flavor(name='f', vcpus=1, memory=2048)))
 
     def test_numbers_of_nodes(self):
         """1 to 8 nodes, with and without hyperthreading."""
@@ -160,7 +116,7 @@ class CapacityTest(base.TestCase):
                 node.memory.guest_pages(size) for node in found.nodes))
             count = promised(found, 2, 2048, size)
             self.assertGreater(count, nodes - 1)
-            self.assertEqual(count, fits(machine, found, pinned(
+            self.assertEqual(count, fits(found, pinned(
                 2, 2048, size)), (nodes, threads, layout))
 
     def test_floating(self):
@@ -175,7 +131,7 @@ class CapacityTest(base.TestCase):
             memory = machine.memory - found.settings.reserved_memory
             flavor = snapshot.Flavor(name='f', vcpus=1, memory=1024)
             self.assertEqual(min(vcpus, memory // 1024),
-                             fits(machine, found, flavor), (nodes, threads))
+                             fits(found, flavor), (nodes, threads))
 
     @hypothesis.settings(max_examples=6, suppress_health_check=list(
         hypothesis.HealthCheck))
@@ -199,4 +155,4 @@ class CapacityTest(base.TestCase):
         specs = {'nfv__vswitch_numa_affinity': 'strict'} if strict else {}
         self.assertEqual(
             promised(found, vcpus, 2048, size, strict),
-            fits(machine, found, pinned(vcpus, 2048, size, **specs)))
+            fits(found, pinned(vcpus, 2048, size, **specs)))

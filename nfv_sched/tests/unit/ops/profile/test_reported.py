@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a new host has that its profile does not say.
+
+What it says is counted in ``test_capacity``; files are read in
+``commands/test_source``.
+"""
+
+import dataclasses
+import json
+import os
+
+import fixtures
+
+from nfv_sched.ops.cli import documents
+from nfv_sched.ops.profile import document
+from nfv_sched.ops.profile import reported
+from nfv_sched.ops.snapshot import snapshot
+from nfv_sched.tests import base
+from nfv_sched.tests.unit.ops.profile import machines
+from nfv_sched.tests.unit.ops import small_clouds
+
+DISK = snapshot.Inventory(total=500, max_unit=500, ratio=1.5)
+
+
+def existing(name, **fields):
+    """A host with a disk, and traits of its driver and its CPUs."""
+    host = small_clouds.host(name, traits=(
+        'COMPUTE_NODE', 'COMPUTE_STATUS_DISABLED', 'HW_CPU_X86_AVX2'))
+    root = host.providers[0]
+    return dataclasses.replace(host, **{**dict(
+        cell='cell7', disk=500, disk_ratio=1.5, hypervisor_version=8002000,
+        supported=(('x86_64', 'kvm', 'hvm'),), cpu_ratio=3.0,
+        providers=(dataclasses.replace(root, inventories={
+            **root.inventories, 'DISK_GB': dataclasses.replace(
+                DISK, used=70)}),)), **fields})
+
+
+class ReportedTest(base.TestCase):
+
+    def added(self, *hosts, **options):
+        path = os.path.join(
+            self.useFixture(fixtures.TempDir()).path, 'Big box!.json')
+        with open(path, 'w') as stream:
+            json.dump({'schema': documents.VERSION, **documents.builtins_of(
+                document.profiled(machines.derive(shared=True)))}, stream)
+        return reported.added_to(
+            small_clouds.cloud(*hosts, **options), path)
+
+    def test_software_of_a_host_in_use(self):
+        host = self.added(
+            existing('a', enabled=False, cell='no'),
+            existing('c', cell='no'), existing('b'),
+            DEFAULT={'default_availability_zone': 'east'})
+        root, = host.providers
+        self.assertEqual(
+            ('Big-box', 'cell7', 'east', 8002000, (('x86_64', 'kvm', 'hvm'),),
+             500, 3.0, ()),
+            (host.name, host.cell, host.zone, host.hypervisor_version,
+             host.supported, host.disk, host.cpu_ratio, host.aggregates))
+        self.assertEqual({'COMPUTE_NODE', 'HW_CPU_HYPERTHREADING'},
+                         root.traits)
+        self.assertEqual(DISK, root.inventories['DISK_GB'])
+
+    def test_no_hosts(self):
+        host = self.added()
+        self.assertEqual(('', 'nova', 4.0), (
+            host.cell, host.zone, host.cpu_ratio))
+        self.assertEqual({'MEMORY_MB', 'PCPU', 'VCPU'},
+                         set(host.providers[0].inventories))
+
+    def test_placement_was_not_read(self):
+        """One host with providers would have the others count for nothing."""
+        self.assertEqual((), self.added(
+            existing('a', providers=())).providers)
