@@ -915,7 +915,7 @@ def _as_if(new: Sequence[str]) -> str:
 
 
 def _host_or_none(names: Sequence[str], text: str) -> str | None:
-    """Return the name of the host that is meant; None if it is a file.
+    """Return the host that a text names; None if it names a file.
 
     :raises NotInCloudError: if there is neither
     """

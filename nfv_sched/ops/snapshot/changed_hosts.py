@@ -66,17 +66,15 @@ def _enabled(provider: snapshot.Provider) -> frozenset[str]:
 
 def added_new(cloud: snapshot.Cloud, host: snapshot.Host,
               count: int) -> tuple[snapshot.Cloud, list[str]]:
-    """Return a cloud with more hosts like one that it does not have.
+    """Return a cloud with more hosts like an empty one that it lacks.
 
-    They are in no aggregate, and have no network agents.
-
-    :param host: that host, without servers
-    :returns: also the names of the new hosts, as of :func:`added`
+    :returns: also the names of the new hosts, as of :func:`added`; they are in
+        no aggregate, and have no network agents
     """
     copies = _copies(cloud, host, count)
-    return dataclasses.replace(
-        cloud, hosts=(*cloud.hosts, *(copy.host() for copy in copies)),
-    ), [copy.name for copy in copies]
+    hosts = (*cloud.hosts, *(copy.host() for copy in copies))
+    names = [copy.name for copy in copies]
+    return dataclasses.replace(cloud, hosts=hosts), names
 
 
 def removed(cloud: snapshot.Cloud,
