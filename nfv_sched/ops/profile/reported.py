@@ -76,10 +76,7 @@ def _parse(content: bytes) -> document.Profile:
 
 
 def model(cloud: snapshot.Cloud) -> snapshot.Host | None:
-    """Return the host of a cloud that new ones share their software with.
-
-    :returns: the first by name that is in use; None if there are no hosts
-    """
+    """Return the host, in use if any is, whose software a new one has."""
     return min(cloud.hosts, default=None, key=lambda host: (
         not (host.enabled and host.up), host.name))
 
