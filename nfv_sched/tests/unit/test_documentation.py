@@ -6,9 +6,11 @@ specs, unless it is told another one.  Options of nova.conf are those that Nova
 and nfv-sched know, with values that they take.
 """
 
+import json
 import pathlib
 import pkgutil
 import re
+import shlex
 import textwrap
 from xml.etree import ElementTree
 
@@ -26,6 +28,8 @@ import nfv_sched
 from nfv_sched.checks import flavors
 from nfv_sched.checks import scheduler
 from nfv_sched import filters
+from nfv_sched.ops.cli import base as cli_base
+from nfv_sched.ops.serve import command as serve_command
 from nfv_sched.ops.simulator import configuration
 from nfv_sched.tests import base
 from nfv_sched.tests.tempest import config as tempest_config
@@ -195,7 +199,7 @@ class ConfigurationTest(base.TestCase):
     CHART_CONF = {'logging', 'nova', 'overrides', 'placement'}
     #: Kinds of Kubernetes and of the operators of RHOSO.
     KINDS = {'ConfigMap', 'Deployment', 'OpenStackControlPlane',
-             'OpenStackVersion'}
+             'OpenStackVersion', 'Route', 'Service'}
     #: What Kolla-Ansible merges; a name of a host is compute1.
     MERGED = {
         '/etc/kolla/config/nova/nova-scheduler.conf',
@@ -356,31 +360,152 @@ class ConfigurationTest(base.TestCase):
         self.assertEqual(3, len(files))
         self.assertEqual(1, sum(map(self.has_all_filters, files)))
 
-    def test_pods(self):
-        """What runs the ledger mounts what it has, and what it reads."""
+    def objects(self, kind):
+        """The objects of Kubernetes of a kind."""
         _, documents = self.deployment()
-        found = [document for document in documents
-                 if document.get('kind') == 'Deployment']
         for document in documents:
-            found += document.get('extraObjects', {}).values()
-        self.assertEqual(2, len(found))
-        for document in found:
+            for each in (document, *document.get(
+                    'extraObjects', {}).values()):
+                if each.get('kind') == kind:
+                    yield each
+
+    def parsed(self, command):
+        """The options of "snapshot serve", which it would begin with."""
+        self.assertEqual('nfv-sched', command[0])
+        factory, _, rest = cli_base.NFVSched().command_manager.find_command(
+            command[1:])
+        self.assertIs(serve_command.ServeSnapshot, factory)
+        instance = factory(None, None)
+        parsed = instance.get_parser('nfv-sched').parse_args(rest)
+        instance.check(parsed)
+        return parsed
+
+    def secret_files(self, command):
+        """The files of "snapshot serve" that others must not read."""
+        parsed = self.parsed(command)
+        paths = [parsed.tls_cert, parsed.tls_key, parsed.auth_file]
+        self.assertNotIn(None, paths)
+        return paths
+
+    def configuration_files(self, command):
+        """Files and folders with the configuration of a command."""
+        if command[0] == 'nfv-sched':
+            # oslo.config finds both by the name of the project.
+            return self.parsed(command).config_file or [
+                '/etc/nova/nova.conf', '/etc/nova/nova.conf.d']
+        self.assertEqual('nfv-sched-ledger', command[0])
+        options, paths = command[1::2], command[2::2]
+        self.assertLessEqual(set(options), {'--config-file', '--config-dir'})
+        return paths
+
+    def pods(self):
+        """Each template of a pod with its container, by the command."""
+        found = {}
+        for document in self.objects('Deployment'):
             template = document['spec']['template']
             self.assertEqual(
                 document['spec']['selector']['matchLabels'],
                 template['metadata']['labels'])
             container, = template['spec']['containers']
+            found.setdefault(container['command'][0], []).append(
+                (template, container))
+        return found
+
+    def test_pods(self):
+        """What runs our services mounts what it has, and what it reads."""
+        pods = self.pods()
+        self.assertEqual(
+            {'nfv-sched': 2, 'nfv-sched-ledger': 2},
+            {name: len(found) for name, found in pods.items()})
+        for template, container in [
+                each for found in pods.values() for each in found]:
             self.assertEqual(
                 {volume['name'] for volume in template['spec']['volumes']},
                 {mount['name'] for mount in container['volumeMounts']})
             mounts = [mount['mountPath']
                       for mount in container['volumeMounts']]
-            command, *arguments = container['command']
-            self.assertEqual('nfv-sched-ledger', command)
-            for option, path in zip(arguments[::2], arguments[1::2]):
-                self.assertIn(option, ('--config-file', '--config-dir'))
-                self.assertTrue(
-                    any(mount.startswith(path) for mount in mounts), path)
+            for path in self.configuration_files(container['command']):
+                self.assertTrue(any(
+                    mount == path or mount.startswith(path.rstrip('/') + '/')
+                    for mount in mounts), path)
+
+    def test_secrets(self):
+        """The snapshot service gets its files, and only its group does."""
+        text, _ = self.deployment()
+        made = {
+            name: set(re.findall(r'--from-file (\S+)', files))
+            for name, files in re.findall(
+                r'create secret generic (\S+) \\\n(.*)\n', text)}
+        pods = self.pods()['nfv-sched']
+        for template, container in pods:
+            volumes = {each['name']: each
+                       for each in template['spec']['volumes']}
+            mounts = {each['mountPath']: volumes[each['name']]
+                      for each in container['volumeMounts']}
+            for path in self.secret_files(container['command']):
+                folder, _, name = path.rpartition('/')
+                secret = mounts[folder]['secret']
+                self.assertIn(name, made[secret['secretName']])
+                self.assertEqual(0o440, secret['defaultMode'])
+            self.assertIn('fsGroup', template['spec']['securityContext'])
+            # It writes snapshots there.
+            self.assertIn('emptyDir', mounts['/tmp'])
+
+    def test_services(self):
+        """What is exposed is where the snapshot service listens."""
+        names = []
+        for service in self.objects('Service'):
+            (template, container), = [
+                (template, container)
+                for template, container in self.pods()['nfv-sched']
+                if template['metadata']['labels']
+                == service['spec']['selector']]
+            _, port = self.parsed(container['command']).listen
+            self.assertEqual([port], [
+                each['containerPort'] for each in container['ports']])
+            self.assertEqual([port], [
+                each['port'] for each in service['spec']['ports']])
+            self.assertEqual(
+                {'path': '/healthz', 'port': port, 'scheme': 'HTTPS'},
+                container['readinessProbe']['httpGet'])
+            names.append(service['metadata']['name'])
+        self.assertEqual(2, len(names))
+        route, = self.objects('Route')
+        self.assertEqual({'kind': 'Service', 'name': names[-1]},
+                         route['spec']['to'])
+        self.assertEqual(port, route['spec']['port']['targetPort'])
+        # Otherwise the router would end TLS, with its own certificate.
+        self.assertEqual('passthrough', route['spec']['tls']['termination'])
+
+    def test_kolla_containers(self):
+        """Kolla's images get, and have, the files that a command reads."""
+        text, _ = self.deployment()
+        sessions = ''.join(blocks(text, 'console')).replace('\\\n', '')
+        copied = {}
+        for words in map(shlex.split, re.findall('(?m)^# (cp .*)', sessions)):
+            copied.setdefault(words[-1].rstrip('/'), set()).update(
+                path.rpartition('/')[2] for path in words[1:-1])
+        folders = re.findall(
+            r'KOLLA_CONFIG_STRATEGY=COPY_ALWAYS +'
+            r'--volume (\S+):/var/lib/kolla/config_files:ro ', sessions)
+        self.assertEqual(2, len(folders))
+        configs = [json.loads(block) for block in blocks(text, 'json')]
+        for folder, config in zip(folders, configs, strict=True):
+            self.assertIn(f'``{folder}/config.json``', text)
+            files = {each['dest']: each for each in config['config_files']}
+            self.assertEqual(
+                {f'/var/lib/kolla/config_files/{name}'
+                 for name in copied[folder]},
+                {each['source'] for each in files.values()})
+            command = shlex.split(config['command'])
+            if command == ['nfv-sched-ledger']:
+                continue  # with the usual nova.conf
+            for path in self.configuration_files(command):
+                self.assertIn(path, files)
+            for path in self.secret_files(command):
+                self.assertEqual(
+                    ('nova', '0400'),
+                    (files[path]['owner'], files[path]['perm']))
 
     def test_images(self):
         """What is copied into images is a file of this repository."""
