@@ -7,10 +7,12 @@ and nfv-sched know, with values that they take.
 """
 
 import json
+import os
 import pathlib
 import pkgutil
 import re
 import shlex
+import subprocess
 import textwrap
 from xml.etree import ElementTree
 
@@ -556,6 +558,132 @@ class ConfigurationTest(base.TestCase):
             '[neutron]\nphysnets = a\n[neutron_physnet_a]\nnuma_nodes = 0\n',
         ):
             self.assertEqual([], self.wrong(text), text)
+
+
+#: What the page about deployments names of other projects, and where it is.
+SOURCES = pathlib.Path(__file__).with_name('deployment_sources.yaml')
+
+
+class DeploymentNamesTest(testtools.TestCase):
+    """Paths, keys and names are those in the sources of the projects."""
+
+    #: Folder with clones of the repositories, such as openstack/kolla in it.
+    CLONES = 'NFV_SCHED_DEPLOYMENT_CLONES'
+    #: Keys of Kubernetes whose values are names of the deployment.
+    NAMING = {'fsGroup', 'runAsUser', 'secretName', 'serviceAccountName',
+              'subPath'}
+    _PATH = re.compile(
+        r'\$KAYOBE_CONFIG_PATH/[\w./-]+'
+        r'|(?<![\w./>}-])/(?:etc|var|usr|lib)/[\w./-]+')
+
+    def setUp(self):
+        super().setUp()
+        content = yaml.safe_load(SOURCES.read_text(encoding='utf-8'))
+        self.commits = content['commits']
+        self.sections = content['sections']
+        text = (_ROOT / 'doc' / 'source' / 'install' / 'deployment.rst'
+                ).read_text(encoding='utf-8')
+        parts = re.split(r'(?m)^(\S.*)\n-{4,}\n', text)
+        self.pages = dict(zip(parts[1::2], parts[2::2]))
+
+    def facts(self, title):
+        """Repository, file, name and text of what a section names."""
+        for repository, files in self.sections[title].items():
+            for path, names in files.items():
+                for name, quoted in names.items():
+                    yield repository, path, str(name), quoted
+
+    def keys(self, values, known, prefix):
+        """Keys of a project in YAML, with those that they are in.
+
+        Below those that are known are other things, such as options.
+        """
+        for key, value in values.items():
+            path = f'{prefix}{key}'
+            if isinstance(value, dict) and any(
+                    name.startswith(f'{path}.') for name in known):
+                yield from self.keys(value, known, f'{path}.')
+            else:
+                yield path
+
+    def named(self, value):
+        """What objects of Kubernetes name of the deployment."""
+        if isinstance(value, list):
+            for each in value:
+                yield from self.named(each)
+        elif isinstance(value, dict):
+            for key, each in value.items():
+                if key == 'nodeSelector':
+                    yield from (f'{name}: {wanted}'
+                                for name, wanted in each.items())
+                elif key in self.NAMING:
+                    yield str(each)
+                else:
+                    yield from self.named(each)
+
+    def used(self, title, known):
+        """What is used of a project, but for what is named after nfv-sched."""
+        text = self.pages[title]
+        names = {path.rstrip('./') for path in self._PATH.findall(text)}
+        for block in blocks(text, 'yaml'):
+            values = yaml.safe_load(block)
+            if 'apiVersion' not in values:
+                names.update(self.keys(values, known, ''))
+                names.update(self.named(values.get('extraObjects')))
+            elif values['kind'].startswith('OpenStack'):
+                names.add(values['apiVersion'])
+                names.update(self.keys(
+                    {'spec': values['spec']}, known, f'{values["kind"]}.'))
+            else:
+                names.update(self.named(values))
+                if values['kind'] == 'ConfigMap':
+                    names.add(values['metadata']['name'])
+        for block in blocks(text, 'json'):
+            config = json.loads(block)
+            names.update(config)
+            names.update(key for each in config['config_files']
+                         for key in each if key != 'dest')
+        return {name for name in names
+                if not re.search('nfv[-_]sched', name)}
+
+    def test_names(self):
+        """Each is in the sources; what is there is used."""
+        self.assertEqual(self.sections.keys(), self.pages.keys())
+        known = {title: {name for _, _, name, _ in self.facts(title)}
+                 for title in self.sections}
+        # Kayobe says which files of Kolla-Ansible are where.
+        known['Kayobe'] |= {name for name in known['Kolla-Ansible']
+                            if name.startswith('/')}
+        for title in self.sections:
+            used = self.used(title, known[title])
+            self.assertEqual(
+                set(), used - known[title] - {'/tmp'}, title)
+            self.assertEqual(set(), {
+                name for _, _, name, _ in self.facts(title)
+                if name not in used and name not in self.pages[title]}, title)
+
+    def test_commits(self):
+        self.assertEqual(
+            self.commits.keys(), {
+                repository for repositories in self.sections.values()
+                for repository in repositories})
+        for commit in self.commits.values():
+            self.assertRegex(commit, '^[0-9a-f]{40}$')
+
+    @testtools.skipUnless(os.environ.get(CLONES), f'no {CLONES}')
+    def test_sources(self):
+        """The files of the projects have what is said of them."""
+        top = pathlib.Path(os.environ[self.CLONES])
+        errors = []
+        for title in self.sections:
+            for repository, path, name, quoted in self.facts(title):
+                done = subprocess.run(
+                    ['git', '-C', top / repository, 'show',
+                     f'{self.commits[repository]}:{path}'], text=True,
+                    stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+                if quoted not in done.stdout:
+                    errors.append((repository, path, name))
+        self.assertEqual([], errors)
 
 
 class ArchitectureTest(testtools.TestCase):
