@@ -10,9 +10,9 @@ does not know are left alone::
 Every file that git knows must be in the source distribution, byte for byte.
 It is unpacked outside git, and a wheel built from it there, as the pipelines
 of distributions and of container images do: that wheel must have the same
-files as one from the clone, and each file of ``etc/`` where pip puts it. So
-must the source distribution and the wheel of an exported tree, and their
-version is that of setup.cfg.
+files as one from the clone, and each file of ``etc/`` and ``share/`` where pip
+puts it. So must the source distribution and the wheel of an exported tree, and
+their version is that of setup.cfg.
 """
 
 import configparser
@@ -28,6 +28,8 @@ import zipfile
 LEFT_OUT = {'.gitignore'}
 #: Where pip puts what is in this folder of a wheel: in the environment.
 DATA = '.data/data/'
+#: What of the repository is there.
+DATA_FOLDERS = ('etc/', 'share/')
 #: What tells of the build itself: the commit, and hashes of all the others.
 GENERATED = {'RECORD', 'pbr.json'}
 #: Written anew by setuptools, with a section of its own.
@@ -205,8 +207,8 @@ def main(argv):
     for contents in (repository, in_sdist, in_exported_sdist):
         contents[SETUP] = settings(contents[SETUP])
 
-    etc = {name: content for name, content in repository.items()
-           if name.startswith('etc/')}
+    data = {name: content for name, content in repository.items()
+            if name.startswith(DATA_FOLDERS)}
     package = {name: content for name, content in repository.items()
                if name.startswith('nfv_sched/')}
     errors = different(sdist.name, repository, in_sdist)
@@ -218,7 +220,7 @@ def main(argv):
     for what, found in (('wheel of the clone', from_git),
                         ('wheel of the source distribution', from_sdist),
                         ('wheel of the exported tree', from_export)):
-        errors += different(what, etc, data_files(found))
+        errors += different(what, data, data_files(found))
         errors += different(what, package, found)
     # Each has all of the other: neither has more.
     errors += different(
@@ -227,8 +229,8 @@ def main(argv):
         'wheel of the clone', from_sdist, from_git)
     for error in errors:
         print(error, file=sys.stderr)
-    print(f'{sdist.name}: {len(repository)} files, {len(etc)} of them in '
-          f'etc/, {len(errors)} errors')
+    print(f'{sdist.name}: {len(repository)} files, {len(data)} of them in '
+          f'etc/ and share/, {len(errors)} errors')
     return 1 if errors else 0
 
 
