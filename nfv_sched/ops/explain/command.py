@@ -237,13 +237,14 @@ class ExplainServer(_Explain):
     booted now, with its resources free: where it would go, and where else it
     could be.
 
-    With --then, the decision journal of this host says why a server was
-    refused, or would have been if what is in shadow had counted; without a
-    server, it lists all refusals, the oldest first: how many hosts the first
-    recorded filter got, which filter removed the last one, and the reason that
-    most hosts have, or what Placement was asked. With --shadow it counts the
-    servers that would have been refused, or gone to another host, by filters
-    and weighers in shadow, and those that were refused.
+    With --then, the decision journal of this host, or those of several hosts
+    that --journal names, says why a server was refused, or would have been if
+    what is in shadow had counted; without a server, it lists all refusals, the
+    oldest first: how many hosts the first recorded filter got, which filter
+    removed the last one, and the reason that most hosts have, or what
+    Placement was asked. With --shadow it counts the servers that would have
+    been refused, or gone to another host, by filters and weighers in shadow,
+    and those that were refused.
     """
 
     schemas = {'server-explain': explain_document.Explained,
@@ -261,6 +262,7 @@ examples:
   nfv-sched server explain --then
   nfv-sched server explain --then --full -f csv
   nfv-sched server explain --then --shadow --days 7
+  nfv-sched server explain --then --shadow --journal c1 --journal c2
   nfv-sched server explain router-7 --os-cloud admin
 
 exit code: 0 if it would fit, and for a list of refusals, 3 if it would not, or
@@ -295,9 +297,10 @@ is wrong.
             '--days', type=float, metavar='N',
             help='with --shadow: count the last N days only')
         parser.add_argument(
-            '--journal', metavar='DIR',
+            '--journal', metavar='DIR', action='append', default=[],
             help='with --then: directory of the journal (default: that of '
-                 'the configuration)')
+                 'the configuration); can be repeated, for the journals of '
+                 'several hosts with nova-scheduler')
         return parser
 
     def check(self, parsed_args: argparse.Namespace) -> None:
@@ -327,10 +330,11 @@ is wrong.
             return super().take_action(parsed_args)
         lists_all = parsed_args.server is None
         self._one_server = not lists_all
-        directory = parsed_args.journal or command.configured(parsed_args)
+        directories = parsed_args.journal or [
+            command.configured(parsed_args)]
         try:
-            read = journal.read(
-                directory, None if lists_all else self._uuid(parsed_args))
+            read = journal.read_all(
+                directories, None if lists_all else self._uuid(parsed_args))
         except journal.JournalError as exc:
             raise source.CloudUnreadError(str(exc)) from exc
         self._missing += read.unread

@@ -5,6 +5,8 @@ from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
 import dataclasses
+import heapq
+import operator
 import re
 
 from nfv_sched.journal import entry
@@ -101,6 +103,26 @@ def read(directory: str, server: str | None = None) -> JournalContent:
     placed.sort(key=lambda each: each.time)
     return JournalContent(tuple(refusals), lost, removed, tuple(unread),
                           tuple(placed))
+
+
+def read_all(directories: Iterable[str],
+             server: str | None = None) -> JournalContent:
+    """Read the journals of several hosts of nova-scheduler as one.
+
+    :param server: see :func:`read`
+    :raises JournalError: if a directory cannot be read
+    """
+    contents = [read(directory, server)
+                for directory in dict.fromkeys(directories)]
+    by_time = operator.attrgetter('time')
+    return JournalContent(
+        refusals=tuple(heapq.merge(
+            *[each.refusals for each in contents], key=by_time)),
+        lost=sum(each.lost for each in contents),
+        removed=sum(each.removed for each in contents),
+        unread=tuple(text for each in contents for text in each.unread),
+        placed=tuple(heapq.merge(
+            *[each.placed for each in contents], key=by_time)))
 
 
 def _identity(refusal: entry.Refusal) -> tuple[str, str, str]:

@@ -95,7 +95,7 @@ class UnitsTest(base.TestCase):
         programs = [words[0] for path in UNITS for words in commands(path)]
         self.assertEqual(
             ['/usr/bin/nfv-sched', '/usr/bin/nfv-sched-ledger',
-             '/usr/bin/nfv-sched', '/usr/bin/nfv-sched'], programs)
+             *['/usr/bin/nfv-sched'] * 3], programs)
 
     def test_subcommands(self):
         """nfv-sched has the subcommand, and that the options."""
@@ -153,6 +153,21 @@ class UnitsTest(base.TestCase):
                 unit = _Unit(path.with_suffix('.service'))
                 self.assertEqual('oneshot', unit['Service']['Type'])
 
+    def test_shadow_report(self):
+        """It reports the time since the last report, once a week."""
+        path = ETC / 'systemd' / 'nfv-sched-shadow-report.service'
+        words, = commands(path)
+        factory, _, rest = cli_base.NFVSched().command_manager.find_command(
+            words[1:])
+        command = factory(None, None)
+        parsed = command.get_parser('nfv-sched').parse_args(rest)
+        command.check(parsed)
+        self.assertTrue(parsed.shadow)
+        self.assertEqual(7, parsed.days)
+        timer = _Unit(path.with_suffix('.timer'))['Timer']
+        self.assertEqual({'OnCalendar': 'weekly', 'Persistent': 'true'},
+                         dict(timer))
+
     def test_limits(self):
         """No service takes more of its host than it may."""
         for path in UNITS:
@@ -176,7 +191,8 @@ class UnitsTest(base.TestCase):
                         '#', 'ReadWritePaths=', 'UMask=', 'TasksMax=',
                         'WantedBy='))}
         exporter = restrictions['nfv-sched-exporter']
-        for name in ('nfv-sched-ledger', 'nfv-sched-snapshot'):
+        for name in ('nfv-sched-ledger', 'nfv-sched-shadow-report',
+                     'nfv-sched-snapshot'):
             self.assertEqual(exporter, restrictions[name])
         # It keeps the group of a file that it replaces.
         self.assertEqual(

@@ -174,6 +174,25 @@ class ShadowReportTest(base.CommandTestCase):
         self.assertIn(['First', '3', '1', '1'], base.cells(out))
         self.assertIn(['nfv:key=strict', 'First', '1', '1'], base.cells(out))
 
+    def test_several_hosts(self):
+        """Each host has a journal of its own; the report is of all."""
+        other = self.useFixture(fixtures.TempDir()).path
+        path = os.path.join(
+            other, 'refusals-20260102T030405Z-1-0123abcd.jsonl')
+        with open(path, 'wb') as file:
+            file.write(entry.line(test_entry.placed(0, server=TWO)))
+            file.write(entry.line(test_entry.refusal(server=TWO)))
+        code, out, err = self.then('--shadow', '--journal', other)
+        self.assertEqual((0, ''), (code, err))
+        self.assertIn('2 of 4 servers placed from', out)
+        self.assertIn('1 server found no host', out)
+        _code, out, _err = self.then(TWO, '--journal', other, '-f', 'json')
+        document = json.loads(out)
+        self.assertEqual(
+            [test_entry.placed(0).time, test_entry.placed(2).time],
+            [each['time'] for each in document['placed']])
+        self.assertEqual(1, len(document['refusals']))
+
     def test_rows(self):
         _code, out, _err = self.then('--shadow', '-f', 'csv')
         self.assertEqual(

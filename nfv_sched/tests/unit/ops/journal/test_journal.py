@@ -101,6 +101,38 @@ class ReadTest(base.TestCase):
         self.assertEqual(f'{missing}: No such file or directory', str(exc))
 
 
+class ReadAllTest(base.TestCase):
+    """The journals of several hosts."""
+
+    def directory(self, *values):
+        path = self.useFixture(fixtures.TempDir()).path
+        with open(f'{path}/refusals-20260102T030405Z-1-0123abcd.jsonl',
+                  'wb') as file:
+            file.writelines(map(entry.line, values))
+        return path
+
+    def test_by_time(self):
+        values = [test_entry.refusal(time=f'2026-01-0{day}', server=str(day))
+                  for day in range(1, 4)]
+        placed = [test_entry.placed(day, time=f'2026-01-0{day}')
+                  for day in range(4, 6)]
+        one = self.directory(values[0], placed[1], values[2])
+        two = self.directory(
+            values[1], placed[0], entry.Lost(time='t', count=2, removed=3))
+        found = journal.read_all([one, two, one])
+        self.assertEqual(tuple(values), found.refusals)
+        self.assertEqual(tuple(placed), found.placed)
+        self.assertEqual((2, 3, ()), (found.lost, found.removed, found.unread))
+        self.assertEqual((values[1],),
+                         journal.read_all([one, two], '2').refusals)
+
+    def test_unreadable(self):
+        """Without one of them it is not a report of the cloud."""
+        self.assertRaisesRegex(
+            journal.JournalError, '/none: No such file', journal.read_all,
+            [self.directory(), '/none'])
+
+
 class TallyTest(base.TestCase):
 
     @staticmethod
