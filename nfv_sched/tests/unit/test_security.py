@@ -7,6 +7,7 @@ import pathlib
 import re
 
 import fixtures
+import nova
 import testtools
 
 import nfv_sched
@@ -62,6 +63,18 @@ def called(tree):
 
 class SecurityTest(testtools.TestCase):
 
+    #: What is said of the actions of servers that plans ask for.
+    SERVER_ACTIONS = {
+        'confirmResize': 'confirms cold migrations',
+        'migrate': 'migrates servers',
+        'os-migrateLive': 'migrates servers',
+        'shelve': 'shelves servers',
+        'shelveOffload': 'takes them off their host'}
+    #: What is said of services, and of what agents serve.
+    OTHER_CHANGES = (
+        'disables a compute service', 'enables it with `--enable-after`',
+        'moves routers and networks between agents')
+
     def test_nothing_is_executed(self):
         for name, tree in trees():
             self.assertEqual(
@@ -111,6 +124,30 @@ class SecurityTest(testtools.TestCase):
         self.assertIn('`*_nfv_ledger`', _TEXT)
         self.assertIn("'_nfv_ledger'\n",
                       (_PACKAGE / 'ledger' / 'client.py').read_text())
+
+    def test_plan_run(self):
+        """Its row has all that is asked of Nova and Neutron."""
+        row, = re.findall(r'(?m)^\| `nfv-sched plan run`.*', _TEXT)
+        tree = dict(trees())['ops/execution/moves.py']
+        texts = {node.value for node in ast.walk(tree)
+                 if isinstance(node, ast.Constant)}
+        api = pathlib.Path(nova.__file__).parent / 'api/openstack/compute'
+        self.assertEqual(self.SERVER_ACTIONS.keys(), texts & {
+            name for path in api.glob('*.py')
+            for name in re.findall(
+                r"@wsgi\.action\(\s*['\"]([\w-]+)", path.read_text())})
+        requests = {
+            tuple(arg.value for arg in args)
+            for _, node in called(tree)
+            for args in zip(node.args, node.args[1:])
+            if all(isinstance(arg, ast.Constant) for arg in args)
+            and args[0].value in ('compute', 'network')
+            and args[1].value != 'GET'}
+        self.assertEqual({
+            ('compute', 'POST'), ('compute', 'PUT'),
+            ('network', 'DELETE'), ('network', 'POST')}, requests)
+        for words in {*self.SERVER_ACTIONS.values(), *self.OTHER_CHANGES}:
+            self.assertIn(words, row)
 
     def test_limits(self):
         self.assertEqual(
