@@ -34,10 +34,11 @@ MOVES_HELP = """\
 "plan run" carries out a plan that --save has written; --run does so at once,
 after it has shown the plan and asked.
 
-With -f commands: a script for sh, with comments. It waits for the end of each
-move, and stops at the first command that fails, and at the first server that
-is not on its new host. If the plan does not do all that was asked for, the
-script says on stderr what is left, and ends with 3.
+With -f commands: a script for sh, with comments. It first checks servers and
+hosts as "plan run" does, and changes nothing if one is not as planned. It
+waits for the end of each move, and stops at the first command that fails, and
+at the first server that is not on its new host. If the plan does not do all
+that was asked for, the script says on stderr what is left, and ends with 3.
 """
 
 

@@ -26,12 +26,6 @@ from nfv_sched.ops.execution import moves
 from nfv_sched.ops.execution import values
 from nfv_sched import strings
 
-#: Seconds in which Nova frees the resources of a server on its old host.
-FREED = 5
-#: Seconds until nova-scheduler knows of a live migration: until both hosts
-#: send the list of their servers, each scheduler_instance_sync_interval (120
-#: by default).
-SYNCED = 130
 #: Seconds between two looks at the moves.
 INTERVAL = 2.0
 
@@ -407,7 +401,7 @@ class PlanRun:
                 blocking.append(move)
             elif seconds := self._pause(move):
                 blocking.append(move)
-                if seconds > FREED and not self._running:
+                if seconds > values.FREED and not self._running:
                     self._say_once(
                         f'{move} waits until nova-scheduler knows where the '
                         'servers are that it is to be with or apart from')
@@ -424,9 +418,9 @@ class PlanRun:
             if record is None or not earlier.is_of_server:
                 continue
             if earlier.kind == 'live' and earlier.id in move.related:
-                seconds = SYNCED
+                seconds = values.SYNCED
             elif earlier.source == move.destination:
-                seconds = FREED
+                seconds = values.FREED
             else:
                 continue
             pause = max(pause, seconds - _age(record))
@@ -434,7 +428,8 @@ class PlanRun:
             # Which hosts and what kind of move is not recorded.
             if move.is_of_server:
                 pause = max(pause, (
-                    SYNCED if uuid in move.related else FREED) - _age(record))
+                    values.SYNCED if uuid in move.related
+                    else values.FREED) - _age(record))
         return pause
 
     def _begin(self, move: values.Move) -> None:

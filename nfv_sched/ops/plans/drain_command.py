@@ -47,8 +47,8 @@ host that cannot be emptied is listed with the servers that stay, and left as
 it is. Each host gets five seconds for its orders and destinations.
 
 {planning.MOVES_HELP}
-The first command keeps new servers off the host, unless --server is given.
-Cold migrations are confirmed.
+Then it keeps new servers off the host, unless --server is given. Cold
+migrations are confirmed.
 
 Of several hosts, --run and "plan run" carry out one round. Enable its hosts
 again when their work is done, and go on with "plan run FILE --round 2". There

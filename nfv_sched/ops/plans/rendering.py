@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import shlex
 import typing as ty
 
+from nfv_sched.ops.execution import values
 from nfv_sched.ops.plans import gap
 from nfv_sched.ops.plans import movable
 from nfv_sched.ops.plans import refusals
@@ -17,26 +18,57 @@ from nfv_sched import strings
 #: Microversions of the compute API from which a destination can be named.
 _LIVE, _COLD = '2.30', '2.56'
 
-# Seconds in which Nova frees the resources of a server on its old host: the
-# last step of a move, after the server is shown active on the new one.
-_PAUSE = 5
-
-# Seconds until nova-scheduler knows of all moves: after a live migration it
-# still has the server on the source, until both hosts send the list of their
-# servers, each scheduler_instance_sync_interval (120 by default).
-_SYNC = 130
-
 #: Maximum number of kinds of hosts in the reason of one server.
 _LACKS = 3
 
 #: Status of a server while it moves, and until a cold migration is confirmed.
 _MOVING, _TO_CONFIRM = 'MIGRATING', 'VERIFY_RESIZE'
 
+_STRICT = 'set -eu'
+
+# Check what "plan run" does before the first move, and before each.  The
+# client prints the columns of a server in alphabetical order, those of a list
+# in its own.
+_BEFORE = """\
+stop() {
+    echo "stopped: $*" >&2
+    exit 1
+}
+# planned SERVER SOURCE STATE...: stop unless the server is idle on SOURCE, not
+# locked, and its vm_state is one of STATE
+planned() {
+    server=$1 source=$2
+    shift 2
+    now=$(openstack --os-compute-api-version 2.59 server show -f value \\
+        -c OS-EXT-SRV-ATTR:host -c OS-EXT-STS:task_state \\
+        -c OS-EXT-STS:vm_state -c locked -- "$server")
+    now=$(printf '%s' "$now" | tr '\\n' ' ')
+    for state in "$@"; do
+        if [ "$now" = "$source None $state False" ]; then
+            return 0
+        fi
+    done
+    stop "server $server is not idle on $source, not locked and $*;" \\
+        "its host, task, state and lock: $now"
+}
+# up HOST, enabled HOST: stop unless nova-compute on HOST is up; and enabled
+services=$(openstack compute service list --service nova-compute -f value \\
+    -c Host -c Status -c State)
+is() { printf '%s\\n' "$services" | grep -Fqx -e "$1"; }
+up() {
+    is "$1 enabled up" || is "$1 disabled up" ||
+        stop "nova-compute on $1 is not up"
+}
+enabled() {
+    up "$1"
+    is "$1 enabled up" || stop "$1 is disabled"
+}
+"""
+
 # Check the migration and the host after each move: python-openstackclient
 # reports success for a migration that failed late, as the server is active
 # then, too.
 _HEAD = """\
-set -eu
 show() { openstack server show -f value -c "$2" -- "$1"; }
 # migration SERVER: print the status of its last migration
 migration() {
@@ -58,8 +90,7 @@ arrived() {
     while [ "$(show "$1" OS-EXT-STS:task_state)" != None ] ||
             [ "$(show "$1" status)" = "$3" ] || moving "$1"; do
         if [ "$(date +%s)" -ge "$end" ]; then
-            echo "stopped: server $1 is still busy" >&2
-            exit 1
+            stop "server $1 is still busy"
         fi
         sleep 5
     done
@@ -71,9 +102,8 @@ arrived() {
         "$2"/*/completed|"$2"/*/done) return 0 ;;
         "$2"/*/finished|"$2"/*/confirmed) return 0 ;;
     esac
-    echo "stopped: server $1 is $status on $host, to be on $2;" \\
-        "its last migration is $migration" >&2
-    exit 1
+    stop "server $1 is $status on $host, to be on $2;" \\
+        "its last migration is $migration"
 }
 """
 
@@ -90,14 +120,12 @@ left() {
             [ "$task" != None ] ||
             [ "$status/$host" = "SHELVED_OFFLOADED/$2" ]; do
         if [ "$(date +%s)" -ge "$end" ]; then
-            echo "stopped: server $1 is still busy" >&2
-            exit 1
+            stop "server $1 is still busy"
         fi
         sleep 5
     done
     if [ "$status/$host" != SHELVED_OFFLOADED/None ]; then
-        echo "stopped: server $1 is $status on $host, to be shelved" >&2
-        exit 1
+        stop "server $1 is $status on $host, to be shelved"
     fi
 }
 """
@@ -107,12 +135,14 @@ def commands(moves: Collection[trial.ServerMove],
              before: Sequence[str] = ()) -> Iterator[str]:
     """Yield a script that makes moves, in order, and stops at a failure.
 
-    Each move is over, and its server on its host, before the next begins.  The
-    script pauses before a move to a host that an earlier one has left, and
-    longer before a move that depends on where a live-migrated server is.
+    It changes nothing if a server or a host is not as planned, and looks again
+    at each server before its move.  Each move is over, and its server on its
+    host, before the next begins.  The script pauses before a move to a host
+    that an earlier one has left, and longer before a move that depends on
+    where a live-migrated server is.
 
-    Servers are shelved at the end, and the last lines print how to start them
-    again.
+    Servers are shelved at the end.  The last lines print how to start them
+    again, and how to check strict policies, for which the script has no data.
 
     :param moves: live and cold migrations, and servers to shelve
     :param before: lines of the script before the moves
@@ -120,15 +150,20 @@ def commands(moves: Collection[trial.ServerMove],
     """
     shelved = [move for move in moves if move.kind == movable.SHELVE]
     if moves or before:
-        yield from _HEAD.splitlines() if moves else ['set -eu']
+        yield _STRICT
+    if moves:
+        yield from _BEFORE.splitlines()
+        yield from _HEAD.splitlines()
     if shelved:
         yield from _SHELVE_HEAD.splitlines()
+    yield from _checks(moves)
     yield from before
     sources: set[str] = set()
     migrated: set[str] = set()
     for move in moves:
         if move.kind == movable.SHELVE:
             yield comment(f'{move.name}: shelving on {move.source}')
+            yield _planned(move)
             yield ('timeout 3600 ' + _openstack(
                 None, 'server', 'shelve', '--offload', '--', move.uuid)
                 + ' || :')
@@ -137,17 +172,18 @@ def commands(moves: Collection[trial.ServerMove],
         if not migrated.isdisjoint(move.related):
             yield comment('until nova-scheduler knows where the servers are '
                           f'that {move.name} is to be with or apart from')
-            yield f'sleep {_SYNC}'
+            yield f'sleep {values.SYNCED}'
             migrated.clear()
             sources.clear()
         if move.destination in sources:
             yield comment(f'until Nova has given back the room on '
                           f'{move.destination}')
-            yield f'sleep {_PAUSE}'
+            yield f'sleep {values.FREED}'
             sources.clear()
         sources.add(move.source)
         yield comment(f'{move.name}: {move.kind} migration from '
                       f'{move.source} to {move.destination}')
+        yield _planned(move)
         to_host = ('--host', move.destination, '--', move.uuid)
         if move.kind == movable.LIVE:
             migrated.add(move.uuid)
@@ -163,6 +199,41 @@ def commands(moves: Collection[trial.ServerMove],
     for move in shelved:
         yield shlex.join(('printf', '%s\\n', to_unshelve(
             move.uuid, move.name)))
+    destinations = _names(move.destination for move in moves)
+    if destinations:
+        yield shlex.join(('printf', '%s\\n', (
+            'To check strict policies, with access to the databases of Nova: '
+            + shlex.join(('nfv-sched', 'cloud', 'audit', '--kind',
+                          'policy-not-kept', *[
+                              f'--host={name}' for name in destinations])))))
+
+
+def _checks(moves: Collection[trial.ServerMove]) -> Iterator[str]:
+    """Yield commands that stop unless the cloud is as planned."""
+    destinations = _names(move.destination for move in moves)
+    if moves:
+        yield comment('change nothing unless all is as planned')
+    for name in destinations:
+        yield shlex.join(('enabled', name))
+    for name in _names(move.source for move in moves):
+        if name not in destinations:
+            yield shlex.join(('up', name))
+    checked: set[str] = set()
+    for move in moves:
+        # A later move of the same server begins where this one ends.
+        if move.uuid not in checked:
+            checked.add(move.uuid)
+            yield _planned(move)
+
+
+def _names(names: Iterable[str]) -> list[str]:
+    return list(filter(None, dict.fromkeys(names)))
+
+
+def _planned(move: trial.ServerMove) -> str:
+    """Return the command that stops if a server is not as planned."""
+    return shlex.join(('planned', move.uuid, move.source,
+                       *values.STATES[move.kind]))
 
 
 def to_unshelve(uuid: str, name: str) -> str:

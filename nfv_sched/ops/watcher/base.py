@@ -18,7 +18,6 @@ from watcher.decision_engine.model import element
 from watcher.decision_engine.strategy.strategies import base
 
 from nfv_sched.ops.cloud import source
-from nfv_sched.ops.execution import run
 from nfv_sched.ops.execution import values
 from nfv_sched.ops.plans import run_command
 from nfv_sched.ops.watcher import goals
@@ -203,10 +202,10 @@ def _with_pauses(
     for move in moves:
         seconds = 0
         if not migrated.isdisjoint(move.related):
-            seconds = run.SYNCED
+            seconds = values.SYNCED
             migrated.clear()
         elif move.destination in sources:
-            seconds = run.FREED
+            seconds = values.FREED
         if seconds:
             sources.clear()
         sources.add(move.source)

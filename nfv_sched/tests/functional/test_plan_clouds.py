@@ -16,6 +16,7 @@ from nova.tests import fixtures as nova_fixtures
 from nova.tests.functional.api import client
 
 from nfv_sched.ops.execution import run
+from nfv_sched.ops.execution import values
 from nfv_sched.ops.plans import defrag
 from nfv_sched.ops.plans import document
 from nfv_sched.ops.plans import drain
@@ -59,7 +60,7 @@ class CloudsTestCase(base.PCI, test_ledger.LedgerTestCase):
         self.useFixture(fixtures.MockPatchObject(run, 'INTERVAL', 0.1))
         # Each time is told by carry_out().
         for name in ('FREED', 'SYNCED'):
-            self.useFixture(fixtures.MockPatchObject(run, name, 0))
+            self.useFixture(fixtures.MockPatchObject(values, name, 0))
         # It wants files of the server.
         self.useFixture(fixtures.MockPatch(
             'nova.virt.libvirt.driver.LibvirtDriver.rescue'))

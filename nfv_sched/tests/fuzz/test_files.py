@@ -34,7 +34,7 @@ from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cloud import plan_execution
 from nfv_sched.ops.cloud import source
 from nfv_sched.ops.cloud_file import examples
-from nfv_sched.ops.execution import run
+from nfv_sched.ops.execution import values
 from nfv_sched.ops.metrics import auth
 from nfv_sched.ops.metrics import service
 from nfv_sched.ops.profile import document as profile_document
@@ -551,7 +551,7 @@ class FilesTest(cmd_base.CommandTestCase):
         self.useFixture(fixtures.MockPatchObject(
             source, 'reader', return_value=lambda: running.disabled(
                 test_bad_snapshots.CLOUD, _HOST)))
-        self.useFixture(fixtures.MockPatchObject(run, 'FREED', 0))
+        self.useFixture(fixtures.MockPatchObject(values, 'FREED', 0))
         self.useFixture(fixtures.MockPatchObject(
             api, 'read', return_value=test_rebalance.CLOUD))
         connection = EmptyCloud()

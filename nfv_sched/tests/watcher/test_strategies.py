@@ -20,7 +20,6 @@ from oslo_config import cfg
 import testtools
 
 import nfv_sched
-from nfv_sched.ops.execution import run
 from nfv_sched.ops.execution import values
 from nfv_sched.ops.snapshot import file
 from nfv_sched.tests.unit.network import neutron_api
@@ -293,8 +292,8 @@ class DrainTest(StrategyTestCase):
         strategy = watcher_loading.DefaultStrategyLoader().load('nfv_drain')
         strategy.add_moves(moves)
         self.assertEqual(
-            [names[0], names[1], run.FREED, names[2], names[3], run.SYNCED,
-             names[4], names[1]],
+            [names[0], names[1], values.FREED, names[2], names[3],
+             values.SYNCED, names[4], names[1]],
             [parameters.get('duration') or parameters['resource_name']
              for parameters in (action['input_parameters']
                                 for action in strategy.solution.actions)])

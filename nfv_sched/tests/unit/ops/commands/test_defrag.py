@@ -53,7 +53,8 @@ class DefragTest(base.CommandTestCase):
     def test_commands(self):
         code, out, _err = self.run_plan('-f', 'commands')
         self.assertEqual(0, code)
-        comment, command, _wait = out.splitlines()[-3:]
+        comment, _planned, command, _wait, _audit = (
+            out.splitlines()[-5:])
         self.assertEqual('# a: live migration from one to two', comment)
         self.assertIn('server migrate --live-migration --host two', command)
 

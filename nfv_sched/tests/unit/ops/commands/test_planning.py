@@ -63,6 +63,8 @@ class PlanningTest(base.CommandTestCase, running.RunningTestCase):
         head = '''\
             openstack() {
                 case "$*" in
+                *'service list'*) printf '%s enabled up\\n' one two;;
+                *locked*) printf '%s\\n' one None active False;;
                 *'migration list'*) echo completed;;
                 *'-c status '*) echo ACTIVE;;
                 *_state*) echo None;;

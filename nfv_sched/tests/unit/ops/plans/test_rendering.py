@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import dataclasses
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -61,15 +62,21 @@ uuid = words[-1]
 server = cloud['servers'].get(uuid)
 end = server and server['end']
 code = 0
-if 'list' in words:
+if 'migration' in words and 'list' in words:
     server = cloud['servers'][words[words.index('--server') + 1]]
     print(server['migration'].pop(0) if len(server['migration']) > 1
           else server['migration'][0])
+elif 'service' in words and '--disable' not in words:
+    for host, states in sorted(cloud['services'].items()):
+        print(host, states)
 elif 'show' in words:
     if server['polls'] == 0:
         server.update(server.pop('then', {}))
     server['polls'] -= 1
-    print(server[words[words.index('-c') + 1]])
+    # In the order of the columns.
+    for column in sorted(words[number + 1] for number, word
+                         in enumerate(words) if word == '-c'):
+        print(server[column])
 elif 'migrate' in words:
     host = words[words.index('--host') + 1]
     live = '--live-migration' in words
@@ -95,7 +102,8 @@ elif 'migrate' in words:
 elif 'confirm' in words:
     server['polls'] = 2
     server['migration'] = ['confirming', 'confirmed']
-    server['then'] = {'status': 'ERROR' if end == 'confirm' else 'SHUTOFF'}
+    server['then'] = {'status': 'ERROR' if end == 'confirm' else 'SHUTOFF',
+                      'OS-EXT-STS:vm_state': 'stopped'}
 elif 'shelve' in words and end == 'refused':
     code = 1
 elif 'shelve' in words:
@@ -114,28 +122,37 @@ sys.exit(code)
 """
 
 
+#: Compute services of hosts, as the client lists them.
+SERVICES = {'one': 'enabled up', 'two': 'enabled up'}
+
+
 class ScriptTest(base.TestCase):
     """The script in a shell, with a client that behaves like the real one.
 
     That is: what it is told to migrate is not over when it ends.
     """
 
-    def run_script(self, moves, **ends):
+    def run_script(self, moves, services=SERVICES, changed={}, **ends):
         """Run the script of moves.
 
+        :param services: host -> status and state of its compute service
+        :param changed: UUID of a server -> what has changed since the plan
         :param ends: UUID of a server -> what becomes of its move
         :returns: exit code, hosts of the servers, and the commands
         """
         directory = self.useFixture(fixtures.TempDir()).path
         path = os.path.join(directory, 'cloud.json')
         with open(path, 'w') as file:
-            json.dump({'calls': [], 'servers': {
+            json.dump({'calls': [], 'services': services, 'servers': {
                 move.uuid: {
                     'OS-EXT-SRV-ATTR:host': move.source, 'polls': -1,
                     'status': 'PAUSED' if move.paused else 'ACTIVE',
+                    'OS-EXT-STS:vm_state':
+                        'paused' if move.paused else 'active',
                     'OS-EXT-STS:task_state': None, 'migration': [],
-                    'end': ends.get(move.uuid)}
-                for move in moves}}, file)
+                    'locked': False, 'end': ends.get(move.uuid),
+                    **changed.get(move.uuid, {})}
+                for move in reversed(moves)}}, file)
         head = f'#!{sys.executable}\nPATH = {path!r}\n'
         for name, text in (('openstack', head + CLIENT),
                            ('sleep', '#!/bin/sh\n')):
@@ -153,8 +170,8 @@ class ScriptTest(base.TestCase):
         return done.returncode, {
             uuid: (server['OS-EXT-SRV-ATTR:host'], server['status'])
             for uuid, server in cloud['servers'].items()}, [
-                call for call in cloud['calls'] if 'server show' not in call
-                and 'migration list' not in call]
+                call for call in cloud['calls']
+                if not re.search('server show|(migration|service) list', call)]
 
     def moves(self, *kinds):
         return [dataclasses.replace(
@@ -171,6 +188,59 @@ class ScriptTest(base.TestCase):
             'u0': ('two', 'ACTIVE'), 'u1': ('two', 'SHUTOFF'),
             'u2': ('two', 'PAUSED')}, servers)
         self.assertEqual(5, len(calls))
+        self.assertEqual(
+            'To check strict policies, with access to the databases of Nova: '
+            'nfv-sched cloud audit --kind policy-not-kept --host=two\n',
+            self.output)
+
+    def test_server_is_not_as_planned(self):
+        """Nothing is changed."""
+        for kind, changed in (
+                ('live', {'OS-EXT-SRV-ATTR:host': 'three'}),
+                ('cold', {'OS-EXT-SRV-ATTR:host': None}),
+                ('live', {'OS-EXT-STS:task_state': 'rebooting'}),
+                ('live', {'OS-EXT-STS:vm_state': 'stopped'}),
+                ('cold', {'OS-EXT-STS:vm_state': 'resized'}),
+                ('shelve', {'OS-EXT-STS:vm_state': 'error'}),
+                ('live', {'locked': True}), ('shelve', {'locked': True})):
+            code, servers, calls = self.run_script(
+                self.moves('live', kind), changed={'u1': changed})
+            self.assertEqual((1, []), (code, calls), (kind, changed))
+            self.assertIn('stopped: server u1 is not idle on one, not locked '
+                          'and active', self.errors)
+            self.assertIn(str(*changed.values()), self.errors)
+
+    def test_host_is_not_as_planned(self):
+        for services, error in (
+                ({'one': 'enabled up'}, 'nova-compute on two is not up'),
+                ({**SERVICES, 'two': 'enabled down'},
+                 'nova-compute on two is not up'),
+                ({**SERVICES, 'two': 'disabled up'}, 'two is disabled'),
+                ({**SERVICES, 'one': 'enabled down'},
+                 'nova-compute on one is not up')):
+            code, _servers, calls = self.run_script(
+                self.moves('live'), services)
+            self.assertEqual((1, [], f'stopped: {error}\n'),
+                             (code, calls, self.errors))
+        code, _servers, _calls = self.run_script(
+            self.moves('live'), {**SERVICES, 'one': 'disabled up'})
+        self.assertEqual(0, code)
+
+    def test_server_moves_twice(self):
+        """The second move begins where the first has ended."""
+        there, = self.moves('live')
+        back = dataclasses.replace(there, source='two', destination='one')
+        code, servers, calls = self.run_script([there, back])
+        self.assertEqual((0, ''), (code, self.errors))
+        self.assertEqual(('one', 'ACTIVE'), servers['u0'])
+
+    def test_server_changes_meanwhile(self):
+        """It is looked at again before its move."""
+        moves = self.moves('live', 'live')
+        moves[1] = dataclasses.replace(moves[1], uuid='u0')
+        code, _servers, calls = self.run_script(moves)
+        self.assertEqual((1, 2), (code, len(calls)))
+        self.assertIn('stopped: server u0 is not idle on one', self.errors)
 
     def test_failures(self):
         """Nothing is begun after one, whenever it fails."""
@@ -197,7 +267,9 @@ class ScriptTest(base.TestCase):
         self.assertEqual(4, len(calls))
         self.assertEqual(
             'To start fw 1 again: openstack server unshelve -- u1\n'
-            'To start fw 1 again: openstack server unshelve -- u2\n',
+            'To start fw 1 again: openstack server unshelve -- u2\n'
+            'To check strict policies, with access to the databases of Nova: '
+            'nfv-sched cloud audit --kind policy-not-kept --host=two\n',
             self.output)
 
     def test_shelving_fails(self):
@@ -222,6 +294,24 @@ class CommandsTest(base.TestCase):
             ('2.59', 'server migration list', 1, ['Status'], 'value'),
             (version, args.command, args.limit, args.columns,
              args.formatter))
+
+    def test_planned(self):
+        """What the script asks for before it changes anything."""
+        lines = '\n'.join(rendering.commands([LIVE])).replace('\\\n', '')
+        (version, server), (_version, services) = parsed(
+            line.partition('$(')[2].removesuffix(')')
+            for line in lines.splitlines()
+            if line.strip().startswith(('now=$(open', 'services=$(')))
+        self.assertEqual(
+            ('2.59', 'server show', 'value', [
+                'OS-EXT-SRV-ATTR:host', 'OS-EXT-STS:task_state',
+                'OS-EXT-STS:vm_state', 'locked']),
+            (version, server.command, server.formatter, server.columns))
+        self.assertEqual(
+            ('compute service list', 'nova-compute', 'value',
+             ['Host', 'Status', 'State']),
+            (services.command, services.service, services.formatter,
+             services.columns))
 
     def test_live(self):
         (version, args), = parsed(rendering.commands([LIVE]))
