@@ -53,6 +53,14 @@ class Resource(enum.StrEnum):
     #: Memory that the RAM allocation ratio leaves.
     MEMORY_RATIO = 'memory_ratio'
     PCI_DEVICES = 'pci_devices'
+    #: Ports of the virtual switch that the limit of the host leaves.
+    VSWITCH_PORTS = 'vswitch_ports'
+    #: Rules that the limit of the host leaves.
+    SECURITY_RULES = 'security_rules'
+
+
+_LIMITED = (Resource.VSWITCH_PORTS, Resource.SECURITY_RULES)
+_OF_HOSTS = (*_LIMITED, Resource.NUMA_NODES, Resource.PCI_DEVICES)
 
 
 class Place(enum.StrEnum):
@@ -88,12 +96,27 @@ class Shortage(ty.NamedTuple):
     :ivar places: properties of the NUMA nodes that may be chosen: each a
         :class:`Place` or the noun of a rule, "with the virtual switch"
     :ivar beside: what the same NUMA nodes must have, too
+    :ivar most: amount that an empty host may carry, by its limit; None for
+        other resources, or if it has no limit
     """
 
     amount: Amount
     free: int
     places: tuple[str, ...] = ()
     beside: tuple[Amount, ...] = ()
+    most: int | None = None
+
+    @property
+    def of_node(self) -> bool:
+        """Whether one NUMA node must have it, not just one host."""
+        return self.amount.resource not in _OF_HOSTS or (
+            self.amount.resource is Resource.PCI_DEVICES
+            and bool(self.places or self.beside))
+
+    @property
+    def of_limit(self) -> bool:
+        """Whether a limit of the operator leaves too little."""
+        return self.amount.resource in _LIMITED
 
     @property
     def missing(self) -> float:

@@ -31,6 +31,7 @@ class Quantity(ty.NamedTuple):
     :ivar own: returns how much of that one server takes, from its
         ``usage.GuestUsage``
     :ivar pick: returns its number out of two, of ports and of rules
+    :ivar resource: its kind in reasons
     """
 
     resource_class: str
@@ -40,6 +41,7 @@ class Quantity(ty.NamedTuple):
     carried: Callable[[usage.HostUsage], int]
     own: Callable[[usage.GuestUsage], int]
     pick: Callable[[int, int], int]
+    resource: reasons.Resource
 
 
 #: Ports of the virtual switch, without the physical ones.
@@ -47,12 +49,14 @@ PORTS = Quantity(
     names.PORTS, reasons.VSWITCH_PORTS, 'vSwitch ports',
     operator.attrgetter('vswitch_ports'),
     operator.attrgetter('vswitch_ports'),
-    lambda guest: len(guest.ports), lambda ports, rules: ports)
+    lambda guest: len(guest.ports), lambda ports, rules: ports,
+    reasons.Resource.VSWITCH_PORTS)
 #: Security group rules of these ports.
 RULES = Quantity(
     names.RULES, reasons.SECURITY_RULES, 'security-group rules',
     operator.attrgetter('rules'), operator.attrgetter('rules'),
-    operator.attrgetter('rules'), lambda ports, rules: rules)
+    operator.attrgetter('rules'), lambda ports, rules: rules,
+    reasons.Resource.SECURITY_RULES)
 
 
 class Allowance(ty.NamedTuple):
@@ -209,4 +213,7 @@ class FreeQuantity:
                 else f'{number} free')
         return reasons.Reason(
             self._quantity.order, self._quantity.noun, f'{self.need} needed',
-            have, number)
+            have, number, shortage=reasons.Shortage(
+                reasons.Amount(self._quantity.resource, self.need), number,
+                most=int(max(allowance.room, 0))
+                if math.isfinite(allowance.room) else None))

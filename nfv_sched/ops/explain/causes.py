@@ -147,7 +147,7 @@ def _refused(refusal: values.FilterRefusal) -> _Failure:
     elif refusal.kind in _KINDS:
         kind = _KINDS[refusal.kind]
         key = refusal.text if kind is _Kind.REQUEST else kind
-    elif shortage is None:
+    elif shortage is None or shortage.of_limit:
         kind, key = _Kind.FILTER, (
             refusal.filter, refusal.policy, refusal.need)
     else:

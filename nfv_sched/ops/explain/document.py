@@ -208,12 +208,14 @@ class ResourceShortage:
     :ivar needed: amount that is needed; MiB for "memory", "memory_ratio" and
         "pages"
     :ivar free: amount on the NUMA node of the host that comes closest, of
-        those that the server may have
+        those that the server may have; on the host for "vswitch_ports" and
+        "security_rules", of which limits leave too few
     """
 
     resource: ty.Literal[
         'numa_nodes', 'pages', 'memory', 'dedicated_cpus', 'shared_cpus',
-        'cpu_threads', 'shared_vcpus', 'memory_ratio', 'pci_devices']
+        'cpu_threads', 'shared_vcpus', 'memory_ratio', 'pci_devices',
+        'vswitch_ports', 'security_rules']
     needed: int
     free: int
 
@@ -428,18 +430,18 @@ class HelpfulStep:
 
     :ivar text: what it is good for, for people
     :ivar kind: "enable" or "map" a host that would take the server; "defrag"
-        as enough dedicated CPUs are free together; "servers" shows what is in
-        the way; "add-host" as too few are free; "larger-host" as none is large
-        enough, however empty
+        as enough of a resource is free together; "servers" shows what is in
+        the way; "add-host" as too little is free; "larger-host" as none is
+        large enough, however empty
     :ivar command: words of the command line; empty if there is no command
     :ivar host: name of the host that it is about; null for none
-    :ivar dedicated_cpus_needed: dedicated CPUs that are needed at once; null
-        if it is about a host
-    :ivar dedicated_cpus_free: free ones where they may be, in all; for
-        "larger-host" those of the largest NUMA node or host, used or not; null
-        likewise
-    :ivar on_one_numa_node: whether they must be on one NUMA node, not just on
-        one host
+    :ivar resource: the resource that is missing, as in "shortage", or its
+        class in Placement; null if it is about a host
+    :ivar needed: amount that is needed at once; MiB for memory; null likewise
+    :ivar free: free amount where it may be, in all; for "larger-host" that of
+        the largest NUMA node or host, used or not; null likewise
+    :ivar on_one_numa_node: whether one NUMA node must have it, not just one
+        host
     """
 
     text: str
@@ -447,8 +449,9 @@ class HelpfulStep:
                      'larger-host']
     command: tuple[str, ...]
     host: str | None
-    dedicated_cpus_needed: int | None
-    dedicated_cpus_free: int | None
+    resource: str | None
+    needed: int | None
+    free: int | None
     on_one_numa_node: bool
 
 
@@ -552,8 +555,8 @@ def explained(
             text=sentences.step(each),
             kind=ty.cast(ty.Any, each.kind.value), command=each.command,
             host=each.host or None,
-            dedicated_cpus_needed=each.needed or None,
-            dedicated_cpus_free=each.free if each.needed else None,
+            resource=each.resource or None, needed=each.needed or None,
+            free=each.free if each.needed else None,
             on_one_numa_node=each.on_node) for each in explanation.steps]),
         seconds=explanation.seconds)
 

@@ -117,15 +117,18 @@ def text(reason: reasons.Reason) -> str:
 
 def _pci(host_state, spec, note) -> HostLack:
     texts = []
+    shortage = None
     for demand in note.read(spec).demands:
         free = sum(pool['count'] for pool in host_state.pci_stats.pools
                    if demand.matches(pool) and demand.usable(pool))
         if free < demand.count:
             need = strings.count(demand.count, demand.noun)
             texts.append(f'{need} needed, {free} free')
+            shortage = shortage or reasons.Shortage(reasons.Amount(
+                reasons.Resource.PCI_DEVICES, demand.count, demand.noun), free)
     if not texts and spec.numa_topology is not None:
         return _numa(host_state, spec, note)
-    return HostLack(', '.join(dict.fromkeys(texts)))
+    return HostLack(', '.join(dict.fromkeys(texts)), shortage=shortage)
 
 
 def _members(host_state, spec, note) -> HostLack:

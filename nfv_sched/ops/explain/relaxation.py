@@ -37,7 +37,10 @@ _HARMLESS = (
     'hw:boot_menu', 'hw:watchdog_action', 'hw:vif_multiqueue_enabled',
     'hw:serial_port_count', 'hw:hide_hypervisor_id')
 _ALIAS = api_only.ALIAS
-_PAGE_SIZE = 'hw:mem_page_size'
+#: Size of small pages, in KiB.
+SMALL = 4
+#: Extra spec with a page size.
+PAGE_SIZE = 'hw:mem_page_size'
 _NUMA_NODES = 'hw:numa_nodes'
 #: Extra spec -> others that Nova refuses or ignores without it.
 _DEPENDENT = {
@@ -54,7 +57,6 @@ _LENIENT = {
     'hw:cpu_thread_policy': 'prefer',
 }
 _PAGE_TEXTS = {4: 'small', 2048: '2MB', 1048576: '1GB'}
-_SMALL = 4  # KiB
 _STEPS = 32  # maximum number of amounts of memory
 _VCPU_STEPS = 512  # and of vCPUs, of which no real flavor has more
 _DISABLED_HOSTS = 5  # maximum number that are tried one by one
@@ -340,20 +342,20 @@ def _page_sizes(
     state: states.State, explained_request: request.ExplainedRequest,
 ) -> Iterator[Change]:
     specs = explained_request.flavor.extra_specs
-    if _PAGE_SIZE not in specs:
+    if PAGE_SIZE not in specs:
         return
-    sizes = {_SMALL, *(pages.size for host in state.hosts.values()
-                       for node in host.record.nodes or ()
-                       for pages in node.pages)}
+    sizes = {SMALL, *(pages.size for host in state.hosts.values()
+                      for node in host.record.nodes or ()
+                      for pages in node.pages)}
     for size in sorted(sizes):
         text = _PAGE_TEXTS.get(size, str(size))
-        if _page_kib(specs[_PAGE_SIZE]) != size:
-            yield Change(f'{_PAGE_SIZE}={text}', _PAGES,
+        if page_kib(specs[PAGE_SIZE]) != size:
+            yield Change(f'{PAGE_SIZE}={text}', _PAGES,
                          explained_request.with_specs(
-                             {**specs, _PAGE_SIZE: text}), _PAGE_SIZE)
+                             {**specs, PAGE_SIZE: text}), PAGE_SIZE)
 
 
-def _page_kib(value: str) -> int | None:
+def page_kib(value: str) -> int | None:
     """Return the page size of an extra spec in KiB; None without a size."""
     sizes = {text.lower(): size for size, text in _PAGE_TEXTS.items()}
     if value.lower() in sizes:
@@ -477,7 +479,7 @@ def searches(explained_request: request.ExplainedRequest) -> Iterator[Search]:
         for vcpus in range(step, flavor.vcpus, step)
         if 2 * vcpus >= flavor.vcpus
         and _has_topology(vcpus, explained_request)])
-    page = (_page_kib(specs.get(_PAGE_SIZE, '')) or _SMALL) / 1024
+    page = (page_kib(specs.get(PAGE_SIZE, '')) or SMALL) / 1024
     step = int(max(page, 64)) * nodes
     count = -(-flavor.memory // step)
     step *= max(-(-count // _STEPS), 1)

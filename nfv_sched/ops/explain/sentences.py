@@ -3,6 +3,8 @@
 
 from collections.abc import Callable
 
+import os_resource_classes as orc
+
 from nfv_sched.ops.explain import values
 from nfv_sched import reasons
 from nfv_sched import strings
@@ -21,6 +23,8 @@ _NOUNS = {
     _Resource.SHARED_VCPUS: 'free shared vCPUs',
     _Resource.MEMORY_RATIO: _MIB + 'memory within the RAM allocation ratio',
     _Resource.NUMA_NODES: 'NUMA nodes',
+    _Resource.VSWITCH_PORTS: 'vSwitch ports',
+    _Resource.SECURITY_RULES: 'security-group rules',
 }
 
 
@@ -44,25 +48,43 @@ def step(each: values.NextStep) -> str:
     """Return what a step is good for, as a sentence without its end."""
     there = 'one host'
     if each.cause is not None and each.on_node:
-        there = f'one NUMA node{_where(each.cause)}'
+        there = f'one NUMA node{_where(each.cause)}{_beside(each.cause)}'
     match each.kind:
         case values.StepKind.ENABLE:
             return f'{each.host} would take it, but is disabled'
         case values.StepKind.MAP:
             return f'{each.host} would take it, but is not mapped to its cell'
         case values.StepKind.DEFRAG:
-            return (f'{each.needed} dedicated CPUs are needed on {there}; '
-                    f'{each.free} are free, but not on one; moves that make '
-                    'room, if there are any')
+            free = (f'{each.free} are free' if each.free >= each.needed
+                    else 'as much is free')
+            return (f'{_needed(each)} on {there}; {free}, but not on one; '
+                    'moves that make room, if there are any')
         case values.StepKind.SERVERS:
             return 'the smallest server in the way on each host'
         case values.StepKind.ADD_HOST:
-            return (f'Add a host: {each.needed} dedicated CPUs are needed on '
-                    f'{there}, {each.free} are free in all')
+            return (f'Add a host: {_needed(each)} on {there}, {each.free} '
+                    f'{_are(each.free)} free in all')
         case values.StepKind.LARGER_HOST:
-            return (f'Add a larger host: {each.needed} dedicated CPUs are '
-                    f'needed on {there}, the largest has {each.free}')
+            return (f'Add a larger host: {_needed(each)} on {there}, the '
+                    f'largest has {each.free}')
     return ''
+
+
+def _needed(each: values.NextStep) -> str:
+    """Return what is needed, as a clause; CPUs alike for all causes."""
+    cause = each.cause
+    assert cause is not None
+    if each.resource in (orc.PCPU, _Resource.CPU_THREADS):
+        text = f'{each.needed} dedicated CPUs'
+    elif cause.refusal is None:
+        text = f'{each.needed} {each.resource}'
+    else:
+        text = _amount(_of(cause).amount, each.needed).replace('free ', '')
+    return f'{text} {_are(each.needed)} needed'
+
+
+def _are(number: int) -> str:
+    return 'is' if number == 1 else 'are'
 
 
 def _who(each: values.CommonCause, hosts: int) -> str:
@@ -77,18 +99,16 @@ def _who(each: values.CommonCause, hosts: int) -> str:
 def _shortage(each: values.CommonCause) -> str:
     shortage = _of(each)
     need = _amount(shortage.amount, shortage.amount.needed)
-    place = ''
-    if shortage.amount.resource is not _Resource.NUMA_NODES and (
-            shortage.amount.resource is not _Resource.PCI_DEVICES
-            or shortage.places or shortage.beside):
-        place = ' on one NUMA node'
-    text = f'{need}{place}{_where(each)}'
-    if shortage.beside:
-        beside = ' and '.join(_amount(amount, amount.needed)
-                              for amount in shortage.beside)
-        text += f' that also has {beside}'
+    place = ' on one NUMA node' if shortage.of_node else ''
+    text = f'{need}{place}{_where(each)}{_beside(each)}'
     has = f'has {shortage.free}' if shortage.free else 'has none'
     return f'{text} needed, {_nearest(each)} {has}'
+
+
+def _beside(each: values.CommonCause) -> str:
+    beside = ' and '.join(_amount(amount, amount.needed)
+                          for amount in _of(each).beside)
+    return f' that also has {beside}' if beside else ''
 
 
 def _nearest(each: values.CommonCause) -> str:

@@ -360,11 +360,11 @@ class StepKind(enum.StrEnum):
     ENABLE = 'enable'
     #: Map such a host to its cell.
     MAP = 'map'
-    #: Live-migrate servers, as the free CPUs are enough together.
+    #: Live-migrate servers, as what is free is enough together.
     DEFRAG = 'defrag'
     #: See which server is in the way on each host.
     SERVERS = 'servers'
-    #: Add a host, as there are too few free CPUs, wherever they are.
+    #: Add a host, as too little is free, wherever it is.
     ADD_HOST = 'add-host'
     #: Add a larger host, as none is large enough, however empty.
     LARGER_HOST = 'larger-host'
@@ -376,10 +376,10 @@ class NextStep:
 
     :ivar command: words of the command line; empty if there is no command
     :ivar host: name of the host that it is about; empty for none
-    :ivar cause: what keeps the request off hosts: dedicated CPUs; None if it
-        is about a host
-    :ivar needed: dedicated CPUs that are needed at once
-    :ivar free: free ones where they may be, in all; for a larger host, those
+    :ivar cause: what keeps the request off hosts: a resource, or a limit;
+        None if it is about a host
+    :ivar needed: amount that is needed at once
+    :ivar free: free amount where it may be, in all; for a larger host, that
         of the largest NUMA node or host, used or not
     """
 
@@ -392,8 +392,23 @@ class NextStep:
 
     @property
     def on_node(self) -> bool:
-        """Whether the CPUs must be on one NUMA node, not just on one host."""
-        return self.cause is not None and self.cause.refusal is not None
+        """Whether one NUMA node must have it, not just one host."""
+        shortage = self._shortage
+        return shortage is not None and shortage.of_node
+
+    @property
+    def resource(self) -> str:
+        """The resource: its kind in reasons, or its class in Placement."""
+        if self._shortage is not None:
+            return self._shortage.amount.resource.value
+        need = None if self.cause is None or self.cause.lack is None else (
+            self.cause.lack.need)
+        return '' if need is None else ''.join(need.resources)
+
+    @property
+    def _shortage(self) -> reasons.Shortage | None:
+        refusal = None if self.cause is None else self.cause.refusal
+        return None if refusal is None else refusal.shortage
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

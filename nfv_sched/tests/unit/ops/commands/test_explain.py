@@ -159,7 +159,7 @@ class ExplainTest(test_simulate.SimulateTestCase):
             'server', 's-3', '--try-seconds', '0', '-f', 'json')
         self.assertEqual(
             [('add-host', 5, True), ('servers', 5, True)],
-            [(each['kind'], each['dedicated_cpus_needed'],
+            [(each['kind'], each['needed'],
               each['on_one_numa_node'])
              for each in json.loads(out)['next_steps']])
 

@@ -12,6 +12,8 @@ from nfv_sched.ops.explain import sentences
 from nfv_sched.ops.explain import values
 from nfv_sched.ops.requests import subject
 from nfv_sched.ops.simulator import start
+from nfv_sched.ops.snapshot import snapshot
+from nfv_sched import reasons
 from nfv_sched.tests.unit.ops.explain import test_explanation
 from nfv_sched.tests.unit.ops import small_clouds
 
@@ -42,7 +44,10 @@ class NextStepsTest(test_explanation.ExplanationTestCase):
     def test_fragmented(self):
         self.assertEqual(
             [('defrag', 6, 8, True)],
-            self.kinds(self.host('one', 4, 4)))
+            self.kinds(self.host('one', 4, 4), self.host('two', 8, 8)))
+        # There is no other host to which a server could move.
+        self.assertEqual([('add-host', 6, 8, True)],
+                         self.kinds(self.host('one', 4, 4)))
         # Free CPUs of the whole host, as Placement counts them.
         self.assertEqual(
             [('defrag', 6, 6, False)],
@@ -62,6 +67,134 @@ class NextStepsTest(test_explanation.ExplanationTestCase):
                 step.kind, step.needed, step.free, step.on_node))
             self.assertIn('on one NUMA node with the virtual switch',
                           sentences.step(step))
+
+    def flavor_steps(self, *hosts, flavor, ports=0, limits=None):
+        """What is to be done, and the sentences."""
+        options = {'nfv_sched': limits} if limits else {}
+        cloud = small_clouds.cloud(*hosts, flavors=(flavor,), **options)
+        with start.started(cloud) as state:
+            asked = subject.flavor(cloud, state, 'pinned',
+                                   networks=['lan,physnet='] * ports)
+            found = explanation.explain(
+                state, asked.text, asked.requested, relax_seconds=0)
+        return [(str(each.kind), each.resource, each.needed, each.free,
+                 sentences.step(each))
+                for each in next_steps.find(cloud, asked, found)]
+
+    def paged(self, name, *used):
+        """A host with two NUMA nodes of 16 pages, some of which are used."""
+        return small_clouds.host(name, *[
+            small_clouds.node(number, huge=count)
+            for number, count in enumerate(used)])
+
+    def test_huge_pages(self):
+        flavor = small_clouds.flavor(
+            2, memory=8192, hw__mem_page_size='1GB')
+        needed = ('8192 MiB of memory in pages of the requested size are '
+                  'needed on one NUMA node')
+        self.assertEqual(
+            [('defrag', 'pages', 8192, 16384, f'{needed}; 16384 are free, but '
+              'not on one; moves that make room, if there are any')],
+            self.flavor_steps(self.paged('one', 12, 12),
+                              self.paged('two', 12, 12), flavor=flavor))
+        self.assertEqual(
+            [('add-host', 'pages', 8192, 4096,
+              f'Add a host: {needed}, 4096 are free in all')],
+            self.flavor_steps(self.paged('one', 15, 15),
+                              self.paged('two', 15, 15), flavor=flavor))
+        self.assertEqual(
+            [('larger-host', 'pages', 17408, 16384)],
+            [each[:4] for each in self.flavor_steps(
+                self.paged('one', 0, 0), self.paged('two', 0, 0),
+                flavor=small_clouds.flavor(
+                    2, memory=17408, hw__mem_page_size='1GB'))])
+
+    def test_memory(self):
+        flavor = small_clouds.flavor(2, memory=20480)
+        hosts = [small_clouds.host(name, *[
+            small_clouds.node(number, memory_used=16384)
+            for number in range(2)]) for name in ('one', 'two')]
+        self.assertEqual(
+            [('defrag', 'memory', 20480, 65536)],
+            [each[:4] for each in self.flavor_steps(
+                *hosts, flavor=dataclasses.replace(flavor, extra_specs={
+                    **flavor.extra_specs, 'hw:numa_nodes': '1'}))])
+        # Placement refuses it.
+        self.assertEqual(
+            [('larger-host', 'MEMORY_MB', 102400, 65536)],
+            [each[:4] for each in self.flavor_steps(
+                *hosts, flavor=small_clouds.flavor(2, memory=102400))])
+
+    def with_devices(self, name, *status):
+        return small_clouds.host(name, devices=tuple(
+            small_clouds.device(number, 0, status=each)
+            for number, each in enumerate(status)))
+
+    def test_devices(self):
+        for count, used, kind, free in (
+                (1, 2, 'add-host', 0), (2, 1, 'defrag', 2),
+                (3, 0, 'larger-host', 2)):
+            flavor = small_clouds.flavor(
+                2, pci_passthrough__alias=f'nic:{count}')
+            status = ['allocated'] * used + ['available'] * (2 - used)
+            found = self.flavor_steps(
+                self.with_devices('one', *status),
+                self.with_devices('two', *status), flavor=flavor)
+            self.assertEqual([(kind, 'pci_devices', count, free)],
+                             [each[:4] for each in found])
+
+    def test_devices_beside_cpus(self):
+        """Each is free, but on other NUMA nodes."""
+        flavor = small_clouds.flavor(
+            4, pci_passthrough__alias='nic:1', nfv__pci_numa_affinity='strict')
+        for status, kind, free, text in (
+                ('available', 'defrag', 2, 'on one NUMA node that also has '
+                 '4 free dedicated CPUs; 2 are free, but not on one'),
+                ('allocated', 'add-host', 0, '0 are free in all')):
+            devices = (small_clouds.device(0, 0, status=status),
+                       small_clouds.device(1, 1, status='allocated'))
+            step, = self.flavor_steps(
+                *[small_clouds.host(
+                    name, small_clouds.node(0, range(used)),
+                    small_clouds.node(1), devices=devices)
+                  for name, used in (('one', 6), ('two', 7))], flavor=flavor)
+            self.assertEqual((kind, 'pci_devices', 1, free), step[:4])
+            self.assertIn(text, step[4])
+
+    def test_as_much_is_free(self):
+        """What is free on other NUMA nodes than the rest is not counted."""
+        cause = values.CommonCause(
+            kind=values.CauseKind.SHORTAGE, hosts=('one',), nearest='one',
+            refusal=values.FilterRefusal(
+                filter='AFilter', shortage=reasons.Shortage(
+                    reasons.Amount(reasons.Resource.PCI_DEVICES, 1, 'VF'), 0,
+                    ('with the virtual switch',))))
+        self.assertEqual(
+            '1 VF is needed on one NUMA node with the virtual switch; as much '
+            'is free, but not on one; moves that make room, if there are any',
+            sentences.step(values.NextStep(
+                kind=values.StepKind.DEFRAG, cause=cause, needed=1)))
+
+    def test_limits(self):
+        """A port more than each host has."""
+        def steps(ports, limits, *used):
+            return [each[:4] for each in self.flavor_steps(*[
+                small_clouds.host(f'h{number}', network=(
+                    snapshot.HostNetwork(
+                        vswitch_ports=count, security_rules=0)))
+                for number, count in enumerate(used)],
+                ports=ports,
+                flavor=small_clouds.flavor(2),
+                limits=limits)]
+
+        # Four of them are physical ones.
+        limit = {'vswitch_ports_per_node': 16}
+        self.assertEqual([('defrag', 'vswitch_ports', 8, 14)],
+                         steps(8, limit, 5, 5))
+        self.assertEqual([('add-host', 'vswitch_ports', 8, 4)],
+                         steps(8, limit, 10, 10))
+        # No host may have so many: nothing helps.
+        self.assertEqual([], steps(13, limit, 5, 5))
 
     def test_full(self):
         self.assertEqual([('add-host', 6, 4, False)],
@@ -121,7 +254,7 @@ class NextStepsTest(test_explanation.ExplanationTestCase):
 
     def test_options(self):
         """The commands are for the same cloud and the same ports."""
-        step, = self.steps(self.host('one', 4, 4),
+        step, = self.steps(self.host('one', 4, 4), self.host('two', 8, 8),
                            options=('--from', 'a b', '--network', 'lan'))
         self.assertEqual(
             ('nfv-sched', 'cloud', 'defrag', '--flavor=pinned', '--from',
