@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 import contextlib
 import dataclasses
+import itertools
 import time
 import typing as ty
 
@@ -164,7 +165,10 @@ def pairs(state: states.State,
     two networks: that is another server.
     """
     both: dict[frozenset[str], Pair] = {}
-    for first in changes(state, explained_request):
+    # None is searched for twice: of many ports, none is left.
+    for first in (*changes(state, explained_request), *[
+            search.changes[0] for search in _port_searches(
+                explained_request)]):
         for second in (*changes(state, first.requested),
                        *searches(first.requested)):
             several = second.changes if isinstance(second, Search) else (
@@ -430,15 +434,9 @@ def _without_devices(
 def _without_others(
     explained_request: request.ExplainedRequest,
 ) -> Iterator[Change]:
-    counts = collections.Counter(
-        network for network, _ in explained_request.ports)
-    for network, count in counts.items():
-        ports = 'a port' if count == 1 else f'the {count} ports'
-        yield Change(
-            f'without {ports} on {request.network_label(network)}', _WITHOUT,
-            dataclasses.replace(explained_request, ports=tuple(
-                port for port in explained_request.ports
-                if port[0] != network)), 'ports')
+    for network, count in _port_counts(explained_request).items():
+        if count == 1:
+            yield _fewer_ports(explained_request, network, 1, 0)
     for name in explained_request.image:
         yield Change(
             f'without the image property {name}', _KEY, dataclasses.replace(
@@ -462,10 +460,40 @@ def _without_others(
             f'hint {name}')
 
 
+def _port_counts(
+    explained_request: request.ExplainedRequest,
+) -> collections.Counter:
+    """Return the number of ports on each network."""
+    return collections.Counter(
+        network for network, _ in explained_request.ports)
+
+
+def _fewer_ports(explained_request: request.ExplainedRequest,
+                 network: ty.Any, count: int, kept: int) -> Change:
+    """Return a change that keeps the first ports on a network.
+
+    :param count: number of its ports
+    :param kept: number of those that stay
+    """
+    label = request.network_label(network)
+    if kept:
+        text, size = (f'with {strings.count(count - kept, "port")} fewer on '
+                      f'{label}', _SMALLER)
+    else:
+        ports = 'a port' if count == 1 else f'the {count} ports'
+        text, size = f'without {ports} on {label}', _WITHOUT
+    own = itertools.count()
+    return Change(text, size, dataclasses.replace(
+        explained_request, ports=tuple([
+            port for port in explained_request.ports
+            if port[0] != network or next(own) < kept])), 'ports')
+
+
 def searches(explained_request: request.ExplainedRequest) -> Iterator[Search]:
     """Yield amounts of which a smaller one may fit.
 
-    Less than half is another server, which nobody asked for.
+    Less than half of the CPUs or the memory is another server, which nobody
+    asked for.
     """
     flavor, specs = (explained_request.flavor,
                      explained_request.flavor.extra_specs)
@@ -488,6 +516,16 @@ def searches(explained_request: request.ExplainedRequest) -> Iterator[Search]:
                explained_request.with_flavor(memory=memory), 'memory')
         for memory in range(step, flavor.memory, step)
         if 2 * memory >= flavor.memory])
+    yield from _port_searches(explained_request)
+
+
+def _port_searches(
+    explained_request: request.ExplainedRequest,
+) -> Iterator[Search]:
+    for network, count in _port_counts(explained_request).items():
+        if count > 1:
+            yield Search([_fewer_ports(explained_request, network, count, kept)
+                          for kept in range(count)])
 
 
 def _has_topology(vcpus: int,

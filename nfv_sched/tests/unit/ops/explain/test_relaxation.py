@@ -6,8 +6,11 @@ import itertools
 import fixtures
 import testtools
 
+from nfv_sched.ops.cloud import source
 from nfv_sched.ops.explain import relaxation
 from nfv_sched.ops.requests import request
+from nfv_sched.ops.requests import subject
+from nfv_sched.ops.simulator import start
 from nfv_sched.ops.snapshot import snapshot
 from nfv_sched.tests.unit.ops.explain import test_explanation
 from nfv_sched.tests.unit.ops.simulator import base
@@ -57,6 +60,20 @@ class SearchesTest(testtools.TestCase):
         self.assertEqual(['4 vCPUs', '6 vCPUs'], self.texts(
             dataclasses.replace(asked(), image={'hw_cpu_threads': '2'}))[0])
 
+    def test_ports(self):
+        data, mgmt = (snapshot.Network(id=name, name=name)
+                      for name in ('data', 'mgmt'))
+        wanted = dataclasses.replace(asked(), ports=(
+            (data, ()), (mgmt, ()), (data, ('web',)), (data, ())))
+        *_others, search = relaxation.searches(wanted)
+        self.assertEqual(
+            [('without the 3 ports on data', [mgmt]),
+             ('with 2 ports fewer on data', [data, mgmt]),
+             ('with 1 port fewer on data', [data, mgmt, data])],
+            [(change.text, [network for network, _groups
+                            in change.requested.ports])
+             for change in search.changes])
+
     def test_memory(self):
         """In whole pages on each NUMA node, and not too many steps."""
         self.assertEqual(['2 GiB', '3 GiB'], self.texts(asked(
@@ -102,10 +119,25 @@ flavors:
                       for name in ('data', 'mgmt'))
         changes = self.changes(dataclasses.replace(asked(), ports=(
             (data, ()), (mgmt, ()), (data, ()))))
-        self.assertEqual([mgmt], [network for network, _groups in changes[
-            'without the 2 ports on data'].ports])
         self.assertEqual([data, data], [network for network, _groups in (
             changes['without a port on mgmt'].ports)])
+
+
+class FewerPortsTest(testtools.TestCase):
+
+    def test_limit(self):
+        """As few as possible are left out."""
+        cloud = source.load('refusals')
+        with start.started(cloud) as state:
+            for name, change, host in (
+                    ('full-switch', 'with 1 port fewer on lan', 'compute-2'),
+                    ('many-ports', 'with 2 ports fewer on lan', 'compute-2')):
+                wanted = subject.server(cloud, state, name).requested
+                result = relaxation.relax(
+                    state, wanted, 100, lambda done, total: None)
+                self.assertEqual([(change, 1, host)], [
+                    (each.text, each.hosts, each.host)
+                    for each in result.relaxations])
 
 
 class PairsTest(test_explanation.ExplanationTestCase):
