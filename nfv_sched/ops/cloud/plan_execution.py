@@ -34,6 +34,7 @@ TIMEOUT = 3600
 _ENABLE = ('openstack', 'compute', 'service', 'set', '--enable', '--')
 _UNSHELVE = ('openstack', 'server', 'unshelve', '--')
 _INTERRUPTED = 130
+NO_ENABLE = '--enable-after is for a plan that empties one host'
 _CHANGED = 'Nothing was changed: the cloud is not as the plan says.'
 
 
@@ -110,6 +111,31 @@ class RunMixin(source.AccountMixin):
                 '--replan is not for --from: the file does not show the '
                 'cloud as it is after a failure')
 
+    def add_run_options(self, parser: argparse.ArgumentParser,
+                        condition: str = '', *, closes_hosts: bool) -> None:
+        """Add the options that say how a plan is carried out.
+
+        :param condition: when they can be used, for the help texts
+        :param closes_hosts: whether plans may empty a host
+        """
+        parser.add_argument(
+            '--dry-run', action='store_true',
+            help=f'{condition}check the plan against the cloud, and change '
+                 'nothing')
+        parser.add_argument(
+            '--parallel', type=source.positive, metavar='N',
+            help=f'{condition}maximum number of moves at a time (default: '
+                 f'{PARALLEL})')
+        parser.add_argument(
+            '--timeout', type=source.positive, metavar='SECONDS',
+            help=f'{condition}time after which a move is not waited for any '
+                 f'longer (default: {TIMEOUT})')
+        if closes_hosts:
+            parser.add_argument(
+                '--enable-after', action='store_true',
+                help=f'{condition}enable the host again when all moves are '
+                     'made')
+
     def plan_again(
         self, parsed_args: argparse.Namespace, saved: SavedPlan,
         failed: Mapping[tuple[str, str], str], finished: Collection[int],
@@ -154,15 +180,16 @@ class RunMixin(source.AccountMixin):
 
     def carry_out(self, parsed_args: argparse.Namespace, saved: SavedPlan,
                   journal_path: str | None = None, *, dry_run: bool = False,
-                  most: int = PARALLEL, timeout: float = TIMEOUT,
+                  most: int | None = None, timeout: float | None = None,
                   enable: bool = False) -> int:
         """Carry out a plan, and print what is done.
 
         :param journal_path: file that says how far it has come; None for one
             next to that of the plan
         :param dry_run: only compare the plan with the cloud
-        :param most: maximum number of moves at a time
-        :param timeout: seconds after which a move is not waited for
+        :param most: maximum number of moves at a time; None for the default
+        :param timeout: seconds after which a move is not waited for; None
+            likewise
         :param enable: whether emptied hosts are enabled again
         :returns: exit code
         :raises CloudUnreadError: if the plan, the journal or an API cannot be
@@ -195,8 +222,9 @@ class RunMixin(source.AccountMixin):
             stack.enter_context(http_limits.limited(connection.session))
 
             def execution_of(plan: values.MovePlan) -> 'run.PlanRun':
-                return run.PlanRun(connection, plan, journal, most=most,
-                                   timeout=timeout, say=self._report)
+                return run.PlanRun(
+                    connection, plan, journal, most=most or PARALLEL,
+                    timeout=timeout or TIMEOUT, say=self._report)
 
             try:
                 if dry_run:

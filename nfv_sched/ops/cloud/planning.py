@@ -109,7 +109,11 @@ class PlanMixin(plan_execution.RunMixin):
     """Mixin of a subcommand whose plan can be saved and carried out.
 
     It comes before ``source.CloudMixin``.
+
+    :cvar closes_hosts: whether plans may empty a host
     """
+
+    closes_hosts = False
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser; subclasses add their options."""
@@ -124,6 +128,8 @@ class PlanMixin(plan_execution.RunMixin):
         parser.add_argument(
             '--yes', action='store_true',
             help='with --run: do not ask whether to begin')
+        self.add_run_options(parser, 'with --run: ',
+                             closes_hosts=self.closes_hosts)
         self.add_replan(parser, 'with --run: ')
         return parser
 
@@ -134,9 +140,11 @@ class PlanMixin(plan_execution.RunMixin):
                 f'--save goes with none of {source.CHANGES}: the plan would '
                 'not suit the cloud')
         if not parsed_args.run:
-            for option in ('yes', 'replan'):
-                if getattr(parsed_args, option):
-                    raise source.UsageError(f'--{option} is for --run')
+            for option in ('yes', 'replan', 'dry_run', 'parallel', 'timeout',
+                           'enable_after'):
+                if getattr(parsed_args, option, None):
+                    raise source.UsageError(
+                        f'--{option.replace("_", "-")} is for --run')
             return super().check(parsed_args)
         if parsed_args.save is None:
             raise source.UsageError('--run needs --save FILE: "plan run FILE" '
@@ -145,7 +153,10 @@ class PlanMixin(plan_execution.RunMixin):
             raise source.UsageError('--run is not for -f')
         if parsed_args.replan and parsed_args.source is not None:
             self.check_source(parsed_args.source)
-        self.check_terminal(parsed_args)
+        if not parsed_args.dry_run:
+            self.check_terminal(parsed_args)
+        elif parsed_args.replan:
+            raise source.UsageError('either --dry-run or --replan')
         account = getattr(parsed_args, 'os_cloud', None)
         if account is not None and not self.takes_api:
             # The plan needs Nova's databases; this is for --run.
@@ -226,7 +237,10 @@ class PlanMixin(plan_execution.RunMixin):
         self.check_complete()
         # They were those of the plan.
         self.has_findings = False
-        self._run_code = self.carry_out(parsed_args, self._saved)
+        self._run_code = self.carry_out(
+            parsed_args, self._saved, dry_run=parsed_args.dry_run,
+            most=parsed_args.parallel, timeout=parsed_args.timeout,
+            enable=self.closes_hosts and parsed_args.enable_after)
 
 
 class PlanCommand(Report):

@@ -5,6 +5,7 @@ import argparse
 
 from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cli import formats
+from nfv_sched.ops.cloud import plan_execution
 from nfv_sched.ops.cloud import planning
 from nfv_sched.ops.cloud import source
 from nfv_sched.ops.execution import values
@@ -76,6 +77,7 @@ class DrainHost(move_command.MovePlanCommand):
     """Plan draining hosts: each server live, cold or not at all."""
 
     simulates = True
+    closes_hosts = True
     epilog = _EPILOG
     schemas = {'host-drain': document.Drain,
                'host-drain-rolling': document.RollingDrain}
@@ -120,7 +122,11 @@ class DrainHost(move_command.MovePlanCommand):
                 raise source.UsageError('--server is for one host')
             if parsed_args.formatter == formats.COMMANDS:
                 raise source.UsageError(
-                    '-f commands is for one host; see --save and "plan run"')
+                    '-f commands is for one host; several are emptied in '
+                    'rounds by "plan run": write the plan with --save FILE')
+        if parsed_args.enable_after and (
+                _has_rounds(parsed_args) or parsed_args.server):
+            raise source.UsageError(plan_execution.NO_ENABLE)
         super().check(parsed_args)
 
     def moves_of(self, plan: document.Drain | document.RollingDrain,

@@ -102,21 +102,8 @@ class RunPlan(plan_execution.RunMixin, base.Command):
                      'of the OS_* variables)')
         base.add_configuration(parser)
         parser.add_argument(
-            '--dry-run', action='store_true',
-            help='check the plan against the cloud, and change nothing')
-        parser.add_argument(
             '--yes', action='store_true',
             help='do not ask whether to begin; needed without a terminal')
-        parser.add_argument(
-            '--parallel', type=source.positive, metavar='N',
-            default=plan_execution.PARALLEL,
-            help='maximum number of moves at a time (default: '
-                 f'{plan_execution.PARALLEL})')
-        parser.add_argument(
-            '--timeout', type=source.positive, metavar='SECONDS',
-            default=plan_execution.TIMEOUT,
-            help='time after which a move is not waited for any longer '
-                 f'(default: {plan_execution.TIMEOUT})')
         parser.add_argument(
             '--journal', metavar='FILE',
             help='file that says how far the plan has come (default: that of '
@@ -126,9 +113,7 @@ class RunPlan(plan_execution.RunMixin, base.Command):
             '--round', type=source.positive, metavar='N',
             help='of a plan of several hosts: the round to carry out '
                  '(default: the first that is left)')
-        parser.add_argument(
-            '--enable-after', action='store_true',
-            help='enable the host again when all moves are made')
+        self.add_run_options(parser, closes_hosts=True)
         self.add_replan(parser)
         parser.add_argument(
             '--from', dest='source', metavar='URL',
@@ -158,8 +143,7 @@ class RunPlan(plan_execution.RunMixin, base.Command):
             raise source.UsageError('--round is for a plan of several hosts')
         if parsed_args.enable_after and (
                 plan.round or not plan.closed_hosts):
-            raise source.UsageError('--enable-after is for a plan that '
-                                    'empties a host')
+            raise source.UsageError(plan_execution.NO_ENABLE)
         return self.carry_out(
             parsed_args, saved, parsed_args.journal,
             dry_run=parsed_args.dry_run, most=parsed_args.parallel,

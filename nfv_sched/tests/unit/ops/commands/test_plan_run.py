@@ -799,8 +799,34 @@ class SavedPlanTest(PlanRunTestCase, running.RunningTestCase):
             code, _out, err = self.run_command(*args, *more)
             self.assertEqual(2, code)
             self.assertIn(text, err)
-        self.assertEqual(2, self.run_command(
-            'host', 'drain', 'one', '--yes')[0])
+        for option in ('--yes', '--dry-run', '--enable-after',
+                       '--parallel 2', '--timeout 60', '--replan 1'):
+            code, _out, err = self.run_command(
+                'host', 'drain', 'one', *option.split())
+            self.assertEqual(2, code)
+            self.assertIn(f'{option.split()[0]} is for --run', err)
+        for command, text in (
+                (('cloud', 'defrag', '--flavor', 'x'), 'unrecognized arg'),
+                (('agent', 'rebalance'), 'unrecognized arg'),
+                (('host', 'drain', 'one', '--server', 'a'),
+                 plan_execution.NO_ENABLE),
+                (('host', 'drain', 'one', 'two'), plan_execution.NO_ENABLE)):
+            code, _out, err = self.run_command(
+                *command, '--save', self.path, '--run', '--yes',
+                '--enable-after')
+            self.assertEqual(2, code)
+            self.assertIn(text, err)
+        code, _out, err = self.run_command(
+            *args, '--save', self.path, '--dry-run', '--replan', '1')
+        self.assertEqual((2, 'either --dry-run or --replan'),
+                         (code, err.strip().removeprefix('error: ')))
+        # Nobody has to be asked.
+        code, out, err = self.run_command(
+            *args, '--save', self.path, '--dry-run')
+        self.assertEqual((0, ''), (code, err))
+        self.assertIn('Nothing was changed: --dry-run.\n', out)
+        self.assertEqual([], self.nova.actions)
+        self.assertEqual('enabled', self.status('one')['status'])
         args = *args, '--save', self.path, '--yes'
         broken = dataclasses.replace(cloud, missing=(snapshot.Missing(
             kind=snapshot.MissingKind.HOST, hosts=('x',), text='x'),))
@@ -815,9 +841,28 @@ class SavedPlanTest(PlanRunTestCase, running.RunningTestCase):
         self.assertIn('1 guest of one: 1 live.', out)
         self.assertIn('1 of 1 move made.', out)
         self.assertNotIn('one', self.hosts().values())
+        self.assertIn('one is disabled. To enable it: ', out)
         # It can be continued by plan run.
         self.carry_out()
         self.assertEqual(1, len(self.nova.actions))
+
+    def test_options_of_run(self):
+        """They are those of plan run."""
+        cloud = self.running('a p1 one', 'b p1 one')
+        self.useFixture(fixtures.MockPatchObject(
+            source, 'reader', lambda _arguments: lambda: cloud))
+        self.nova = migrating_nova.MigratingNova({'servers': [{
+            'server': server.name, 'server_id': server.uuid,
+            'source': server.host} for server in cloud.servers]})
+        self.listen(self.nova)
+        args = ('host', 'drain', 'one', '--save', self.path, '--run', '--yes',
+                '--parallel', '1', '--enable-after')
+        code, out, err = self.run_command(*args)
+        self.assertEqual((0, ''), (code, err))
+        self.assertIn('2 of 2 moves made.', out)
+        self.assertIn('one is enabled.\n', out)
+        self.assertEqual(1, self.nova.most)
+        self.assertEqual('enabled', self.status('one')['status'])
 
     def test_defrag(self):
         code, _out, err = self.run_command(

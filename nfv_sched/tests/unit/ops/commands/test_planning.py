@@ -219,7 +219,8 @@ class PlanningTest(base.CommandTestCase, running.RunningTestCase):
         for args, text in (
                 ((), 'HOST, --aggregate or --availability-zone is needed'),
                 (('one', 'two', '--server', 'a'), '--server is for one host'),
-                (('one', 'two', '-f', 'commands'), '-f commands is for one'),
+                (('one', 'two', '-f', 'commands'), 'several are emptied in '
+                 'rounds by "plan run": write the plan with --save FILE'),
                 (('one', 'x'), "no host named 'x'"),
                 (('x*',), "no host matches 'x*'")):
             code, _out, err = self.run_command(
