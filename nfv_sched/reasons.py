@@ -108,7 +108,7 @@ class Shortage(ty.NamedTuple):
 
     @property
     def of_node(self) -> bool:
-        """Whether one NUMA node must have it, not just one host."""
+        """Whether it is needed on one NUMA node, not just on one host."""
         return self.amount.resource not in _OF_HOSTS or (
             self.amount.resource is Resource.PCI_DEVICES
             and bool(self.places or self.beside))

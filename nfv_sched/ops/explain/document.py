@@ -440,8 +440,8 @@ class HelpfulStep:
     :ivar needed: amount that is needed at once; MiB for memory; null likewise
     :ivar free: free amount where it may be, in all; for "larger-host" that of
         the largest NUMA node or host, used or not; null likewise
-    :ivar on_one_numa_node: whether one NUMA node must have it, not just one
-        host
+    :ivar on_one_numa_node: whether it is needed on one NUMA node, not just on
+        one host
     """
 
     text: str

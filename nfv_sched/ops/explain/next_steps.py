@@ -243,8 +243,8 @@ class _Amounts:
                 len(host.nodes or ()) for host in self._hosts]
         counts = [_of_node(host, node, amount.resource, self._has_size, free)
                   for host in self._hosts for node in host.nodes or ()]
-        known = [count for count in counts if count is not None]
-        return known if len(known) == len(counts) else None
+        amounts = [count for count in counts if count is not None]
+        return amounts if len(amounts) == len(counts) else None
 
     def _has_size(self, pages: snapshot.Pages) -> bool:
         """Return whether the request can have such pages.

@@ -436,7 +436,7 @@ def _without_others(
 ) -> Iterator[Change]:
     for network, count in _port_counts(explained_request).items():
         if count == 1:
-            yield _fewer_ports(explained_request, network, 1, 0)
+            yield _fewer_ports(explained_request, network, 1, 1)
     for name in explained_request.image:
         yield Change(
             f'without the image property {name}', _KEY, dataclasses.replace(
@@ -469,16 +469,16 @@ def _port_counts(
 
 
 def _fewer_ports(explained_request: request.ExplainedRequest,
-                 network: ty.Any, count: int, kept: int) -> Change:
-    """Return a change that keeps the first ports on a network.
+                 network: ty.Any, count: int, fewer: int) -> Change:
+    """Return a change that leaves out the last ports on a network.
 
     :param count: number of its ports
-    :param kept: number of those that stay
+    :param fewer: number of those that are left out
     """
     label = request.network_label(network)
-    if kept:
-        text, size = (f'with {strings.count(count - kept, "port")} fewer on '
-                      f'{label}', _SMALLER)
+    if fewer < count:
+        text, size = (f'with {strings.count(fewer, "port")} fewer on {label}',
+                      _SMALLER)
     else:
         ports = 'a port' if count == 1 else f'the {count} ports'
         text, size = f'without {ports} on {label}', _WITHOUT
@@ -486,7 +486,7 @@ def _fewer_ports(explained_request: request.ExplainedRequest,
     return Change(text, size, dataclasses.replace(
         explained_request, ports=tuple([
             port for port in explained_request.ports
-            if port[0] != network or next(own) < kept])), 'ports')
+            if port[0] != network or next(own) < count - fewer])), 'ports')
 
 
 def searches(explained_request: request.ExplainedRequest) -> Iterator[Search]:
@@ -524,8 +524,9 @@ def _port_searches(
 ) -> Iterator[Search]:
     for network, count in _port_counts(explained_request).items():
         if count > 1:
-            yield Search([_fewer_ports(explained_request, network, count, kept)
-                          for kept in range(count)])
+            yield Search([
+                _fewer_ports(explained_request, network, count, fewer)
+                for fewer in range(count, 0, -1)])
 
 
 def _has_topology(vcpus: int,

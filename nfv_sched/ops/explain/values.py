@@ -392,7 +392,7 @@ class NextStep:
 
     @property
     def on_node(self) -> bool:
-        """Whether one NUMA node must have it, not just one host."""
+        """Whether it is needed on one NUMA node, not just on one host."""
         shortage = self._shortage
         return shortage is not None and shortage.of_node
 
