@@ -21,6 +21,9 @@ VSWITCH_LABEL = 'nfv_vswitch'
 NODE_LABEL = 'nfv_node%d'
 PLACE_LABEL = 'nfv_%s'
 
+#: Metadata of a server: seconds that its live migration copies memory.
+MIGRATION_SECONDS = 'live_migration_seconds'
+
 VENDOR = '8086'
 PF_PRODUCT = '1572'
 VF_PRODUCT = '154c'

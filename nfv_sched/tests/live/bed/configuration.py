@@ -357,6 +357,8 @@ class _Writer:
             'DEFAULT': {
                 'compute_driver': 'live.LiveDriver',
                 'update_resources_interval': 15,
+                # As many as plan run begins.
+                'max_concurrent_live_migrations': 4,
                 'vif_plugging_timeout': 0,
                 'vif_plugging_is_fatal': False,
                 'reserved_host_memory_mb': 0,

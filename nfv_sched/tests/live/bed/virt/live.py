@@ -12,6 +12,7 @@ import json
 import os
 import pathlib
 import threading
+import time
 
 import nova.conf
 from nova import objects
@@ -221,6 +222,10 @@ class LiveDriver(fake.FakeDriver):
             cell_pins={str(index): {cell.id}
                        for index, cell in enumerate(cells)})
         return migrate_data_
+
+    def live_migration(self, context, instance, *args, **kwargs):
+        time.sleep(float(instance.metadata.get(cloud.MIGRATION_SECONDS, 0)))
+        super().live_migration(context, instance, *args, **kwargs)
 
     def post_live_migration_at_source(self, context, instance, network_info):
         self.instances.pop(instance.uuid, None)
