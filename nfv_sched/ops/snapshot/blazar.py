@@ -82,7 +82,7 @@ def hosts(cloud: snapshot.Cloud) -> dict[str, tuple[Reservation, ...]]:
 
 
 class BlazarRefusal(ty.NamedTuple):
-    """Why BlazarFilter refuses a host.
+    """Reason for which BlazarFilter refuses a host.
 
     :ivar text: for people; empty if it is not known
     :ivar is_reserved: whether the host is reserved, and the request names no
