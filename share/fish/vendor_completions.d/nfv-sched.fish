@@ -46,12 +46,15 @@ complete -c nfv-sched -n '__nfv_sched_after \'agent rebalance\'' -l from -d 'a s
 complete -c nfv-sched -n '__nfv_sched_after \'agent rebalance\'' -l config-file -d 'configuration of nova-scheduler' -r -F
 complete -c nfv-sched -n '__nfv_sched_after \'agent rebalance\'' -l api -d 'read the cloud by its API alone, with an account, not by ...'
 complete -c nfv-sched -n '__nfv_sched_after \'agent rebalance\'' -l os-cloud -d 'as --api, with the account of this name in clouds.yaml' -x
-complete -c nfv-sched -n '__nfv_sched_after \'agent rebalance\'' -l add-hosts -d 'as if there were N more hosts like this one, but empty and ...' -x
+complete -c nfv-sched -n '__nfv_sched_after \'agent rebalance\'' -l add-hosts -d 'as if there were N more hosts like this one, but empty and ...' -r -F
 complete -c nfv-sched -n '__nfv_sched_after \'agent rebalance\'' -l remove-host -d 'as if there were no such hosts, and none of their servers' -x
 complete -c nfv-sched -n '__nfv_sched_after \'agent rebalance\'' -l limit -d 'as if this option of [nfv_sched], a limit such as ...' -x
 complete -c nfv-sched -n '__nfv_sched_after \'agent rebalance\'' -l save -d 'also write the plan to a file, for "plan run FILE"' -r -F
 complete -c nfv-sched -n '__nfv_sched_after \'agent rebalance\'' -l run -d 'with --save'
 complete -c nfv-sched -n '__nfv_sched_after \'agent rebalance\'' -l yes -d 'with --run'
+complete -c nfv-sched -n '__nfv_sched_after \'agent rebalance\'' -l dry-run -d 'with --run'
+complete -c nfv-sched -n '__nfv_sched_after \'agent rebalance\'' -l parallel -d 'with --run' -x
+complete -c nfv-sched -n '__nfv_sched_after \'agent rebalance\'' -l timeout -d 'with --run' -x
 complete -c nfv-sched -n '__nfv_sched_after \'agent rebalance\'' -l replan -d 'with --run' -x
 complete -c nfv-sched -n '__nfv_sched_after \'agent rebalance\'' -l kind -d 'only DHCP servers, or routers' -x -a 'dhcp router'
 complete -c nfv-sched -n '__nfv_sched_after \'agent rebalance\'' -l threshold -d 'how much more one agent may carry than another, 1 or more' -x
@@ -74,7 +77,7 @@ complete -c nfv-sched -n '__nfv_sched_after \'capacity list\'' -l from -d 'a sna
 complete -c nfv-sched -n '__nfv_sched_after \'capacity list\'' -l config-file -d 'configuration of nova-scheduler' -r -F
 complete -c nfv-sched -n '__nfv_sched_after \'capacity list\'' -l api -d 'read the cloud by its API alone, with an account, not by ...'
 complete -c nfv-sched -n '__nfv_sched_after \'capacity list\'' -l os-cloud -d 'as --api, with the account of this name in clouds.yaml' -x
-complete -c nfv-sched -n '__nfv_sched_after \'capacity list\'' -l add-hosts -d 'as if there were N more hosts like this one, but empty and ...' -x
+complete -c nfv-sched -n '__nfv_sched_after \'capacity list\'' -l add-hosts -d 'as if there were N more hosts like this one, but empty and ...' -r -F
 complete -c nfv-sched -n '__nfv_sched_after \'capacity list\'' -l remove-host -d 'as if there were no such hosts, and none of their servers' -x
 complete -c nfv-sched -n '__nfv_sched_after \'capacity list\'' -l limit -d 'as if this option of [nfv_sched], a limit such as ...' -x
 complete -c nfv-sched -n '__nfv_sched_after \'capacity list\'' -l host -d 'only these hosts' -x
@@ -86,6 +89,7 @@ complete -c nfv-sched -n '__nfv_sched_after \'capacity list\'' -l network -d 'a 
 complete -c nfv-sched -n '__nfv_sched_after \'capacity list\'' -l image -d 'the image, whose properties are read from Glance' -x
 complete -c nfv-sched -n '__nfv_sched_after \'capacity list\'' -l image-property -d 'a property of the image' -x
 complete -c nfv-sched -n '__nfv_sched_after \'capacity list\'' -l project -d 'count for this project, without hosts that aggregates ...' -x
+complete -c nfv-sched -n '__nfv_sched_after \'capacity list\'' -l reservation -d 'count in this reservation of OpenStack Blazar, for its ...' -x
 complete -c nfv-sched -n '__nfv_sched_after \'capacity list\'' -l flavor -d 'only flavors whose name matches, with * and ?' -x
 complete -c nfv-sched -n '__nfv_sched_after \'capacity list\'' -l by -d 'a row for all hosts, for each aggregate or for each host' -x -a 'cloud aggregate host'
 complete -c nfv-sched -n '__nfv_sched_after \'capacity list\'' -l empty -d 'add how many would fit if there were no servers'
@@ -105,7 +109,7 @@ complete -c nfv-sched -n '__nfv_sched_after \'capacity show\'' -l sort-descendin
 complete -c nfv-sched -n '__nfv_sched_after \'capacity show\'' -l max-file-size -d 'size that a file which is read may have, after decompression' -x
 complete -c nfv-sched -n '__nfv_sched_after \'capacity show\'' -l from -d 'a snapshot, or the https URL of "snapshot serve", or a ...' -r -F
 complete -c nfv-sched -n '__nfv_sched_after \'capacity show\'' -l config-file -d 'configuration of nova-scheduler' -r -F
-complete -c nfv-sched -n '__nfv_sched_after \'capacity show\'' -l add-hosts -d 'as if there were N more hosts like this one, but empty and ...' -x
+complete -c nfv-sched -n '__nfv_sched_after \'capacity show\'' -l add-hosts -d 'as if there were N more hosts like this one, but empty and ...' -r -F
 complete -c nfv-sched -n '__nfv_sched_after \'capacity show\'' -l remove-host -d 'as if there were no such hosts, and none of their servers' -x
 complete -c nfv-sched -n '__nfv_sched_after \'capacity show\'' -l limit -d 'as if this option of [nfv_sched], a limit such as ...' -x
 complete -c nfv-sched -n '__nfv_sched_after \'capacity show\'' -l host -d 'only these hosts' -x
@@ -117,6 +121,7 @@ complete -c nfv-sched -n '__nfv_sched_after \'capacity show\'' -l network -d 'a 
 complete -c nfv-sched -n '__nfv_sched_after \'capacity show\'' -l image -d 'the image, whose properties are read from Glance' -x
 complete -c nfv-sched -n '__nfv_sched_after \'capacity show\'' -l image-property -d 'a property of the image' -x
 complete -c nfv-sched -n '__nfv_sched_after \'capacity show\'' -l project -d 'count for this project, without hosts that aggregates ...' -x
+complete -c nfv-sched -n '__nfv_sched_after \'capacity show\'' -l reservation -d 'count in this reservation of OpenStack Blazar, for its ...' -x
 complete -c nfv-sched -n '__nfv_sched_after \'capacity show\'' -l next -d 'add the smallest server of each host that would have to ...'
 complete -c nfv-sched -n '__nfv_sched_follows \'cloud\'' -a 'audit' -d 'Check placement guarantees and find inconsistent records'
 complete -c nfv-sched -n '__nfv_sched_follows \'cloud\'' -a 'defrag' -d 'Plan live migrations that make room for more servers of a flavor'
@@ -154,12 +159,15 @@ complete -c nfv-sched -n '__nfv_sched_after \'cloud defrag\'' -l sort-descending
 complete -c nfv-sched -n '__nfv_sched_after \'cloud defrag\'' -l max-file-size -d 'size that a file which is read may have, after decompression' -x
 complete -c nfv-sched -n '__nfv_sched_after \'cloud defrag\'' -l from -d 'a snapshot, or the https URL of "snapshot serve", or a ...' -r -F
 complete -c nfv-sched -n '__nfv_sched_after \'cloud defrag\'' -l config-file -d 'configuration of nova-scheduler' -r -F
-complete -c nfv-sched -n '__nfv_sched_after \'cloud defrag\'' -l add-hosts -d 'as if there were N more hosts like this one, but empty and ...' -x
+complete -c nfv-sched -n '__nfv_sched_after \'cloud defrag\'' -l add-hosts -d 'as if there were N more hosts like this one, but empty and ...' -r -F
 complete -c nfv-sched -n '__nfv_sched_after \'cloud defrag\'' -l remove-host -d 'as if there were no such hosts, and none of their servers' -x
 complete -c nfv-sched -n '__nfv_sched_after \'cloud defrag\'' -l limit -d 'as if this option of [nfv_sched], a limit such as ...' -x
 complete -c nfv-sched -n '__nfv_sched_after \'cloud defrag\'' -l save -d 'also write the plan to a file, for "plan run FILE"' -r -F
 complete -c nfv-sched -n '__nfv_sched_after \'cloud defrag\'' -l run -d 'with --save'
 complete -c nfv-sched -n '__nfv_sched_after \'cloud defrag\'' -l yes -d 'with --run'
+complete -c nfv-sched -n '__nfv_sched_after \'cloud defrag\'' -l dry-run -d 'with --run'
+complete -c nfv-sched -n '__nfv_sched_after \'cloud defrag\'' -l parallel -d 'with --run' -x
+complete -c nfv-sched -n '__nfv_sched_after \'cloud defrag\'' -l timeout -d 'with --run' -x
 complete -c nfv-sched -n '__nfv_sched_after \'cloud defrag\'' -l replan -d 'with --run' -x
 complete -c nfv-sched -n '__nfv_sched_after \'cloud defrag\'' -l flavor -d 'flavor of the new guests' -x
 complete -c nfv-sched -n '__nfv_sched_after \'cloud defrag\'' -l count -d 'number of new guests' -x
@@ -182,7 +190,7 @@ complete -c nfv-sched -n '__nfv_sched_after \'cloud failover\'' -l sort-descendi
 complete -c nfv-sched -n '__nfv_sched_after \'cloud failover\'' -l max-file-size -d 'size that a file which is read may have, after decompression' -x
 complete -c nfv-sched -n '__nfv_sched_after \'cloud failover\'' -l from -d 'a snapshot, or the https URL of "snapshot serve", or a ...' -r -F
 complete -c nfv-sched -n '__nfv_sched_after \'cloud failover\'' -l config-file -d 'configuration of nova-scheduler' -r -F
-complete -c nfv-sched -n '__nfv_sched_after \'cloud failover\'' -l add-hosts -d 'as if there were N more hosts like this one, but empty and ...' -x
+complete -c nfv-sched -n '__nfv_sched_after \'cloud failover\'' -l add-hosts -d 'as if there were N more hosts like this one, but empty and ...' -r -F
 complete -c nfv-sched -n '__nfv_sched_after \'cloud failover\'' -l remove-host -d 'as if there were no such hosts, and none of their servers' -x
 complete -c nfv-sched -n '__nfv_sched_after \'cloud failover\'' -l limit -d 'as if this option of [nfv_sched], a limit such as ...' -x
 complete -c nfv-sched -n '__nfv_sched_after \'cloud failover\'' -l host -d 'only these hosts' -x
@@ -212,7 +220,7 @@ complete -c nfv-sched -n '__nfv_sched_after \'flavor explain\'' -l from -d 'a sn
 complete -c nfv-sched -n '__nfv_sched_after \'flavor explain\'' -l config-file -d 'configuration of nova-scheduler' -r -F
 complete -c nfv-sched -n '__nfv_sched_after \'flavor explain\'' -l api -d 'read the cloud by its API alone, with an account, not by ...'
 complete -c nfv-sched -n '__nfv_sched_after \'flavor explain\'' -l os-cloud -d 'as --api, with the account of this name in clouds.yaml' -x
-complete -c nfv-sched -n '__nfv_sched_after \'flavor explain\'' -l add-hosts -d 'as if there were N more hosts like this one, but empty and ...' -x
+complete -c nfv-sched -n '__nfv_sched_after \'flavor explain\'' -l add-hosts -d 'as if there were N more hosts like this one, but empty and ...' -r -F
 complete -c nfv-sched -n '__nfv_sched_after \'flavor explain\'' -l remove-host -d 'as if there were no such hosts, and none of their servers' -x
 complete -c nfv-sched -n '__nfv_sched_after \'flavor explain\'' -l limit -d 'as if this option of [nfv_sched], a limit such as ...' -x
 complete -c nfv-sched -n '__nfv_sched_after \'flavor explain\'' -l network -d 'a network, by name or ID, on which the server has a port' -x
@@ -242,7 +250,7 @@ complete -c nfv-sched -n '__nfv_sched_after \'flavor lint\'' -l from -d 'a snaps
 complete -c nfv-sched -n '__nfv_sched_after \'flavor lint\'' -l config-file -d 'configuration of nova-scheduler' -r -F
 complete -c nfv-sched -n '__nfv_sched_after \'flavor lint\'' -l api -d 'read the cloud by its API alone, with an account, not by ...'
 complete -c nfv-sched -n '__nfv_sched_after \'flavor lint\'' -l os-cloud -d 'as --api, with the account of this name in clouds.yaml' -x
-complete -c nfv-sched -n '__nfv_sched_after \'flavor lint\'' -l add-hosts -d 'as if there were N more hosts like this one, but empty and ...' -x
+complete -c nfv-sched -n '__nfv_sched_after \'flavor lint\'' -l add-hosts -d 'as if there were N more hosts like this one, but empty and ...' -r -F
 complete -c nfv-sched -n '__nfv_sched_after \'flavor lint\'' -l remove-host -d 'as if there were no such hosts, and none of their servers' -x
 complete -c nfv-sched -n '__nfv_sched_after \'flavor lint\'' -l limit -d 'as if this option of [nfv_sched], a limit such as ...' -x
 complete -c nfv-sched -n '__nfv_sched_after \'flavor lint\'' -l all -d 'all flavors'
@@ -291,12 +299,16 @@ complete -c nfv-sched -n '__nfv_sched_after \'host drain\'' -l sort-descending -
 complete -c nfv-sched -n '__nfv_sched_after \'host drain\'' -l max-file-size -d 'size that a file which is read may have, after decompression' -x
 complete -c nfv-sched -n '__nfv_sched_after \'host drain\'' -l from -d 'a snapshot, or the https URL of "snapshot serve", or a ...' -r -F
 complete -c nfv-sched -n '__nfv_sched_after \'host drain\'' -l config-file -d 'configuration of nova-scheduler' -r -F
-complete -c nfv-sched -n '__nfv_sched_after \'host drain\'' -l add-hosts -d 'as if there were N more hosts like this one, but empty and ...' -x
+complete -c nfv-sched -n '__nfv_sched_after \'host drain\'' -l add-hosts -d 'as if there were N more hosts like this one, but empty and ...' -r -F
 complete -c nfv-sched -n '__nfv_sched_after \'host drain\'' -l remove-host -d 'as if there were no such hosts, and none of their servers' -x
 complete -c nfv-sched -n '__nfv_sched_after \'host drain\'' -l limit -d 'as if this option of [nfv_sched], a limit such as ...' -x
 complete -c nfv-sched -n '__nfv_sched_after \'host drain\'' -l save -d 'also write the plan to a file, for "plan run FILE"' -r -F
 complete -c nfv-sched -n '__nfv_sched_after \'host drain\'' -l run -d 'with --save'
 complete -c nfv-sched -n '__nfv_sched_after \'host drain\'' -l yes -d 'with --run'
+complete -c nfv-sched -n '__nfv_sched_after \'host drain\'' -l dry-run -d 'with --run'
+complete -c nfv-sched -n '__nfv_sched_after \'host drain\'' -l parallel -d 'with --run' -x
+complete -c nfv-sched -n '__nfv_sched_after \'host drain\'' -l timeout -d 'with --run' -x
+complete -c nfv-sched -n '__nfv_sched_after \'host drain\'' -l enable-after -d 'with --run'
 complete -c nfv-sched -n '__nfv_sched_after \'host drain\'' -l replan -d 'with --run' -x
 complete -c nfv-sched -n '__nfv_sched_after \'host drain\'' -l aggregate -d 'only hosts of these aggregates' -x
 complete -c nfv-sched -n '__nfv_sched_after \'host drain\'' -l availability-zone -d 'only hosts of these availability zones' -x
@@ -319,7 +331,7 @@ complete -c nfv-sched -n '__nfv_sched_after \'host list\'' -l sort-descending -d
 complete -c nfv-sched -n '__nfv_sched_after \'host list\'' -l max-file-size -d 'size that a file which is read may have, after decompression' -x
 complete -c nfv-sched -n '__nfv_sched_after \'host list\'' -l from -d 'a snapshot, or the https URL of "snapshot serve", or a ...' -r -F
 complete -c nfv-sched -n '__nfv_sched_after \'host list\'' -l config-file -d 'configuration of nova-scheduler' -r -F
-complete -c nfv-sched -n '__nfv_sched_after \'host list\'' -l add-hosts -d 'as if there were N more hosts like this one, but empty and ...' -x
+complete -c nfv-sched -n '__nfv_sched_after \'host list\'' -l add-hosts -d 'as if there were N more hosts like this one, but empty and ...' -r -F
 complete -c nfv-sched -n '__nfv_sched_after \'host list\'' -l remove-host -d 'as if there were no such hosts, and none of their servers' -x
 complete -c nfv-sched -n '__nfv_sched_after \'host list\'' -l limit -d 'as if this option of [nfv_sched], a limit such as ...' -x
 complete -c nfv-sched -n '__nfv_sched_after \'host list\'' -l host -d 'only these hosts' -x
@@ -331,7 +343,7 @@ complete -c nfv-sched -n '__nfv_sched_after \'host map\'' -s h -l help -d 'show 
 complete -c nfv-sched -n '__nfv_sched_after \'host map\'' -l max-file-size -d 'size that a file which is read may have, after decompression' -x
 complete -c nfv-sched -n '__nfv_sched_after \'host map\'' -l from -d 'a snapshot, or the https URL of "snapshot serve", or a ...' -r -F
 complete -c nfv-sched -n '__nfv_sched_after \'host map\'' -l config-file -d 'configuration of nova-scheduler' -r -F
-complete -c nfv-sched -n '__nfv_sched_after \'host map\'' -l add-hosts -d 'as if there were N more hosts like this one, but empty and ...' -x
+complete -c nfv-sched -n '__nfv_sched_after \'host map\'' -l add-hosts -d 'as if there were N more hosts like this one, but empty and ...' -r -F
 complete -c nfv-sched -n '__nfv_sched_after \'host map\'' -l remove-host -d 'as if there were no such hosts, and none of their servers' -x
 complete -c nfv-sched -n '__nfv_sched_after \'host map\'' -l limit -d 'as if this option of [nfv_sched], a limit such as ...' -x
 complete -c nfv-sched -n '__nfv_sched_after \'host map\'' -l host -d 'only these hosts' -x
@@ -384,7 +396,9 @@ complete -c nfv-sched -n '__nfv_sched_after \'host show\'' -l print-empty -d 'pr
 complete -c nfv-sched -n '__nfv_sched_after \'host show\'' -l max-file-size -d 'size that a file which is read may have, after decompression' -x
 complete -c nfv-sched -n '__nfv_sched_after \'host show\'' -l from -d 'a snapshot, or the https URL of "snapshot serve", or a ...' -r -F
 complete -c nfv-sched -n '__nfv_sched_after \'host show\'' -l config-file -d 'configuration of nova-scheduler' -r -F
-complete -c nfv-sched -n '__nfv_sched_after \'host show\'' -l add-hosts -d 'as if there were N more hosts like this one, but empty and ...' -x
+complete -c nfv-sched -n '__nfv_sched_after \'host show\'' -l api -d 'read the cloud by its API alone, with an account, not by ...'
+complete -c nfv-sched -n '__nfv_sched_after \'host show\'' -l os-cloud -d 'as --api, with the account of this name in clouds.yaml' -x
+complete -c nfv-sched -n '__nfv_sched_after \'host show\'' -l add-hosts -d 'as if there were N more hosts like this one, but empty and ...' -r -F
 complete -c nfv-sched -n '__nfv_sched_after \'host show\'' -l remove-host -d 'as if there were no such hosts, and none of their servers' -x
 complete -c nfv-sched -n '__nfv_sched_after \'host show\'' -l limit -d 'as if this option of [nfv_sched], a limit such as ...' -x
 complete -c nfv-sched -n '__nfv_sched_after \'host show\'' -l facts -d 'a folder with a file for each host, HOST.json or HOST, of ...' -r -F
@@ -408,14 +422,15 @@ complete -c nfv-sched -n '__nfv_sched_after \'plan run\'' -l max-file-size -d 's
 complete -c nfv-sched -n '__nfv_sched_after \'plan run\'' -F
 complete -c nfv-sched -n '__nfv_sched_after \'plan run\'' -l os-cloud -d 'the account of this name in clouds.yaml' -x
 complete -c nfv-sched -n '__nfv_sched_after \'plan run\'' -l config-file -d 'configuration of nova-scheduler' -r -F
-complete -c nfv-sched -n '__nfv_sched_after \'plan run\'' -l dry-run -d 'check the plan against the cloud, and change nothing'
 complete -c nfv-sched -n '__nfv_sched_after \'plan run\'' -l yes -d 'do not ask whether to begin'
-complete -c nfv-sched -n '__nfv_sched_after \'plan run\'' -l parallel -d 'maximum number of moves at a time' -x
-complete -c nfv-sched -n '__nfv_sched_after \'plan run\'' -l timeout -d 'time after which a move is not waited for any longer' -x
 complete -c nfv-sched -n '__nfv_sched_after \'plan run\'' -l journal -d 'file that says how far the plan has come' -r -F
 complete -c nfv-sched -n '__nfv_sched_after \'plan run\'' -l round -d 'of a plan of several hosts' -x
+complete -c nfv-sched -n '__nfv_sched_after \'plan run\'' -l dry-run -d 'check the plan against the cloud, and change nothing'
+complete -c nfv-sched -n '__nfv_sched_after \'plan run\'' -l parallel -d 'maximum number of moves at a time' -x
+complete -c nfv-sched -n '__nfv_sched_after \'plan run\'' -l timeout -d 'time after which a move is not waited for any longer' -x
 complete -c nfv-sched -n '__nfv_sched_after \'plan run\'' -l enable-after -d 'enable the host again when all moves are made'
 complete -c nfv-sched -n '__nfv_sched_after \'plan run\'' -l replan -d 'if a move fails, or the cloud is not as the plan says, plan ...' -x
+complete -c nfv-sched -n '__nfv_sched_after \'plan run\'' -l from -d 'with --replan' -x
 complete -c nfv-sched -n '__nfv_sched_follows \'server\'' -a 'explain' -d 'Explain where a server fits, and why not elsewhere'
 complete -c nfv-sched -n '__nfv_sched_after \'server explain\'' -s h -l help -d 'show this help message and exit'
 complete -c nfv-sched -n '__nfv_sched_after \'server explain\'' -s f -l format -d 'the output format, defaults to table' -x -a 'csv json table value yaml'
@@ -433,7 +448,7 @@ complete -c nfv-sched -n '__nfv_sched_after \'server explain\'' -l from -d 'a sn
 complete -c nfv-sched -n '__nfv_sched_after \'server explain\'' -l config-file -d 'configuration of nova-scheduler' -r -F
 complete -c nfv-sched -n '__nfv_sched_after \'server explain\'' -l api -d 'read the cloud by its API alone, with an account, not by ...'
 complete -c nfv-sched -n '__nfv_sched_after \'server explain\'' -l os-cloud -d 'as --api, with the account of this name in clouds.yaml' -x
-complete -c nfv-sched -n '__nfv_sched_after \'server explain\'' -l add-hosts -d 'as if there were N more hosts like this one, but empty and ...' -x
+complete -c nfv-sched -n '__nfv_sched_after \'server explain\'' -l add-hosts -d 'as if there were N more hosts like this one, but empty and ...' -r -F
 complete -c nfv-sched -n '__nfv_sched_after \'server explain\'' -l remove-host -d 'as if there were no such hosts, and none of their servers' -x
 complete -c nfv-sched -n '__nfv_sched_after \'server explain\'' -l limit -d 'as if this option of [nfv_sched], a limit such as ...' -x
 complete -c nfv-sched -n '__nfv_sched_after \'server explain\'' -l network -d 'a network, by name or ID, on which the server has a port, ...' -x
@@ -464,7 +479,7 @@ complete -c nfv-sched -n '__nfv_sched_after \'simulation run\'' -F
 complete -c nfv-sched -n '__nfv_sched_after \'simulation run\'' -l example -d 'run an example that comes with nfv-sched' -x
 complete -c nfv-sched -n '__nfv_sched_after \'simulation run\'' -l list-examples -d 'list the examples and where they are'
 complete -c nfv-sched -n '__nfv_sched_after \'simulation run\'' -l from -d 'a snapshot, or a cloud file' -r -F
-complete -c nfv-sched -n '__nfv_sched_after \'simulation run\'' -l add-hosts -d 'as if there were N more hosts like this one, but empty and ...' -x
+complete -c nfv-sched -n '__nfv_sched_after \'simulation run\'' -l add-hosts -d 'as if there were N more hosts like this one, but empty and ...' -r -F
 complete -c nfv-sched -n '__nfv_sched_after \'simulation run\'' -l remove-host -d 'as if there were no such hosts, and none of their servers' -x
 complete -c nfv-sched -n '__nfv_sched_after \'simulation run\'' -l limit -d 'as if this option of [nfv_sched], a limit such as ...' -x
 complete -c nfv-sched -n '__nfv_sched_after \'simulation run\'' -l show -d 'what to show' -x -a 'servers hosts network steps both all'
