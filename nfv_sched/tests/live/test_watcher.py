@@ -44,12 +44,12 @@ class WatcherMixin:
         return plan['uuid']
 
     def is_in_data_model(self):
-        """Return whether Watcher knows the servers of the cloud, no others."""
+        """Return whether Watcher knows the servers on hosts, and no others."""
         model = self.watcher('GET', 'data_model/?data_model_type=compute')
         return {entry['server_uuid'] for entry in model['context']
                 if 'server_uuid' in entry} == {
             server.id for server in self.admin.compute.servers(
-                all_projects=True, details=False)}
+                all_projects=True) if server.compute_host}
 
     def ended(self, kind, uuid):
         """Return the state of an audit or action plan; None before its end."""
