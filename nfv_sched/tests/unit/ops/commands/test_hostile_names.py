@@ -10,6 +10,8 @@ import io
 import itertools
 import json
 import os
+import shlex
+import shutil
 import subprocess
 from unittest import mock
 import uuid
@@ -54,7 +56,8 @@ UUID = snapshots.uuid_of('server', 'hostile')
 
 SETUP = os.path.join(os.path.dirname(__file__), *[os.pardir] * 5, 'setup.cfg')
 
-#: Stands in for a program. A client finds each server where it was moved to.
+#: Stands in for a program. A client finds each server where it was moved to,
+#: and all as it is in the cloud before that.
 STAND_IN = """#!/bin/bash
 printf '%s\\0' "${{0##*/}}" "$@" >> {log}
 echo >> {log}
@@ -64,11 +67,15 @@ case "${{0##*/}} $*" in
         while [ "$1" != --host ]; do shift; done
         printf %s "$2" > {log}.host;;
     *' migration list '*) echo completed;;
+    *' service list '*) echo "$(<{log}.services)";;
+    *vm_state*) echo "$(<"{log}.${{!#}}")";;
     *task_state*) echo None;;
     *OS-EXT-SRV-ATTR:host*) echo "$(<{log}.host)";;
     *' status '*) echo ACTIVE;;
 esac
 """
+#: Those that scripts may use as they are.
+FILTERS = ('grep', 'tr')
 PROGRAMS = ('date', 'nova-manage', 'openstack', 'ovs-vsctl', 'sleep', 'touch')
 
 
@@ -240,6 +247,16 @@ class HostileNamesTest(base.CommandTestCase):
             with open(path, 'w') as program:
                 program.write(STAND_IN.format(log=self.path('log')))
             os.chmod(path, 0o700)
+        for name in FILTERS:
+            os.symlink(shutil.which(name), os.path.join(self.programs, name))
+        cloud = hostile()
+        for name, lines in {
+            'services': [f'{host} enabled up' for host in HOSTS],
+            **{server.uuid: [server.host, None, server.state, False]
+               for server in cloud.servers},
+        }.items():
+            with open(self.path(f'log.{name}'), 'w') as stream:
+                print(*lines, sep='\n', file=stream)
         self._live()
 
     def _live(self):
@@ -327,8 +344,13 @@ class HostileNamesTest(base.CommandTestCase):
             capture_output=True, text=True, timeout=60)
         self.assertEqual([], os.listdir(place), script)
         # A plan that leaves something says so, and ends with 3.
-        self.assertEqual((3 if done.stderr else 0, ''), (
-            done.returncode, done.stdout), script)
+        self.assertEqual(3 if done.stderr else 0, done.returncode, script)
+        # The command that checks policies.
+        for line in done.stdout.splitlines():
+            words = shlex.split(line.partition(': ')[2])
+            self.assertEqual(['nfv-sched', 'cloud', 'audit'], words[:3], line)
+            self.assertLessEqual(
+                set(words[5:]), {f'--host={host}' for host in HOSTS})
         with open(self.path('log')) as lines:
             calls = [line.rstrip('\0\n').split('\0')
                      for line in lines.read().split('\0\n') if line]
@@ -357,6 +379,9 @@ class HostileNamesTest(base.CommandTestCase):
     def check_commands(self, out):
         for call in self.run_script(out):
             if call[0] in ('sleep', 'date'):
+                continue
+            if 'service' in call and 'list' in call:
+                self.assertNotIn('--host', call)
                 continue
             if 'list' in call:
                 # The only argument of others is the UUID of a server.
