@@ -4,6 +4,7 @@
 import json
 import signal
 import subprocess
+import time
 
 from nfv_sched.tests.live import base
 from nfv_sched.tests.live import test_tools
@@ -13,10 +14,12 @@ _CLIENT = 120  # seconds
 
 class PlanTestCase(test_tools.ToolsTestCase):
 
-    def interrupt(self, number, *args):
-        """Begin a command, and interrupt it when a move has begun.
+    def interrupt(self, number, *args, journal=None):
+        """Begin a command, and interrupt it when it says that a move begins.
 
         :param number: of the signal
+        :param journal: path of a file that has to say, too, that a server
+            moves
         :returns: exit code
         """
         process = subprocess.Popen(
@@ -27,6 +30,9 @@ class PlanTestCase(test_tools.ToolsTestCase):
         for line in process.stdout:
             lines.append(line)
             if line.endswith((': begins\n', ': goes on\n')):
+                while (journal and '"moving"' not in journal.read_text()
+                        and process.poll() is None):
+                    time.sleep(0.1)
                 process.send_signal(number)
                 break
         lines.append(process.communicate(timeout=_CLIENT)[0])
