@@ -301,8 +301,13 @@ class RunMixin(source.AccountMixin):
                 self._say('The rest is planned anew.')
                 failed.update(execution.refused)
                 try:
-                    saved = self._plan_rest(
-                        parsed_args, saved, journal, failed)
+                    with _terminable():
+                        saved = self._plan_rest(
+                            parsed_args, saved, journal, failed)
+                except KeyboardInterrupt:
+                    self._missing = []
+                    self._summarize(parsed_args, saved, execution, enable)
+                    return _INTERRUPTED
                 except source.EXPECTED as exc:
                     for line in str(exc).splitlines():
                         self.print_error(line)
@@ -450,6 +455,16 @@ class RunMixin(source.AccountMixin):
     def _say(self, text: str) -> None:
         self.app.stdout.write(f'{strings.line(text)}\n')
         self.app.stdout.flush()
+
+
+@contextlib.contextmanager
+def _terminable() -> Iterator[None]:
+    """Raise KeyboardInterrupt on SIGTERM, as on SIGINT."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 @contextlib.contextmanager

@@ -215,18 +215,28 @@ class PlanMixin(plan_execution.RunMixin):
                     raise source.CloudUnreadError(
                         f'{path} is not written: {exc}; to go on with the '
                         'plan in it: '
-                        + self.rest_command(parsed_args, number)) from exc
+                        + self.rest_command(parsed_args, number, other=True)
+                    ) from exc
             yield
 
     def rest_command(self, parsed_args: argparse.Namespace,
-                     round_number: int = 1) -> str:
-        """Return what goes on with the plan; this command plans anew."""
+                     round_number: int = 1, *, other: bool = False) -> str:
+        """Return what goes on with the plan; this command plans anew.
+
+        :param other: whether it is another plan than that of this command
+        """
         words = ['plan', 'run', parsed_args.save]
         if round_number > 1:
             words += ['--round', str(round_number)]
         account = getattr(parsed_args, 'os_cloud', None)
         if account is not None:
             words += ['--os-cloud', account]
+        for option in () if other else ('parallel', 'timeout'):
+            value = getattr(parsed_args, option)
+            if value is not None:
+                words += [f'--{option}', str(value)]
+        if not other and getattr(parsed_args, 'enable_after', False):
+            words.append('--enable-after')
         return self._shown(words)
 
     def run_saved(self, parsed_args: argparse.Namespace) -> None:

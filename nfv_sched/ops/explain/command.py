@@ -298,8 +298,8 @@ is wrong.
             help='with --shadow: count the last N days only')
         parser.add_argument(
             '--journal', metavar='DIR', action='append', default=[],
-            help='with --then: directory of the journal (default: that of '
-                 'the configuration); can be repeated, for the journals of '
+            help='with --then: directory of the journal, instead of that of '
+                 'the configuration; can be repeated, for the journals of '
                  'several hosts with nova-scheduler')
         return parser
 

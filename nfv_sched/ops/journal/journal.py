@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import dataclasses
 import heapq
 import operator
+import os
 import re
 
 from nfv_sched.journal import entry
@@ -113,7 +114,8 @@ def read_all(directories: Iterable[str],
     :raises JournalError: if a directory cannot be read
     """
     contents = [read(directory, server)
-                for directory in dict.fromkeys(directories)]
+                for directory in {os.path.realpath(each): each
+                                  for each in directories}.values()]
     by_time = operator.attrgetter('time')
     return JournalContent(
         refusals=tuple(heapq.merge(

@@ -62,18 +62,18 @@ def _rolled(plan: document.RollingDrain, cloud: snapshot.Cloud,
     from nfv_sched.ops.plans import rolling
     hosts = {host.name: host for host in reversed(cloud.hosts)}
     this, *later = document.rounds_from(plan, round_number)
-    names = [source.host_name(hosts, each.host) for each in (
+    names = [each.host for each in (
         *(each for each in this.hosts
           if not _is_back(each, hosts.get(each.host), finished)),
         *(each for of_round in later for each in of_round.hosts),
-        *plan.not_emptied)]
+        *plan.not_emptied) if each.host in hosts]
     options = next((each.options for each in (
         *this.hosts, *(each for of_round in later for each in of_round.hosts),
         *plan.not_emptied)))
     begun = [name for name in (*(each.host for each in this.hosts),
                                *this.given_up)
              if name in names and not hosts[name].enabled
-             and hosts[name].disabled_reason == values.REASON]
+             and (finished or hosts[name].disabled_reason == values.REASON)]
     with progress.shown() as update:
         again = rolling.plan(
             cloud, list(dict.fromkeys(names)), at_once=plan.at_once,
@@ -92,9 +92,14 @@ def _rolled(plan: document.RollingDrain, cloud: snapshot.Cloud,
 
 def _is_back(plan: document.Drain, host: snapshot.Host | None,
              finished: Collection[int]) -> bool:
-    """Return whether a host was emptied, and has been enabled again."""
+    """Return whether a host was emptied, and has been enabled again.
+
+    :param host: None if it has left the cloud
+    :param finished: see :func:`plan_again`; moves begin when all hosts of the
+        round are disabled
+    """
     numbers = [each.move for each in plan.servers if each.move is not None]
-    return bool(numbers and host is not None and host.enabled
+    return bool(finished and host is not None and host.enabled
                 and all(number in finished for number in numbers))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from collections.abc import Collection
 from collections.abc import Mapping
 import dataclasses
+import os
 import typing as ty
 import zlib
 
@@ -163,6 +164,8 @@ class RunPlan(plan_execution.RunMixin, base.Command):
         Agents are read from Neutron's API, unless --config-file or --from is
         given.
         """
+        if parsed_args.journal is None:
+            _check_earlier_rounds(saved)
         is_of_agents = isinstance(
             saved.document, rebalance_document.Rebalance)
         if parsed_args.source is not None:
@@ -194,6 +197,25 @@ class RunPlan(plan_execution.RunMixin, base.Command):
         # Importing Nova takes seconds.
         from nfv_sched.ops.plans import placed_servers
         return placed_servers.misplaced(cloud, uuids)
+
+
+def _check_earlier_rounds(saved: plan_execution.SavedPlan) -> None:
+    """Check that a new plan leaves out only rounds that have begun.
+
+    :raises CloudUnreadError: if an earlier round has no journal
+    """
+    if not isinstance(saved.document, document.RollingDrain):
+        return
+    for each in saved.document.rounds:
+        journal, _plan = plan_execution.journal_of(
+            saved.path, saved.digest, each.round)
+        if each.round < saved.plan.round and any(
+                server.move is not None for host in each.hosts
+                for server in host.servers) and not os.path.lexists(journal):
+            raise source.CloudUnreadError(
+                f'there is no new plan: round {each.round} was not carried '
+                'out, and its hosts would be left out: '
+                + ', '.join(strings.line(host.host) for host in each.hosts))
 
 
 def moves_of(plan: ty.Any,

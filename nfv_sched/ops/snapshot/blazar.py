@@ -9,6 +9,8 @@ own in Placement.  Future leases cannot be seen there.
 from collections.abc import Iterable
 import typing as ty
 
+from oslo_utils import strutils
+
 from nfv_sched.ops.snapshot import options as cloud_options
 from nfv_sched.ops.snapshot import snapshot
 
@@ -112,7 +114,7 @@ def refusal(aggregates: Iterable[snapshot.Aggregate],
     if hint:
         return BlazarRefusal(
             f'not in reservation {" or ".join(hint)}', False)
-    if _PREEMPTIBLE in spec.flavor.extra_specs:
+    if strutils.bool_from_string(spec.flavor.extra_specs.get(_PREEMPTIBLE)):
         # Such servers may be kept to the free pool.
         return BlazarRefusal('', False)
     for each in of_hosts:

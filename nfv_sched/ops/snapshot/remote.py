@@ -105,8 +105,11 @@ def _age(url: str, where: str) -> tuple[float, float]:
     """
     headers = _answer(url, where, 'HEAD').headers
     try:
-        return (email.utils.parsedate_to_datetime(
-            headers['Last-Modified']).timestamp(), float(int(headers['Age'])))
+        age = int(headers['Age'])
+        if age < 0:
+            raise ValueError
+        return email.utils.parsedate_to_datetime(
+            headers['Last-Modified']).timestamp(), float(age)
     except (KeyError, ValueError, OverflowError) as exc:
         raise file.FileError(
             f'{where}: does not say when the cloud was read, as "snapshot '

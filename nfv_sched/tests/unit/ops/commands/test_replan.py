@@ -99,6 +99,26 @@ class RoundsReplanTest(test_plan_run.ReplanTestCase):
         self.assertIn('there is no round 1: the plan has 1 round, 2 to 2\n',
                       err)
 
+    def test_round_left_out(self):
+        """A round that was not carried out stays in the file."""
+        code, out, err = self.run_command(
+            'host', 'drain', 'one', 'two', '--save', self.path)
+        self.assertEqual(0, code, out + err)
+        self.nova.failing = {'a'}
+        _out, err = self.carry_out(
+            '--yes', '--round', '2', '--replan', '1', code=1)
+        self.assertIn('error: there is no new plan: round 1 was not carried '
+                      'out, and its hosts would be left out: two\n', err)
+        self.assertEqual({1: ['two'], 2: ['one']}, self.rounds())
+
+    def test_interrupted(self):
+        """While it plans anew, it still says what is disabled."""
+        self.fail('c')
+        with mock.patch.object(replanning, 'plan_again',
+                               side_effect=KeyboardInterrupt):
+            out, _err = self.drain('--replan', '1', code=130)
+        self.assertIn('two is disabled. To enable it', out)
+
     def test_given_up(self):
         """No host takes it: the others wait for their own round."""
         self.nova.failing = {'c'}
@@ -185,6 +205,17 @@ class RoundsReplanTest(test_plan_run.ReplanTestCase):
         self.carry_out()
         self.assertEqual(['one', 'three'], sorted(self.tried('c')))
         self.assertNotIn('two', self.hosts().values())
+
+
+class RestTest(test_plan_run.ReplanTestCase):
+    """The command that goes on with the rest."""
+
+    def test_options(self):
+        self.nova.failing = {'a'}
+        out, _err = self.drain('--parallel', '2', '--timeout', '99',
+                               '--enable-after', code=3)
+        self.assertIn(f'To go on with the rest: nfv-sched plan run {self.path}'
+                      ' --parallel 2 --timeout 99 --enable-after\n', out)
 
 
 class ServedReplanTest(test_plan_run.ReplanTestCase):

@@ -119,7 +119,7 @@ class ReadAllTest(base.TestCase):
         one = self.directory(values[0], placed[1], values[2])
         two = self.directory(
             values[1], placed[0], entry.Lost(time='t', count=2, removed=3))
-        found = journal.read_all([one, two, one])
+        found = journal.read_all([one, two, f'{one}/'])
         self.assertEqual(tuple(values), found.refusals)
         self.assertEqual(tuple(placed), found.placed)
         self.assertEqual((2, 3, ()), (found.lost, found.removed, found.unread))

@@ -53,18 +53,19 @@ class RoundsTest(running.RunningTestCase):
         return self.rounds()
 
     def again(self, round_number, *servers, closed=(), failed=(), done=(),
-              reason=values.REASON, away=()):
+              reason=values.REASON, away=(), left=()):
         """Plan anew, in a cloud of these servers.
 
         :param closed: names of hosts that are disabled for the round
         :param failed: names and destinations of moves that have failed
         :param away: names of hosts that are down
+        :param left: names of hosts that have left the cloud
         """
         cloud = running.disabled(
             self.running(*servers), *closed, reason=reason)
         cloud = dataclasses.replace(cloud, hosts=tuple([
             dataclasses.replace(host, up=host.name not in away)
-            for host in cloud.hosts]))
+            for host in cloud.hosts if host.name not in left]))
         uuids = {server.name: server.uuid for server in cloud.servers}
         self.document = replanning.plan_again(
             self.document, cloud, {(uuids[name], host): 'it has failed'
@@ -197,6 +198,21 @@ class RoundsTest(running.RunningTestCase):
         self.assertEqual({1: ['three'], 2: ['two']}, self.again(
             1, 'b p1 three', 'c p1 two', 'd p1 two', 'a p1 two', 'e p1 one',
             closed=['three'], done=[1]))
+
+    def test_emptied_before(self):
+        """One that an earlier plan has emptied is done when it is enabled."""
+        self.planned('b p1 three', 'c p1 two', at_once=2)
+        self.assertIn('one', self.rounds()[1])
+        self.assertNotIn('one', self.again(
+            1, 'b p1 three', 'c p1 two', closed=['three'], done=[1])[1])
+
+    def test_left_the_cloud(self):
+        """A host that is no more in the cloud is not to be emptied."""
+        self.planned('a p1 one', 'b p1 two', 'c p1 three')
+        self.assertEqual([['one'], ['three'], ['two']],
+                         list(self.rounds().values()))
+        self.assertEqual({1: ['one'], 2: ['three']}, self.again(
+            1, 'a p1 one', 'c p1 three', closed=['one'], left=['two']))
 
     def test_gone_again(self):
         """A host of an earlier round that is down by now is not needed."""

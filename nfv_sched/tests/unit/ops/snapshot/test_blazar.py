@@ -81,3 +81,5 @@ class RefusalTest(testtools.TestCase):
         """Blazar may keep such servers to the free pool."""
         self.assertEqual(('', False), self.refusal(
             flavor={'blazar:preemptible': 'true'}))
+        self.assertEqual(self.refusal(), self.refusal(
+            flavor={'blazar:preemptible': 'false'}))
