@@ -14,6 +14,7 @@ import socket
 import ssl
 import subprocess
 import sys
+import threading
 import time
 import types
 from unittest import mock
@@ -98,6 +99,70 @@ def wait_for(test, accepts):
     while not accepts():
         test.assertLess(time.monotonic(), end)
         time.sleep(0.1)
+
+
+class AttackFixture(fixtures.Fixture):
+    """Clients without a right, as many as may be connected.
+
+    Half of them send nothing, half a header now and then, and further ones
+    guess passwords. Each that the server cuts off comes back.
+
+    :ivar opened: number of connections so far
+    :ivar answers: status and body of each answer to a guess
+    """
+
+    def __init__(self, port):
+        super().__init__()
+        self._address = ('127.0.0.1', port)
+        self._over = threading.Event()
+        self.opened = 0
+        self.answers = []
+
+    def _setUp(self):
+        threads = [threading.Thread(target=self._hold),
+                   *(threading.Thread(target=self._guess)
+                     for _number in range(auth.WAITING))]
+        for thread in threads:
+            thread.start()
+            self.addCleanup(thread.join)
+        self.addCleanup(self._over.set)
+
+    def _hold(self):
+        clients = [None] * server.CONNECTIONS
+        while not self._over.wait(0.1):
+            for number, client in enumerate(clients):
+                with contextlib.suppress(OSError):
+                    if client is None or self._is_cut(client):
+                        if client is not None:
+                            client.close()
+                        client = clients[number] = socket.create_connection(
+                            self._address, timeout=60)
+                        self.opened += 1
+                        if number % 2:
+                            client.sendall(b'GET /snapshot HTTP/1.1\r\n')
+                        client.setblocking(False)
+                    elif number % 2:
+                        client.send(b'X: y\r\n')
+        for client in filter(None, clients):
+            client.close()
+
+    def _is_cut(self, client):
+        try:
+            return not client.recv(1)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
+
+    def _guess(self):
+        while not self._over.wait(0.1):
+            client = http.client.HTTPConnection(*self._address, timeout=60)
+            with contextlib.closing(client), contextlib.suppress(
+                    OSError, http.client.HTTPException):
+                client.request('GET', '/snapshot',
+                               headers=authorization('ann', 'guess'))
+                answer = client.getresponse()
+                self.answers.append((answer.status, answer.read()))
 
 
 class ServeTestCase(base.CommandTestCase):
@@ -707,3 +772,50 @@ class CommandTest(base.CommandTestCase):
         self.assertIn('The last figures are kept', err)
         self.assertNotIn('Traceback', err)
         self.assertEqual([], os.listdir(temporary))
+
+    def test_refresh_under_attack(self):
+        """Snapshots are read, and failures counted, as without one."""
+        process, ask_once = start_process(
+            self, '--from', self.cloud, '--auth-file', self.users)
+
+        def ask(path):
+            """Ask again if cut off, as others may come in between."""
+            answers = []
+
+            def is_answered():
+                with contextlib.suppress(OSError, http.client.HTTPException):
+                    answers.append(ask_once(path))
+                return answers and answers[-1][0] == 200
+
+            wait_for(self, is_answered)
+            return answers[-1]
+
+        _status, tag, content = ask('/snapshot')
+        attack = AttackFixture(process.port)
+        with attack:
+            # All connections are taken, and some have been cut off.
+            wait_for(self, lambda: attack.answers and (
+                attack.opened > server.CONNECTIONS))
+
+            os.rename(self.cloud, self.cloud + '-away')
+            errors = 'nfv_sched_collection_errors_total',
+            wait_for(self, lambda: test_metrics.figures(
+                ask('/metrics')[2].decode())[errors] >= 2)
+            self.assertEqual((200, tag, content), ask('/snapshot'))
+
+            file.save(dataclasses.replace(
+                test_metrics.CLOUD, hosts=test_metrics.CLOUD.hosts[1:]),
+                self.cloud)
+            wait_for(self, lambda: ask('/snapshot')[1] != tag)
+            self.assertEqual(1, len(loads(ask('/snapshot')[2]).hosts))
+
+            # It has lasted until now.
+            guesses = len(attack.answers)
+            wait_for(self, lambda: len(attack.answers) > guesses)
+        self.assertLessEqual(set(attack.answers), {
+            (401, b''), (503, b'Service Unavailable\n')})
+
+        process.send_signal(signal.SIGTERM)
+        _out, err = process.communicate(timeout=60)
+        self.assertEqual(0, process.returncode, err)
+        self.assertNotIn('Traceback', err)
