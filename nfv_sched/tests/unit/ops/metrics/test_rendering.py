@@ -5,10 +5,13 @@ import dataclasses
 import json
 import pathlib
 import re
+import shutil
+import subprocess
 
 import prometheus_client
 from prometheus_client import parser
 import promql_parser
+import testtools
 import yaml
 
 from nfv_sched.ops.audit import values
@@ -25,6 +28,8 @@ from nfv_sched.tests import snapshots
 from nfv_sched.tests.unit.ops.rebalance import test_rebalance
 
 ETC = pathlib.Path(__file__).parents[5] / 'etc' / 'nfv_sched'
+ALARMS = ETC / 'prometheus' / 'nfv-sched-alerts.yaml'
+ALARMS_TEST = ETC / 'prometheus' / 'nfv-sched-alerts-test.yaml'
 HOSTILE = 'a"b\\c\nd{}'
 
 
@@ -411,9 +416,8 @@ class DashboardTest(base.TestCase):
 
     def test_forecast(self):
         """The panel shows what the alarm is about."""
-        path, = (ETC / 'prometheus').glob('*.yaml')
         alarm, = [rule['expr'] for rule in
-                  yaml.safe_load(path.read_text())['groups'][0]['rules']
+                  yaml.safe_load(ALARMS.read_text())['groups'][0]['rules']
                   if rule['alert'] == 'NfvSchedFlavorFullSoon']
         panel, = [panel['targets'][0]['expr'] for panel in self.panels
                   if panel['title'] == 'Full in N weeks']
@@ -421,13 +425,17 @@ class DashboardTest(base.TestCase):
         self.assertTrue(alarm.startswith(weeks.partition(' and ')[0] + ' < 4'))
         self.assertTrue(alarm.endswith(
             ' and ' + weeks.partition(' and ')[2].removesuffix(')')))
+        # This is what promtool evaluates.
+        test, = yaml.safe_load(ALARMS_TEST.read_text())['tests']
+        self.assertEqual(
+            {f'round({panel}, 0.1)'.replace('$flavor', '.*')},
+            {each['expr'] for each in test['promql_expr_test']})
 
 
 class AlarmsTest(base.TestCase):
 
     def test_expressions(self):
-        path, = (ETC / 'prometheus').glob('*.yaml')
-        group, = yaml.safe_load(path.read_text())['groups']
+        group, = yaml.safe_load(ALARMS.read_text())['groups']
         names = [rule['alert'] for rule in group['rules']]
         self.assertEqual(len(set(names)), len(names))
         self.assertGreaterEqual(len(names), 6)
@@ -440,6 +448,16 @@ class AlarmsTest(base.TestCase):
             text = ' '.join(rule['annotations'].values())
             for label in re.findall(r'\$labels\.(\w+)', text):
                 self.assertIn(label, labels)
+
+    @testtools.skipUnless(shutil.which('promtool'),
+                          'promtool is not installed')
+    def test_evaluated(self):
+        """Prometheus computes the forecast of alarm and panel."""
+        process = subprocess.run(
+            ['promtool', 'test', 'rules', ALARMS_TEST],
+            capture_output=True, text=True)
+        self.assertEqual(0, process.returncode,
+                         process.stdout + process.stderr)
 
 
 class MetricsTest(base.TestCase):
