@@ -2,13 +2,19 @@
 """The audit of a real Nova: nothing on a sound cloud, and each fault."""
 
 import argparse
+from importlib import metadata
 import json
+import types
 
+from keystoneauth1 import session
+from keystoneauth1 import token_endpoint
 from nova.cmd import manage
 from nova.db.main import api as main_db
 from nova.db.main import models
 from nova import objects
 import os_traits
+from osc_placement import http
+from osc_placement import plugin
 from oslo_utils.fixture import uuidsentinel as uuids
 import sqlalchemy as sa
 
@@ -404,9 +410,9 @@ class RepairTest(AuditTestCase):
         self.assertFound()
 
     def run_words(self, program, category, *words):
-        """Run a command of nova-manage, or what one of openstack does."""
+        """Run a command of nova-manage, or of openstack."""
         if program == 'openstack':
-            return self.unset(category, *words)
+            return self.run_openstack(category, *words)
         self.assertEqual('nova-manage', program)
         action = getattr(manage.CATEGORIES[category](), words[0])
         parser = argparse.ArgumentParser()
@@ -415,19 +421,23 @@ class RepairTest(AuditTestCase):
         arguments = vars(parser.parse_args(words[1:]))
         self.assertIn(action(**arguments), (None, 0, 4), words)
 
-    def unset(self, *words):
-        """Do what osc-placement does, which is not installed."""
-        version = '--os-placement-api-version', '1.28'
-        self.assertEqual((*version, 'resource', 'provider', 'allocation',
-                          'unset'), words[:6])
-        *options, consumer = words[6:]
-        self.assertEqual({'--provider'}, set(options[::2]))
-        before = self.allocations(consumer)
-        for uuid in options[1::2]:
-            del before['allocations'][uuid]
-        answer = self.placement.put(
-            f'/allocations/{consumer}', before, version='1.28')
-        self.assertEqual(204, answer.status, answer.body)
+    def run_openstack(self, *words):
+        """Run a command of osc-placement."""
+        options, words = plugin.build_option_parser(
+            argparse.ArgumentParser()).parse_known_args(words)
+        entry, = metadata.entry_points(
+            group='openstack.placement.v1', name='_'.join(words[:4]))
+        placement = self.placement.fixture
+        connection = session.Session(auth=token_endpoint.Token(
+            placement.endpoint, placement.token))
+        clients = types.SimpleNamespace(
+            session=connection, placement=http.SessionClient(
+                connection, {'service_type': 'placement'},
+                options.os_placement_api_version))
+        command = entry.load()(
+            types.SimpleNamespace(client_manager=clients), None)
+        command.take_action(
+            command.get_parser(entry.name).parse_args(words[4:]))
 
     def change(self, server, change):
         """Change what a server has in Placement."""
