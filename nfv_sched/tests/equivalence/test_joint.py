@@ -218,12 +218,9 @@ class TestStrict(JointTestCase):
         self.assertGreater(self.seen['several nodes'], cases // 50)
         self.assertGreater(self.seen['devices'], cases // 20)
         self.assertGreaterEqual(self.seen['shared vCPU'], cases // 500)
-        # Few cases have only one of them. Which cases there are changes with
-        # the constants of the code, which hypothesis uses.
-        self.assertGreater(
-            self.seen['at a place'] + self.seen['away from a place'],
-            cases // 400)
         self.assertGreater(self.seen['at and away'], cases // 500)
+        # Few cases have only one of them, and which cases there are changes
+        # with the constants of the code, which hypothesis uses.
         if cases >= 2000:
             self.assertGreater(self.seen['at a place'], cases // 500)
             self.assertGreater(self.seen['away from a place'], cases // 500)
