@@ -150,10 +150,7 @@ def main():
     """Run the benchmark."""
     arguments = parse_arguments()
     bed = live_bed.Bed(arguments.directory)
-    if not bed.running:
-        raise live_bed.BedError(
-            f'The bed in {bed.directory} does not run; bring it up: '
-            'tools/nfv-sched-live up')
+    bed.check_running()
     benchmark = Benchmark(bed, arguments)
     for number in range(arguments.rounds):
         empty, whole, chain = benchmark.measure()

@@ -130,10 +130,7 @@ def main():
     """Run the benchmark."""
     arguments = parse_arguments()
     bed = live_bed.Bed(arguments.directory)
-    if not bed.running:
-        raise live_bed.BedError(
-            f'The bed in {bed.directory} does not run; bring it up: '
-            'tools/nfv-sched-live up')
+    bed.check_running()
     benchmark = Benchmark(bed, arguments.ports)
     warm_up = 1 if arguments.quick else (
         _WARM_UP * configuration.SCHEDULER_WORKERS

@@ -92,12 +92,8 @@ def _rolled(plan: document.RollingDrain, cloud: snapshot.Cloud,
 
 def _is_back(plan: document.Drain, host: snapshot.Host | None,
              finished: Collection[int]) -> bool:
-    """Return whether a host was emptied, and has been enabled again.
-
-    :param host: None if it has left the cloud
-    :param finished: see :func:`plan_again`; moves begin when all hosts of the
-        round are disabled
-    """
+    """Return whether a host was emptied, and has been enabled again."""
+    # Moves begin when all hosts of the round are disabled.
     numbers = [each.move for each in plan.servers if each.move is not None]
     return bool(finished and host is not None and host.enabled
                 and all(number in finished for number in numbers))

@@ -308,18 +308,27 @@ def _sizes(row: Mapping) -> dict[str, ty.Any]:
 # Hosts, and servers on them
 
 
-def _with_hosts(connection: sdk_connection.Connection, servers: bool,
-                progress: _Progress) -> dict[str, ty.Any]:
-    """Return the fields of the cloud for hosts and, if asked, servers."""
-    version = _negotiated(connection)
-    missing: _Missing = []
-    fields: dict[str, ty.Any] = {}
+def _aggregates_and_hosts(
+    connection: sdk_connection.Connection, version: str, missing: _Missing,
+    progress: _Progress,
+) -> tuple[list[snapshot.Aggregate], list[snapshot.Host]]:
     progress('hosts', 0, 1)
     aggregates = [aggregate for _number, aggregate in sorted(
         _all(connection, 'aggregates', {}, _aggregate),
         key=lambda row: row[0])]
     hosts = _hosts(connection, aggregates, version, missing)
     progress('hosts', len(hosts), len(hosts))
+    return aggregates, hosts
+
+
+def _with_hosts(connection: sdk_connection.Connection, servers: bool,
+                progress: _Progress) -> dict[str, ty.Any]:
+    """Return the fields of the cloud for hosts and, if asked, servers."""
+    version = _negotiated(connection)
+    missing: _Missing = []
+    fields: dict[str, ty.Any] = {}
+    aggregates, hosts = _aggregates_and_hosts(
+        connection, version, missing, progress)
     if servers:
         progress('servers', 0, 1)
         fields['groups'] = tuple(_all(
@@ -524,12 +533,8 @@ def _of_hosts(connection: sdk_connection.Connection, choose: Choice,
     """
     version = _negotiated(connection)
     missing: _Missing = []
-    progress('hosts', 0, 1)
-    aggregates = [aggregate for _number, aggregate in sorted(
-        _all(connection, 'aggregates', {}, _aggregate),
-        key=lambda row: row[0])]
-    hosts = _hosts(connection, aggregates, version, missing)
-    progress('hosts', len(hosts), len(hosts))
+    aggregates, hosts = _aggregates_and_hosts(
+        connection, version, missing, progress)
     chosen = choose(snapshot.Cloud(
         taken='', hosts=tuple(hosts), missing=tuple(missing)))
     names = {host.name for host in chosen}

@@ -112,6 +112,16 @@ class Bed:
         """Whether all services run."""
         return all(service.alive for service in self.services.values())
 
+    def check_running(self) -> None:
+        """Check that all services run.
+
+        :raises BedError: if not
+        """
+        if not self.running:
+            raise errors.BedError(
+                f'The bed in {self.directory} does not run; bring it up: '
+                'tools/nfv-sched-live up')
+
     # What tests use.
 
     def connect(self, tenant: bool = False) -> openstack.connection.Connection:

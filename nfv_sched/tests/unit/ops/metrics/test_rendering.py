@@ -29,7 +29,7 @@ from nfv_sched.tests.unit.ops.rebalance import test_rebalance
 
 ETC = pathlib.Path(__file__).parents[5] / 'etc' / 'nfv_sched'
 ALARMS = ETC / 'prometheus' / 'nfv-sched-alerts.yaml'
-ALARMS_TEST = ETC / 'prometheus' / 'nfv-sched-alerts-test.yaml'
+ALARMS_TEST = pathlib.Path(__file__).with_name('alerts_test.yaml')
 HOSTILE = 'a"b\\c\nd{}'
 
 

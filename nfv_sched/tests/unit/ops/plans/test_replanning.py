@@ -191,6 +191,15 @@ class RoundsTest(running.RunningTestCase):
             move for number in self.rounds() for move in self.moves(number)
             if move[2] == 'two'])
 
+    def test_disabled_before(self):
+        """A round that has begun goes on with a host closed before it."""
+        self.planned('a p1 one', 'b p1 one', 'c p1 two', 'd p1 two',
+                     'e p1 two', hosts=('one', 'two'))
+        self.assertEqual({1: ['one'], 2: ['two']}, self.rounds())
+        self.assertEqual({1: ['one'], 2: ['two']}, self.again(
+            1, 'a p1 three', 'b p1 one', closed=['one'], done=[1],
+            reason='broken'))
+
     def test_back(self):
         """A host that was emptied and enabled again is done."""
         self.planned('a p1 one', 'b p1 three', 'c p1 two', 'd p1 two',

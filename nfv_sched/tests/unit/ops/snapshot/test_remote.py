@@ -289,7 +289,8 @@ class NewerTest(RemoteTestCase):
                 {}, {'Age': '5'}, {'Age': '5', 'Last-Modified': 'x'},
                 {'Last-Modified': 'Thu, 26 Nov 2026 05:00:00 GMT'},
                 *({'Last-Modified': 'Thu, 26 Nov 2026 05:00:00 GMT',
-                   'Age': age} for age in ('', 'x', '9' * 5000, '9' * 500))):
+                   'Age': age}
+                  for age in ('', 'x', '-1', '9' * 5000, '9' * 500))):
             self.start(200, body=self.saved(), headers=headers)
             self.assertEqual(': does not say when the cloud was read, as '
                              '"snapshot serve" does', self.failure())
