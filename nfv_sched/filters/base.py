@@ -211,7 +211,7 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
                               'no host is accepted for it',
                               request_note.instance)
                 reason = self._unusable()
-            # Reading Neutron for the first time may have shown it.
+            # prepare() may have read Neutron, and marked the limits as broken.
             reason = reason or self._broken(request)
         if reason is not None:
             return [], [(host_state.host, reason)
@@ -259,7 +259,7 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
         """Return whether to look at hosts for a request."""
         # Without extra specs it seems to concern no filter.
         return request.error is not None or self.concerns(request) or (
-            interfaces.is_broken(interfaces.Feature.EXTRA_SPECS))
+            interfaces.Feature.EXTRA_SPECS in interfaces.broken())
 
     def _broken(self, request: nfv_request.Request) -> reasons.Reason | None:
         """Return the reason to refuse hosts if Nova lacks what is needed."""

@@ -33,8 +33,8 @@ class NFVTopologyFilter(base.NFVHostFilter):
         return request.guest is not None or bool(request.rules)
 
     def is_broken(self, request):
-        """Return whether a policy of the request cannot be kept."""
-        return interfaces.is_broken(interfaces.Feature.EXTRA_SPECS) or (
+        """Return whether extra specs cannot be read, or a policy not kept."""
+        return interfaces.Feature.EXTRA_SPECS in interfaces.broken() or (
             base.predictions_are_broken(request)) or (
             interfaces.is_broken(interfaces.Feature.POLICIES) and any(
                 rule.ours for rule in request.rules))

@@ -179,7 +179,7 @@ def watch_requests(
 
 
 def is_marked(function: Callable | None, mark: str, value: ty.Any) -> bool:
-    """Return whether an attribute of a function, or one it wraps, is so."""
+    """Return whether a function, or one that it wraps, has a mark."""
     while function is not None:
         if getattr(function, mark, None) == value:
             return True

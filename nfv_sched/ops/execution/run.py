@@ -306,7 +306,7 @@ class PlanRun:
         self.is_early = bool(away)
         yield from dict.fromkeys((*away, *moves.problems(self._connection, [
             move for move in self.left()
-            if not self._journal.has_begun(move)], self.plan.enabled_hosts)))
+            if not self._journal.has_begun(move)])))
 
     def moved(self) -> set[str]:
         """Return the UUIDs of what this and former plans have moved."""

@@ -567,8 +567,8 @@ def rounds_from(plan: RollingDrain,
     """Return a round, and those after it.
 
     :param number: None for all
-    :raises ValueError: if there is no such round, they are not in order, or
-        none may have a host
+    :raises ValueError: if there is no such round, rounds are not numbered in
+        order, or at_once is less than 1
     """
     if plan.at_once < 1:
         raise ValueError('at_once is less than 1')

@@ -62,14 +62,13 @@ def _rolled(plan: document.RollingDrain, cloud: snapshot.Cloud,
     from nfv_sched.ops.plans import rolling
     hosts = {host.name: host for host in reversed(cloud.hosts)}
     this, *later = document.rounds_from(plan, round_number)
+    others = (*(each for of_round in later for each in of_round.hosts),
+              *plan.not_emptied)
     names = [each.host for each in (
         *(each for each in this.hosts
           if not _is_back(each, hosts.get(each.host), finished)),
-        *(each for of_round in later for each in of_round.hosts),
-        *plan.not_emptied) if each.host in hosts]
-    options = next((each.options for each in (
-        *this.hosts, *(each for of_round in later for each in of_round.hosts),
-        *plan.not_emptied)))
+        *others) if each.host in hosts]
+    options = (*this.hosts, *others)[0].options
     begun = [name for name in (*(each.host for each in this.hosts),
                                *this.given_up)
              if name in names and not hosts[name].enabled

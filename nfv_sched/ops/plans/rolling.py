@@ -124,11 +124,7 @@ class _Rolling:
             # No other host is disabled at the same time, even if none of these
             # can be emptied.
             yield self._next(self._emptied(begun))
-            again = [host for host, plan in self.stuck.items()
-                     if not self._is_fixed(plan)]
-            for host in again:
-                del self.stuck[host]
-                self._waiting[host] = 1
+            self._waiting.update(dict.fromkeys(self._retried(), 1))
         while self._waiting:
             helped = False
             while self._waiting:
@@ -143,11 +139,16 @@ class _Rolling:
             if not helped and self._is_shelving == self._shelve:
                 return
             self._is_shelving = not helped
-            again = [host for host, plan in self.stuck.items()
-                     if not self._is_fixed(plan)]
-            self._waiting = dict.fromkeys((*self._waiting, *again), 0)
-            for host in again:
-                del self.stuck[host]
+            self._waiting = dict.fromkeys(
+                (*self._waiting, *self._retried()), 0)
+
+    def _retried(self) -> list[str]:
+        """Remove the hosts to try again from the stuck ones; return them."""
+        hosts = [host for host, plan in self.stuck.items()
+                 if not self._is_fixed(plan)]
+        for host in hosts:
+            del self.stuck[host]
+        return hosts
 
     def _next(
         self, plans: tuple[drain.DrainPlan, ...],

@@ -17,7 +17,6 @@ import tracemalloc
 import fixtures
 from keystoneauth1 import exceptions as ks_exceptions
 from keystoneauth1 import session as ks_session
-import urllib3
 
 from nfv_sched import http_limits
 from nfv_sched.ledger import client
@@ -321,10 +320,8 @@ class LimitsTest(base.NeutronTestCase):
 
     def test_no_read1(self):
         """Releases of urllib3 before 2.2 do not have it."""
-        if hasattr(urllib3.HTTPResponse, 'read1'):
-            self.addCleanup(setattr, urllib3.HTTPResponse, 'read1',
-                            urllib3.HTTPResponse.read1)
-            del urllib3.HTTPResponse.read1
+        self.useFixture(fixtures.MonkeyPatch(
+            'urllib3.HTTPResponse.read1', fixtures.MonkeyPatch.delete))
         session = ks_session.Session()
         http_limits.limit(session)
         self.server.fault = _reply(b'{}')

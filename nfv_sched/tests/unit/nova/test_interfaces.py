@@ -4,6 +4,7 @@
 import ast
 import functools
 import importlib.util
+import json
 import logging
 import subprocess
 import sys
@@ -263,16 +264,13 @@ class LibrariesTestCase(InterfacesTestCase, network_base.NeutronTestCase):
 
     def refuse_decode_content(self):
         """Let urllib3 not read answers as they were sent."""
-        patch = mock.patch.object(
-            urllib3.HTTPResponse, 'read', lambda self, amt=None: b'')
-        patch.start()
-        self.addCleanup(patch.stop)
+        self.useFixture(fixtures.MockPatchObject(
+            urllib3.HTTPResponse, 'read', lambda self, amt=None: b''))
 
     def take_read(self):
         """Let urllib3 have no way to read answers."""
-        read = urllib3.HTTPResponse.read
-        del urllib3.HTTPResponse.read
-        self.addCleanup(setattr, urllib3.HTTPResponse, 'read', read)
+        self.useFixture(fixtures.MonkeyPatch(
+            'urllib3.HTTPResponse.read', fixtures.MonkeyPatch.delete))
 
 
 class TestLibraries(LibrariesTestCase):
@@ -302,11 +300,9 @@ class TestLibraries(LibrariesTestCase):
     def test_decompressed_twice(self):
         """An answer that is not given as it was sent."""
         read = urllib3.HTTPResponse.read
-        patch = mock.patch.object(
+        self.useFixture(fixtures.MockPatchObject(
             urllib3.HTTPResponse, 'read',
-            lambda self, amt=None, decode_content=None: read(self, amt, True))
-        patch.start()
-        self.addCleanup(patch.stop)
+            lambda self, amt=None, decode_content=None: read(self, amt, True)))
         self.assertEqual({FEATURE.LIMITS}, interfaces.broken())
 
     def test_pools(self):
@@ -362,6 +358,13 @@ class TestFailures(LibrariesTestCase, network.NetworkTestCase):
 
     def test_no_method(self):
         self.take_read()
+        self.assert_refused()
+
+    def test_inside_a_library(self):
+        """Also an error that a library raises itself."""
+        self.useFixture(fixtures.MockPatchObject(
+            urllib3.HTTPResponse, 'read',
+            lambda self, *args, **kwargs: json.loads(None)))
         self.assert_refused()
 
     def test_own_defect(self):
@@ -444,12 +447,19 @@ class TestFields(InterfacesTestCase, base.FilterTestCase):
 
     def test_closed(self):
         """Any request may have a policy."""
-        self.assertRaises(
-            exception.NoValidHost, self.passing, [clouds.host('one')],
-            clouds.spec('strict'))
-        self.assertRaises(
-            exception.NoValidHost, self.passing, [clouds.host('one')],
-            clouds.spec())
+        for filters in ([self.topology], [self.vswitch]):
+            for policy in ('strict', None):
+                self.assertRaises(
+                    exception.NoValidHost, self.passing,
+                    [clouds.host('one')], clouds.spec(policy), filters)
+
+    def test_others(self):
+        """What all features need does not matter without a policy."""
+        with mock.patch.object(interfaces, 'broken',
+                               lambda: frozenset({FEATURE.FILTERS})):
+            for filters in ([self.topology], [self.vswitch]):
+                self.assertEqual(['one'], self.passing(
+                    [clouds.host('one')], clouds.spec(), filters))
 
 
 class TestPolicies(InterfacesTestCase, base.FilterTestCase):

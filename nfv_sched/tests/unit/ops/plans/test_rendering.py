@@ -122,6 +122,9 @@ sys.exit(code)
 """
 
 
+#: What a script says at its end.
+CHECK = ('To check strict policies, with access to the databases of Nova: '
+         'nfv-sched cloud audit --kind policy-not-kept --host=two\n')
 #: Compute services of hosts, as the client lists them.
 SERVICES = {'one': 'enabled up', 'two': 'enabled up'}
 
@@ -189,8 +192,7 @@ class ScriptTest(base.TestCase):
             'u2': ('two', 'PAUSED')}, servers)
         self.assertEqual(5, len(calls))
         self.assertEqual(
-            'To check strict policies, with access to the databases of Nova: '
-            'nfv-sched cloud audit --kind policy-not-kept --host=two\n',
+            CHECK,
             self.output)
 
     def test_server_is_not_as_planned(self):
@@ -268,8 +270,7 @@ class ScriptTest(base.TestCase):
         self.assertEqual(
             'To start fw 1 again: openstack server unshelve -- u1\n'
             'To start fw 1 again: openstack server unshelve -- u2\n'
-            'To check strict policies, with access to the databases of Nova: '
-            'nfv-sched cloud audit --kind policy-not-kept --host=two\n',
+            + CHECK,
             self.output)
 
     def test_shelving_fails(self):

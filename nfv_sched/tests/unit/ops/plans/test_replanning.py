@@ -185,11 +185,11 @@ class RoundsTest(running.RunningTestCase):
     def test_disabled_by_others(self):
         """A host that was disabled before takes no servers in any round."""
         self.planned('a p4 one', 'b p4 one', 'c p1 two')
-        self.again(1, 'a p4 one', 'b p4 one', 'c p1 two', closed=['two'],
+        self.again(1, 'a p4 one', 'b p4 one', 'c p1 two', closed=['three'],
                    reason='broken')
         self.assertEqual([], [
             move for number in self.rounds() for move in self.moves(number)
-            if move[2] == 'two'])
+            if move[2] == 'three'])
 
     def test_disabled_before(self):
         """A round that has begun goes on with a host closed before it."""
@@ -222,6 +222,10 @@ class RoundsTest(running.RunningTestCase):
                          list(self.rounds().values()))
         self.assertEqual({1: ['one'], 2: ['three']}, self.again(
             1, 'a p1 one', 'c p1 three', closed=['one'], left=['two']))
+        # Nor is one that was emptied before.
+        self.planned('a p1 one', 'b p1 two', 'c p1 three')
+        self.assertEqual({1: ['three'], 2: ['two']}, self.again(
+            1, 'a p1 two', 'b p1 two', 'c p1 three', left=['one'], done=[1]))
 
     def test_gone_again(self):
         """A host of an earlier round that is down by now is not needed."""
