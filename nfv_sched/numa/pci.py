@@ -28,6 +28,8 @@ PREFERRED = 'preferred'
 PF = 'type-PF'
 VF = 'type-VF'
 VDPA = 'vdpa'
+#: Names of such devices in reasons.
+PF_NOUN, VF_NOUN = 'PF', 'VF'
 
 # Keys in the spec of a request that are not device properties: they are for
 # Placement, or for Nova's own use.
@@ -123,9 +125,9 @@ def _alike(pool_value, value) -> bool:
 def _noun(specs: Sequence[Mapping], from_port: bool) -> str:
     kinds = {spec.get('dev_type') for spec in specs}
     if kinds == {PF}:
-        return 'PF'
+        return PF_NOUN
     if kinds == {VF} or (from_port and VDPA not in kinds):
-        return 'VF'
+        return VF_NOUN
     return 'PCI device'
 
 

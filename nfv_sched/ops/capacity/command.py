@@ -265,7 +265,7 @@ class _Capacity(source.CloudMixin, base.Lister):
                     'are added when the lease starts\n')
             return
         if parsed_args.formatter != base.TABLE:
-            return  # the document has it
+            return  # documents of flavors have it
         reserved = capacity_document.blazar_hosts(cloud, hosts)
         if reserved is not None:
             self.app.stderr.write(

@@ -101,7 +101,7 @@ class RunMixin(source.AccountMixin):
             help=f'{condition}if a move fails, or the cloud is not as the '
                  'plan says, plan again and go on, at most N times')
 
-    def check_source(self, path: str) -> None:
+    def check_replan_source(self, path: str) -> None:
         """Check that a new plan can be made with this ``--from``.
 
         :raises UsageError: if it is a file

@@ -152,7 +152,7 @@ class PlanMixin(plan_execution.RunMixin):
         if parsed_args.formatter != base.TABLE:
             raise source.UsageError('--run is not for -f')
         if parsed_args.replan and parsed_args.source is not None:
-            self.check_source(parsed_args.source)
+            self.check_replan_source(parsed_args.source)
         if not parsed_args.dry_run:
             self.check_terminal(parsed_args)
         elif parsed_args.replan:

@@ -71,11 +71,6 @@ _SCHEMES = ('https://', 'http://')
 _EXAMPLE = re.compile(r'(\w[\w-]*/)?\w[\w-]*')
 
 
-#: Function that chooses hosts of a cloud.
-#:
-#: It raises UsageError if there are none.
-Choice = Callable[[snapshot.Cloud], Collection[snapshot.Host]]
-
 #: Options of :func:`add_changes`, for people.
 CHANGES = '--add-hosts, --remove-host and --limit'
 
@@ -240,7 +235,7 @@ class AccountMixin(ErrorMixin):
 
     def api_cloud(self, parsed_args: argparse.Namespace,
                   parts: Collection[str],
-                  choose: Choice | None = None) -> snapshot.Cloud:
+                  choose: snapshot.HostChoice | None = None) -> snapshot.Cloud:
         """Read parts of the cloud from its API.
 
         :param parts: names of the ``Cloud`` fields that are needed
@@ -337,7 +332,7 @@ class CloudMixin(AccountMixin):
     def cloud(self, parsed_args: argparse.Namespace,
               parts: Collection[str] | None = None,
               newer: Callable[[str], None] | None = None,
-              choose: Choice | None = None) -> snapshot.Cloud:
+              choose: snapshot.HostChoice | None = None) -> snapshot.Cloud:
         """Read the cloud.
 
         :param parts: names of the ``Cloud`` fields that are needed, with
@@ -404,10 +399,12 @@ class CloudMixin(AccountMixin):
                 raise CloudUnreadError(str(exc)) from exc
 
 
-def _or_none(choose: Choice) -> Choice:
+def _or_none(choose: snapshot.HostChoice) -> snapshot.HostChoice:
     """Return a choice of no hosts where there are none to choose.
 
     The command chooses again when it is known what could not be read.
+
+    :param choose: raises UsageError if there are none
     """
     def chosen(cloud: snapshot.Cloud) -> Collection[snapshot.Host]:
         try:

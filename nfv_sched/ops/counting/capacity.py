@@ -244,7 +244,7 @@ class CountedHost(ty.NamedTuple):
     state: ty.Any
     room: host_count.FreeResources
     root: str
-    shadowed: frozenset[str] = shadow.NOTHING
+    shadowed: frozenset[str]
 
 
 class Counting:

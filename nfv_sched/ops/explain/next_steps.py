@@ -8,19 +8,20 @@ import functools
 
 import os_resource_classes as orc
 
+from nfv_sched.numa import pci
 from nfv_sched.ops.explain import nova_filters
 from nfv_sched.ops.explain import relaxation
 from nfv_sched.ops.explain import values
 from nfv_sched.ops.requests import subject as subjects
+from nfv_sched.ops.snapshot import occupied
 from nfv_sched.ops.snapshot import snapshot
 from nfv_sched import reasons
 
 _Kind = values.StepKind
 _Resource = reasons.Resource
 _PCPU = orc.PCPU
-#: Noun of PCI devices in reasons -> Nova's types of such devices.
-_DEVICES = {'VF': ('type-VF', 'vdpa'), 'PF': ('type-PF',)}
-_GONE = ('removed', 'deleted')
+#: Name of PCI devices in reasons -> Nova's type of such devices.
+_DEVICES = {pci.VF_NOUN: pci.VF, pci.PF_NOUN: pci.PF}
 
 
 def find(
@@ -151,7 +152,7 @@ class _Amounts:
     def free(self) -> int:
         """Return what is free on all places that may be chosen."""
         shortage = self._shortage
-        if shortage is None or not shortage.places:
+        if shortage is None or (shortage.of_node and not shortage.places):
             amounts = self._counts(free=True)
             if amounts is not None:
                 return sum(amounts)
@@ -199,7 +200,7 @@ class _Amounts:
         if self._shortage is None:
             assert self._lack is not None
             for lack in self._explained[host.name].lacks:
-                if lack.title == self._lack.title:
+                if lack.need == self._lack.need:
                     return lack.free or 0
             return self.needed
         shortage = self._of_host(host)
@@ -234,9 +235,9 @@ class _Amounts:
         """
         if amount.resource is _Resource.PCI_DEVICES:
             return [sum(
-                device.kind in _DEVICES.get(amount.noun, (device.kind,))
-                and device.status not in _GONE
-                and (not free or device.status == 'available')
+                device.kind == _DEVICES.get(amount.noun, device.kind)
+                and device.status not in occupied.GONE
+                and (not free or device.status == occupied.AVAILABLE)
                 for device in host.devices) for host in self._hosts]
         if amount.resource is _Resource.NUMA_NODES:
             return None if free else [

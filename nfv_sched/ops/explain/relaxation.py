@@ -13,6 +13,8 @@ import itertools
 import time
 import typing as ty
 
+from oslo_utils import strutils
+
 from nfv_sched.nova import flavors
 from nfv_sched.ops.explain import scheduling
 from nfv_sched.ops.explain import values
@@ -364,7 +366,11 @@ def page_kib(value: str) -> int | None:
     sizes = {text.lower(): size for size, text in _PAGE_TEXTS.items()}
     if value.lower() in sizes:
         return sizes[value.lower()]
-    return int(value) if value.isdecimal() else None
+    try:
+        return int(value) if value.isdecimal() else (
+            strutils.string_to_bytes(value, return_int=True) // 1024)
+    except ValueError:
+        return None
 
 
 def _numa_nodes(

@@ -55,7 +55,8 @@ def step(each: values.NextStep) -> str:
         case values.StepKind.MAP:
             return f'{each.host} would take it, but is not mapped to its cell'
         case values.StepKind.DEFRAG:
-            free = (f'{each.free} are free' if each.free >= each.needed
+            free = (f'{each.free} {_are(each.free)} free'
+                    if each.free >= each.needed
                     else 'as much is free')
             return (f'{_needed(each)} on {there}; {free}, but not on one; '
                     'moves that make room, if there are any')

@@ -6,11 +6,11 @@ from collections.abc import Container
 from collections.abc import Mapping
 
 from nfv_sched.ops.hosts import values
+from nfv_sched.ops.snapshot import occupied
 from nfv_sched.ops.snapshot import snapshot
 
 _KINDS = {'type-VF': 'VF', 'type-PF': 'PF', 'type-PCI': 'PCI',
           'vdpa': 'vDPA'}
-_GONE = ('removed', 'deleted')
 _USED = ('claimed', 'allocated')
 
 
@@ -27,7 +27,7 @@ def grouped(
     groups_by_node: dict[int | None, dict[tuple[str, str],
                                           list[snapshot.Device]]] = {}
     for device in devices:
-        if device.status not in _GONE:
+        if device.status not in occupied.GONE:
             groups_by_node.setdefault(device.node, {}).setdefault(
                 _key(device), []).append(device)
     parents = {device.parent for device in devices}

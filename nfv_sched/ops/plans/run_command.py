@@ -127,7 +127,7 @@ class RunPlan(plan_execution.RunMixin, base.Command):
         if parsed_args.source is not None:
             if not parsed_args.replan:
                 raise source.UsageError('--from is for --replan')
-            self.check_source(parsed_args.source)
+            self.check_replan_source(parsed_args.source)
         if not parsed_args.dry_run:
             self.check_terminal(parsed_args)
         elif parsed_args.replan:

@@ -12,6 +12,7 @@ EVERY_NODE = 'every-node'
 FLOATING = 'floating'
 LAYOUTS = (HCG, EVERY_NODE, FLOATING)
 
+#: KiB of the pages that are not huge.
 SMALL = 4
 #: Name of each size of pages -> KiB.
 PAGE_SIZES = {'1G': 1048576, '2M': 2048, '4K': SMALL}

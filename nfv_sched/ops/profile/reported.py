@@ -11,6 +11,7 @@ import re
 import uuid
 import zlib
 
+import os_resource_classes as orc
 import os_traits
 
 from nfv_sched import files
@@ -27,9 +28,6 @@ _NOT_IN_NAME = re.compile('[^A-Za-z0-9._-]+')
 _NO_PROFILE = 'not a document of "host profile -f json"'
 #: What Nova takes where the option is not set.
 _CPU_RATIO, _MEMORY_RATIO, _DISK_RATIO = 4.0, 1.0, 1.0
-#: KiB of the pages that are not huge.
-_SMALL = 4
-_DISK = 'DISK_GB'
 _DRIVER = 'COMPUTE_'
 #: Names of hosts in Nova's database have 255 characters at most.
 _MOST_NAME = 200
@@ -127,23 +125,23 @@ def host(profile: document.Profile, name: str,
     cpu_ratio = nova.cpu_allocation_ratio or (
         like and like.cpu_ratio) or _CPU_RATIO
     memory_ratio = (like and like.memory_ratio) or _MEMORY_RATIO
-    inventories = {'MEMORY_MB': snapshot.Inventory(
+    inventories = {orc.MEMORY_MB: snapshot.Inventory(
         total=memory, reserved=nova.reserved_host_memory_mib,
         ratio=memory_ratio, max_unit=memory)}
     if dedicated:
-        inventories['PCPU'] = snapshot.Inventory(
+        inventories[orc.PCPU] = snapshot.Inventory(
             total=len(dedicated), max_unit=len(dedicated))
     if shared:
-        inventories['VCPU'] = snapshot.Inventory(
+        inventories[orc.VCPU] = snapshot.Inventory(
             total=len(shared), ratio=cpu_ratio, max_unit=len(shared))
     traits: Iterable[str] = ()
     if like is not None and like.providers:
         root = like.providers[0]
         traits = [trait for trait in root.traits if trait.startswith(_DRIVER)
                   and trait != os_traits.COMPUTE_STATUS_DISABLED]
-        if _DISK in root.inventories:
-            inventories[_DISK] = dataclasses.replace(
-                root.inventories[_DISK], used=0)
+        if orc.DISK_GB in root.inventories:
+            inventories[orc.DISK_GB] = dataclasses.replace(
+                root.inventories[orc.DISK_GB], used=0)
     if _threads(profile) > 1:
         traits = [*traits, os_traits.HW_CPU_HYPERTHREADING]
     own = str(uuid.uuid5(_NAMESPACE, name))
@@ -151,6 +149,7 @@ def host(profile: document.Profile, name: str,
         name=name, hypervisor=name, uuid=own,
         nodes=tuple([_node(node, profile) for node in profile.numa_nodes]),
         vcpus=len(shared) + len(dedicated), memory=memory,
+        memory_used=nova.reserved_host_memory_mib,
         cpu_ratio=cpu_ratio, memory_ratio=memory_ratio,
         disk_ratio=_DISK_RATIO, stats={'num_instances': '0'},
         providers=(snapshot.Provider(
@@ -190,8 +189,8 @@ def _node(node: document.ProfileNode,
         number=node.node, socket=node.node, shared=shared,
         dedicated=dedicated, siblings=tuple(siblings),
         memory=node.memory_mib, pages=(
-            snapshot.Pages(size=_SMALL, total=(
-                node.memory_mib * 1024 - huge) // _SMALL),
+            snapshot.Pages(size=choices.SMALL, total=(
+                node.memory_mib * 1024 - huge) // choices.SMALL),
             *[snapshot.Pages(
                 size=each.size_kib, total=each.total, reserved=reserved.get(
                     (node.node, each.size_kib), 0)) for each in node.pages]),

@@ -78,8 +78,6 @@ _WHOLE = ('services', 'aggregates')
 
 _Missing = list[snapshot.Missing]
 _Progress = Callable[[str, int, int], None]
-#: Function that chooses hosts of a cloud, which has nothing but hosts.
-Choice = Callable[[snapshot.Cloud], Collection[snapshot.Host]]
 
 _ERRORS = (ks_exceptions.ClientException, sdk_exceptions.SDKException,
            OSError)
@@ -92,7 +90,7 @@ class APIError(Exception):
 def read(
     connection: sdk_connection.Connection, parts: Collection[str],
     progress: _Progress = lambda what, finished, total: None,
-    choose: Choice | None = None,
+    choose: snapshot.HostChoice | None = None,
 ) -> snapshot.Cloud:
     """Read parts of a cloud.
 
@@ -525,8 +523,10 @@ class _TopologyUnreadError(Exception):
     """A NUMA topology that this account is not shown; with the reason."""
 
 
-def _of_hosts(connection: sdk_connection.Connection, choose: Choice,
-              progress: _Progress) -> dict[str, ty.Any]:
+def _of_hosts(
+    connection: sdk_connection.Connection, choose: snapshot.HostChoice,
+    progress: _Progress,
+) -> dict[str, ty.Any]:
     """Return the fields of the cloud with the servers of some hosts.
 
     All hosts are there, without resource providers.

@@ -20,7 +20,7 @@ FILTER = 'BlazarFilter'
 HINT = 'reservation'
 #: Name of the aggregate of hosts without a host reservation, unless
 #: ``[blazar:physical:host] aggregate_freepool_name`` says otherwise.
-FREE_POOL = 'freepool'
+_FREE_POOL = 'freepool'
 
 _OWNER = 'blazar:owner'
 _PREEMPTIBLE = 'blazar:preemptible'
@@ -76,7 +76,7 @@ def hosts(cloud: snapshot.Cloud) -> dict[str, tuple[Reservation, ...]]:
                 of_host.setdefault(name, []).append(of_aggregate)
     for aggregate in cloud.aggregates:
         # Without Blazar this name means nothing.
-        if aggregate.name == FREE_POOL and (of_host or is_filtering(cloud)):
+        if aggregate.name == _FREE_POOL and (of_host or is_filtering(cloud)):
             for name in aggregate.hosts:
                 of_host.setdefault(name, [])
     return {host.name: tuple(of_host[host.name]) for host in cloud.hosts

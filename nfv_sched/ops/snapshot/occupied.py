@@ -20,6 +20,8 @@ from nfv_sched.numa import topology
 from nfv_sched.ops.snapshot import snapshot
 
 AVAILABLE = 'available'
+#: Statuses of PCI devices that the host has no more.
+GONE = ('removed', 'deleted')
 #: Statuses of PCI devices that are assigned to a server, or blocked because
 #: their PF, or one of their VFs, is assigned.
 OCCUPIED = ('claimed', 'allocated', 'unclaimable', 'unavailable')

@@ -69,7 +69,7 @@ def load_newer(url: str, say: Callable[[str], None]) -> snapshot.Cloud:
     """
     url = _checked(url)
     where = connection_errors.origin_of(url)
-    began, age = _age(url, where)
+    began, age = _began_and_age(url, where)
     # By the clock of the server: that of this machine may differ.
     now = began + age
     end = time.monotonic() + NEWER_SECONDS
@@ -84,7 +84,7 @@ def load_newer(url: str, say: Callable[[str], None]) -> snapshot.Cloud:
                 f'{NEWER_SECONDS:.0f} s' + (failure and f': {failure}'))
         time.sleep(NEWER_INTERVAL)
         try:
-            began, _age_then = _age(url, where)
+            began, _age = _began_and_age(url, where)
             failure = ''
         except file.FileError as exc:
             # The server may have been restarted.
@@ -97,7 +97,7 @@ def load_newer(url: str, say: Callable[[str], None]) -> snapshot.Cloud:
     return cloud
 
 
-def _age(url: str, where: str) -> tuple[float, float]:
+def _began_and_age(url: str, where: str) -> tuple[float, float]:
     """Return when the server began to read its snapshot, and the age of that.
 
     :returns: seconds since the epoch by the server's clock, and seconds

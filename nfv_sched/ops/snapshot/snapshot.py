@@ -10,6 +10,8 @@ The fields are also those of the file (:mod:`nfv_sched.ops.snapshot.file`).  A
 change that older releases would misread needs a new ``VERSION``.
 """
 
+from collections.abc import Callable
+from collections.abc import Collection
 from collections.abc import Mapping
 import dataclasses
 import enum
@@ -724,3 +726,7 @@ class Cloud:
         """Return the UUIDs of everything missing that is of these kinds."""
         return frozenset([uuid for each in self.missing if each.kind in kinds
                           for uuid in each.uuids])
+
+
+#: Function that chooses hosts of a cloud.
+HostChoice = Callable[[Cloud], Collection[Host]]

@@ -4,6 +4,7 @@
 import dataclasses
 import json
 import os
+import signal
 import time
 from unittest import mock
 
@@ -114,8 +115,11 @@ class RoundsReplanTest(test_plan_run.ReplanTestCase):
     def test_interrupted(self):
         """While it plans anew, it still says what is disabled."""
         self.fail('c')
-        with mock.patch.object(replanning, 'plan_again',
-                               side_effect=KeyboardInterrupt):
+
+        def terminate(*args, **kwargs):
+            signal.raise_signal(signal.SIGTERM)
+
+        with mock.patch.object(replanning, 'plan_again', terminate):
             out, _err = self.drain('--replan', '1', code=130)
         self.assertIn('two is disabled. To enable it', out)
 

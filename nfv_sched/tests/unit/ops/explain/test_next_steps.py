@@ -102,6 +102,15 @@ class NextStepsTest(test_explanation.ExplanationTestCase):
               f'Add a host: {needed}, 4096 are free in all')],
             self.flavor_steps(self.paged('one', 15, 15),
                               self.paged('two', 15, 15), flavor=flavor))
+        # Pages of another size do not count.
+        found = self.flavor_steps(*[
+            small_clouds.host(name, *[dataclasses.replace(node, pages=(
+                *node.pages, snapshot.Pages(size=2048, total=8192)))
+                for node in self.paged(name, 15, 15).nodes])
+            for name in ('one', 'two')], flavor=small_clouds.flavor(
+                2, memory=8192, hw__mem_page_size='1048576KB'))
+        self.assertEqual([('add-host', 'pages', 8192, 4096)],
+                         [each[:4] for each in found])
         self.assertEqual(
             [('larger-host', 'pages', 17408, 16384)],
             [each[:4] for each in self.flavor_steps(
@@ -142,6 +151,23 @@ class NextStepsTest(test_explanation.ExplanationTestCase):
                 self.with_devices('two', *status), flavor=flavor)
             self.assertEqual([(kind, 'pci_devices', count, free)],
                              [each[:4] for each in found])
+
+    def test_other_devices(self):
+        """Only what Nova would give is free: no vDPA devices, as it is here.
+
+        They are of the same product.
+        """
+        hosts = []
+        for name in ('one', 'two'):
+            host = self.with_devices(name, 'allocated', *['available'] * 3)
+            first, *others = host.devices
+            hosts.append(dataclasses.replace(host, devices=(first, *[
+                dataclasses.replace(device, kind='vdpa')
+                for device in others])))
+        found = self.flavor_steps(*hosts, flavor=small_clouds.flavor(
+            2, pci_passthrough__alias='nic:1'))
+        self.assertEqual([('add-host', 'pci_devices', 1, 0)],
+                         [each[:4] for each in found])
 
     def test_devices_beside_cpus(self):
         """Each is free, but on other NUMA nodes."""

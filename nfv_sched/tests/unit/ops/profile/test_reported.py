@@ -70,5 +70,10 @@ class ReportedTest(base.TestCase):
 
     def test_placement_was_not_read(self):
         """One host with providers would have the others count for nothing."""
-        self.assertEqual((), self.added(
-            existing('a', providers=())).providers)
+        host = self.added(existing('a', providers=()))
+        self.assertEqual((), host.providers)
+        # Nova counts what nova-compute reports then.
+        root, = self.added().providers
+        reserved = root.inventories['MEMORY_MB'].reserved
+        self.assertNotEqual(0, reserved)
+        self.assertEqual(reserved, host.memory_used)
