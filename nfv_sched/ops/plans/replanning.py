@@ -62,13 +62,14 @@ def _rolled(plan: document.RollingDrain, cloud: snapshot.Cloud,
     from nfv_sched.ops.plans import rolling
     hosts = {host.name: host for host in reversed(cloud.hosts)}
     this, *later = document.rounds_from(plan, round_number)
-    others = (*(each for of_round in later for each in of_round.hosts),
-              *plan.not_emptied)
+    later_plans = (
+        *(each for of_round in later for each in of_round.hosts),
+        *plan.not_emptied)
     names = [each.host for each in (
         *(each for each in this.hosts
           if not _is_back(each, hosts.get(each.host), finished)),
-        *others) if each.host in hosts]
-    options = (*this.hosts, *others)[0].options
+        *later_plans) if each.host in hosts]
+    options = (*this.hosts, *later_plans)[0].options
     begun = [name for name in (*(each.host for each in this.hosts),
                                *this.given_up)
              if name in names and not hosts[name].enabled
