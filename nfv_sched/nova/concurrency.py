@@ -21,11 +21,12 @@ def native_threads() -> None:
     Does nothing in a process that eventlet has patched.
     """
     # NOTE: Up to Nova 31 importing nova.api.openstack, or with it the
-    # validators of extra specs, patches the process; Nova 32 calls
-    # nova.monkey_patch.patch() there, which also selects a backend of
-    # oslo.service and fails if there is another. A command has imported
-    # urllib3 and others by then, so that only part of it would use eventlet.
-    # Not needed from Nova 33 on, where only Nova's own commands do that.
+    # validators of extra specs, patches the process; from commit 659710a626
+    # (Nova 32) on it calls nova.monkey_patch.patch(), which also selects a
+    # backend of oslo.service and fails if there is another. A command has
+    # imported urllib3 and others by then, so that only part of it would use
+    # eventlet. Not needed from commit 0afb72e883 (Nova 33) on, where only
+    # Nova's own commands do that.
     if not is_patched():
         os.environ[_NATIVE] = 'true'
         _select_threading()

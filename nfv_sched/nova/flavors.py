@@ -156,8 +156,9 @@ def malformed_cpus(key: str, value: str) -> str | None:
 
     Short values, and those of other keys, are left to Nova's validator.
     """
-    # NOTE: The pattern of Nova's validator has nested repetitions: it takes
-    # minutes to refuse a value of 16 spans with a mistake at its end.
+    # NOTE: The pattern of Nova's validator has nested repetitions (still so in
+    # Nova 34): it takes minutes to refuse a value of 16 spans with a mistake
+    # at its end.
     if (_CPU_SETS.fullmatch(key) and len(value) > _SHORT
             and not _CPU_SET.fullmatch(value)):
         return 'not a set of CPUs such as 0-3,^2,8'

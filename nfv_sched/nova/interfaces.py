@@ -139,7 +139,8 @@ INTERFACES = (
     Used('nova.pci.stats', 'PciDeviceStats', _POLICIES, ('pools',)),
     Used('nova.exception', 'NoValidHost',
          (Feature.REASONS, Feature.JOURNAL)),
-    # NOTE: The name is private before Nova 31.3.1.
+    # NOTE: The name is private before commit ae064caf16 (bug 2102038, Nova
+    # 32.0.0 and 31.3.1).
     Used('nova.pci.request', 'get_alias_from_config|_get_alias_from_config',
          (Feature.ALIASES,)),
     Used('nova.exception', 'PciInvalidAlias', (Feature.ALIASES,)),

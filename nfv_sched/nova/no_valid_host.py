@@ -154,8 +154,9 @@ def _request(is_wanted: Callable[[], bool],
         error = getattr(exc, 'exc_info', (None, exc))[1]
         if followed.spec_obj is not None and (
                 isinstance(error, exception.NoValidHost) or
-                # NOTE: For pinned servers Nova asks twice, and fails with
-                # TypeError if the second answer is an error.
+                # NOTE: For pinned servers Nova asks twice since commit
+                # 278ab01c32 (Nova 20), and fails with TypeError if the second
+                # answer is an error. No bug is known for it.
                 not followed.answered):
             try:
                 refused(followed, str(

@@ -42,7 +42,8 @@ def needs(flavor: objects.Flavor) -> dict[str, int]:
     if not limit_utils.use_unified_limits():
         return {'instances': 1, 'cores': flavor.vcpus,
                 'ram': flavor.memory_mb}
-    # NOTE: Since Nova 34, devices in Placement count, too.
+    # NOTE: Since commit 2de9de080c (bug 2140631, Nova 34) all resources of
+    # the request count, such as devices in Placement.
     describe = getattr(scheduler_utils, 'request_spec_for_limits', None)
     if describe is None:
         resources = scheduler_utils.resources_for_limits(flavor, False)
@@ -79,7 +80,8 @@ def _unified_limit(name: str, usage: ty.Any) -> int:
     :param usage: ``oslo_limit.limit.ProjectUsage``
     """
     # NOTE: oslo.limit returns 0 for a resource without registered limit, and
-    # enforces negative limits as they are. Since Nova 31, [quota]
+    # enforces negative limits as they are. Since commit fd5b692905 (blueprint
+    # unified-limits-nova-unset-limits, Nova 31) [quota]
     # unified_limits_resource_strategy says whether a missing limit is
     # enforced, and negative ones are not.
     should_enforce = getattr(limit_utils, 'should_enforce', None)

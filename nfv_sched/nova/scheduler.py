@@ -446,9 +446,10 @@ def pinned_guests_need_cell_memory() -> bool:
 
     Otherwise they need free pages, of the smallest size if they request none.
     """
-    # NOTE: Up to Nova 29 the memory that is left of a cell is compared, that
-    # of all page sizes, also for servers that request huge pages.  A cell with
-    # no memory left, but a free page, shows the difference.
+    # NOTE: Before commit f14c16af82 (bug 1811886, Nova 30.0.0) the memory that
+    # is left of a cell is compared, that of all page sizes, also for servers
+    # that request huge pages. A cell with no memory left, but a free page,
+    # shows the difference.
     from nova.virt import hardware
     try:
         host = objects.NUMATopology(cells=[objects.NUMACell(
@@ -525,8 +526,8 @@ def forget_pci_aliases() -> None:
 
 
 def _alias_reader() -> Callable:
-    # NOTE: Nova up to 30 and the first releases of 31 have it under a private
-    # name, and without a cache.
+    # NOTE: Before commit ae064caf16 (bug 2102038, Nova 32.0.0 and 31.3.1) the
+    # name is private, and there is no cache.
     from nova.pci import request
     return (getattr(request, 'get_alias_from_config', None)
             or request._get_alias_from_config)
