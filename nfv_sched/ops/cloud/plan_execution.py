@@ -21,6 +21,7 @@ from nfv_sched.ops.cli import base
 from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cloud import source
 from nfv_sched.ops.execution import values
+from nfv_sched.ops.snapshot import snapshot
 from nfv_sched import strings
 
 if ty.TYPE_CHECKING:
@@ -101,16 +102,6 @@ class RunMixin(source.AccountMixin):
             help=f'{condition}if a move fails, or the cloud is not as the '
                  'plan says, plan again and go on, at most N times')
 
-    def check_replan_source(self, path: str) -> None:
-        """Check that a new plan can be made with this ``--from``.
-
-        :raises UsageError: if it is a file
-        """
-        if not source.is_url(path):
-            raise source.UsageError(
-                '--replan is not for --from: the file does not show the '
-                'cloud as it is after a failure')
-
     def add_run_options(self, parser: argparse.ArgumentParser,
                         condition: str = '', *, closes_hosts: bool) -> None:
         """Add the options that say how a plan is carried out.
@@ -142,6 +133,19 @@ class RunMixin(source.AccountMixin):
     ) -> documents.Document:
         """Return a new plan with the same aim; see replanning.plan_again."""
         raise NotImplementedError
+
+    def current_cloud(self, parsed_args: argparse.Namespace) -> snapshot.Cloud:
+        """Read the cloud as it is now, or wait for a snapshot of it.
+
+        :raises NotConfiguredError: if only a file shows it
+        :raises CloudUnreadError: if it cannot be read
+        """
+        if parsed_args.source is None:
+            return self.live_cloud(parsed_args)
+        if not source.is_url(parsed_args.source):
+            raise source.NotConfiguredError('a file, not a cloud')
+        return source.load(
+            parsed_args.source, parsed_args.config_file, self._say)
 
     def misplaced(
         self, parsed_args: argparse.Namespace, document: ty.Any,
@@ -412,17 +416,22 @@ class RunMixin(source.AccountMixin):
                 execution: 'run.PlanRun') -> int:
         """Print whether strict policies are kept; return the exit code."""
         uuids = execution.moved()
+        if not uuids:
+            return 0
         try:
-            result = uuids and self.misplaced(
-                parsed_args, saved.document, uuids)
+            with _terminable():
+                result = self.misplaced(parsed_args, saved.document, uuids)
         except source.NotConfiguredError:
             self._say("Strict policies were not checked: this needs Nova's "
-                      'databases.')
+                      'databases, or --from with the URL of "snapshot serve".')
             return 0
         except source.CloudUnreadError as exc:
-            self.print_error(f'strict policies were not checked: {exc}')
+            self._say_unchecked(parsed_args, len(uuids), str(exc))
             return source.UNREAD
-        if not result:
+        except KeyboardInterrupt:
+            self._say_unchecked(parsed_args, len(uuids), 'interrupted')
+            return _INTERRUPTED
+        if result is None:
             return 0
         findings, unchecked = result
         for each in findings:
@@ -435,6 +444,16 @@ class RunMixin(source.AccountMixin):
             self._say('Checked: the strict policies of the servers that were '
                       'moved are kept.')
         return source.FINDINGS if findings else 0
+
+    def _say_unchecked(self, parsed_args: argparse.Namespace, servers: int,
+                       why: str) -> None:
+        """Print that strict policies were not checked, and what does it."""
+        self.print_error(
+            f'strict policies of {strings.count(servers, "server")} that were '
+            f'moved were not checked: {why}')
+        command = self.rest_command(parsed_args)
+        self._say('The same command checks them.' if command is None
+                  else f'To check them: {command}')
 
     def print_error(self, error: ty.Any) -> int:
         """Write an error to stderr, if that can be written; return 1."""

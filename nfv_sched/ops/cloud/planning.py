@@ -151,8 +151,11 @@ class PlanMixin(plan_execution.RunMixin):
                                     'goes on after an interruption')
         if parsed_args.formatter != base.TABLE:
             raise source.UsageError('--run is not for -f')
-        if parsed_args.replan and parsed_args.source is not None:
-            self.check_replan_source(parsed_args.source)
+        if parsed_args.replan and parsed_args.source is not None and (
+                not source.is_url(parsed_args.source)):
+            raise source.UsageError(
+                '--replan is not for --from: the file does not show the '
+                'cloud as it is after a failure')
         if not parsed_args.dry_run:
             self.check_terminal(parsed_args)
         elif parsed_args.replan:
@@ -231,6 +234,9 @@ class PlanMixin(plan_execution.RunMixin):
         account = getattr(parsed_args, 'os_cloud', None)
         if account is not None:
             words += ['--os-cloud', account]
+        if parsed_args.source is not None and source.is_url(
+                parsed_args.source):
+            words += ['--from', parsed_args.source]
         for option in () if other else ('parallel', 'timeout'):
             value = getattr(parsed_args, option)
             if value is not None:

@@ -11,7 +11,6 @@ import typing as ty
 from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cloud import plan_execution
 from nfv_sched.ops.cloud import planning
-from nfv_sched.ops.cloud import source
 from nfv_sched.ops.plans import replanning
 
 
@@ -34,12 +33,10 @@ class MovePlanCommand(planning.PlanMixin, planning.PlanCommand):
         uuids: Collection[str],
     ) -> tuple[list[str], list[str]]:
         """Return which servers are not placed as strict policies say."""
-        if parsed_args.source is not None:
-            raise source.NotConfiguredError('a file, not a cloud')
+        cloud = self.current_cloud(parsed_args)
         # Importing Nova takes seconds.
         from nfv_sched.ops.plans import placed_servers
-        return placed_servers.misplaced(
-            self.live_cloud(parsed_args), uuids)
+        return placed_servers.misplaced(cloud, uuids)
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple:
         """Return columns and rows, and save the plan; called by cliff."""

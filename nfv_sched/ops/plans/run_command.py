@@ -36,7 +36,10 @@ are offloaded; the command that starts each of them again is printed.
 
 At the end it is checked, as cloud audit does it, whether the servers that were
 moved keep their strict policies. This needs Nova's databases, so
---config-file on a host that has it; elsewhere it is left out, and said so.
+--config-file on a host that has it, or --from with the URL of "snapshot
+serve"; elsewhere it is left out, and said so. With --from a snapshot is waited
+for that was begun after the last move, for 15 minutes at most. If none comes,
+or at Ctrl-C, nothing is checked, and said so; the same command checks later.
 
 Several moves are made at a time (--parallel), but only one to a host, and none
 before an earlier one whose room it may need. After a failure no other move
@@ -51,9 +54,9 @@ With --replan, after a failure or if the cloud is not as the plan says, the
 rest is planned again, with what was asked for at first, and carried out. The
 new plan takes the place of FILE, and moves no server again to a host to which
 its move has failed in this run. That of servers needs Nova's databases, or
---from with the URL of "snapshot serve", of which a snapshot is waited for that
-shows the cloud after the failure. There is no new plan while a move that is
-not waited for any more is in progress.
+--from, of which a snapshot is waited for that was begun after the failure.
+There is no new plan while a move that is not waited for any more is in
+progress.
 
 Of several hosts, the rest of the round and the later rounds are planned again;
 rounds keep their numbers. A host that cannot be emptied in this round then is
@@ -70,7 +73,7 @@ examples:
   nfv-sched plan run drain.json --yes --parallel 2 --enable-after
   nfv-sched plan run drain.json --yes --replan 3
   nfv-sched plan run upgrade.json --round 2
-  nfv-sched plan run drain.json --replan 1 --from https://ctl1.example.org:9181
+  nfv-sched plan run drain.json --from https://ctl1.example.org:9181
 
 exit code: 0 if all moves are made and all is reached that was asked for; 1 if
 something could not be read or written, and is named; 2 if the command line is
@@ -118,16 +121,17 @@ class RunPlan(plan_execution.RunMixin, base.Command):
         self.add_replan(parser)
         parser.add_argument(
             '--from', dest='source', metavar='URL',
-            help='with --replan: the https URL of "snapshot serve", in place '
-                 "of Nova's databases")
+            help='the https URL of "snapshot serve", in place of Nova\'s '
+                 'databases: for --replan, and to check strict policies')
         return parser
 
     def check(self, parsed_args: argparse.Namespace) -> None:
         """Check that somebody can be asked, and what --from is for."""
-        if parsed_args.source is not None:
-            if not parsed_args.replan:
-                raise source.UsageError('--from is for --replan')
-            self.check_replan_source(parsed_args.source)
+        if parsed_args.source is not None and not source.is_url(
+                parsed_args.source):
+            raise source.UsageError(
+                '--from needs the https URL of "snapshot serve": a file does '
+                'not show the cloud as it is after the moves')
         if not parsed_args.dry_run:
             self.check_terminal(parsed_args)
         elif parsed_args.replan:
@@ -168,14 +172,11 @@ class RunPlan(plan_execution.RunMixin, base.Command):
             _check_earlier_rounds(saved)
         is_of_agents = isinstance(
             saved.document, rebalance_document.Rebalance)
-        if parsed_args.source is not None:
-            cloud = source.load(
-                parsed_args.source, parsed_args.config_file, self._say)
-        elif is_of_agents:
-            cloud = (self.live_cloud(parsed_args) if parsed_args.config_file
-                     else self.api_cloud(parsed_args, ('network_agents',)))
+        if is_of_agents and parsed_args.source is None and (
+                not parsed_args.config_file):
+            cloud = self.api_cloud(parsed_args, ('network_agents',))
         else:
-            cloud = self.live_cloud(parsed_args)
+            cloud = self.current_cloud(parsed_args)
         self._missing = list(map(str, cloud.missing))
         self.check_complete()
         # Importing Nova takes seconds.
@@ -193,7 +194,7 @@ class RunPlan(plan_execution.RunMixin, base.Command):
         """Return which servers are not placed as strict policies say."""
         if isinstance(document, rebalance_document.Rebalance):
             return None
-        cloud = self.live_cloud(parsed_args)
+        cloud = self.current_cloud(parsed_args)
         # Importing Nova takes seconds.
         from nfv_sched.ops.plans import placed_servers
         return placed_servers.misplaced(cloud, uuids)

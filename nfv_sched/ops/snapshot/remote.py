@@ -92,8 +92,8 @@ def load_newer(url: str, say: Callable[[str], None]) -> snapshot.Cloud:
     cloud = load(url)
     if cloud.anonymous:
         raise file.FileError(
-            f'{where}: the snapshot has invented names, so no plan of it can '
-            'be carried out; a user with the role operator is needed')
+            f'{where}: the snapshot has invented names; a user with the role '
+            'operator is needed')
     return cloud
 
 

@@ -430,7 +430,7 @@ complete -c nfv-sched -n '__nfv_sched_after \'plan run\'' -l parallel -d 'maximu
 complete -c nfv-sched -n '__nfv_sched_after \'plan run\'' -l timeout -d 'time after which a move is not waited for any longer' -x
 complete -c nfv-sched -n '__nfv_sched_after \'plan run\'' -l enable-after -d 'enable the host again when all moves are made'
 complete -c nfv-sched -n '__nfv_sched_after \'plan run\'' -l replan -d 'if a move fails, or the cloud is not as the plan says, plan ...' -x
-complete -c nfv-sched -n '__nfv_sched_after \'plan run\'' -l from -d 'with --replan' -x
+complete -c nfv-sched -n '__nfv_sched_after \'plan run\'' -l from -d 'the https URL of "snapshot serve", in place of Nova\'s ...' -x
 complete -c nfv-sched -n '__nfv_sched_follows \'server\'' -a 'explain' -d 'Explain where a server fits, and why not elsewhere'
 complete -c nfv-sched -n '__nfv_sched_after \'server explain\'' -s h -l help -d 'show this help message and exit'
 complete -c nfv-sched -n '__nfv_sched_after \'server explain\'' -s f -l format -d 'the output format, defaults to table' -x -a 'csv json table value yaml'

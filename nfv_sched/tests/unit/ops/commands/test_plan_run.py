@@ -139,7 +139,8 @@ class PlanRunTest(PlanRunTestCase):
                      '2/3 b: cold migration from one to three: begins\n',
                      '2/3 b: done, ', '3 of 3 moves made.\n',
                      "Strict policies were not checked: this needs Nova's "
-                     'databases.\n',
+                     'databases, or --from with the URL of "snapshot '
+                     'serve".\n',
                      'To enable it: openstack compute service set --enable '
                      '-- one nova-compute\n'):
             self.assertIn(text, out)
@@ -994,8 +995,9 @@ class ReplanTest(ReplanTestCase):
         with mock.patch.object(source, 'reader', return_value=mock.Mock(
                 side_effect=[cloud, source.CloudUnreadError('gone')])):
             _out, err = self.drain(code=1)
-        self.assertEqual('error: strict policies were not checked: gone\n',
-                         err)
+        self.assertEqual(
+            'error: strict policies of 2 servers that were moved were not '
+            'checked: gone\n', err)
         self.assertNotIn('one', self.hosts().values())
         busy = dataclasses.replace(self.read(), servers=tuple([
             dataclasses.replace(server, task='rebooting')

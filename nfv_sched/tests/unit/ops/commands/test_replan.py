@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``plan run --replan`` of rounds, and from the snapshot service."""
+"""``plan run --replan`` of rounds; ``plan run`` and the snapshot service."""
 
 import dataclasses
 import json
@@ -17,6 +17,7 @@ from nfv_sched.ops.metrics import auth
 from nfv_sched.ops.metrics import server
 from nfv_sched.ops.plans import replanning
 from nfv_sched.ops.serve import publication
+from nfv_sched.ops.snapshot import file
 from nfv_sched.ops.snapshot import remote
 from nfv_sched.tests.unit.ops.commands import test_plan_run
 from nfv_sched.tests.unit.ops.commands import test_serve
@@ -222,8 +223,13 @@ class RestTest(test_plan_run.ReplanTestCase):
                       ' --parallel 2 --timeout 99 --enable-after\n', out)
 
 
-class ServedReplanTest(test_plan_run.ReplanTestCase):
-    """New plans of what "snapshot serve" reads when the moves have ended."""
+class ServedTestCase(test_plan_run.ReplanTestCase):
+    """A test with "snapshot serve" on a host, and no databases here.
+
+    :ivar asked: number of requests for its snapshot
+    :ivar refreshed: whether it reads the cloud again, before every sixth
+        answer
+    """
 
     def setUp(self):
         super().setUp()
@@ -245,23 +251,29 @@ class ServedReplanTest(test_plan_run.ReplanTestCase):
         self.publish()
         self.asked = 0
         self.refreshed = True
-        listener = server.Listener(('127.0.0.1', 0), self.respond)
-        listener.start()
-        self.addCleanup(listener.stop)
-        self.url = f'http://127.0.0.1:{listener.server_port}'
+        self.listener = server.Listener(('127.0.0.1', 0), self.respond)
+        self.listener.start()
+        self.addCleanup(self.listener.stop)
+        self.url = f'http://127.0.0.1:{self.listener.server_port}'
+
+    def read(self):
+        """The cloud as it is now, and when it was read."""
+        return dataclasses.replace(super().read(), taken=time.strftime(
+            '%Y-%m-%dT%H:%M:%SZ', time.gmtime()))
 
     def publish(self):
         """Read the cloud, as the service does at intervals."""
-        self.published.publish(dataclasses.replace(
-            self.read(), taken=time.strftime(
-                '%Y-%m-%dT%H:%M:%SZ', time.gmtime())))
+        self.published.publish(self.read())
 
     def respond(self, request):
-        """Read the cloud before the fifth answer after the first."""
         self.asked += 1
-        if self.refreshed and self.asked == 6:
+        if self.refreshed and not self.asked % 6:
             self.publish()
         return self.published.respond(request)
+
+
+class ServedReplanTest(ServedTestCase):
+    """New plans of what "snapshot serve" reads when the moves have ended."""
 
     def test_drain(self):
         self.fail('a')
@@ -272,9 +284,10 @@ class ServedReplanTest(test_plan_run.ReplanTestCase):
             r'of the cloud as it is now, for 900 s at most\.\n')
         self.assertEqual(['three', 'two'], sorted(
             each[2] for each in self.nova.actions if each[0] == 'a'))
-        # GET, the HEADs, and GET.
-        self.assertEqual(7, self.asked)
+        # GET; for the new plan, and for the check, HEADs and GET.
+        self.assertEqual(13, self.asked)
         self.assertNotIn('one', self.hosts().values())
+        self.assertIn('Checked: the strict policies', out)
 
     def test_rounds(self):
         self.flavors['c'] = 'p2'
@@ -289,23 +302,15 @@ class ServedReplanTest(test_plan_run.ReplanTestCase):
     def test_plan_run(self):
         """It goes on with a plan of which Nova's databases are elsewhere."""
         self.nova.failing = {'a'}
-        self.drain('--from', self.url, code=3)
+        out, _err = self.drain('--from', self.url, code=3)
+        self.assertIn(f'To go on with the rest: nfv-sched plan run {self.path}'
+                      f' --from {self.url}\n', out)
         self.fail('a')
-        self.asked = 0
         out, err = self.carry_out(
             '--yes', '--replan', '1', '--from', self.url)
         self.assertEqual('', err)
         self.assertIn('waiting for one of the cloud as it is now', out)
         self.assertNotIn('one', self.hosts().values())
-
-    def test_options(self):
-        self.drain('--from', self.url)
-        for args, text in (
-                (('--from', self.url), '--from is for --replan'),
-                (('--from', 'two-hosts', '--replan', '1'),
-                 '--replan is not for --from: the file')):
-            _out, err = self.carry_out('--yes', *args, code=2)
-            self.assertIn(text, err)
 
     def test_not_refreshed(self):
         """It is said, and the plan can be carried out later."""
@@ -319,3 +324,144 @@ class ServedReplanTest(test_plan_run.ReplanTestCase):
         self.assertIn('error: move 1: a was not moved', err)
         self.carry_out()
         self.assertNotIn('one', self.hosts().values())
+
+
+class ServedCheckTest(ServedTestCase):
+    """Strict policies, checked with what "snapshot serve" reads afterwards."""
+
+    astray = False
+
+    def setUp(self):
+        super().setUp()
+        self.flavors['b'] = 'strict'
+        self.publish()
+
+    def read(self):
+        """The cloud as it is now; server "b" may be on the wrong node."""
+        cloud = super().read()
+        return dataclasses.replace(cloud, servers=tuple([
+            astray(each, cloud) if self.astray and each.name == 'b' else each
+            for each in cloud.servers]))
+
+    def test_kept(self):
+        for out, err in (self.drain('--from', self.url),
+                         self.carry_out('--yes', '--from', self.url)):
+            self.assertEqual('', err)
+            self.assertEqual(1, out.count('waiting for one of the cloud'))
+            self.assertIn('Checked: the strict policies of the servers that '
+                          'were moved are kept.\n', out)
+            self.assertNotIn('not checked', out)
+        self.assertNotIn('one', self.hosts().values())
+
+    def test_not_kept(self):
+        """A reading that was begun before the moves have ended is no help."""
+        begun = self.read()
+        self.published.publish(dataclasses.replace(
+            begun, taken='2026-01-02T03:04:05Z'))
+        respond = self.respond
+
+        def respond_late(request):
+            self.astray = 'one' not in self.hosts().values()
+            if self.asked == 3:
+                self.published.publish(begun)
+            return respond(request)
+
+        with mock.patch.object(self.listener, 'respond', respond_late):
+            _out, err = self.drain('--from', self.url, code=3)
+        self.assertRegex(
+            err, r'^error: b \(\S+\) on (two|three): '
+            r'nfv:vswitch_numa_affinity=strict.*\n$')
+        self.assertGreater(self.asked, 6)
+
+    def test_none_comes(self):
+        """What was not checked is named, and what checks it later."""
+        self.useFixture(fixtures.MockPatchObject(
+            remote, 'NEWER_SECONDS', 1))
+        self.refreshed = False
+        unchecked = (
+            'error: strict policies of 2 servers that were moved were not '
+            f'checked: {self.url}: no snapshot of the cloud as it is now came '
+            'in 1 s\n')
+        out, err = self.drain('--from', self.url, code=1)
+        self.assertEqual(unchecked, err)
+        self.assertIn('2 of 2 moves made.\n', out)
+        self.assertIn(f'To check them: nfv-sched plan run {self.path} --from '
+                      f'{self.url}\n', out)
+        out, err = self.carry_out('--yes', '--from', self.url, code=1)
+        self.assertEqual(unchecked, err)
+        self.assertIn('The same command checks them.\n', out)
+        self.refreshed = True
+        remote.NEWER_SECONDS = 900
+        out, _err = self.carry_out('--yes', '--from', self.url)
+        self.assertIn('Checked: ', out)
+
+    def test_interrupted(self):
+        """The moves are made, and nothing waits for a snapshot."""
+        respond = self.respond
+        self.refreshed = False
+        for number, command in ((signal.SIGINT, self.drain),
+                                (signal.SIGTERM, self.carry_out)):
+            def interrupt(request, number=number):
+                if 'one' not in self.hosts().values():
+                    os.kill(os.getpid(), number)
+                return respond(request)
+
+            with mock.patch.object(self.listener, 'respond', interrupt):
+                _out, err = command('--yes', '--from', self.url, code=130)
+            self.assertEqual('error: strict policies of 2 servers that were '
+                             'moved were not checked: interrupted\n', err)
+
+    def test_anonymized(self):
+        self.drain('--from', self.url)
+        self.useFixture(fixtures.EnvironmentVariable(
+            remote.TOKEN, 'bob:secret'))
+        _out, err = self.carry_out('--yes', '--from', self.url, code=1)
+        self.assertIn(f'not checked: {self.url}: the snapshot has invented '
+                      'names; a user with the role operator is needed\n', err)
+
+    def test_dry_run(self):
+        """Nothing was moved, so there is nothing to wait for."""
+        out, err = self.drain('--from', self.url, '--dry-run')
+        self.assertEqual(('', 1), (err, self.asked))
+        self.carry_out('--dry-run', '--from', self.url)
+        self.assertEqual(1, self.asked)
+        self.assertEqual([], self.nova.actions)
+
+    def test_nothing_moved(self):
+        self.nova.failing = {'a', 'b'}
+        out, _err = self.drain('--from', self.url, '--parallel', '1', code=3)
+        self.assertEqual(1, self.asked)
+        self.assertNotIn('hecked', out)
+
+    def test_file(self):
+        """It does not show where servers are afterwards."""
+        path = os.path.join(self.folder, 'cloud')
+        file.save(self.read(), path)
+        out, err = self.drain('--from', path)
+        self.assertEqual('', err)
+        self.assertIn("Strict policies were not checked: this needs Nova's "
+                      'databases, or --from with the URL of "snapshot '
+                      'serve".\n', out)
+        for args in ((), ('--replan', '1')):
+            _out, err = self.carry_out(
+                '--yes', '--from', path, *args, code=2)
+            self.assertIn('--from needs the https URL of "snapshot serve"',
+                          err)
+
+
+class ServedAgentsTest(test_plan_run.AgentPlanTestCase):
+
+    def test_no_check(self):
+        """Agents have no strict policies, so nothing is read."""
+        out, err = self.carry_out('--yes', '--from', 'https://192.0.2.1')
+        self.assertEqual('', err)
+        self.assertNotIn('checked', out)
+
+
+def astray(placed, cloud):
+    """A server as on the NUMA node without the virtual switch."""
+    host = next(each for each in cloud.hosts if each.name == placed.host)
+    part, = placed.nodes
+    return dataclasses.replace(placed, nodes=(dataclasses.replace(
+        part, host_node=1, pins=dict(zip(
+            part.pins, sorted(host.nodes[1].dedicated)))),))
