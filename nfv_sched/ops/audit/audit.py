@@ -27,14 +27,19 @@ CHECKS: tuple[Callable[[audit_hosts.Site], Iterator[values.AuditFinding]],
 #: Kinds of findings about where a server is on its host.
 _PLACES = (values.POLICY, values.PINNED_TWICE, values.NOT_DEDICATED)
 
+_Kind = snapshot.MissingKind
+#: Kinds that may concern servers without naming them.
+_UNNAMED = frozenset((*snapshot.UNREAD_CELLS, _Kind.NO_CELLS,
+                      _Kind.SILENT_HOSTS, _Kind.OTHER))
+
 
 def of_places(
     cloud: snapshot.Cloud, uuids: Collection[str],
-) -> tuple[list[values.AuditFinding], list[snapshot.Server]]:
+) -> tuple[list[values.AuditFinding], set[str]]:
     """Return which servers are not placed as their strict policies say.
 
-    :param uuids: the servers; those that the cloud lacks are passed over
-    :returns: also the servers that cannot be checked
+    :param uuids: the servers; those that were deleted are passed over
+    :returns: also the UUIDs of those that cannot be checked
     """
     checked: set[str] = set()
     hosts: set[str] = set()
@@ -43,11 +48,13 @@ def of_places(
         if here:
             checked |= here
             hosts.add(site.host.uuid)
+    unchecked = set(uuids) - checked
+    if not any(each.kind in _UNNAMED for each in cloud.missing):
+        unchecked &= {server.uuid for server in cloud.servers} | cloud.unread(
+            _Kind.SERVER, _Kind.SERVERS)
     return [
         each for each in findings(cloud, hosts=hosts)
-        if each.server in checked and each.kind in _PLACES
-    ], [server for server in cloud.servers
-        if server.uuid in uuids and server.uuid not in checked]
+        if each.server in checked and each.kind in _PLACES], unchecked
 
 
 def findings(

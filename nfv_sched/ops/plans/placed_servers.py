@@ -11,5 +11,7 @@ def misplaced(cloud: snapshot.Cloud,
               uuids: Collection[str]) -> tuple[list[str], list[str]]:
     """Return findings of the audit, and names of servers not checked."""
     findings, unchecked = audit.of_places(cloud, uuids)
+    names = {server.uuid: server.name for server in cloud.servers}
     return [f'{each.name} ({each.server}) on {each.host}: {each.text}'
-            for each in findings], [server.name for server in unchecked]
+            for each in findings], [
+                names.get(uuid, uuid) for uuid in unchecked]

@@ -1011,6 +1011,33 @@ class ReplanTest(ReplanTestCase):
         out, _err = self.carry_out()
         self.assertIn('Checked: the strict policies', out)
 
+    def test_left_out(self):
+        """A server that the cloud lacks may be in what was not read."""
+        self.drain()
+        first, second = sorted(
+            self.nova.server(name)['id'] for name in 'ab')
+        kept = tuple([each for each in self.read().servers
+                      if each.name == 'c'])
+        for missing, unchecked in (
+                ({'kind': snapshot.MissingKind.CELL, 'uuids': ('x',)},
+                 f'{first}, {second}'),
+                ({'kind': snapshot.MissingKind.SERVER, 'uuids': (second,)},
+                 second)):
+            cloud = dataclasses.replace(
+                self.read(), servers=kept,
+                missing=(snapshot.Missing(**missing),))
+            with mock.patch.object(source, 'reader', lambda _arguments: (
+                    lambda: cloud)):
+                _out, err = self.carry_out(code=1)
+            self.assertEqual('error: strict policies were not checked of '
+                             f'{unchecked}\n', err)
+        # They were deleted.
+        cloud = dataclasses.replace(cloud, missing=())
+        with mock.patch.object(source, 'reader', lambda _arguments: (
+                lambda: cloud)):
+            out, err = self.carry_out()
+        self.assertEqual('', err)
+
     def test_limit(self):
         self.nova.failing = {'a'}
         out, err = self.drain('--replan', '1', code=3)
