@@ -5,6 +5,7 @@ import dataclasses
 import json
 import os
 import signal
+import threading
 import time
 from unittest import mock
 
@@ -258,8 +259,7 @@ class ServedTestCase(test_plan_run.ReplanTestCase):
 
     def read(self):
         """The cloud as it is now, and when it was read."""
-        return dataclasses.replace(super().read(), taken=time.strftime(
-            '%Y-%m-%dT%H:%M:%SZ', time.gmtime()))
+        return dataclasses.replace(super().read(), taken=now())
 
     def publish(self):
         """Read the cloud, as the service does at intervals."""
@@ -373,6 +373,40 @@ class ServedCheckTest(ServedTestCase):
             r'nfv:vswitch_numa_affinity=strict.*\n$')
         self.assertGreater(self.asked, 6)
 
+    def test_process(self):
+        """The service itself, which reads each second what there is then."""
+        path = os.path.join(self.folder, 'cloud')
+        self.drain('--from', self.url, '--dry-run')
+        with open(self.path) as stream:
+            destinations = {each['server']: each['destination']
+                            for each in json.load(stream)['servers']}
+        before = self.read()
+        with mock.patch.object(self, 'locate', {
+                **self.hosts(), **destinations}.get):
+            self.astray = True
+            after = self.read()
+        ended = threading.Event()
+
+        def change():
+            while not ended.wait(0.2):
+                save(before if 'one' in self.hosts().values() else after)
+
+        def save(cloud):
+            file.save(dataclasses.replace(cloud, taken=now()), path)
+
+        save(before)
+        process, ask = test_serve.start_process(
+            self, '--from', path, '--auth-file',
+            os.path.join(self.folder, 'users'))
+        test_serve.wait_for(self, lambda: ask('/healthz')[0] == 200)
+        thread = threading.Thread(target=change)
+        thread.start()
+        self.addCleanup(thread.join)
+        self.addCleanup(ended.set)
+        _out, err = self.carry_out(
+            '--yes', '--from', f'http://127.0.0.1:{process.port}', code=3)
+        self.assertRegex(err, r'^error: b .*=strict.*\n$')
+
     def test_none_comes(self):
         """What was not checked is named, and what checks it later."""
         self.useFixture(fixtures.MockPatchObject(
@@ -456,6 +490,11 @@ class ServedAgentsTest(test_plan_run.AgentPlanTestCase):
         out, err = self.carry_out('--yes', '--from', 'https://192.0.2.1')
         self.assertEqual('', err)
         self.assertNotIn('checked', out)
+
+
+def now():
+    """The time as snapshots have it."""
+    return time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())
 
 
 def astray(placed, cloud):

@@ -627,7 +627,7 @@ steps:
         """Every command that has the option is tried here, or elsewhere."""
         elsewhere = {
             ('metrics',), ('snapshot', 'serve'),  # below
-            ('plan', 'run'),  # for a newer snapshot: test_remote
+            ('plan', 'run'),  # for a newer snapshot: test_replan
         }
         tried = {command[:2] for command in self.COMMANDS} | elsewhere
         commands = set()
