@@ -13,6 +13,7 @@ import urllib.parse
 
 from keystoneauth1 import exceptions as ks_exceptions
 import requests
+from urllib3.util import ssl_match_hostname
 
 _SOME_CAUSES = 20
 
@@ -30,17 +31,33 @@ def causes(error: BaseException) -> Iterator[BaseException]:
                    or getattr(current, 'orig', None))
 
 
+def certificate_error(error: BaseException) -> str | None:
+    """Return why the certificate of a server was not accepted.
+
+    :returns: None if it was, or none was sent
+    """
+    for each in causes(error):
+        if isinstance(each, ssl.SSLCertVerificationError):
+            return each.verify_message
+        # NOTE: urllib3 before 2 (up to OpenStack 2025.2) compares names
+        # itself, of all certificates.
+        if isinstance(each, ssl_match_hostname.CertificateError):
+            return str(each)
+    return None
+
+
 def reason(error: BaseException) -> str | None:
     """Return why a connection failed, such as ``connection refused``.
 
     :returns: None if it did not fail, or this is not known
     """
+    not_accepted = certificate_error(error)
+    if not_accepted is not None:
+        return f'TLS: {not_accepted}'
     for each in causes(error):
         match each:
             case socket.gaierror():
                 return 'unknown host name'
-            case ssl.SSLCertVerificationError():
-                return f'TLS: {each.verify_message}'
             case ssl.SSLError():
                 return f'TLS: {each.reason or each}'
             case TimeoutError():

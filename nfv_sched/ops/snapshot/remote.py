@@ -8,7 +8,6 @@ from collections.abc import Callable
 import email.utils
 import ipaddress
 import os
-import ssl
 import time
 import urllib.parse
 
@@ -198,11 +197,10 @@ def _requested(url: str, where: str, method: str) -> requests.Response:
 
 def _why(where: str, error: Exception) -> str:
     """Return a sentence for a failed request."""
-    for each in connection_errors.causes(error):
-        if isinstance(each, ssl.SSLCertVerificationError):
-            return (f'{where}: the certificate is not trusted '
-                    f'({each.verify_message}); {CA} names the file of its '
-                    'authority')
+    not_accepted = connection_errors.certificate_error(error)
+    if not_accepted is not None:
+        return (f'{where}: the certificate is not trusted ({not_accepted}); '
+                f'{CA} names the file of its authority')
     why = connection_errors.reason(error)
     if why is None:
         return f'{where}: {error}'
