@@ -47,6 +47,8 @@ class TestText(base.TestCase):
             ('Authorization: Bearer s3cret', 'Authorization: Bearer ***'),
             ('token gAAAAABlsecret_-0123== is bad', 'token *** is bad'),
             ('eyJhbGci.eyJzdWIi.c2ln', '***'),
+            ('(x-eyJhbGci.eyJzdWIi.c2ln)', '(***)'),
+            ('eyJ-eyJ- eyJ-.a', None),
             ('--os-password s3cret', '--os-password ***'),
             ('password = s3cret', 'password = ***'),
             # Nothing secret.
@@ -61,10 +63,19 @@ class TestText(base.TestCase):
     def test_mask_secrets_of_long_messages(self):
         """In time that grows with the length."""
         for part in ('://', 'a:', '@', '://a:@', 'X-', '--', 'gAAAA', 'eyJ',
-                     'eyJ.', 'X-token:', 'password', 'password='):
+                     'eyJ-', 'eyJ.', 'X-token:', 'password', 'password='):
             began = time.process_time()
             strings.mask_secrets(part * (200_000 // len(part)))
             self.assertLess(time.process_time() - began, 2, part)
+
+    def test_mask_secrets_in_part_of_a_message(self):
+        """A secret that would be cut is left out, too."""
+        secret = 'eyJhbGci.eyJzdWIi.c2ln'
+        for before in range(30_000, 35_000, 97):
+            masked = strings.mask_secrets(
+                f'{"a " * (before // 2)}{secret}{" b" * 30_000}')
+            self.assertNotIn('c2ln', masked)
+            self.assertNotIn('hbGci', masked)
 
     def test_one_line(self):
         for given, expected in (
