@@ -14,9 +14,10 @@ from nfv_sched.ops.cloud_file import schema
 #: Size in KiB of small pages, which fill the memory without huge pages.
 SMALL_PAGE_KIB = 4
 
-_SIZE = re.compile(r'\s*(\d+(?:\.\d+)?)\s*([kKMGT])(?:iB?)?\s*')
+_SIZE = re.compile(r'\s*+(\d++(?:\.\d++)?)\s*+([kKMGT])(?:iB?)?\s*+')
 _UNITS = {'K': units.Ki, 'M': units.Mi, 'G': units.Gi, 'T': units.Ti}
-_CPU_RANGE = re.compile(r'\s*(\^?)\s*(\d+)(?:\s*-\s*(\d+))?\s*')
+# Possessive: a text of many blanks is not searched again from each of them.
+_CPU_RANGE = re.compile(r'\s*+(\^?)\s*+(\d++)(?:\s*+-\s*+(\d++))?\s*+')
 
 
 def parse_size(value: int | str) -> int:
