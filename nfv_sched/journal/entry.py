@@ -396,7 +396,8 @@ def _decode(hint: ty.Any, data: ty.Any) -> ty.Any:
         raise LineError(f'no entry that is known: not of type {hint}')
     if kind is str and len(data) > files.MAX_TEXT:
         raise LineError(f'has more than {files.MAX_TEXT} characters in a text')
-    return data
+    # Halves of characters cannot be written to any output.
+    return data.encode(errors='replace').decode() if kind is str else data
 
 
 _hints = functools.cache(ty.get_type_hints)

@@ -10,7 +10,7 @@ from nfv_sched.journal import entry
 
 FLAVOR = entry.RefusedFlavor(
     name='fw', id='7', vcpus=4, memory=4096,
-    extra_specs={'hw:cpu_policy': 'dedicated', 'odd\nkey': '\udc80"'})
+    extra_specs={'hw:cpu_policy': 'dedicated', 'odd\nkey': '\xfc"'})
 
 
 def refusal(hosts=2, **more):
@@ -174,6 +174,12 @@ class ShortLineTest(testtools.TestCase):
             shown.append(len(named))
         self.assertEqual(100, shown[0])
         self.assertGreater(shown[1], shown[2])
+
+    def test_halves_of_characters(self):
+        value = refusal(message='a\ud800b', project='\u20ac')
+        parsed = entry.parse(entry.line(value))
+        self.assertEqual('a?b', parsed.message)
+        self.assertEqual('\u20ac', parsed.project)
 
     def test_too_long_without_hosts(self):
         self.assertRaises(
