@@ -139,13 +139,16 @@ def parse_json(content: bytes) -> ty.Any:
     """Parse JSON whose depth and texts the caller checks.
 
     :raises FileLimitError: if it has too many items
-    :raises ValueError: if it is not strict JSON: NaN, or halves of characters
+    :raises ValueError: if it is not strict JSON in UTF-8: NaN, or halves of
+        characters
     :raises RecursionError: if it is nested too deeply
     """
     # Quick estimate: some of these marks are in texts and start no item.
     if sum(content.count(mark) for mark in (b',', b'[', b'{')) > max_items():
         raise beyond(f'{max_items()} items')
-    data = json.loads(content, parse_float=_finite, parse_constant=_finite)
+    # Of bytes, json.loads() would also take UTF-16, and halves of characters.
+    data = json.loads(content.decode('utf-8-sig'), parse_float=_finite,
+                      parse_constant=_finite)
     if _HALVES.search(content):
         json.dumps(data, ensure_ascii=False).encode()
     return data
