@@ -648,6 +648,9 @@ _SENTENCES: Mapping[MissingKind, str] = {
         'NUMA topology of {count} server{s} not known, such as of '
         '{name}{error}'}
 
+# Of such a kind in an anonymized snapshot, which has no texts.
+_UNKNOWN = 'Something is left out, and the snapshot does not say what'
+
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Missing:
@@ -671,7 +674,8 @@ class Missing:
         if self.cell not in ('', name):
             # The format of cells in Nova's logs.
             name = f'{name}({self.cell})' if name else self.cell
-        return _SENTENCES.get(self.kind, '{text}').format(
+        sentence = _SENTENCES.get(self.kind, self.text and '{text}')
+        return (sentence or _UNKNOWN).format(
             name=name, count=len(names), s='' if len(names) == 1 else 's',
             text=self.text, error=f': {self.text}' if self.text else '')
 

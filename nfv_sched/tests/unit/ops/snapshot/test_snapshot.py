@@ -51,6 +51,10 @@ class MissingTest(base.TestCase):
         """As it is after names were replaced."""
         self.assertEqual('Cell far cannot be read', str(
             snapshot.Missing(kind=_Kind.CELL, cell='far')))
+        self.assertEqual(
+            {'Something is left out, and the snapshot does not say what'},
+            {str(snapshot.Missing(kind=kind)) for kind in (
+                _Kind.SERVER_FIELDS, _Kind.CLASS, _Kind.OTHER)})
 
     def test_unread(self):
         cloud = snapshot.Cloud(taken='', missing=(
