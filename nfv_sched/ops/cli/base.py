@@ -44,8 +44,8 @@ TABLE = 'table'
 
 _DESCRIPTION = """\
 Answer an operator's questions about an OpenStack cloud: why a server finds no
-host, how many more fit, what runs on which NUMA node. Only "plan run" changes
-anything, and no filter of nfv-sched need be enabled.
+host, how many more fit, what runs on which NUMA node. Only "plan run" and the
+option --run change the cloud. No filter of nfv-sched need be enabled.
 
 Every command reads the live cloud, where nova.conf names Nova's databases, or
 a file (--from). To try one without a cloud:
