@@ -149,8 +149,8 @@ def filters(conf) -> upgradecheck.Result:
     ours = [name for name in enabled if name in provided]
     if not ours:
         problems.append(findings.warning(
-            'No filter of nfv-sched is enabled, so none of its extra specs '
-            f'and limits is kept: add {NFV_FILTERS} to [filter_scheduler] '
+            'No filter of nfv-sched is enabled, so its extra specs and limits '
+            f'are not enforced: add {NFV_FILTERS} to [filter_scheduler] '
             'available_filters and the filters to enabled_filters.'))
     shadowed = set(conf.nfv_sched.shadow)
     counting = [name for name in enabled if name not in shadowed]
@@ -169,7 +169,7 @@ def filters(conf) -> upgradecheck.Result:
         well += ' In shadow, so without effect: ' + ', '.join(
             name for name in ours if name in shadowed) + '.'
     if off:
-        well += f' Not enabled, so not kept: {", ".join(off)}.'
+        well += f' Not enabled, so not enforced: {", ".join(off)}.'
     if uses_labels(conf) and not scheduler.live_migration_carries_limits():
         if conf.nfv_sched.moves_without_limits == 'accept':
             problems.append(findings.warning(
@@ -307,7 +307,8 @@ def weighers(conf) -> upgradecheck.Result:
             f'[nfv_sched] shadow has {", ".join(idle)}, which weighs nothing '
             f'until it is loaded: add {NFV_WEIGHERS} to '
             '[filter_scheduler] weight_classes.'))
-    well = f'Beside Nova\'s: {", ".join(ours) or "none"}.'
+    well = (f'Weighers besides those of Nova: {", ".join(ours)}.' if ours else
+            'Only weighers of Nova are loaded.')
     if shadowed.intersection(ours):
         well += ' In shadow, so without effect: ' + ', '.join(
             sorted(shadowed.intersection(ours))) + '.'
@@ -458,5 +459,5 @@ def validators() -> upgradecheck.Result:
             'hw: keys among them: install nfv-sched with pip in the Python '
             'environment of nova-api, where its entry points are found.'))
     return findings.conclude(
-        problems, f'Nova knows {len(ours)} keys of nfv-sched. That is said of '
-        'this Python environment; run it where nova-api runs.')
+        problems, f'Nova knows {len(ours)} keys of nfv-sched. This applies to '
+        'this Python environment only; run the check where nova-api runs.')

@@ -82,7 +82,8 @@ class FiltersTest(CheckTestCase):
     def test_subset(self):
         result = self.check(f'{STOCK},NFVTopologyFilter')
         self.assertSuccess(
-            result, 'Not enabled, so not kept: nfv:vswitch_numa_affinity, '
+            result, 'Not enabled, so not enforced: '
+            'nfv:vswitch_numa_affinity, '
             'nfv:pci_numa_affinity, nfv:numa_affinity.PLACE, '
             'nfv:shared_vcpu, limits of ports, limits of security-group '
             'rules.')
@@ -339,7 +340,8 @@ class RuleOfAnotherPackageTest(CheckTestCase):
     def test_not_enabled(self):
         self.read_enabled(PLUGIN)
         self.assertSuccess(scheduler.filters(CONF),
-                           'so not kept: nfvx:even_nodes, limits of ports')
+                           'so not enforced: nfvx:even_nodes, limits of '
+                           'ports')
         self.assertSuccess(scheduler.weighers(CONF), 'EvenNodesWeigher')
 
     def test_without_topology_filter(self):
@@ -369,7 +371,7 @@ class RuleOfAnotherPackageTest(CheckTestCase):
         self.useFixture(fixtures.MockPatchObject(rule, 'keys', ()))
         self.read_enabled(PLUGIN)
         self.assertSuccess(scheduler.filters(CONF),
-                           'so not kept: even_nodes, limits of ports')
+                           'so not enforced: even_nodes, limits of ports')
 
     def test_multiplier(self):
         self.read_enabled(PLUGIN, 'EvenNodesFilter')
