@@ -577,8 +577,8 @@ class ShowCapacity(_Capacity):
         if parsed_args.formatter == base.TABLE and not parsed_args.columns:
             self.check_columns(parsed_args, column_names)
             self.print_text(parsed_args, [
-                f'Ports of each guest: {self._ports.label}, '
-                f'{self._ports.reason}.', ''])
+                f'Assumed ports: {self._ports.description} '
+                f'({self._ports.reason}).', ''])
         return super().produce_output(parsed_args, column_names, data)
 
     def _leaving(self, parsed_args: argparse.Namespace, cloud: snapshot.Cloud,

@@ -204,7 +204,7 @@ class SnapshotPages:
         hosts = {host.name: host for host in reversed(self._cloud.hosts)}
         return 'flavor.html', {
             'title': f'Capacity for {flavor.name}', 'current': '/capacity',
-            'ports': f'{counted.ports.label}, {counted.ports.reason}',
+            'ports': f'{counted.ports.description} ({counted.ports.reason})',
             'unknown': capacity_rendering.not_known(counted),
             'error': counted.error,
             'hosts': tables.Table(capacity_rendering.HOST_COLUMNS, [

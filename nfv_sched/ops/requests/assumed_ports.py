@@ -82,21 +82,39 @@ class Ports:
         Networks are not named, so that servers of all projects share the
         label.
         """
+        return ', '.join(
+            f'{count} {vnic_type}@{physnet}' if physnet else
+            f'{count} {vnic_type}'
+            for vnic_type, physnet, count in self._per_kind()) or 'none'
+
+    @property
+    def description(self) -> str:
+        """The ports in words: ``1 direct port on physical network data``."""
+        return ', '.join(
+            strings.count(count, f'{vnic_type} port') + (
+                f' on physical network {physnet}' if physnet else '')
+            for vnic_type, physnet, count in self._per_kind()) or 'none'
+
+    def _per_kind(self) -> list[tuple[str, str, int]]:
+        """Return vNIC type, physical network and number of ports, sorted."""
         kinds = collections.Counter(
-            f'{network.vnic_type}@{network.physnet}'
-            if network.physnet else network.vnic_type
+            (network.vnic_type, network.physnet or '')
             for network, _groups in self.plugs)
-        kinds[_NORMAL] += self.unplugged
-        return ', '.join(f'{count} {kind}' for kind, count
-                         in sorted(kinds.items()) if count) or 'none'
+        kinds[_NORMAL, ''] += self.unplugged
+        return [(*kind, count) for kind, count in sorted(kinds.items())
+                if count]
 
     @property
     def reason(self) -> str:
         """The reason why these ports are assumed, for people."""
         match self.basis:
             case Basis.SERVERS:
+                if self.servers == 1:
+                    return 'as the existing server of the flavor has'
+                if self.alike == self.servers:
+                    return f'as all {self.servers} servers of the flavor have'
                 return (f'as {self.alike} of {self.servers} servers of the '
-                        'flavor')
+                        f'flavor {"has" if self.alike == 1 else "have"}')
             case Basis.SERVER:
                 return f'as server {self.server}'
             case Basis.NETWORKS:

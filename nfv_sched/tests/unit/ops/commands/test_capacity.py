@@ -302,8 +302,9 @@ class CapacityTest(base.CommandTestCase):
             'otherwise\n', err)
         code, out, err = self.run_command('show', 'vrouter.4')
         self.assertEqual((0, ''), (code, err))
-        self.assertIn('Ports of each guest: 1 direct@data, as 1 of 1 servers '
-                      'of the flavor.\n', out)
+        self.assertIn(
+            'Assumed ports: 1 direct port on physical network data (as the '
+            'existing server of the flavor has).\n', out)
 
     def test_networks_that_are_not_there(self):
         self.with_ports()

@@ -82,10 +82,27 @@ class ServersTest(base.TestCase):
             ['1 direct@data', '1 normal@data', '1 normal'],
             [of_flavor(small_clouds.flavor(name=name)).label
              for name in 'abc'])
-        for choice, label in ((3, '3 normal'), (0, 'none'), (
-                assumed_ports.of_server(server(VF)), '1 direct@data')):
-            self.assertEqual(label, assumed_ports.per_flavor(cloud, choice)(
-                small_clouds.flavor(name='a')).label)
+        for choice, label, description in (
+            (3, '3 normal', '3 normal ports'), (0, 'none', 'none'),
+            (assumed_ports.of_server(server(VF)), '1 direct@data',
+             '1 direct port on physical network data'),
+        ):
+            found = assumed_ports.per_flavor(cloud, choice)(
+                small_clouds.flavor(name='a'))
+            self.assertEqual((label, description),
+                             (found.label, found.description))
+
+    def test_reason(self):
+        for servers, reason in (
+            ([server(VF)], 'as the existing server of the flavor has'),
+            ([server(VF), server(VF)],
+             'as all 2 servers of the flavor have'),
+            ([server(VF), server(VF), server(DATA)],
+             'as 2 of 3 servers of the flavor have'),
+            ([server(VF), server(DATA)],
+             'as 1 of 2 servers of the flavor has'),
+        ):
+            self.assertEqual(reason, assumed_ports.of_servers(servers).reason)
 
 
 class NetworksTest(base.TestCase):
