@@ -322,7 +322,8 @@ def first_mapping(host_state) -> ty.Mapping:
     :returns: request group -> resource provider UUIDs; empty if not known
     """
     candidates = host_state.allocation_candidates
-    # Not "if candidates": Contested acts when Nova asks that.
+    # Not "if candidates": Contested.__bool__() reserves ports and rules on
+    # the host for the request, and is False if there are too few.
     if candidates is None or not len(candidates):
         return {}
     return candidates[0].get('mappings') or {}

@@ -168,19 +168,10 @@ def left(free_by_ledger: int | None, surely_missing: int, maybe_missing: int,
          free_by_neutron: float, need: int) -> float:
     """Return how much of one resource class is free on a host.
 
-    The amount in Placement's answer, less what the answer cannot include.  It
-    may or may not include servers that this process was placing at that time.
-    If the new server fits only if it does, the data from Neutron count,
-    too.
-
-    :param free_by_ledger: amount free by Placement's answer; None if that
-        does not limit the server
-    :param surely_missing: amount that the answer cannot include
-    :param maybe_missing: ``surely_missing``, and what the answer may not
-        include
-    :param free_by_neutron: amount free by data from Neutron; infinity if
-        there are none
-    :param need: amount that the server takes
+    :param free_by_ledger: by Placement; None if that does not limit the server
+    :param surely_missing: used by servers that Placement cannot have counted
+    :param maybe_missing: that, and used by servers that it may have counted
+    :param free_by_neutron: infinity if there are no figures
     """
     if free_by_ledger is None:
         return free_by_neutron
@@ -188,6 +179,7 @@ def left(free_by_ledger: int | None, surely_missing: int, maybe_missing: int,
         return free_by_ledger - maybe_missing
     if free_by_ledger - surely_missing < need:
         return free_by_ledger - surely_missing
+    # It fits only if Placement has counted the servers that it may not have.
     return min(free_by_ledger - surely_missing, free_by_neutron)
 
 

@@ -349,25 +349,30 @@ class PerAggregates(ty.Generic[T]):
         not return None
     """
 
-    __slots__ = ('_work_out', '_known', '_aggregates')
+    __slots__ = ('_work_out', '_values', '_aggregates')
 
     def __init__(self, work_out: Callable[[ty.Any], T]):
         self._work_out = work_out
-        self._known: dict[tuple[int, ...], T] = {}
+        # By what _kind_of() returns for a host.
+        self._values: dict[tuple[int, ...], T] = {}
         # Kept, so that Python does not give their IDs to other aggregates.
         self._aggregates: list = []
 
     def for_host(self, host_state) -> T:
         """Return the value for a host."""
-        value = self._known.get(getattr(host_state, _KIND, None))
-        return self._first_of(host_state) if value is None else value
+        value = self._values.get(getattr(host_state, _KIND, None))
+        return self._look_up(host_state) if value is None else value
 
-    def _first_of(self, host_state) -> T:
+    def _look_up(self, host_state) -> T:
+        """Return the value for a host that is asked for the first time.
+
+        Another host with the same aggregates may have been before.
+        """
         kind = _kind_of(host_state)
-        value = self._known.get(kind)
+        value = self._values.get(kind)
         if value is None:
             self._aggregates += _aggregates_of(host_state)
-            value = self._known[kind] = self._work_out(host_state)
+            value = self._values[kind] = self._work_out(host_state)
         return value
 
 

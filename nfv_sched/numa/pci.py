@@ -292,22 +292,24 @@ class HostDevices:
                      if provider is not None and (count or not at_first)]
         return len(set(providers)) < len(providers)
 
-    def has_unknown(self, demand: int) -> bool:
-        """Return whether devices of a request lack NUMA information."""
-        return any(pool.unknown for pool in self.matched[demand])
+    # "index" is the position of a request in "wanted".
 
-    def free_unknown(self, demand: int) -> int:
-        """Count the free devices without NUMA information."""
-        return sum(self.counts[pool.index] for pool in self.matched[demand]
+    def has_unknown(self, index: int) -> bool:
+        """Return whether devices of a request lack NUMA information."""
+        return any(pool.unknown for pool in self.matched[index])
+
+    def free_unknown(self, index: int) -> int:
+        """Count the free devices without NUMA information for a request."""
+        return sum(self.counts[pool.index] for pool in self.matched[index]
                    if pool.usable and pool.unknown)
 
-    def free(self, demand: int, cells: int | None = None) -> int:
-        """Count the free devices for one request, by its number.
+    def free(self, index: int, cells: int | None = None) -> int:
+        """Count the free devices for one request.
 
         :param cells: bitmask of the host cells that count; None for all
             devices, also those without NUMA information
         """
-        return sum(self.counts[pool.index] for pool in self.matched[demand]
+        return sum(self.counts[pool.index] for pool in self.matched[index]
                    if pool.usable and (cells is None or pool.near & cells))
 
 
@@ -469,18 +471,18 @@ class CandidateDevices:
         return sorted(pools, key=lambda pool: not (
             pool.unknown or pool.near & cells))
 
-    def fixed(self, demand: int) -> int | None:
+    def fixed(self, index: int) -> int | None:
         """Return the host cells of devices that Placement allocates.
 
-        :param demand: number of the request, from 0
+        :param index: that of the request in ``devices.wanted``
         :returns: bitmask; None if the claim is free to choose devices, or one
             has no NUMA information
         """
-        providers = self._providers[demand]
-        if not providers or not self.devices.wanted[demand].fixable:
+        providers = self._providers[index]
+        if not providers or not self.devices.wanted[index].fixable:
             return None
         cells = 0
-        for pool in self.devices.matched[demand]:
+        for pool in self.devices.matched[index]:
             if pool.provider in providers:
                 if not pool.near:
                     return None

@@ -329,7 +329,7 @@ class RunMixin(source.AccountMixin):
         :param failed: see :meth:`plan_again`
         :raises CloudUnreadError: if there is none, or it cannot be written
         """
-        time.sleep(values.FREED)
+        time.sleep(values.FREED_SECONDS)
         document = self.plan_again(parsed_args, saved, failed, [
             move.number for move in saved.plan.moves if journal.is_done(move)])
         plan = self.moves_of(document.content)

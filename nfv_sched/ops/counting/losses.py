@@ -69,8 +69,8 @@ def _overlaps(
 ) -> dict[bindings.Binding, int]:
     """Return how many servers each limit shares with others.
 
-    These are given back by lifting this limit alone, and by lifting the
-    others.
+    Such a server fits if this limit alone is lifted, and also if all limits
+    but this one are.
     """
     helpful = [limit for limit, count in alone.items() if count]
     if len(helpful) < 2 or sum(alone.values()) <= most:

@@ -401,7 +401,7 @@ class PlanRun:
                 blocking.append(move)
             elif seconds := self._pause(move):
                 blocking.append(move)
-                if seconds > values.FREED and not self._running:
+                if seconds > values.FREED_SECONDS and not self._running:
                     self._say_once(
                         f'{move} waits until nova-scheduler knows where the '
                         'servers are that it is to be with or apart from')
@@ -418,9 +418,9 @@ class PlanRun:
             if record is None or not earlier.is_of_server:
                 continue
             if earlier.kind == 'live' and earlier.id in move.related:
-                seconds = values.SYNCED
+                seconds = values.SYNCED_SECONDS
             elif earlier.source == move.destination:
-                seconds = values.FREED
+                seconds = values.FREED_SECONDS
             else:
                 continue
             pause = max(pause, seconds - _age(record))
@@ -428,8 +428,8 @@ class PlanRun:
             # Which hosts and what kind of move is not recorded.
             if move.is_of_server:
                 pause = max(pause, (
-                    values.SYNCED if uuid in move.related
-                    else values.FREED) - _age(record))
+                    values.SYNCED_SECONDS if uuid in move.related
+                    else values.FREED_SECONDS) - _age(record))
         return pause
 
     def _begin(self, move: values.Move) -> None:

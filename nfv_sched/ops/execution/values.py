@@ -17,11 +17,11 @@ STATES: Mapping[str, tuple[str, ...]] = {
 
 #: Seconds in which Nova frees the resources of a server on its old host: the
 #: last step of a move, after the server is shown active on the new one.
-FREED = 5
+FREED_SECONDS = 5
 #: Seconds until nova-scheduler knows of a live migration: until both hosts
 #: send the list of their servers, each scheduler_instance_sync_interval (120
 #: by default).
-SYNCED = 130
+SYNCED_SECONDS = 130
 
 #: Reason for which a host that is emptied is disabled.
 REASON = 'to be emptied'

@@ -57,13 +57,13 @@ def page_cell(pages: snapshot.Pages) -> str:
     return '{}/{}'.format(*page_amounts(pages))
 
 
-def small_pages(small_pages: memory.SmallPages) -> str:
+def small_pages(small: memory.SmallPages) -> str:
     """Describe the small pages of a host in a line."""
-    text = (f'{small_pages.floating} of {small_pages.available} used by '
-            f'servers without NUMA topology, {small_pages.on_nodes} by '
-            f'others; {small_pages.reserved} reserved')
-    return text if small_pages.free >= 0 else (
-        f'{text}, {min(-small_pages.free, small_pages.reserved)} of it used')
+    text = (f'{small.floating} of {small.available} used by servers without '
+            f'NUMA topology, {small.on_nodes} by others; {small.reserved} '
+            'reserved')
+    return text if small.free >= 0 else (
+        f'{text}, {min(-small.free, small.reserved)} of it used')
 
 
 def guest_on(guest: values.GuestView, view: values.NodeView) -> str:

@@ -172,13 +172,13 @@ def commands(moves: Collection[trial.ServerMove],
         if not migrated.isdisjoint(move.related):
             yield comment('until nova-scheduler knows where the servers are '
                           f'that {move.name} is to be with or apart from')
-            yield f'sleep {values.SYNCED}'
+            yield f'sleep {values.SYNCED_SECONDS}'
             migrated.clear()
             sources.clear()
         if move.destination in sources:
             yield comment(f'until Nova has given back the room on '
                           f'{move.destination}')
-            yield f'sleep {values.FREED}'
+            yield f'sleep {values.FREED_SECONDS}'
             sources.clear()
         sources.add(move.source)
         yield comment(f'{move.name}: {move.kind} migration from '

@@ -45,7 +45,7 @@ def _drained(plan: document.Drain, cloud: snapshot.Cloud,
     # Importing Nova takes seconds.
     from nfv_sched.ops.plans import drain
     host = source.host_name([host.name for host in cloud.hosts], plan.host)
-    # Those that have left the host are no more of its servers.
+    # Servers that have already left the host need no further move.
     uuids = None if plan.others is None else set(document.to_leave(plan))
     options = plan.options
     with progress.shown() as update:

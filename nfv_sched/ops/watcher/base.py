@@ -202,10 +202,10 @@ def _with_pauses(
     for move in moves:
         seconds = 0
         if not migrated.isdisjoint(move.related):
-            seconds = values.SYNCED
+            seconds = values.SYNCED_SECONDS
             migrated.clear()
         elif move.destination in sources:
-            seconds = values.FREED
+            seconds = values.FREED_SECONDS
         if seconds:
             sources.clear()
         sources.add(move.source)

@@ -59,7 +59,7 @@ class CloudsTestCase(base.PCI, test_ledger.LedgerTestCase):
         super().setUp()
         self.useFixture(fixtures.MockPatchObject(run, 'INTERVAL', 0.1))
         # Each time is told by carry_out().
-        for name in ('FREED', 'SYNCED'):
+        for name in ('FREED_SECONDS', 'SYNCED_SECONDS'):
             self.useFixture(fixtures.MockPatchObject(values, name, 0))
         # It wants files of the server.
         self.useFixture(fixtures.MockPatch(

@@ -59,7 +59,7 @@ class PlanRunTestCase(test_snapshot.SnapshotTestCase):
         super().setUp()
         self.useFixture(fixtures.MockPatchObject(moves, 'GRACE', 2.0))
         self.useFixture(fixtures.MockPatchObject(run, 'INTERVAL', 0.1))
-        self.useFixture(fixtures.MockPatchObject(values, 'FREED', 0))
+        self.useFixture(fixtures.MockPatchObject(values, 'FREED_SECONDS', 0))
         self.connection = test_api.connect(self.admin_api)
         self.posts = []
         self.after = {}

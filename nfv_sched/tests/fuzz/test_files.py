@@ -551,7 +551,7 @@ class FilesTest(cmd_base.CommandTestCase):
         self.useFixture(fixtures.MockPatchObject(
             source, 'reader', return_value=lambda: running.disabled(
                 test_bad_snapshots.CLOUD, _HOST)))
-        self.useFixture(fixtures.MockPatchObject(values, 'FREED', 0))
+        self.useFixture(fixtures.MockPatchObject(values, 'FREED_SECONDS', 0))
         self.useFixture(fixtures.MockPatchObject(
             api, 'read', return_value=test_rebalance.CLOUD))
         connection = EmptyCloud()

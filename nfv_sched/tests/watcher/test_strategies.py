@@ -292,8 +292,8 @@ class DrainTest(StrategyTestCase):
         strategy = watcher_loading.DefaultStrategyLoader().load('nfv_drain')
         strategy.add_moves(moves)
         self.assertEqual(
-            [names[0], names[1], values.FREED, names[2], names[3],
-             values.SYNCED, names[4], names[1]],
+            [names[0], names[1], values.FREED_SECONDS, names[2], names[3],
+             values.SYNCED_SECONDS, names[4], names[1]],
             [parameters.get('duration') or parameters['resource_name']
              for parameters in (action['input_parameters']
                                 for action in strategy.solution.actions)])

@@ -81,7 +81,7 @@ class PlanRunTestCase(base.CommandTestCase):
         # No clouds.yaml of somebody.
         self.useFixture(fixtures.EnvironmentVariable('HOME', self.folder))
         self.useFixture(fixtures.MockPatchObject(run, 'INTERVAL', 0.02))
-        self.useFixture(fixtures.MockPatchObject(values, 'FREED', 0))
+        self.useFixture(fixtures.MockPatchObject(values, 'FREED_SECONDS', 0))
         self.useFixture(fixtures.MockPatchObject(moves, 'GRACE', 0.3))
         # There are no databases.
         self.useFixture(fixtures.MockPatchObject(
@@ -445,9 +445,9 @@ class PlanRunTest(PlanRunTestCase):
     def test_related(self):
         """nova-scheduler must know where the others are."""
         self.plan('a live two', 'b live three a')
-        self.useFixture(fixtures.MockPatchObject(values, 'SYNCED', 3))
+        self.useFixture(fixtures.MockPatchObject(values, 'SYNCED_SECONDS', 3))
         begin = time.monotonic()
-        with mock.patch.object(values, 'FREED', 0.1):
+        with mock.patch.object(values, 'FREED_SECONDS', 0.1):
             out, _err = self.carry_out()
         self.assertLess(2, time.monotonic() - begin)
         self.assertIn('b waits until nova-scheduler knows', out)
