@@ -34,6 +34,7 @@ from nfv_sched.ops.cli import base as cli_base
 from nfv_sched.ops.serve import command as serve_command
 from nfv_sched.ops.simulator import configuration
 from nfv_sched.tests import base
+from nfv_sched.tests import documented
 from nfv_sched.tests.tempest import config as tempest_config
 from nfv_sched.tests.unit import test_house
 
@@ -684,6 +685,25 @@ class DeploymentNamesTest(testtools.TestCase):
                 if quoted not in done.stdout:
                     errors.append((repository, path, name))
         self.assertEqual([], errors)
+
+
+class TaskPagesTest(testtools.TestCase):
+    """Pages about tasks explain their output, and say what comes next."""
+
+    _TITLE = re.compile(r'^(\S.*)\n(?:-{4,}|~{4,})$', re.MULTILINE)
+
+    def test_sections(self):
+        for path in sorted((_ROOT / 'doc/source/tasks').glob('*.rst')):
+            text = path.read_text(encoding='utf-8')
+            titles = self._TITLE.findall(text)
+            for title in ('How to read it', 'What next'):
+                self.assertIn(title, titles, path)
+            first = next((block for block in documented.blocks(path)
+                          if block.is_ours), None)
+            if first is not None:
+                after = '\n'.join(text.splitlines()[first.end:])
+                self.assertEqual(
+                    'How to read it', self._TITLE.search(after)[1], path)
 
 
 class ArchitectureTest(testtools.TestCase):
