@@ -21,6 +21,8 @@ from rich import text as rich_text
 import nfv_sched
 
 ROOT = pathlib.Path(nfv_sched.__file__).parents[1]
+#: Columns of a block in the documentation.
+WIDTH = 100
 
 #: How a page begins a block of a terminal session: in reStructuredText a
 #: directive, with the block indented; in Markdown a fence.

@@ -60,10 +60,12 @@ def _unchecked(text):
 class FilterListsTest(base.TestCase):
     """Who copies a list enables all filters, in the order of their reasons."""
 
+    # An option, of which a line that ends with a comma is continued.
+    OPTION = r'^ *enabled_filters = ((?:.*,\n)*.*)'
     # Path, what the names are in, and whether those of limits are among them.
     LISTS = (
-        ('README.md', r'^ *enabled_filters = (.*)', False),
-        ('doc/source/install/index.rst', r'^ *enabled_filters = (.*)', False),
+        ('README.md', OPTION, False),
+        ('doc/source/install/index.rst', OPTION, False),
         ('doc/source/install/index.rst', r'^(``\w+Filter``.*)', True),
         ('doc/source/configuration/index.rst',
          r'^ *\* - ``(\w+Filter)``$', True),
@@ -685,6 +687,55 @@ class DeploymentNamesTest(testtools.TestCase):
                 if quoted not in done.stdout:
                     errors.append((repository, path, name))
         self.assertEqual([], errors)
+
+
+class BlocksTest(testtools.TestCase):
+    """Literal blocks of pages."""
+
+    # Those of reStructuredText without a directive; in Markdown what is
+    # indented, or fenced.
+    _LITERAL = re.compile(
+        r'^ *(?!\.\. )\S.*::\n\n((?:(?: +.*)?\n)+)', re.MULTILINE)
+    _INDENTED = re.compile(r'(?<=\n\n)((?: {4}.*\n)+)')
+    _FENCED = re.compile(r'^```\w+\n((?:(?!```).*\n)*)', re.MULTILINE)
+    # A text in JSON cannot be broken into lines.
+    _LANGUAGES = r'(?!json$)\S+'
+
+    def blocks(self, path):
+        text = path.read_text(encoding='utf-8')
+        if path.suffix == '.rst':
+            yield from blocks(text, self._LANGUAGES)
+            patterns = [self._LITERAL]
+        else:
+            patterns = [self._INDENTED, self._FENCED]
+        for pattern in patterns:
+            yield from map(textwrap.dedent, pattern.findall(text))
+
+    def wide(self, path):
+        return [line for block in self.blocks(path)
+                for line in block.splitlines()
+                if len(line) > documented.WIDTH]
+
+    def test_widths(self):
+        """Readers see whole lines, without scrolling."""
+        for path in documented.pages():
+            self.assertEqual([], self.wide(path), path)
+
+    def test_what_is_found(self):
+        wide = 'x' * (documented.WIDTH + 1)
+        folder = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        for name, page in (
+            ('a.rst', 'Text::\n\n   {}\n\nText\n'),
+            ('b.rst', '* Text\n\n  .. code-block:: console\n\n     {}\n'),
+            ('c.rst', '.. code-block:: ini\n\n   [x]\n\n   {}\n'),
+            ('a.md', 'Text:\n\n    [x]\n    {}\n\nText\n'),
+            ('b.md', '```console\n$ x\n\n{}\n```\n'),
+        ):
+            path = folder / name
+            path.write_text(page.format(wide), encoding='utf-8')
+            self.assertEqual([wide], self.wide(path), page)
+            path.write_text(page.format(wide[1:]), encoding='utf-8')
+            self.assertEqual([], self.wide(path), page)
 
 
 class TaskPagesTest(testtools.TestCase):

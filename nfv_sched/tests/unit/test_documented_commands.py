@@ -19,10 +19,7 @@ from nfv_sched.ops.snapshot import snapshot
 from nfv_sched.tests import documented
 from nfv_sched.tests.unit.ops.commands import base
 
-#: Columns of a block in the documentation.
-WIDTH = 100
-#: Lines of scripts cannot be broken.
-_OF_SCRIPTS = ('openstack ', '  openstack ', '# ', 'printf ')
+WIDTH = documented.WIDTH
 #: Commands that plan live migrations.
 _PLANS = (['host', 'drain'], ['cloud', 'defrag'])
 #: What README shows as a picture.
@@ -128,15 +125,6 @@ class DocumentedCommandsTest(base.CommandTestCase):
                 else:
                     self.assertTrue(block.is_ours, block.where)
         self.assertGreater(run, 20)
-
-    def test_widths(self):
-        wide = [f'{block.where}: {line}' for path in documented.pages()
-                for block in documented.blocks(path)
-                if block.is_ours and block.reason is None
-                for command in block.commands()
-                for line in command.lines + command.output
-                if len(line) > WIDTH and not line.startswith(_OF_SCRIPTS)]
-        self.assertEqual([], wide)
 
 
 class BlocksTest(base.base.TestCase):
