@@ -24,7 +24,7 @@ class FlavorFinding:
     :ivar flavor: name of the flavor
     :ivar flavor_id: its ID; null if it is not known
     :ivar severity: "error" if the API refuses the flavor or no host takes it
-    :ivar rule: name of the rule that found it
+    :ivar rule: identifier of the rule that found it, such as "no-topology"
     :ivar key: the extra spec or image property, or another subject such as
         "RAM"; null if it is about the flavor as a whole
     :ivar finding: description, for people

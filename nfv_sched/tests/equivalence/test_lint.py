@@ -166,10 +166,10 @@ class TestLint(base.TestCase):
     def assert_true(self, flavor, each, nova_flavor, placed):
         """Assert that an error is one."""
         what = f'{flavor}: {each}'
-        if each.rule in ('value refused', 'key refused'):
+        if each.rule in ('value-refused', 'key-refused'):
             self.assertTrue(refused_by_api(
                 each.key, flavor.extra_specs[each.key]), what)
-        elif each.rule == 'refused by Nova':
+        elif each.rule == 'refused-by-nova':
             self.assertTrue(
                 refused_with_image(nova_flavor) or not placed, what)
         else:

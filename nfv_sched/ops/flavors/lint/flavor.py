@@ -36,7 +36,7 @@ _DEDICATED = 'set hw:cpu_policy=dedicated, or remove it'
 _REFUSALS = {
     'InvalidNUMANodesNumber': (_NODES, 'set a number from 1'),
     'ImageNUMATopologyAsymmetric': (
-        _NODES, 'vCPUs and memory must be multiples of it; or ' + _LISTS),
+        _NODES, 'set vCPUs and memory to multiples of it, or ' + _LISTS),
     'ImageNUMATopologyIncomplete': ('hw:numa_cpus.0', _LISTS),
     'ImageNUMATopologyCPUOutOfRange': ('hw:numa_cpus.0', _LISTS),
     'ImageNUMATopologyCPUDuplicates': ('hw:numa_cpus.0', _LISTS),
@@ -293,8 +293,8 @@ def used(subject: values.LintSubject) -> Iterator[values.LintFinding]:
         values.WARNING, values.WHOLE, f'in use by '
         f'{strings.count(len(subject.servers), "server")}' + (
             f', booted when it was different: {len(other)}' if other
-            else ''), 'a change reaches new servers only; to change these, '
-        'resize them to another flavor')
+            else ''), 'resize these servers to another flavor; a change of '
+        'this one reaches new servers only')
 
 
 def size(kib: int) -> str:

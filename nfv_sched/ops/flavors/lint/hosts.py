@@ -25,7 +25,8 @@ BindingKind = bindings.BindingKind
 #: Part of the CPUs of a NUMA node whose waste is worth a note.
 WASTE = 0.2
 _ALIAS = 'pci_passthrough:alias'
-_UNKNOWN = (values.WHOLE, '"nfv-sched flavor explain" says more')
+_UNKNOWN = (values.WHOLE, 'run "nfv-sched flavor explain" to see what each '
+            'host lacks')
 # Maximum number of causes to report.
 _KINDS = 3
 
@@ -34,8 +35,8 @@ _SMALLER = ('take fewer vCPUs or less memory, or hw:numa_nodes=2 so that '
 # Resource class, or kind of limiting resource -> (key, what to do).
 _CLASSES = {
     orc.PCPU: ('vCPUs', _SMALLER),
-    orc.VCPU: ('vCPUs', 'floating guests need hosts with shared CPUs; or take '
-               'fewer vCPUs'),
+    orc.VCPU: ('vCPUs', 'set [compute] cpu_shared_set on hosts, or take fewer '
+               'vCPUs'),
     orc.MEMORY_MB: ('RAM', _SMALLER),
     orc.DISK_GB: ('disk', 'take a smaller disk'),
 }
@@ -244,12 +245,12 @@ def _about(binding: bindings.Binding,
                 name, subject.flavor):
             return key, 'change it, or what hosts declare'
         case BindingKind.TRAIT:
-            return f'trait:{name}', 'remove it, or take hosts with it'
+            return f'trait:{name}', 'remove it, or add hosts with this trait'
         case BindingKind.TOO_SMALL:
             return _too_large(subject), _SMALLER
         case BindingKind.RESOURCE_CLASS if f'resources:{name}' in specs:
             return (f'resources:{name}',
-                    'ask for less of it, or use hosts with it')
+                    'ask for less of it, or add hosts with it')
         case BindingKind.RESOURCE_CLASS:
             return _CLASSES.get(name, _UNKNOWN)
         case BindingKind.DEVICES | BindingKind.DEVICES_NEAR if (
@@ -329,8 +330,8 @@ def packs(subject: values.LintSubject) -> Iterator[values.LintFinding]:
                 f'{need} pinned vCPUs {"leaves" if fits == 1 else "leave"} '
                 f'{unused} of {size} CPUs of a NUMA node '
                 f'({strings.count(len(names), "host")})',
-                'a number of vCPUs that divides this evenly, or small '
-                'guests beside them')
+                'set a number of vCPUs for each guest NUMA node that divides '
+                f'{size} evenly, or offer a small flavor that fills the rest')
 
 
 def too_many(subject: values.LintSubject) -> bool:

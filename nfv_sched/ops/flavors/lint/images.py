@@ -39,7 +39,7 @@ def refused(subject: values.LintSubject) -> Iterator[values.LintFinding]:
             values.ERROR, key, 'Nova takes no server with this property of '
             f'the image: {" ".join(message.split())}',
             translation.do if translation is not None and translation.do else
-            'correct it')
+            'set a value that Nova can read, or remove it')
 
 
 def needed(subject: values.LintSubject) -> Iterator[values.LintFinding]:
@@ -50,7 +50,7 @@ def needed(subject: values.LintSubject) -> Iterator[values.LintFinding]:
         yield values.LintFinding(
             values.WARNING, next(iter(subject.image_needed)),
             f'Nova takes the flavor only with an image that has {pairs}',
-            'look with --image, too')
+            'offer it with such images only, and check these with --image')
 
 
 def too_small(subject: values.LintSubject) -> Iterator[values.LintFinding]:
@@ -77,7 +77,8 @@ def conflicts(subject: values.LintSubject) -> Iterator[values.LintFinding]:
             values.ERROR, properties[0] if properties else values.WHOLE,
             'Nova refuses the flavor with this image: '
             f'{" ".join(refusal.text.split()).rstrip(".")}',
-            'leave it to the flavor, or to the image')
+            'remove the property from the image, or change the extra specs of '
+            'the flavor that contradict it')
 
 
 def differ(subject: values.LintSubject) -> Iterator[values.LintFinding]:

@@ -21,7 +21,7 @@ _SHORT = 6
 _OURS = ('nfv:', 'hw:wrs:')
 _NUMBER = re.compile(r'\.[0-9]+$')
 
-_TRANSLATE = '"nfv-sched flavor translate" says what to use instead'
+_TRANSLATE = 'run "nfv-sched flavor translate", and set what it says instead'
 
 # Keys whose value is a list of vCPUs.
 _VCPUS = re.compile(
@@ -76,7 +76,7 @@ def keys_refused(subject: values.LintSubject) -> Iterator[values.LintFinding]:
         if translation is not None and translation.kind != translations.SAME:
             do = _TRANSLATE
         elif near is not None:
-            do = f'did you mean {near}?'
+            do = f'set {near} instead, if you meant that'
         elif key.startswith(_OURS):
             do = f'{do}; the keys are in the documentation of nfv-sched'
         yield values.LintFinding(
@@ -100,7 +100,7 @@ def keys_unchecked(subject: values.LintSubject) -> Iterator[
             yield values.LintFinding(
                 values.WARNING, key, 'the API does not check keys of this '
                 'namespace, and this one is like another',
-                f'did you mean {near}?')
+                f'set {near} instead, if you meant that')
 
 
 def contradictions(subject: values.LintSubject) -> Iterator[
@@ -121,7 +121,7 @@ def huge_lists(subject: values.LintSubject) -> Iterator[values.LintFinding]:
             if is_huge(key, value):
                 yield values.LintFinding(
                     values.ERROR, key, 'a number of a vCPU that no guest '
-                    'has', f'vCPUs of this flavor have the numbers 0 to '
+                    'has', 'use the numbers of the vCPUs of this flavor, 0 to '
                     f'{subject.flavor.vcpus - 1}')
 
 
@@ -203,7 +203,7 @@ def _allowed(spec: flavors.Spec) -> str:
         return f'set a whole number{bounds}'
     if value.get('pattern'):
         return f'set a value of the format {value["pattern"]}'
-    return 'correct it'
+    return 'set a value that the API accepts, or remove it'
 
 
 def _unset(key: str) -> str:

@@ -150,7 +150,7 @@ class LintSubject:
 class LintRule(ty.NamedTuple):
     """A lint rule.
 
-    :ivar name: name of the rule
+    :ivar name: identifier of the rule, of lower-case words with hyphens
     :ivar find: function that yields its findings
     """
 

@@ -202,8 +202,8 @@ class LintTest(base.CommandTestCase):
 
     def test_all(self):
         self.assertEqual(
-            [('bad', 'error', 'key refused'),
-             ('odd', 'warning', 'switch without huge pages')],
+            [('bad', 'error', 'key-refused'),
+             ('odd', 'warning', 'switch-without-huge-pages')],
             self.findings('--all', code=3))
 
     def test_names(self):
@@ -213,12 +213,12 @@ class LintTest(base.CommandTestCase):
     def test_hosts(self):
         """Nothing of a host is looked at unless that is asked for."""
         self.assertEqual(
-            [('large', 'error', 'no host')],
+            [('large', 'error', 'no-host')],
             self.findings('large', '--hosts', code=3))
         self.assertEqual([], self.findings('large'))
         self.assertEqual(
-            [('odd', 'warning', 'switch without huge pages'),
-             ('odd', 'note', 'packs badly')], self.findings('odd', '--hosts'))
+            [('odd', 'warning', 'switch-without-huge-pages'),
+             ('odd', 'note', 'packs-badly')], self.findings('odd', '--hosts'))
 
     def test_text(self):
         out = self.lint('--all', '--hosts', code=3)
@@ -247,21 +247,21 @@ class LintTest(base.CommandTestCase):
             'flavor', 'lint', '--file', path, '-f', 'value', '-c', 'Flavor')
         self.assertEqual((3, 'b\n', ''), (code, out, err))
         self.assertEqual(
-            [('a', 'error', 'no host')], self.findings(
+            [('a', 'error', 'no-host')], self.findings(
                 '--file', path, 'a', '--hosts', code=3))
 
     def test_image(self):
         path = self.files.write({'properties': {'hw_numa_node.0': '1'}})
         self.assertEqual(
-            [('good', 'warning', 'image dropped')],
+            [('good', 'warning', 'image-dropped')],
             self.findings('good', '--image', path))
         self.assertEqual(
-            [('good', 'error', 'image value refused')],
+            [('good', 'error', 'image-value-refused')],
             self.findings('good', '--image-property', 'hw_vif_model=avp',
                           code=3))
         path = self.files.write({'properties': {}, 'min_ram': 1 << 20})
         self.assertEqual(
-            [('good', 'error', 'smaller than the image')],
+            [('good', 'error', 'smaller-than-the-image')],
             self.findings('good', '--image', path, code=3))
 
     def test_used(self):

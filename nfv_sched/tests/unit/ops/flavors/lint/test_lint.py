@@ -113,10 +113,10 @@ def fine(specs, **fields):
 E, W, N = values.ERROR, values.WARNING, values.NOTE
 
 CASES = {
-    'too many keys': (
+    'too-many-keys': (
         broken(E, '', {f'x:{number}': '1' for number in range(257)}),
         fine({f'x:{number}': '1' for number in range(256)})),
-    'form refused': (
+    'form-refused': (
         broken(E, 'mine:gr\xf6\xdfe', {'mine:gr\xf6\xdfe': '1'}),
         broken(E, 'hw:gr\xf6\xdfe', {'hw:gr\xf6\xdfe': '1'}),
         broken(E, 'a/b', {'a/b': '1'}),
@@ -124,14 +124,14 @@ CASES = {
         broken(E, 'x' * 127, {'x' * 256: '1'}),
         broken(E, 'mine:x', {'mine:x': 'x' * 256}),
         fine({'mine:x': 'x' * 255, 'x' * 255: '', 'a b-c.d_e:F': '1'})),
-    'value refused': (
+    'value-refused': (
         broken(E, 'nfv:vswitch_numa_affinity',
                {'nfv:vswitch_numa_affinity': 'stritc'}),
         broken(E, 'hw:numa_nodes', {'hw:numa_nodes': '0'}),
         broken(E, 'hw:wrs:shared_vcpu', {'hw:wrs:shared_vcpu': 'x'}),
         broken(E, 'hw:mem_page_size', {'hw:mem_page_size': 'huge'}),
         fine(STRICT)),
-    'key refused': (
+    'key-refused': (
         broken(E, 'hw:cpu_polcy', {'hw:cpu_polcy': 'dedicated'}),
         broken(E, 'hw:numa_cpu.0', {'hw:numa_cpu.0': '0'}),
         broken(E, 'hw:wrs:min_vcpus', {'hw:wrs:min_vcpus': '1'}),
@@ -139,14 +139,14 @@ CASES = {
         broken(E, 'trait:HW_CPU_X86_AVX51',
                {'trait:HW_CPU_X86_AVX51': 'required'}),
         fine({'trait:CUSTOM_X': 'required', 'mine:x': '1', 'plain': 'x'})),
-    'numbers of vCPUs': (
+    'numbers-of-vcpus': (
         broken(E, 'hw:numa_cpus.0', {'hw:numa_cpus.0': '0-9999999999999'}),
         broken(E, 'hw:cpu_dedicated_mask',
                {'hw:cpu_dedicated_mask': '0-65536'}),
         broken(E, 'hw_cpu_realtime_mask', {}, image={
             'hw_cpu_realtime_mask': '^4000000000'}),
         fine({**PINNED, 'hw:numa_cpus.0': '0-3', 'hw:numa_mem.0': '4096'})),
-    'numbers of NUMA nodes': (
+    'numbers-of-numa-nodes': (
         broken(E, 'hw:numa_nodes', {'hw:numa_nodes': '1025'}, vcpus=65535,
                memory=1025, cloud=CLOUD),
         broken(E, 'hw:numa_nodes', {'hw:numa_nodes': '65535'}, vcpus=65535,
@@ -163,7 +163,7 @@ CASES = {
             'nfv:pci_numa_affinity': 'strict',
             'hw:pci_numa_affinity_policy': 'preferred'}),
         fine({**STRICT, 'hw:wrs:vswitch_numa_affinity': 'strict'})),
-    'refused by Nova': (
+    'refused-by-nova': (
         broken(E, 'hw:numa_nodes', {'hw:numa_nodes': '2'}, vcpus=5),
         broken(E, 'hw:numa_cpus.0', {
             'hw:numa_nodes': '1', 'hw:numa_cpus.0': '0-2',
@@ -194,7 +194,7 @@ CASES = {
         fine({'hw:cpu_max_sockets': '3'}),
         fine({**PINNED, 'hw:cpu_realtime': 'true',
               'hw:cpu_realtime_mask': '^0'})),
-    'no host by rules': (
+    'no-host-by-rules': (
         broken(E, 'nfv:shared_vcpu', {**PINNED, 'nfv:shared_vcpu': '0'}),
         broken(E, 'hw:wrs:shared_vcpu', {
             **MIXED, 'hw:wrs:shared_vcpu': '1'}),
@@ -208,27 +208,27 @@ CASES = {
             'hw:cpu_thread_policy': 'isolate'}),
         broken(E, 'nfv:numa_node.1', {**PINNED, 'nfv:numa_node.1': '0'}),
         fine({**MIXED, 'nfv:shared_vcpu': '0', 'nfv:numa_node.0': '1'})),
-    'page multiple': (
+    'page-multiple': (
         broken(E, 'hw:mem_page_size', {'hw:mem_page_size': '2MB'},
                memory=4095),
         broken(E, 'hw:mem_page_size', {
             'hw:mem_page_size': '1GB', 'hw:numa_nodes': '2'}, memory=3072),
         fine({'hw:mem_page_size': '2MB'}),
         fine({'hw:mem_page_size': 'large'}, memory=4095)),
-    'absurd devices': (
+    'absurd-devices': (
         broken(E, 'pci_passthrough:alias', {
             'pci_passthrough:alias': 'nic:99999999999'}, cloud=CLOUD),
         fine({'pci_passthrough:alias': 'nic:1'})),
-    'image value refused': (
+    'image-value-refused': (
         broken(E, 'hw_vif_model', {}, image={'hw_vif_model': 'avp'}),
         broken(E, 'hw_numa_cpus.0', {}, image={'hw_numa_cpus.0': 'x'}),
         fine({}, image={'hw_vif_model': 'virtio'})),
-    'smaller than the image': (
+    'smaller-than-the-image': (
         broken(E, 'RAM', {}, needs=values.Needs(4097, 20)),
         broken(W, 'disk', {}, needs=values.Needs(0, 21), disk=20),
         fine({}, needs=values.Needs(4096, 20), disk=20),
         fine({}, needs=values.Needs(0, 21))),
-    'image conflict': (
+    'image-conflict': (
         broken(E, 'hw_pci_numa_affinity_policy', {
             'hw:pci_numa_affinity_policy': 'required'},
             image={'hw_pci_numa_affinity_policy': 'preferred'}),
@@ -249,27 +249,27 @@ CASES = {
         fine({'hw:sound_model': 'sb16', 'os:secure_boot': 'required'},
              image={'hw_sound_model': 'sb16', 'os_secure_boot': 'required'}),
         fine({'hw:numa_nodes': '2'}, image={'hw_vif_model': 'virtio'})),
-    'unknown alias': (
+    'unknown-alias': (
         broken(E, 'pci_passthrough:alias', {
             'pci_passthrough:alias': 'other:1'}, cloud=CLOUD),
         fine({**PINNED, 'pci_passthrough:alias': 'nic:1'}, cloud=CLOUD)),
-    'page size of no host': (
+    'page-size-of-no-host': (
         broken(E, 'hw:mem_page_size', {'hw:mem_page_size': '2MB'},
                cloud=CLOUD),
         fine({**PINNED, 'hw:mem_page_size': '1GB'}, cloud=CLOUD),
         fine({**PINNED, 'hw:mem_page_size': 'large'}, cloud=CLOUD)),
-    'threads of no host': (
+    'threads-of-no-host': (
         broken(E, 'hw:cpu_thread_policy', {
             **PINNED, 'hw:cpu_thread_policy': 'isolate'}, cloud=CLOUD),
         broken(E, 'hw:cpu_thread_policy', {
             **PINNED, 'hw:cpu_thread_policy': 'require'}, cloud=SINGLE),
         fine({**PINNED, 'hw:cpu_thread_policy': 'isolate'}, cloud=BOTH),
         fine({**PINNED, 'hw:cpu_thread_policy': 'require'}, cloud=CLOUD)),
-    'memory of the platform': (
+    'memory-of-the-platform': (
         broken(W, 'hw:mem_page_size', PINNED, cloud=HUGE),
         fine({**PINNED, 'hw:mem_page_size': '1GB'}, cloud=HUGE),
         fine(PINNED, cloud=CLOUD)),
-    'label of no host': (
+    'label-of-no-host': (
         broken(E, 'nfv:vswitch_numa_affinity', STRICT,
                cloud=without_labels()),
         broken(E, 'nfv:numa_affinity.osd', {
@@ -279,7 +279,7 @@ CASES = {
                cloud=without_labels('physnet0')),
         fine(STRICT, cloud=CLOUD),
         fine({**PINNED, 'nfv:numa_affinity.osd': 'prefer'}, cloud=PLACES)),
-    'filter not enabled': (
+    'filter-not-enabled': (
         broken(W, 'nfv:numa_affinity.osd', {
             **PINNED, 'nfv:numa_affinity.osd': 'prefer'}, cloud=CLOUD),
         broken(W, 'nfv:vswitch_numa_affinity', STRICT, cloud=STOCK),
@@ -287,11 +287,11 @@ CASES = {
                cloud=STOCK),
         fine(STRICT, cloud=CLOUD), fine(PINNED, cloud=STOCK),
         fine({**PINNED, 'nfv:numa_affinity.osd': 'prefer'}, cloud=PLACES)),
-    'node of no host': (
+    'node-of-no-host': (
         broken(E, 'nfv:numa_node.0', {**PINNED, 'nfv:numa_node.0': '2'},
                cloud=CLOUD),
         fine({**PINNED, 'nfv:numa_node.0': '1'}, cloud=CLOUD)),
-    'no host': (
+    'no-host': (
         broken(E, 'vCPUs', PINNED, vcpus=9, cloud=CLOUD),
         broken(E, 'hw:mem_page_size', {**PINNED, 'hw:mem_page_size': '1GB'},
                memory=17 * 1024, cloud=CLOUD),
@@ -310,13 +310,13 @@ CASES = {
         broken(W, '-', {**PINNED, 'trait1:CUSTOM_X': 'required'},
                cloud=CLOUD),
         fine(PINNED, vcpus=8, cloud=CLOUD)),
-    'key unchecked': (
+    'key-unchecked': (
         broken(W, 'nvf:shared_vcpu', {'nvf:shared_vcpu': '0'}),
         broken(W, 'HW:CPU_POLICY', {'HW:CPU_POLICY': 'dedicated'}),
         broken(W, 'Hw:numa_cpus.0', {'Hw:numa_cpus.0': '0'}),
         broken(W, 'sw:wrs:vtpm', {'sw:wrs:vtpm': 'true'}),
         fine({'mine:something': 'x', 'aggregate': 'x'})),
-    'no topology': (
+    'no-topology': (
         broken(W, 'nfv:vswitch_numa_affinity', {
             'nfv:vswitch_numa_affinity': 'strict'}),
         broken(W, 'hw:wrs:pci_numa_affinity', {
@@ -328,7 +328,7 @@ CASES = {
         fine(STRICT), fine({}),
         fine({'nfv:vswitch_numa_affinity': 'strict'}, image={
             'hw_numa_nodes': '1'})),
-    'switch without huge pages': (
+    'switch-without-huge-pages': (
         broken(W, 'nfv:vswitch_numa_affinity', {
             **PINNED, 'nfv:vswitch_numa_affinity': 'prefer'}),
         broken(W, 'nfv:vswitch_numa_affinity', {
@@ -341,13 +341,13 @@ CASES = {
         *(fine({**STRICT, 'hw:mem_page_size': size})
           for size in ('2048', '2MiB', 'large')),
         fine(STRICT)),
-    'any pages': (
+    'any-pages': (
         broken(W, 'hw:mem_page_size', {'hw:mem_page_size': 'any'}),
         broken(W, 'hw:mem_page_size', {'hw:mem_page_size': 'large'}),
         broken(W, 'hw:mem_page_size', {'hw:mem_page_size': '0'}),
         broken(W, 'hw:mem_page_size', {**PINNED, 'hw:mem_page_size': '64b'}),
         fine({'hw:mem_page_size': '1GB'})),
-    'odd threads': (
+    'odd-threads': (
         broken(W, 'hw:cpu_thread_policy', {
             **PINNED, 'hw:cpu_thread_policy': 'require'}, vcpus=5),
         fine({**PINNED, 'hw:cpu_thread_policy': 'require'}),
@@ -358,11 +358,11 @@ CASES = {
         broken(W, 'trait:HW_CPU_HYPERTHREADING', {
             **PINNED, 'trait:HW_CPU_HYPERTHREADING': 'forbidden'}),
         fine({**PINNED, 'hw:cpu_thread_policy': 'prefer'})),
-    'many devices': (
+    'many-devices': (
         broken(W, 'pci_passthrough:alias', {
             'pci_passthrough:alias': 'a:4,b:5'}),
         fine({'pci_passthrough:alias': 'a:4,b:4'})),
-    'alias without policy': (
+    'alias-without-policy': (
         broken(W, 'pci_passthrough:alias', {
             **PINNED, 'pci_passthrough:alias': 'nic:1'}),
         broken(W, 'pci_passthrough:alias', {'pci_passthrough:alias': 'a:1'}),
@@ -385,7 +385,7 @@ CASES = {
             'hw:numa_mem.1': '2048', 'hw:numa_mem.01': '1'}),
         fine({'hw:numa_nodes': '1', 'hw:numa_cpus.0': '0-3',
               'hw:numa_mem.0': '4096'})),
-    'image needed': (
+    'image-needed': (
         broken(W, 'hw_firmware_type', {'hw:mem_encryption': 'true'}),
         broken(W, 'hw_firmware_type', {'hw:mem_encryption': 'true'},
                cloud=CLOUD),
@@ -394,7 +394,7 @@ CASES = {
         fine({'hw:mem_encryption': 'false'}),
         # An image does not make it right.
         fine({'hw:mem_encryption': 'true', 'hw:numa_nodes': '3'})),
-    'image dropped': (
+    'image-dropped': (
         broken(W, 'hw_numa_node.0', {}, image={'hw_numa_node.0': '1'}),
         broken(W, 'hw_cpu_model', {}, image={'hw_cpu_model': 'Haswell'}),
         broken(W, 'sw_wrs_auto_recovery', {}, image={
@@ -406,7 +406,7 @@ CASES = {
             'hw_numa_mem.0': '4096', 'os_type': 'linux', 'hypervisor_type':
             'kvm', 'os_hash_algo': 'sha512', 'mine': 'x',
             'trait:CUSTOM_X': 'required'})),
-    'image differs': (
+    'image-differs': (
         broken(W, 'hw_cpu_realtime_mask', {
             **PINNED, 'hw:cpu_realtime': 'true',
             'hw:cpu_realtime_mask': '^0'}, image={
@@ -419,9 +419,9 @@ CASES = {
         broken(W, 'hw:numa_nodes', {}, memory=33000, cloud=CLOUD),
         fine({}, vcpus=8, cloud=CLOUD),
         fine(PINNED, vcpus=9, cloud=CLOUD)),
-    'in use': (
+    'in-use': (
         broken(W, '-', PINNED, servers=True), fine(PINNED)),
-    'packs badly': (
+    'packs-badly': (
         broken(N, 'vCPUs', PINNED, vcpus=5, cloud=CLOUD),
         broken(N, 'vCPUs', {**PINNED, 'hw:numa_nodes': '2'}, vcpus=12,
                cloud=CLOUD),
@@ -438,6 +438,8 @@ class RulesTest(base.TestCase):
 
     def test_each_rule_has_cases(self):
         names = [rule.name for rule in lint.RULES]
+        for name in names:
+            self.assertRegex(name, '^[a-z]+(-[a-z]+)*$')
         self.assertEqual(sorted(CASES), sorted(names))
         for name, cases in CASES.items():
             self.assertEqual({True, False}, {
@@ -472,7 +474,7 @@ class RulesTest(base.TestCase):
     def test_nothing_else_of_too_many_keys(self):
         specs = {f'mine:\xf6{number}': '1' for number in range(257)}
         found, = broken(E, '', specs).run()
-        self.assertEqual('too many keys', found.rule)
+        self.assertEqual('too-many-keys', found.rule)
 
     def test_nothing_is_found_of_good_flavors(self):
         for specs in ({}, STRICT, {**MIXED, 'nfv:shared_vcpu': '0'},
@@ -486,12 +488,12 @@ class RulesTest(base.TestCase):
     def test_once(self):
         """What is wrong with a value is not told in other words, too."""
         for specs, rules in (
-            ({'hw:cpu_policy': 'dedicatd'}, ['value refused']),
-            ({'nfv:vswitch_numa_affinity': 'x'}, ['value refused']),
-            ({'nfv:x': 'x'}, ['key refused']),
-            ({'nfv:\xdf': 'x'}, ['form refused']),
+            ({'hw:cpu_policy': 'dedicatd'}, ['value-refused']),
+            ({'nfv:vswitch_numa_affinity': 'x'}, ['value-refused']),
+            ({'nfv:x': 'x'}, ['key-refused']),
+            ({'nfv:\xdf': 'x'}, ['form-refused']),
             ({**PINNED, 'hw:mem_page_size': '2MB'},
-             ['page size of no host']),
+             ['page-size-of-no-host']),
         ):
             self.assertEqual(rules, [each.rule for each in fine(
                 specs, cloud=CLOUD).run() if each.severity == E])
@@ -509,19 +511,20 @@ class RulesTest(base.TestCase):
                  for size in sizes],
                 [each.finding for each in fine(
                     specs, vcpus=5, cloud=MIXTURE).run()
-                 if each.rule == 'packs badly'])
+                 if each.rule == 'packs-badly'])
 
     def test_misspelt_key_of_nova(self):
         """Also where a line of the table stands for several keys."""
         found, = fine({'quota:disk_read_byte_sec': '1'}).run()
-        self.assertEqual('did you mean quota:disk_read_bytes_sec?', found.do)
+        self.assertEqual('set quota:disk_read_bytes_sec instead, if you meant '
+                         'that', found.do)
 
     def test_misspelt_keys_of_ours(self):
         """Also the last of more than an error of a request names."""
         key = 'nfv:vswitch_affinity'
         found = fine({'nfv:a': '1', 'nfv:b': '1', 'nfv:c': '1', key: '1'})
         self.assertEqual(
-            ['did you mean nfv:vswitch_numa_affinity?'],
+            ['set nfv:vswitch_numa_affinity instead, if you meant that'],
             [each.do for each in found.run() if each.key == key])
 
     def test_errors_first(self):
@@ -574,7 +577,7 @@ class RulesTest(base.TestCase):
             {'nfv:pci_numa_affinity': 'strict', 'nfv:numa_node.0': '0',
              'pci_passthrough:alias': 'nic:1'}):
             specs['nfv:vswitch_numa_affinity'] = 'strict'
-            self.assertIn(('no host', E), [
+            self.assertIn(('no-host', E), [
                 (each.rule, each.severity)
                 for each in fine(specs, cloud=cloud).run()], specs)
 
@@ -613,22 +616,22 @@ class RulesTest(base.TestCase):
         cloud = small_clouds.cloud(*CLOUD.hosts, filters=(
             *small_clouds.FILTERS, test_example_rule.EVEN))
         for specs, hosts_too, rule, severity in (
-                ({key: 'strict', **PINNED}, cloud, 'label of no host', E),
+                ({key: 'strict', **PINNED}, cloud, 'label-of-no-host', E),
                 ({key: 'prefer', **PINNED}, cloud, None, None),
-                ({key: 'strict'}, None, 'no topology', W),
-                ({key: 'prefer'}, None, 'no topology', W),
+                ({key: 'strict'}, None, 'no-topology', W),
+                ({key: 'prefer'}, None, 'no-topology', W),
                 ({key: 'odd'}, None, None, None)):
             self.assertEqual([(rule, severity, key)] if rule else [], [
                 (each.rule, each.severity, each.key)
                 for each in fine(specs, cloud=hosts_too).run()
-                if each.rule in ('label of no host', 'no topology')], specs)
+                if each.rule in ('label-of-no-host', 'no-topology')], specs)
 
     def test_numbers_without_end(self):
         """More digits than Python makes a number of."""
         for begin in ('hw:numa_cpus.', 'hw:numa_mem.', 'hw:numa_node.',
                       'nfv:numa_node.'):
             found = fine({'hw:numa_nodes': '1', begin + '9' * 5000: '1'})
-            self.assertIn(('form refused', E), [
+            self.assertIn(('form-refused', E), [
                 (each.rule, each.severity) for each in found.run()], begin)
 
     def test_hosts_without_nodes(self):
@@ -649,13 +652,13 @@ class RulesTest(base.TestCase):
         ):
             (found,) = [each for each in fine(
                 {**PINNED, key: value}, cloud=cloud).run()
-                if each.rule == 'threads of no host']
+                if each.rule == 'threads-of-no-host']
             self.assertEqual(key, found.key)
             self.assertIn(f'set {advised}', found.do)
             self.assertEqual([], [
                 each for each in fine({**PINNED, key: advised},
                                       cloud=cloud).run()
-                if each.rule == 'threads of no host'])
+                if each.rule == 'threads-of-no-host'])
 
     def test_image_makes_it_right(self):
         specs = {'hw:cpu_thread_policy': 'require'}
@@ -679,7 +682,7 @@ class RulesTest(base.TestCase):
         """It counts there, too."""
         nine = fine({}, vcpus=9, image={'hw_cpu_policy': 'dedicated'},
                     cloud=CLOUD)
-        self.assertIn(('no host', 'vCPUs'), [
+        self.assertIn(('no-host', 'vCPUs'), [
             (each.rule, each.key) for each in nine.run()])
 
     def test_used(self):
