@@ -82,6 +82,15 @@ class ReleasesTest(base.TestCase):
             self.assertEqual(1, answer.returncode)
             self.assertIn('does not support OpenStack', answer.stdout)
 
+    def test_texts(self):
+        """README and the release note of 1.0 name the supported releases."""
+        names = {pinned_versions(path)['nova'].partition('.')[0]:
+                 name or '2026.2' for name, path in self.constraints.items()}
+        note, = (_ROOT / 'releasenotes' / 'notes').glob('nfv-sched-1-0-*.yaml')
+        for text in (_text('README.md'), note.read_text()):
+            self.assertEqual(names, dict(re.findall(
+                r'\b(\d\d)\s+\((20\d\d\.\d)\)', text)))
+
     def test_environments(self):
         releases = sorted(filter(None, self.constraints))
         script = re.search(r'^RELEASES=\((.*)\)$', _text('.ci/run'), re.M)
