@@ -15,8 +15,8 @@ _MOST_PARTS = 20
 _MOST_SEARCHED = 1 << 15
 # Tokens of Keystone (Fernet and JWS), headers with a token, and arguments of
 # commands: strutils.mask_password() does not know them.
-# A run of their characters is looked at once: from each "eyJ" in it, the search
-# would be quadratic.
+# A run of their characters is searched once: from each "eyJ" in it, it would
+# take quadratic time.
 _TOKEN = re.compile(
     r'\bgAAAA[\w-]{8,}={0,2}|'
     r'(?<![\w-])(?=[\w-]*?\beyJ)[\w-]++\.[\w-]++\.[\w-]++')
