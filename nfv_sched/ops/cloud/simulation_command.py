@@ -98,9 +98,10 @@ class RunSimulation(source.ErrorMixin, base.Lister):
             help='list the examples and where they are')
         parser.add_argument(
             '--from', dest='source', metavar='FILE',
-            help='a snapshot, or a cloud file: CLOUD has no hosts, but steps '
-                 'for the servers and hosts that are there, and starts from '
-                 'the end of the steps of a cloud file')
+            help='a snapshot, or the https URL of "snapshot serve", or a '
+                 'cloud file of the simulator, whose steps are run first, or '
+                 'the name of an example: CLOUD has no hosts, but steps for '
+                 'the servers and hosts that are there')
         source.add_changes(parser)
         parser.add_argument(
             '--show', choices=list(_SECTIONS),

@@ -478,7 +478,7 @@ complete -c nfv-sched -n '__nfv_sched_after \'simulation run\'' -l max-file-size
 complete -c nfv-sched -n '__nfv_sched_after \'simulation run\'' -F
 complete -c nfv-sched -n '__nfv_sched_after \'simulation run\'' -l example -d 'run an example that comes with nfv-sched' -x
 complete -c nfv-sched -n '__nfv_sched_after \'simulation run\'' -l list-examples -d 'list the examples and where they are'
-complete -c nfv-sched -n '__nfv_sched_after \'simulation run\'' -l from -d 'a snapshot, or a cloud file' -r -F
+complete -c nfv-sched -n '__nfv_sched_after \'simulation run\'' -l from -d 'a snapshot, or the https URL of "snapshot serve", or a ...' -r -F
 complete -c nfv-sched -n '__nfv_sched_after \'simulation run\'' -l add-hosts -d 'as if there were N more hosts like this one, but empty and ...' -r -F
 complete -c nfv-sched -n '__nfv_sched_after \'simulation run\'' -l remove-host -d 'as if there were no such hosts, and none of their servers' -x
 complete -c nfv-sched -n '__nfv_sched_after \'simulation run\'' -l limit -d 'as if this option of [nfv_sched], a limit such as ...' -x
