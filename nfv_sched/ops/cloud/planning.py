@@ -28,6 +28,14 @@ from nfv_sched.ops.cloud import source
 if ty.TYPE_CHECKING:
     from nfv_sched.ops.cli import tables
 
+#: Function of a script: say why it stops, and stop.
+STOP = """\
+stop() {
+    echo "stopped: $*" >&2
+    exit 1
+}
+"""
+
 _ROUND = re.compile(r'\.round-([0-9]+)\.journal$')
 
 MOVES_HELP = """\

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import shlex
 import typing as ty
 
+from nfv_sched.ops.cloud import planning
 from nfv_sched.ops.execution import values
 from nfv_sched.ops.plans import gap
 from nfv_sched.ops.plans import movable
@@ -29,11 +30,7 @@ _STRICT = 'set -eu'
 # Check what "plan run" does before the first move, and before each.  The
 # client prints the columns of a server in alphabetical order, those of a list
 # in its own.
-_BEFORE = """\
-stop() {
-    echo "stopped: $*" >&2
-    exit 1
-}
+_BEFORE = planning.STOP + """\
 # planned SERVER SOURCE STATE...: stop unless the server is idle on SOURCE, not
 # locked, and its vm_state is one of STATE
 planned() {

@@ -68,6 +68,8 @@ case "${{0##*/}} $*" in
         printf %s "$2" > {log}.host;;
     *' migration list '*) echo completed;;
     *' service list '*) echo "$(<{log}.services)";;
+    *' agent list '*) echo "$(<{log}.agents)";;
+    *' list --agent '*) echo "$(<{log}.served)";;
     *vm_state*) echo "$(<"{log}.${{!#}}")";;
     *task_state*) echo None;;
     *OS-EXT-SRV-ATTR:host*) echo "$(<{log}.host)";;
@@ -252,6 +254,9 @@ class HostileNamesTest(base.CommandTestCase):
         cloud = hostile()
         for name, lines in {
             'services': [f'{host} enabled up' for host in HOSTS],
+            'agents': [f'{agent.id} {agent.host} True True'
+                       for agent in cloud.network_agents],
+            'served': [service.id for service in cloud.network_services],
             **{server.uuid: [server.host, None, server.state, False]
                for server in cloud.servers},
         }.items():
@@ -383,9 +388,14 @@ class HostileNamesTest(base.CommandTestCase):
             if 'service' in call and 'list' in call:
                 self.assertNotIn('--host', call)
                 continue
+            if call[1:4] == ['network', 'agent', 'list']:
+                self.assertLessEqual({*call[4:]}, {
+                    '-f', 'value', '-c', 'ID', 'Host', 'Alive', 'State'})
+                continue
             if 'list' in call:
-                # The only argument of others is the UUID of a server.
-                uuid.UUID(call[call.index('--server') + 1])
+                # The only argument of others is a UUID.
+                option = '--agent' if '--agent' in call else '--server'
+                uuid.UUID(call[call.index(option) + 1])
                 continue
             self.assertIn('--', call)
             words = call[:call.index('--')]

@@ -33,7 +33,8 @@ def parsed(lines: Iterable[str]) -> list[tuple[str, argparse.Namespace]]:
         and the arguments of the command
     """
     manager = commandmanager.CommandManager('openstack.cli')
-    manager.add_command_group('openstack.compute.v2')
+    for group in ('compute', 'network'):
+        manager.add_command_group(f'openstack.{group}.v2')
     found = []
     for line in lines:
         line = line.removeprefix('timeout 3600 ').removesuffix(' || :')
