@@ -265,7 +265,7 @@ class _Capacity(source.CloudMixin, base.Lister):
                     'are added when the lease starts\n')
             return
         if parsed_args.formatter != base.TABLE:
-            return  # documents of flavors have it
+            return  # documents have it
         reserved = capacity_document.blazar_hosts(cloud, hosts)
         if reserved is not None:
             self.app.stderr.write(
@@ -512,7 +512,8 @@ class ListCapacity(_Capacity):
                 flavor=flavor.name, flavor_id=flavor.id or None, count=count,
                 ports=request_document.new_ports(of_name[flavor.name]))
                 for flavor, count in flavor_counts]),
-            fits=row[1], fits_if_empty=row[2] if parsed_args.empty else None))
+            fits=row[1], fits_if_empty=row[2] if parsed_args.empty else None,
+            blazar=capacity_document.blazar_hosts(cloud, hosts)))
         columns.append('Ports')
         row.append('; '.join(f'{name}: {each.label}'
                              for name, each in of_name.items()))

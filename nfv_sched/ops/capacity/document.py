@@ -257,11 +257,14 @@ class MixFit:
     :ivar fits: how many times all of the mix fits
     :ivar fits_if_empty: how many times it would if the hosts were empty; null
         without --empty
+    :ivar blazar: hosts that OpenStack Blazar keeps for reservations; null if
+        there are none
     """
 
     mix: tuple[MixPart, ...]
     fits: int
     fits_if_empty: int | None
+    blazar: BlazarHosts | None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -70,6 +70,7 @@ class BlazarTest(base.CommandTestCase):
                  ('slots', [{'id': SLOTS, 'project_id': 'beta',
                              'kind': 'instance'}])]
         for path, args in ((blazar_clouds.STAND_IN, ('list',)),
+                           (None, ('list', '--mix', 'pinned=1')),
                            (None, ('show', 'pinned'))):
             self.save(blazar_clouds.cloud(path))
             out, err = self.capacity(*args, '-f', 'json')
