@@ -534,10 +534,13 @@ class _Decider:
         predictor = self.predictor
         policy = predictor.strict_text
         if self.terms.limits_lost:
+            lost, them = (('a lower CPU allocation ratio', 'it')
+                          if self.terms.capping else ('labels', 'them'))
             return reasons.Reason(
                 reasons.ENFORCEMENT, policy,
-                'a claim that keeps it without labels needed for a live '
-                'migration', 'this Nova loses them: migrate the server cold')
+                f'a claim that keeps it without {lost} needed for a live '
+                f'migration',
+                f'this Nova loses {them}: migrate the server cold')
         if blamed is not None:
             rule, facts = must.rules[blamed]
             reason = rule.claim_reason(

@@ -407,8 +407,8 @@ class _DrainSearch:
         for uuid in self._uuids:
             live = positions.why_not(movable.LIVE, uuid)
             cold = positions.why_not(movable.COLD, uuid)
-            if live is None and cold is None and self._loses_labels(uuid):
-                live = movable.Obstacle(movable.ObstacleKind.LABELS)
+            if live is None and cold is None and self._loses_limits(uuid):
+                live = movable.Obstacle(movable.ObstacleKind.LIMITS)
             if live is None:
                 self._kinds[uuid] = movable.LIVE
             elif cold is None:
@@ -435,9 +435,9 @@ class _DrainSearch:
         """Yield how a server can be moved, and why not live."""
         kind = self._kinds[uuid]
         yield kind, self._reasons[uuid]
-        if kind == movable.LIVE and self._needs_labels(uuid) and (
+        if kind == movable.LIVE and self._needs_limits(uuid) and (
                 self._known.why_not(movable.COLD, uuid) is None):
-            yield movable.COLD, movable.Obstacle(movable.ObstacleKind.LABELS)
+            yield movable.COLD, movable.Obstacle(movable.ObstacleKind.LIMITS)
 
     def forbid(self, move: trial.ServerMove, failure: trial.Failure) -> bool:
         """Do not make a move again that the simulator refused.
@@ -501,15 +501,15 @@ class _DrainSearch:
                 positions.position(name), guest, uuid, degrees) is not None
         return self._takes[key]
 
-    def _loses_labels(self, uuid: str) -> bool:
+    def _loses_limits(self, uuid: str) -> bool:
         """Return whether some host takes a server cold, and not live."""
-        return self._needs_labels(uuid) and any(
+        return self._needs_limits(uuid) and any(
             self._takes_alone(name, uuid, movable.COLD) and
             not self._takes_alone(name, uuid, movable.LIVE)
             for name in self._hosts)
 
-    def _needs_labels(self, uuid: str) -> bool:
-        """Return whether a live migration loses labels of a strict policy."""
+    def _needs_limits(self, uuid: str) -> bool:
+        """Return whether a live migration loses limits of a strict policy."""
         return self._known.guest(uuid, movable.LIVE) is not (
             self._known.guest(uuid, movable.COLD))
 

@@ -48,7 +48,7 @@ class ObstacleKind(enum.Enum):
     DEVICES = 'it has PCI devices of an alias that is not live_migratable'
     AVOIDED = 'as --avoid says'
     #: Some host would keep its strict policies only in a cold migration.
-    LABELS = 'a live migration would lose its labels (bug 2153425)'
+    LIMITS = 'a live migration would lose its limits (bug 2153425)'
     #: Nova refuses the move, or each claim fails; the name says why.
     REFUSED = '{}'
     #: The simulator refused a live migration; the server is migrated cold.

@@ -40,7 +40,7 @@ class _Ways:
         for uuid in known.on_host[host]:
             kinds = movable.COLD, movable.LIVE
             if not known.why_not(movable.COLD, uuid) and (
-                    self._loses_labels(uuid)):
+                    self._loses_limits(uuid)):
                 kinds = movable.COLD,
             for kind in kinds:
                 if known.why_not(kind, uuid) is None:
@@ -54,7 +54,7 @@ class _Ways:
         self._best = 0
         self._seen = set()
 
-    def _loses_labels(self, uuid):
+    def _loses_limits(self, uuid):
         """Up to Nova 33 fewer hosts may take a strict guest live than cold."""
         return any(
             each.terms is not None and each.terms.strict

@@ -53,6 +53,10 @@ class TestSharedVCPUFilter(base.SharedVCPUTestCase):
             spec.requested_destination = objects.Destination()
             nfv_request.note_of(spec).live_migration = live
             if live:
-                self.refusal([host], spec)
+                self.assertEqual(
+                    'No valid host was found. nfv:shared_vcpu=0: a claim that '
+                    'keeps it without a lower CPU allocation ratio needed for '
+                    'a live migration, this Nova loses it: migrate the server '
+                    'cold (1 host)', self.refusal([host], spec))
             else:
                 self.assertEqual(['host1'], self.passing([host], spec))

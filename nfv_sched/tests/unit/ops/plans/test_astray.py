@@ -67,7 +67,7 @@ class AstrayTest(running.RunningTestCase):
             plan = drain.plan(cloud, 'two', uuids=strays)
             (guest,) = plan.guests
             self.assertEqual(
-                ('a', movable.COLD, movable.ObstacleKind.LABELS),
+                ('a', movable.COLD, movable.ObstacleKind.LIMITS),
                 (guest.name, guest.kind, guest.reason.kind))
             self.assertEqual((1, True), (plan.others, plan.exact))
             commands = '\n'.join(drain_rendering.commands(plan))

@@ -88,15 +88,15 @@ class MakingRoomTest(running.RunningTestCase):
         (_name, *places), last = moves
         self.assertEqual(['three', 'two'], places)
         self.assertEqual(('a', 'one', 'three'), last)
-        # Its labels would be lost if it were moved live by Nova 33.
-        labels = scheduler.live_migration_carries_limits()
+        # Its limits would be lost if it were moved live by Nova 33.
+        carried = scheduler.live_migration_carries_limits()
         self.assertEqual(
-            (movable.LIVE, None) if labels else
-            (movable.COLD, movable.Obstacle(movable.ObstacleKind.LABELS)),
+            (movable.LIVE, None) if carried else
+            (movable.COLD, movable.Obstacle(movable.ObstacleKind.LIMITS)),
             (self.found.guests[1].kind, self.found.guests[1].reason))
 
-    def test_lost_labels(self):
-        """A strict server is migrated cold where a live one loses labels."""
+    def test_lost_limits(self):
+        """A strict server is migrated cold where a live one loses limits."""
         with fixtures.MonkeyPatch(
                 'nfv_sched.nova.scheduler.live_migration_carries_limits',
                 lambda: False):

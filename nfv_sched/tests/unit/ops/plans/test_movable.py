@@ -44,7 +44,7 @@ class MovableTest(base.TestCase):
              'its memory is encrypted',
              'it has PCI devices of an alias that is not live_migratable',
              'as --avoid says',
-             'a live migration would lose its labels (bug 2153425)',
+             'a live migration would lose its limits (bug 2153425)',
              'x{}', 'live to x{}'],
             [str(movable.Obstacle(kind, 'x{}')) for kind in Kind])
 
