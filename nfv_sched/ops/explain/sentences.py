@@ -13,14 +13,14 @@ _Kind = values.CauseKind
 _Resource = reasons.Resource
 _MIB = 'MiB of '
 
-# Resources on NUMA nodes, after an amount.
+# Resources on NUMA nodes, after an amount; with a place for "free ".
 _NOUNS = {
-    _Resource.PAGES: _MIB + 'free memory in pages of the requested size',
-    _Resource.MEMORY: _MIB + 'free memory',
-    _Resource.DEDICATED_CPUS: 'free dedicated CPUs',
+    _Resource.PAGES: _MIB + '{}memory in pages of the requested size',
+    _Resource.MEMORY: _MIB + '{}memory',
+    _Resource.DEDICATED_CPUS: '{}dedicated CPUs',
     _Resource.SHARED_CPUS: 'shared CPUs',
-    _Resource.CPU_THREADS: 'free CPUs under the thread policy',
-    _Resource.SHARED_VCPUS: 'free shared vCPUs',
+    _Resource.CPU_THREADS: '{}CPUs under the thread policy',
+    _Resource.SHARED_VCPUS: '{}shared vCPUs',
     _Resource.MEMORY_RATIO: _MIB + 'memory within the RAM allocation ratio',
     _Resource.NUMA_NODES: 'NUMA nodes',
     _Resource.VSWITCH_PORTS: 'vSwitch ports',
@@ -80,7 +80,7 @@ def _needed(each: values.NextStep) -> str:
     elif cause.refusal is None:
         text = f'{each.needed} {each.resource}'
     else:
-        text = _amount(_of(cause).amount, each.needed).replace('free ', '')
+        text = _amount(_of(cause).amount, each.needed, free='')
     return f'{text} {_are(each.needed)} needed'
 
 
@@ -134,10 +134,10 @@ def _where(each: values.CommonCause) -> str:
         for place in _of(each).places)
 
 
-def _amount(amount: reasons.Amount, number: int) -> str:
+def _amount(amount: reasons.Amount, number: int, free: str = 'free ') -> str:
     if amount.resource is _Resource.PCI_DEVICES:
-        return strings.count(number, f'free {amount.noun}')
-    noun = _NOUNS[amount.resource]
+        return strings.count(number, f'{free}{amount.noun}')
+    noun = _NOUNS[amount.resource].format(free)
     if number == 1 and noun.endswith('s'):
         noun = noun.removesuffix('s')
     return f'{number} {noun}'
