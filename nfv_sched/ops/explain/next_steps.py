@@ -12,6 +12,7 @@ from nfv_sched.numa import pci
 from nfv_sched.ops.explain import nova_filters
 from nfv_sched.ops.explain import relaxation
 from nfv_sched.ops.explain import values
+from nfv_sched.ops.requests import request
 from nfv_sched.ops.requests import subject as subjects
 from nfv_sched.ops.snapshot import occupied
 from nfv_sched.ops.snapshot import snapshot
@@ -45,7 +46,7 @@ def find(
         return
     usable = [host for host in cloud.hosts
               if host.enabled and host.up and host.mapped]
-    amounts = _Amounts(explanation, cause, subject.requested.flavor, usable)
+    amounts = _Amounts(explanation, cause, subject.requested, usable)
     largest = amounts.largest()
     step = functools.partial(values.NextStep, cause=cause,
                              needed=amounts.needed)
@@ -127,12 +128,13 @@ class _Amounts:
     """
 
     def __init__(self, explanation: values.Explanation,
-                 cause: values.CommonCause, flavor: snapshot.Flavor,
+                 cause: values.CommonCause,
+                 requested: request.ExplainedRequest,
                  hosts: Sequence[snapshot.Host]):
         self._explained = {host.name: host for host in explanation.hosts}
         self._shortage = _shortage_of(cause)
         self._lack = cause.lack
-        self._flavor = flavor
+        self._requested = requested
         self._hosts = hosts
         self.of_limit = False
         if self._shortage is not None:
@@ -250,9 +252,10 @@ class _Amounts:
     def _has_size(self, pages: snapshot.Pages) -> bool:
         """Return whether the request can have such pages.
 
-        An image can ask for large pages, too.
+        An image can choose among those of a flavor with "large" or "any".
         """
-        value = self._flavor.extra_specs.get(relaxation.PAGE_SIZE, 'large')
+        value = self._requested.image.get('hw_mem_page_size') or (
+            self._requested.flavor.extra_specs.get(relaxation.PAGE_SIZE, ''))
         size = relaxation.page_kib(value)
         if size is None:
             return value.lower() == 'any' or pages.size > relaxation.SMALL
@@ -271,8 +274,10 @@ def _of_node(host: snapshot.Host, node: snapshot.Node,
         case _Resource.DEDICATED_CPUS | _Resource.CPU_THREADS:
             return len(node.free if free else node.dedicated)
         case _Resource.PAGES:
-            return sum((pages.free if free else pages.usable) * pages.size
-                       for pages in node.pages if has_size(pages)) // 1024
+            # A guest NUMA node has pages of one size.
+            return max(((pages.free if free else pages.usable) * pages.size
+                        for pages in node.pages if has_size(pages)),
+                       default=0) // 1024
         case _Resource.MEMORY:
             return max(node.memory - node.memory_used * free, 0)
         case _Resource.SHARED_CPUS:

@@ -68,12 +68,20 @@ class NextStepsTest(test_explanation.ExplanationTestCase):
             self.assertIn('on one NUMA node with the virtual switch',
                           sentences.step(step))
 
-    def flavor_steps(self, *hosts, flavor, ports=0, limits=None):
+        # Nor is what a host without a switch has.
+        apart = self.host('three', 0, 0)
+        apart = dataclasses.replace(apart, nodes=tuple([
+            dataclasses.replace(each, physnets=frozenset())
+            for each in apart.nodes]))
+        step, = self.steps(flavors=cloud.flavors, hosts=(*cloud.hosts, apart))
+        self.assertEqual(('add-host', 4), (step.kind, step.free))
+
+    def flavor_steps(self, *hosts, flavor, ports=0, limits=None, image=None):
         """What is to be done, and the sentences."""
         options = {'nfv_sched': limits} if limits else {}
         cloud = small_clouds.cloud(*hosts, flavors=(flavor,), **options)
         with start.started(cloud) as state:
-            asked = subject.flavor(cloud, state, 'pinned',
+            asked = subject.flavor(cloud, state, flavor.name, image=image,
                                    networks=['lan,physnet='] * ports)
             found = explanation.explain(
                 state, asked.text, asked.requested, relax_seconds=0)
@@ -117,6 +125,106 @@ class NextStepsTest(test_explanation.ExplanationTestCase):
                 self.paged('one', 0, 0), self.paged('two', 0, 0),
                 flavor=small_clouds.flavor(
                     2, memory=17408, hw__mem_page_size='1GB'))])
+
+    def test_pages_of_several_sizes(self):
+        """A guest has those of one size."""
+        # On each NUMA node 8 GiB are free in small pages, 6 in those of 2 MiB
+        # and 4 in those of 1 GiB.
+        hosts = [small_clouds.host(name, *[
+            dataclasses.replace(node, pages=(
+                dataclasses.replace(node.pages[0], used=8192 * 256),
+                snapshot.Pages(size=2048, total=8192, used=5120),
+                node.pages[1])) for node in self.paged(name, 12, 12).nodes])
+            for name in ('one', 'two')]
+        for value, image, memory, kind, amount in (
+                ('any', None, 10240, 'defrag', 4 * 8192),
+                ('any', None, 18432, 'larger-host', 16384),
+                ('large', None, 10240, 'defrag', 4 * 6144),
+                ('large', '1GB', 10240, 'defrag', 4 * 4096),
+                ('small', None, 10240, 'defrag', 4 * 8192)):
+            flavor = small_clouds.flavor(
+                2, memory=memory, hw__mem_page_size=value)
+            steps = self.flavor_steps(
+                *hosts, flavor=flavor,
+                image=image and {'hw_mem_page_size': image})
+            self.assertEqual([(kind, 'pages', memory, amount)],
+                             [each[:4] for each in steps], (value, image))
+
+    def floating(self, name, *used, traits=()):
+        """A host with two NUMA nodes of 4 shared CPUs, for 16 vCPUs each.
+
+        :param used: shared vCPUs of guests on each NUMA node
+        """
+        host = small_clouds.host(name, *[
+            dataclasses.replace(
+                small_clouds.node(number), dedicated=frozenset(), siblings=(),
+                shared=frozenset(range(8 * number, 8 * number + 4)),
+                shared_used=count) for number, count in enumerate(used)],
+            traits=traits)
+        root, = host.providers
+        return dataclasses.replace(
+            host, vcpus=8, vcpus_used=sum(used), providers=(
+                dataclasses.replace(root, inventories={
+                    'MEMORY_MB': root.inventories['MEMORY_MB'],
+                    'VCPU': snapshot.Inventory(
+                        total=8, ratio=4.0, max_unit=8,
+                        used=sum(used))}),))
+
+    def floating_steps(self, *hosts, vcpus, **specs):
+        """Kind, resource and amounts of what is to be done."""
+        return [each[:4] for each in self.flavor_steps(
+            *hosts, flavor=snapshot.Flavor(
+                name='floating', vcpus=vcpus, memory=512, extra_specs={
+                    key.replace('__', ':'): value
+                    for key, value in specs.items()}))]
+
+    def test_shared_cpus(self):
+        for used, vcpus, resource, kind, free in (
+                ((0, 0), 6, 'shared_cpus', 'larger-host', 4),
+                ((13, 13), 4, 'shared_vcpus', 'defrag', 12)):
+            self.assertEqual(
+                [(kind, resource, vcpus, free)], self.floating_steps(
+                    self.floating('one', *used), self.floating('two', *used),
+                    vcpus=vcpus, hw__numa_nodes='1'))
+
+    def test_memory_ratio(self):
+        """Each of 4 NUMA nodes may have 48 GiB; 8 are left."""
+        hosts = []
+        for name in ('one', 'two'):
+            host = self.floating(name, 0, 0)
+            root, = host.providers
+            hosts.append(dataclasses.replace(
+                host, memory_ratio=1.5, memory_used=2 * 40960,
+                nodes=tuple([dataclasses.replace(node, memory_used=40960)
+                             for node in host.nodes]),
+                providers=(dataclasses.replace(root, inventories={
+                    **root.inventories, 'MEMORY_MB': snapshot.Inventory(
+                        total=65536, ratio=1.5, used=2 * 40960)}),)))
+        step, = self.flavor_steps(*hosts, flavor=snapshot.Flavor(
+            name='floating', vcpus=2, memory=12288,
+            extra_specs={'hw:numa_nodes': '1'}))
+        self.assertEqual(('defrag', 'memory_ratio', 12288, 4 * 8192), step[:4])
+
+    def test_amounts_of_placement(self):
+        for used, vcpus, kind, free in (
+                ((14, 15), 6, 'defrag', 6), ((15, 15), 6, 'add-host', 4),
+                ((0, 0), 9, 'larger-host', 8)):
+            self.assertEqual(
+                [(kind, 'VCPU', vcpus, free)], self.floating_steps(
+                    self.floating('one', *used), self.floating('two', *used),
+                    vcpus=vcpus))
+
+    def test_unknown_to_placement(self):
+        """Of a host of which Placement was not read, nothing is free."""
+        unread = dataclasses.replace(self.floating('unread', 0, 0),
+                                     providers=())
+        self.assertEqual([('defrag', 'VCPU', 9, 32)], self.floating_steps(
+            self.floating('one', 0, 0), unread, vcpus=9))
+        # One has 4, and another lacks only the trait.
+        self.assertEqual([('defrag', 'VCPU', 6, 10)], self.floating_steps(
+            self.floating('one', 14, 14, traits=('CUSTOM_A',)),
+            self.floating('two', 0, 0),
+            unread, vcpus=6, trait__CUSTOM_A='required'))
 
     def test_memory(self):
         flavor = small_clouds.flavor(2, memory=20480)
