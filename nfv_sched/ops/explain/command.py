@@ -29,8 +29,9 @@ from nfv_sched.ops.snapshot import snapshot
 
 _TRY_SECONDS = 60.0
 # NOTE: A large cloud is millions of objects that live as long as the command.
-# To look for cycles among them, as often as Python does by default, took half
-# of the time.
+# Python 3.11 looks for cycles among them whenever there are 700 more.  Without
+# that, "flavor explain" took 4.0 s of CPU time instead of 5.5 s for a snapshot
+# of 1000 hosts with two NUMA nodes and 20 servers.
 _NEW_OBJECTS = 500_000  # that are made before Python looks again
 # Records of all servers of a request are kept in memory.
 _MOST_SERVERS = 1000

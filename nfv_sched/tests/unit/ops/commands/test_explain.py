@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 import dataclasses
+import gc
 import json
 import pathlib
 import shlex
@@ -9,6 +10,7 @@ import fixtures
 
 from nfv_sched.journal import entry
 from nfv_sched.ops.cloud import source
+from nfv_sched.ops.explain import explanation
 from nfv_sched.ops.snapshot import snapshot
 from nfv_sched.tests.unit.journal import test_entry
 from nfv_sched.tests.unit.ops.commands import test_simulate
@@ -67,6 +69,24 @@ class ExplainTest(test_simulate.SimulateTestCase):
         self.assertEqual((3, ''), (code, err))
         self.assertIn('trait CUSTOM_FAST', out)
         self.assertIn('no trait CUSTOM_FAST', out)
+
+    def test_garbage_collections(self):
+        """There are fewer while it runs; an error changes nothing."""
+        before = gc.get_threshold()
+        while_running = []
+        real = explanation.explain
+
+        def explain(*args, **kwargs):
+            while_running.append(gc.get_threshold())
+            return real(*args, **kwargs)
+
+        with fixtures.MonkeyPatch(
+                'nfv_sched.ops.explain.explanation.explain', explain):
+            self.explain('flavor', 'fast', '--try-seconds', '0')
+        self.assertLess(before[0], while_running[0][0])
+        self.assertEqual(before, gc.get_threshold())
+        code, _out, _err = self.explain('flavor', 'unknown')
+        self.assertEqual((2, before), (code, gc.get_threshold()))
 
     def test_document(self):
         for form in ('json', 'yaml'):
