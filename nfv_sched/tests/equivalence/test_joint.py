@@ -128,7 +128,7 @@ class JointTestCase(base.TestCase):
 
         Nova's filter may refuse a host for several allocation candidates that
         it passes for one of them alone, as when another filter has come first:
-        it leaves the cell IDs of a candidate that it has tried on the request,
+        it leaves the cell IDs of a candidate that it has tried on its request,
         and remembers by these IDs which guest cells do not fit.
         """
         if joint.STOCK in case.data['enabled'] and \
