@@ -55,7 +55,7 @@ _LIST_EPILOG = f"""\
 {_MEANING}
 "Lost to" says why guests that Placement would admit do not fit. They are lost
 to a limit if they fit without it; to "A or B" if they fit without either; to
-"A and B" if they fit only without both. The rest is lost to "pCPUs on one
+"A and B" if they fit only without both. The rest is lost to "pCPUs on one NUMA
 node": enough CPUs are free, but not on one NUMA node.
 
 With --project, "Quota allows" is how many more guests the quota of the project

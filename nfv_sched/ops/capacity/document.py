@@ -291,6 +291,9 @@ class HostLimit:
         if it has none
     :ivar numa_nodes: number of NUMA nodes on which the CPUs of
         "cpus_on_nodes" are needed; null for other kinds
+    :ivar allowed_nodes: numbers of the NUMA nodes that policies and networks
+        leave to a server; for a policy, those that it leaves; null if they
+        leave all
     :ivar alone: whether one more server fits once this limit alone is lifted
     :ivar why: the amount needed and the amount free, for people
     """
@@ -298,6 +301,7 @@ class HostLimit:
     kind: str
     name: str | None
     numa_nodes: int | None
+    allowed_nodes: tuple[int, ...] | None
     alone: bool
     why: str
 
@@ -514,7 +518,8 @@ def host_fits(cloud: snapshot.Cloud, counted: 'capacity.FlavorCapacity',
                 pcpus_free=len(node.free))
                 for node in hosts[name].nodes or () if node.dedicated]),
             limits=tuple([HostLimit(
-                kind=kind, name=name, numa_nodes=nodes, alone=limit.alone,
+                kind=kind, name=name, numa_nodes=nodes,
+                allowed_nodes=limit.allowed_nodes, alone=limit.alone,
                 why=limit.text) for limit in each.binding
                 for kind, name, nodes in [_kind(limit)]]),
             next=_leaving(leaving[name]) if name in leaving else None)

@@ -15,12 +15,18 @@ import dataclasses
 import enum
 import functools
 import math
+import operator
 import typing as ty
 
 from nfv_sched.host import occupancy
+from nfv_sched.numa import candidates
+from nfv_sched.numa import decide as numa_decide
 from nfv_sched.numa import fit
+from nfv_sched.numa import rule as numa_rule
+from nfv_sched.numa import shortage
 from nfv_sched.numa import topology
 from nfv_sched.ops.counting import host_count
+from nfv_sched import reasons
 
 _PAGES = {4: '4 KiB', 2048: '2 MiB', 1048576: '1 GiB',
           topology.PAGES_SMALL: 'the smallest size',
@@ -88,6 +94,9 @@ class Binding(ty.NamedTuple):
     :ivar alone: whether one more server fits once this limit alone is lifted
     :ivar nodes: number of NUMA nodes on which CPUs are needed; None unless it
         is of CPUS_ON_NODES
+    :ivar allowed_nodes: numbers of the NUMA nodes that policies and networks
+        leave to the server; for a policy, those that it leaves. None if they
+        leave all, or it is not about NUMA nodes.
     """
 
     kind: BindingKind
@@ -95,6 +104,7 @@ class Binding(ty.NamedTuple):
     name: str = ''
     alone: bool = True
     nodes: int | None = None
+    allowed_nodes: tuple[int, ...] | None = None
 
     @property
     def label(self) -> str:
@@ -106,7 +116,7 @@ class Binding(ty.NamedTuple):
 
 
 def _on(nodes: int) -> str:
-    return 'one node' if nodes == 1 else f'{nodes} nodes'
+    return 'one NUMA node' if nodes == 1 else f'{nodes} NUMA nodes'
 
 
 class _Case(ty.NamedTuple):
@@ -129,11 +139,18 @@ class _BindingTrial(ty.NamedTuple):
 
     :ivar without: returns the case with this limit lifted
     :ivar narrows: whether it restricts which free resources the server may use
+    :ivar describe: returns the text of the binding; None if it has one
     """
 
     binding: Binding
     without: Callable[[_Case], _Case]
     narrows: bool = False
+    describe: Callable[[], str] | None = None
+
+    @property
+    def text(self) -> str:
+        """Text of the binding."""
+        return self.binding.text if self.describe is None else self.describe()
 
 
 def find(
@@ -162,7 +179,8 @@ def find(
         together = _confining(case, [
             trial for trial in trials if trial not in alone])
         return tuple([
-            trial.binding._replace(text=trial.binding.text + together)
+            trial.binding._replace(text=trial.text + (
+                together if trial.binding.allowed_nodes is None else ''))
             for trial in alone])
     if room.host is not None and request.guest is not None:
         empty = _Case(
@@ -170,8 +188,9 @@ def find(
                 occupancy.empty(room.host), room.devices), ratios)
         if not empty.fits():
             return (Binding(
-                BindingKind.TOO_SMALL, 'no room even without other guests: ' +
-                _too_small(empty, request.guest, room.host), alone=False),)
+                BindingKind.TOO_SMALL, 'too small even without other '
+                f'servers: {_too_small(empty, request.guest, room.host)}',
+                alone=False),)
     return (Binding(
         BindingKind.SEVERAL, _lacking(case, trials), alone=False),)
 
@@ -247,8 +266,8 @@ def _liftable(case: _Case) -> Iterator[_BindingTrial]:
 
 
 def nameable(limit: Binding) -> Binding:
-    """Return a limit without its figures, to be compared."""
-    return limit._replace(text='', alone=True)
+    """Return a limit without what differs between hosts, to be compared."""
+    return limit._replace(text='', alone=True, allowed_nodes=None)
 
 
 def _has_memory(guest: topology.GuestTopology, host: topology.HostTopology,
@@ -284,7 +303,7 @@ def _confining(case: _Case, trials: list[_BindingTrial]) -> str:
 
 def _lacking(case: _Case, trials: list[_BindingTrial]) -> str:
     """Describe a minimal set of resources that would have to grow."""
-    return '; '.join(trial.binding.text for trial in _fewest(case, trials))
+    return '; '.join(trial.text for trial in _fewest(case, trials))
 
 
 def _fewest(case: _Case, trials: list[_BindingTrial]) -> list[_BindingTrial]:
@@ -312,10 +331,11 @@ def _trials(case: _Case, empty: bool = False) -> Iterator[_BindingTrial]:
     request = guest_request.request
     guest, host = request.guest, room.host
     # Policies first: other servers can use what they deny to this one.
-    yield from _of_rules(guest_request)
+    yield from _of_rules(case)
     if guest is not None and host is not None:
         yield from _of_cells(
-            guest, host, case.ratios, _UNASKED if empty else _FREED)
+            guest, _allowed(guest_request, host), case.ratios,
+            _UNASKED if empty else _FREED)
     if request.demands:
         yield _of_devices(guest_request, room)
     if guest_request.limited and (request.physnets or request.tunneled):
@@ -327,17 +347,135 @@ def _trials(case: _Case, empty: bool = False) -> Iterator[_BindingTrial]:
                 tunnel_uncertain=False)), True)
 
 
-def _of_rules(
-        guest_request: host_count.GuestRequest) -> Iterator[_BindingTrial]:
+def _of_rules(case: _Case) -> Iterator[_BindingTrial]:
     """Yield a trial for each policy of the server."""
-    terms = guest_request.terms
+    terms, host = case.wanted.terms, case.room.host
     if terms is None:
         return
     for rule in dict.fromkeys((*terms.rules, *terms.refusing)):
+        allowed_nodes = None
+        if case.wanted.request.guest is not None and host is not None:
+            allowed_nodes = _without_networks(case, rule, host).numbers
         yield _BindingTrial(
-            Binding(BindingKind.POLICY,
-                    f'{rule.text} is not kept otherwise', rule.text),
-            functools.partial(_without_rule, rule), True)
+            Binding(BindingKind.POLICY, '', rule.text,
+                    allowed_nodes=allowed_nodes),
+            functools.partial(_without_rule, rule), True,
+            functools.partial(_policy_text, case, rule, allowed_nodes))
+
+
+def _policy_text(case: _Case, rule: numa_rule.Rule,
+                 allowed_nodes: Collection[int] | None) -> str:
+    """Return which NUMA nodes a policy leaves, or why it refuses the host.
+
+    The policy is asked as if the server had no other.
+    """
+    if allowed_nodes:
+        return f'{rule.text} leaves {_numbered(allowed_nodes)}'
+    decision = host_count.decision(
+        _with_rule_only(case.wanted, rule), case.room, case.ratios)
+    if decision.reason is None or decision.refused_by != rule.filters:
+        return f'{rule.text} rules out what is free'
+    return str(reasons.resolve(decision.reason))
+
+
+def _with_rule_only(guest_request: host_count.GuestRequest,
+                    rule: numa_rule.Rule) -> host_count.GuestRequest:
+    """Return the guest request with one of its policies only."""
+    terms = ty.cast(numa_decide.Terms, guest_request.terms)
+    return dataclasses.replace(guest_request, terms=terms._replace(
+        rules=tuple([each for each in terms.rules if each is rule]),
+        capping=tuple([each for each in terms.capping if each is rule]),
+        refusing=tuple([each for each in terms.refusing if each is rule])))
+
+
+def _without_networks(case: _Case, rule: numa_rule.Rule,
+                      host: topology.HostTopology) -> '_AllowedNodes':
+    """Return the NUMA nodes that one policy alone leaves."""
+    return _allowed(_asking(
+        _with_rule_only(case.wanted, rule), physnets=frozenset(),
+        tunneled=False, tunnel_uncertain=False), host)
+
+
+class _AllowedNodes(ty.NamedTuple):
+    """The NUMA nodes of a host that policies and networks leave to a server.
+
+    :ivar cells: bitmask of these host cells
+    :ivar places: their properties, for texts
+    """
+
+    host: topology.HostTopology
+    cells: int
+    places: tuple[str, ...] = ()
+
+    @property
+    def numbers(self) -> tuple[int, ...] | None:
+        """Numbers of these NUMA nodes; None if they are all."""
+        if self.cells == self.host.all_cells:
+            return None
+        return tuple(self.host.nodes(self.cells))
+
+    def needed(self, nodes: int) -> str:
+        """Return the NUMA nodes that a server needs, as text."""
+        return f'{_on(nodes)}{reasons.where(self.places)}'
+
+    def free(self, amounts: Sequence[int]) -> str:
+        """Return what is free, as text.
+
+        :param amounts: of each NUMA node of the host
+        """
+        if self.numbers is None:
+            return f'{_sum(amounts)} free'
+        others = self.host.all_cells & ~self.cells
+        text = f'{self._sum(amounts, self.cells)} free on ' + _numbered(
+            self.numbers)
+        if not any(amount > 0 for amount in self._of(amounts, others)):
+            return text
+        return (f'{text} ({self._sum(amounts, others)} on '
+                f'{_numbered(self.host.nodes(others))})')
+
+    @staticmethod
+    def _of(amounts: Sequence[int], cells: int) -> list[int]:
+        return [amounts[index] for index in candidates.bits(cells)]
+
+    def _sum(self, amounts: Sequence[int], cells: int) -> str:
+        return _sum(self._of(amounts, cells))
+
+
+def _numbered(numbers: Collection[int]) -> str:
+    """Return NUMA nodes with their numbers, as text."""
+    return f'NUMA node{"s" * (len(numbers) > 1)} ' + ', '.join(
+        map(str, numbers))
+
+
+def _allowed(guest_request: host_count.GuestRequest,
+             host: topology.HostTopology) -> _AllowedNodes:
+    """Return the NUMA nodes that strict policies and networks leave.
+
+    All of them if nothing is left: then it is not for lack of resources that
+    the server does not fit.
+    """
+    request, terms = guest_request.request, guest_request.terms
+    masks: Sequence[int] = [host.all_cells] * len(request.guest.cells)
+    places: list[str] = []
+    for rule in terms.rules if terms is not None else ():
+        facts = rule.read(host, terms.names)
+        if not rule.strict or facts is None:
+            continue
+        narrowed = rule.narrow(facts, numa_rule.Goal(masks))
+        if list(narrowed) != list(masks) and rule.where:
+            places.append(rule.where.strip())
+        masks = narrowed
+    if guest_request.limited:
+        near = shortage.near(masks, numa_decide.claim_groups(
+            host, request, numa_decide.Decision(
+                True, ignore_tunnel=request.tunnel_uncertain)))
+        if list(near) != list(masks):
+            places.append(reasons.Place.NETWORKS)
+        masks = near
+    if not all(masks):
+        return _AllowedNodes(host, host.all_cells)
+    return _AllowedNodes(
+        host, functools.reduce(operator.or_, masks), tuple(places))
 
 
 def _without_rule(rule: ty.Any, case: _Case) -> _Case:
@@ -361,45 +499,48 @@ class _Cells(ty.NamedTuple):
 
 
 def _of_cells(
-    guest: topology.GuestTopology, host: topology.HostTopology,
+    guest: topology.GuestTopology, allowed: _AllowedNodes,
     ratios: fit.Ratios,
     enough: _Cells,
 ) -> Iterator[_BindingTrial]:
     """Yield a trial for each resource of the NUMA cells."""
-    cells, host_cells = guest.cells, host.cells
+    cells, host_cells = guest.cells, allowed.host.cells
     free = [len(cell.free_cpus) for cell in host_cells]
     dedicated = [cell.dedicated for cell in cells]
     dedicated[0] += guest.reserved
-    nodes = _on(len(cells))
+    nodes = allowed.needed(len(cells))
     policy = _THREADS.get(cells[0].threads)
     if any(dedicated):
         need = f'{_sum(dedicated)} pCPUs'
         if policy:
             yield _BindingTrial(Binding(
                 BindingKind.THREADS, f'{need} with thread policy {policy} on '
-                f'{nodes} needed, {_sum(free)} free'), _any_threads, True)
+                f'{nodes} needed, {allowed.free(free)}',
+                allowed_nodes=allowed.numbers), _any_threads, True)
         binding = Binding(BindingKind.CPUS, f'{need} on {nodes} needed, '
-                          f'{_sum(free)} free')
+                          f'{allowed.free(free)}',
+                          allowed_nodes=allowed.numbers)
         if sum(free) >= sum(dedicated):
             binding = binding._replace(
                 kind=BindingKind.CPUS_ON_NODES, nodes=len(cells))
         yield _BindingTrial(binding, enough.cpus)
     size = cells[0].pagesize
-    memory = Binding(BindingKind.MEMORY, '')
+    memory = Binding(BindingKind.MEMORY, '', allowed_nodes=allowed.numbers)
     if size:
-        memory = Binding(
-            BindingKind.PAGES, '', _PAGES.get(size) or f'{size} KiB')
+        memory = memory._replace(
+            kind=BindingKind.PAGES, name=_PAGES.get(size) or f'{size} KiB')
     have = [fit.memory_free(cell, cells[0]) for cell in host_cells]
     yield _BindingTrial(memory._replace(
         text=f'{_sum([cell.memory for cell in cells])} MiB of {memory.label} '
-        f'on {nodes} needed, {_sum(have)} free'), enough.memory)
+        f'on {nodes} needed, {allowed.free(have)}'), enough.memory)
     shared = [cell.shared for cell in cells]
     if any(shared):
         have = [int(cell.shared * min(ratios.cpu, 1e6)) - cell.cpu_usage
                 for cell in host_cells]
         yield _BindingTrial(Binding(
             BindingKind.SHARED_CPUS, f'{_sum(shared)} shared vCPUs on '
-            f'{nodes} needed, {_sum(have)} free'), enough.shared)
+            f'{nodes} needed, {allowed.free(have)}',
+            allowed_nodes=allowed.numbers), enough.shared)
 
 
 def _of_devices(guest_request: host_count.GuestRequest,

@@ -142,6 +142,15 @@ def place_first(
     return _claim(guest_request, room, *best)
 
 
+def decision(guest_request: GuestRequest, room: FreeResources,
+             ratios: fit.Ratios) -> numa_decide.Decision:
+    """Return the decision of the filters of nfv-sched about a host.
+
+    Like :func:`place`, if Placement does not choose the devices.
+    """
+    return _decide(guest_request, room, ratios, None)[0]
+
+
 _REFUSED = numa_decide.Decision(False)
 _ANY_DEVICES: Sequence[Mapping[str, ty.Any]] = ({},)
 

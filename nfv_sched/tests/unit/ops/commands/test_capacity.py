@@ -74,13 +74,13 @@ class CapacityTest(base.CommandTestCase):
     def test_list(self):
         self.assertEqual([
             {'Flavor': 'vrouter.4', 'Fits': 9, 'Placement says': 10,
-             'Hosts with room': 3, 'Lost to': 'pCPUs on one node 1',
+             'Hosts with room': 3, 'Lost to': 'pCPUs on one NUMA node 1',
              'Ports': '1 normal', 'Ports from': 'no_servers',
              'Not known': ''},
             {'Flavor': 'fw.6', 'Fits': 2, 'Placement says': 5,
              'Hosts with room': 2,
              'Lost to': 'nfv:vswitch_numa_affinity=strict 2, '
-                        'pCPUs on one node 1',
+                        'pCPUs on one NUMA node 1',
              'Ports': '1 normal', 'Ports from': 'no_servers',
              'Not known': ''}],
             self.table('list'))
@@ -123,7 +123,7 @@ class CapacityTest(base.CommandTestCase):
             '-f', 'csv')
         row, = self.csv_rows(out)
         self.assertEqual((5, 8, 'AggregateMultiTenancyIsolation 4, '
-                          'pCPUs on one node 1'),
+                          'pCPUs on one NUMA node 1'),
                          (row['Fits'], row['If empty'], row['Lost to']))
         self.assertEqual(
             (0, 'note: no server and no aggregate is of project gamma; is it '
@@ -206,8 +206,8 @@ class CapacityTest(base.CommandTestCase):
         row = self.table('show', 'vrouter.4', '--host', 'one')[0]
         self.assertEqual({
             'Host': 'one', 'Fits': 1, 'Placement says': 2,
-            'pCPUs used': '5/8, 3/8', 'Binding': 'pCPUs on one node',
-            'Why': '4 pCPUs on one node needed, 3 + 1 free',
+            'pCPUs used': '5/8, 3/8', 'Binding': 'pCPUs on one NUMA node',
+            'Why': '4 pCPUs on one NUMA node needed, 3 + 1 free',
             'Ports': '1 normal', 'Ports from': 'no_servers',
             'Not known': ''}, row)
 

@@ -57,7 +57,7 @@ class TestCounts(CapacityTestCase):
             small_clouds.node(1, range(5)))))
         self.assertEqual((0, 1), (found.fits, found.placement))
         self.assertEqual({ON_ONE_NODE: 1}, small_clouds.losses_of(found))
-        self.assertEqual('4 pCPUs on one node needed, 3 + 3 free',
+        self.assertEqual('4 pCPUs on one NUMA node needed, 3 + 3 free',
                          self.assertBinds([ON_ONE_NODE], found))
 
     def test_more_than_placement_knows(self):
@@ -193,7 +193,7 @@ class TestBinding(CapacityTestCase):
             small_clouds.node(1, huge=16))),
             small_clouds.flavor(hw__mem_page_size='1GB'))
         self.assertEqual({PAGES: 4}, small_clouds.losses_of(found))
-        self.assertEqual('2048 MiB of pages of 1 GiB on one node needed, '
+        self.assertEqual('2048 MiB of pages of 1 GiB on one NUMA node needed, '
                          '1024 + 0 free',
                          self.assertBinds([(Kind.PAGES, '1 GiB')], found))
 
@@ -345,7 +345,7 @@ class TestBinding(CapacityTestCase):
                  Kind.UNSURE: 'Placement'}
         self.assertEqual(
             ['flavor', 'nfv:shared_vcpu=0', 'NUMA topology',
-             'host too small', 'several', 'pCPUs', 'pCPUs on 2 nodes',
+             'host too small', 'several', 'pCPUs', 'pCPUs on 2 NUMA nodes',
              'threads', 'memory', 'pages of 2 MiB', 'shared vCPUs', 'VFs',
              'PCI devices near', 'networks near', 'ports', 'rules',
              'AFilter', 'host disabled or down', 'no host mapping',
@@ -356,6 +356,33 @@ class TestBinding(CapacityTestCase):
                 kind, '', names.get(kind, ''),
                 nodes=2 if kind is Kind.CPUS_ON_NODES else None).label
              for kind in Kind])
+
+    def test_free_where_a_policy_forbids(self):
+        """The free CPUs of the other NUMA node are told apart."""
+        found = self.count(
+            small_clouds.cloud(small_clouds.host(
+                'one', small_clouds.node(0, range(6)),
+                small_clouds.node(1, range(2)))),
+            small_clouds.flavor(nfv__vswitch_numa_affinity='strict'))
+        self.assertEqual(
+            'nfv:vswitch_numa_affinity=strict leaves NUMA node 0',
+            self.assertBinds([STRICT, ON_ONE_NODE], found))
+        self.assertEqual(
+            '4 pCPUs on one NUMA node with the virtual switch needed, 2 free '
+            'on NUMA node 0 (6 on NUMA node 1)',
+            self.assertBinds([STRICT, ON_ONE_NODE], found, at=1))
+        self.assertEqual([(0,), (0,)], [
+            each.allowed_nodes for each in found.hosts['one'].binding])
+
+    def test_policy_that_refuses_any_host(self):
+        """The reason is that of the policy, as in explanations."""
+        found = self.count(
+            small_clouds.cloud(small_clouds.host()),
+            small_clouds.flavor(hw__cpu_policy='shared',
+                                nfv__vswitch_numa_affinity='strict'))
+        self.assertEqual(
+            'nfv:vswitch_numa_affinity=strict: a guest NUMA topology needed, '
+            'set hw:numa_nodes', found.hosts['one'].binding[-1].text)
 
     def test_several(self):
         found = self.count(small_clouds.cloud(small_clouds.host(
@@ -386,8 +413,8 @@ class TestBinding(CapacityTestCase):
             small_clouds.flavor(hw__mem_page_size='1GB',
                                 pci_passthrough__alias='nic:2'))
         self.assertEqual(
-            '4 pCPUs on one node needed, 0 + 3 free; 2 VF needed, 1 free on '
-            'the host', self.assertBinds(
+            '4 pCPUs on one NUMA node needed, 0 + 3 free; 2 VF needed, 1 free '
+            'on the host', self.assertBinds(
                 [PCPU, Kind.SEVERAL], found, alone=False, at=1))
         found = self.count(
             small_clouds.cloud(small_clouds.host(
@@ -407,7 +434,7 @@ class TestBinding(CapacityTestCase):
             small_clouds.flavor(nfv__vswitch_numa_affinity='strict',
                                 pci_passthrough__alias='nic:1'))
         self.assertEqual(
-            'nfv:vswitch_numa_affinity=strict is not kept otherwise; 1 VF '
+            'nfv:vswitch_numa_affinity=strict leaves NUMA node 0; 1 VF '
             'needed, 0 free on the host',
             self.assertBinds([Kind.SEVERAL], found, alone=False))
         # One CPU of each core is free.
@@ -418,8 +445,8 @@ class TestBinding(CapacityTestCase):
             small_clouds.flavor(hw__cpu_thread_policy='require',
                                 pci_passthrough__alias='nic:1'))
         self.assertEqual(
-            '4 pCPUs with thread policy require on one node needed, 4 free; '
-            '1 VF needed, 0 free on the host',
+            '4 pCPUs with thread policy require on one NUMA node needed, 4 '
+            'free; 1 VF needed, 0 free on the host',
             self.assertBinds([Kind.SEVERAL], found, alone=False))
 
     def test_too_small_without_others(self):
@@ -427,20 +454,20 @@ class TestBinding(CapacityTestCase):
         cloud = small_clouds.cloud(small_clouds.host(
             'one', small_clouds.node(0, range(3), huge=5),
             small_clouds.node(1, range(2), huge=16)))
-        begin = 'no room even without other guests: '
+        begin = 'too small even without other servers: '
         for flavor, text in (
                 (small_clouds.flavor(9),
-                 '9 pCPUs on one node needed, 8 + 8 free'),
+                 '9 pCPUs on one NUMA node needed, 8 + 8 free'),
                 (small_clouds.flavor(4, memory=17408, hw__mem_page_size='1GB'),
-                 '17408 MiB of pages of 1 GiB on one node needed, '
+                 '17408 MiB of pages of 1 GiB on one NUMA node needed, '
                  '16384 + 16384 free'),
                 (small_clouds.flavor(9, memory=17408, hw__mem_page_size='1GB'),
-                 '9 pCPUs on one node needed, 8 + 8 free; 17408 MiB of pages '
-                 'of 1 GiB on one node needed, 16384 + 16384 free'),
+                 '9 pCPUs on one NUMA node needed, 8 + 8 free; 17408 MiB of '
+                 'pages of 1 GiB on one NUMA node needed, 16384 + 16384 free'),
                 (small_clouds.flavor(4, memory=17408, hw__mem_page_size='2MB',
                                      nfv__vswitch_numa_affinity='strict'),
-                 '17408 MiB of pages of 2 MiB on one node needed, 0 + 0 '
-                 'free'),
+                 '17408 MiB of pages of 2 MiB on one NUMA node with the '
+                 'virtual switch needed, 0 free on NUMA node 0'),
                 (small_clouds.flavor(4, hw__numa_nodes='4'),
                  '4 NUMA nodes needed, has 2')):
             with self.subTest(text):
@@ -456,9 +483,9 @@ class TestBinding(CapacityTestCase):
             small_clouds.flavor(memory=17408, hw__mem_page_size='1GB',
                                 hw__cpu_thread_policy='require'))
         self.assertEqual(
-            'no room even without other guests: 4 pCPUs with thread policy '
-            'require on one node needed, 8 free; 17408 MiB of pages of 1 GiB '
-            'on one node needed, 16384 free', self.assertBinds(
+            'too small even without other servers: 4 pCPUs with thread policy '
+            'require on one NUMA node needed, 8 free; 17408 MiB of pages of 1 '
+            'GiB on one NUMA node needed, 16384 free', self.assertBinds(
                 [Kind.TOO_SMALL], found, alone=False))
         found = self.count(
             small_clouds.cloud(
@@ -466,8 +493,8 @@ class TestBinding(CapacityTestCase):
             small_clouds.flavor(memory=17408, hw__mem_page_size='1GB',
                                 hw__cpu_thread_policy='isolate'))
         self.assertEqual(
-            'no room even without other guests: 17408 MiB of pages of 1 GiB '
-            'on one node needed, 16384 free', self.assertBinds(
+            'too small even without other servers: 17408 MiB of pages of 1 '
+            'GiB on one NUMA node needed, 16384 free', self.assertBinds(
                 [Kind.TOO_SMALL], found, alone=False))
 
     def test_too_small_for_shared_vcpus(self):
@@ -484,9 +511,9 @@ class TestBinding(CapacityTestCase):
             8, memory=17408, hw__cpu_policy='mixed', hw__mem_page_size='1GB',
             hw__cpu_dedicated_mask='^0-2'))
         self.assertEqual(
-            'no room even without other guests: 17408 MiB of pages of 1 GiB '
-            'on one node needed, 16384 free; 3 shared vCPUs on one node '
-            'needed, 8 free', self.assertBinds(
+            'too small even without other servers: 17408 MiB of pages of 1 '
+            'GiB on one NUMA node needed, 16384 free; 3 shared vCPUs on one '
+            'NUMA node needed, 8 free', self.assertBinds(
                 [Kind.TOO_SMALL], found, alone=False))
 
 

@@ -56,7 +56,7 @@ def named(found, name, **labels):
             if key[0] == name and labels.items() <= dict(key[1:]).items()}
 
 
-NODES = binding.Binding(binding.BindingKind.CPUS_ON_NODES, '', 'one node')
+NODES = binding.Binding(binding.BindingKind.CPUS_ON_NODES, '', 'one NUMA node')
 NEAR = binding.Binding(binding.BindingKind.NETWORKS_NEAR, '')
 STRICT = binding.Binding(binding.BindingKind.POLICY, '', 'nfv:x=strict')
 
@@ -205,7 +205,7 @@ class FamiliesTest(base.TestCase):
             losses.Cause((NODES,)): 4, losses.Cause((NEAR,)): 5,
             losses.Cause((STRICT, NEAR), False): 7})])
         self.assertEqual(
-            {'pCPUs on one node': 4, 'networks near': 5,
+            {'pCPUs on one NUMA node': 4, 'networks near': 5,
              'nfv:x=strict and networks near': 7},
             {dict(key)['limits']: value for key, value in named(
                 found, 'nfv_sched_flavor_lost', flavor='fw').items()})

@@ -302,8 +302,8 @@ class CountTest(base.TestCase):
             cloud, ['x,physnet=data'])).hosts['one'].binding
         self.assertIs(bindings.BindingKind.CPUS_ON_NODES, binding.kind)
         self.assertEqual(
-            '4 pCPUs on one node needed, 0 + 8 free; nfv:vswitch_numa_affinity'
-            '=strict and networks near rule out the rest', binding.text)
+            '4 pCPUs on one NUMA node with the virtual switch needed, 0 free '
+            'on NUMA node 0 (8 on NUMA node 1)', binding.text)
 
     def test_rules(self):
         """Security groups as servers of the flavor have them."""
