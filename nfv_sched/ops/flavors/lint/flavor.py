@@ -20,6 +20,9 @@ MOST_DEVICES = 8
 ABSURD_DEVICES = 1 << 12
 
 _NODES = 'hw:numa_nodes'
+#: What to do about a server without NUMA topology.
+GIVE_TOPOLOGY = (
+    f'set {_NODES}=1, hw:cpu_policy=dedicated or hw:mem_page_size')
 _THREADS_TRAIT = 'trait:HW_CPU_HYPERTHREADING'
 _THREADS_TRAITS = {'isolate': 'forbidden', 'require': 'required'}
 _LISTS = ('give hw:numa_cpus.N and hw:numa_mem.N for each of the guest NUMA '
@@ -153,7 +156,7 @@ def no_topology(subject: values.LintSubject) -> Iterator[values.LintFinding]:
               'the policy does nothing on hosts with more than one')
         yield values.LintFinding(
             values.WARNING, key, f'a guest without NUMA nodes: {so}',
-            f'set {_NODES}=1, hw:cpu_policy=dedicated or hw:mem_page_size')
+            GIVE_TOPOLOGY)
 
 
 def switch_pages(subject: values.LintSubject) -> Iterator[values.LintFinding]:

@@ -222,12 +222,19 @@ def no_host(subject: values.LintSubject) -> Iterator[values.LintFinding]:
     for each in first:
         alike[each.label].append(each)
     commonest = sorted(alike.items(), key=lambda item: -len(item[1]))
-    causes = [f'{label} ({same[0].text}) on {strings.count(len(same), "host")}'
-              for label, same in commonest[:_KINDS]]
+    causes = [f'on {strings.count(len(same), "host")} {_cause(same[0])}'
+              for _label, same in commonest[:_KINDS]]
     key, do = _about(commonest[0][1][0], subject) if first else _UNKNOWN
     yield values.LintFinding(
         values.ERROR, key, 'it fits no host, even an empty one' +
         (f': {"; ".join(causes)}' if causes else ''), do)
+
+
+def _cause(binding: bindings.Binding) -> str:
+    """Return the limiting resource or policy, and why it limits."""
+    # The text of a policy names it.
+    return binding.text if binding.kind is BindingKind.POLICY else (
+        f'{binding.label} ({binding.text})')
 
 
 def _named(unknown: placement.Unknown, subject: values.LintSubject) -> str:
@@ -243,7 +250,8 @@ def _about(binding: bindings.Binding,
     match binding.kind:
         case BindingKind.POLICY if key := keys.policy_key(
                 name, subject.flavor):
-            return key, 'change it, or what hosts declare'
+            return key, ('remove it, or declare on hosts what it needs'
+                         if subject.guest else lint_flavor.GIVE_TOPOLOGY)
         case BindingKind.TRAIT:
             return f'trait:{name}', 'remove it, or add hosts with this trait'
         case BindingKind.TOO_SMALL:

@@ -581,6 +581,24 @@ class RulesTest(base.TestCase):
                 (each.rule, each.severity)
                 for each in fine(specs, cloud=cloud).run()], specs)
 
+    def test_policy_that_no_host_keeps(self):
+        """Why not, and how to mend it, as explanations have it."""
+        cloud = dataclasses.replace(CLOUD, hosts=tuple([
+            dataclasses.replace(host, providers=(dataclasses.replace(
+                host.providers[0], inventories={
+                    **host.providers[0].inventories,
+                    'VCPU': snapshot.Inventory(total=16, max_unit=16)}),))
+            for host in CLOUD.hosts]))
+        found, = [each for each in fine(
+            {'nfv:vswitch_numa_affinity': 'strict'}, cloud=cloud).run()
+            if each.rule == 'no host']
+        self.assertEqual(
+            ('nfv:vswitch_numa_affinity',
+             'it fits no host, even an empty one: on 2 hosts '
+             'nfv:vswitch_numa_affinity=strict: a guest NUMA topology needed, '
+             'set hw:numa_nodes', lint_flavor.GIVE_TOPOLOGY),
+            (found.key, found.finding, found.do))
+
     def test_what_to_do_about_a_binding(self):
         """A name that looks like another kind makes no difference."""
         kind, alias = binding.BindingKind, 'pci_passthrough:alias'
