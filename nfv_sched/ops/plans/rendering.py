@@ -173,7 +173,7 @@ def commands(moves: Collection[trial.ServerMove],
             migrated.clear()
             sources.clear()
         if move.destination in sources:
-            yield comment(f'until Nova has given back the room on '
+            yield comment(f'until Nova has freed the capacity on '
                           f'{move.destination}')
             yield f'sleep {values.FREED_SECONDS}'
             sources.clear()
@@ -255,17 +255,22 @@ def lacking_text(lacking: Sequence[refusals.Lack]) -> str:
     if len(lacking) > _LACKS:
         more = sum(each.hosts for each in lacking[_LACKS:])
         parts.append(f'other causes on {strings.count(more, "host")}')
-    return f'no host has room: {"; ".join(parts)}'
+    return f'no host takes it: {"; ".join(parts)}'
 
 
 def _lack_text(lack: refusals.Lack) -> str:
+    if lack.kind is refusals.LackKind.GUESTS:
+        others = '' if lack.hosts == 1 else (
+            f' and {strings.count(lack.hosts - 1, "other host")}')
+        return (f'{lack.host}{others} would, but other servers that have to '
+                'move are placed there first')
     what = _lack_cause(lack)
     if not lack.text:
         return f'{what} on {strings.count(lack.hosts, "host")}'
     # The figures are those of one host.
     nearest = '' if lack.hosts == 1 else (
         f', the nearest of {lack.hosts} hosts')
-    return f'{what}: {lack.text} on {lack.host}{nearest}'
+    return f'{what} on {lack.host}{nearest} ({lack.text})'
 
 
 def _lack_cause(lack: refusals.Lack) -> str:
@@ -280,7 +285,7 @@ def _lack_cause(lack: refusals.Lack) -> str:
         case refusals.LackKind.PLACEMENT:
             return 'Placement'
         case refusals.LackKind.FILTERS:
-            return ', '.join([
+            return ' and '.join([
                 name.removesuffix('Filter') for name in lack.names])
         case refusals.LackKind.CLAIM:
             return 'the claim on the compute node'
@@ -291,7 +296,7 @@ def _lack_cause(lack: refusals.Lack) -> str:
         case refusals.LackKind.FAILED:
             return 'a move there has just failed'
         case refusals.LackKind.GUESTS:
-            return 'room that others from there take'
+            return 'other servers'
     ty.assert_never(lack.kind)
 
 

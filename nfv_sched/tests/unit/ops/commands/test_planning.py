@@ -55,7 +55,7 @@ class PlanningTest(base.CommandTestCase, running.RunningTestCase):
         done = self.run_script(out)
         self.assertEqual(code, done.returncode)
         self.assertRegex(
-            done.stderr, r'^server \S{36} \(b\) stays: no host has room: ')
+            done.stderr, r'^server \S{36} \(b\) stays: no host takes it: ')
         self.assertEqual(1, done.stderr.count('\n'))
 
     def run_script(self, text):

@@ -427,12 +427,21 @@ class LackingTest(base.TestCase):
         hint = refusals.Lack(kind=refusals.LackKind.HINT, host='five',
                              names=('same_host',))
         self.assertEqual(
-            'no host has room: the server group (anti-affinity) on 3 hosts; '
-            f'NFVTopology, VSwitchNUMAAffinity: {policy}: 8 needed, 2 free on '
-            'two, the nearest of 2 hosts; Placement: PCPU 8 needed, 6 free on '
-            'one; other causes on 1 host',
+            'no host takes it: the server group (anti-affinity) on 3 hosts; '
+            'NFVTopology and VSwitchNUMAAffinity on two, the nearest of 2 '
+            f'hosts ({policy}: 8 needed, 2 free); Placement on one (PCPU 8 '
+            'needed, 6 free); other causes on 1 host',
             rendering.lacking_text((group, filters, placement, hint)))
         self.assertEqual('there is no other host', rendering.lacking_text(()))
+
+    def test_servers_that_are_placed_first(self):
+        for hosts, text in ((1, 'two would'), (3, 'two and 2 other hosts '
+                                                  'would')):
+            self.assertEqual(
+                f'no host takes it: {text}, but other servers that have to '
+                'move are placed there first', rendering.lacking_text([
+                    refusals.Lack(kind=refusals.LackKind.GUESTS, host='two',
+                                  hosts=hosts)]))
 
     def test_all_kinds(self):
         for kind in refusals.LackKind:
