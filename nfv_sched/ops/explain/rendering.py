@@ -184,7 +184,8 @@ def _hosts(explanation: values.Explanation, names: Sequence[str],
     parts: list[tables.Part] = [
         _side_table(('Host', 'Verdict', 'Lacks'), rows)]
     if any(host.present for host in shown):
-        parts.append('* It runs there; what it has was given back for this.')
+        parts.append('* It runs there now; the host is checked as if the '
+                     'server had left it.')
     if len(order) > len(shown):
         parts.append(f'{_of_hosts(len(order) - len(shown))} more, see --all '
                      'or --host')
@@ -227,21 +228,33 @@ def _weighing(explanation: values.Explanation) -> list[tables.Part]:
     weighing = explanation.weighing
     if weighing is None:
         return []
+    # The hosts of a multi-create request are weighed again for each server.
+    of_first = 'For the first server: ' if explanation.wanted > 1 else ''
     if not weighing.weighers:
-        return ['One host passed; Nova weighs nothing then.']
+        return [f'{of_first}Only one host passes the filters, so Nova weighs '
+                'none.']
     present = {host.name for host in explanation.hosts if host.present}
-    columns = [number for number, host in enumerate(weighing.hosts)
+    indexes = [number for number, host in enumerate(weighing.hosts)
                if number < _WEIGHED or host in present]
     rows: list[tuple] = [
-        ('total', *(f'{weighing.totals[i]:.4g}' for i in columns), '')]
-    rows += [
-        (weigher.name, *(_weight(weigher.weights[i]) for i in columns),
-         f'without it {weigher.without} first' if weigher.without else '')
-        for weigher in weighing.weighers
-        if any(weight.value for weight in weigher.weights)]
-    parts: list[tables.Part] = [_side_table(
-        ('Weigher', *(weighing.hosts[i] for i in columns), 'Decides'), rows)]
-    parts.append('Each: weight, normalised x multiplier = what counts.')
+        ('total', weighing.hosts[index], None, None, None,
+         _figure(weighing.totals[index]), None) for index in indexes]
+    for weigher in weighing.weighers:
+        if not any(weight.value for weight in weigher.weights):
+            continue
+        decides = weigher.without and f'without it {weigher.without} first'
+        for index in indexes:
+            weight = weigher.weights[index]
+            rows.append((
+                weigher.name, weighing.hosts[index], _figure(weight.raw),
+                _figure(weight.normal), _figure(weight.multiplier),
+                _figure(weight.value), decides))
+            decides = None
+    parts: list[tables.Part] = [tables.Table(
+        ('Weigher', 'Host', 'Weight', 'Normalized', 'Multiplier', 'Score',
+         'Decides'), rows, is_main=False,
+        least_important=('Multiplier', 'Normalized', 'Weight'))]
+    parts.append(f'{of_first}Score = normalized weight x multiplier.')
     if (weighing.age or 0) >= _OLD:
         parts.append(
             'The hosts are weighed as they were '
@@ -265,9 +278,10 @@ def duration(seconds: int) -> str:
     return tables.count(seconds, 'second')
 
 
-def _weight(weight: values.Weight) -> str:
-    return (f'{weight.raw:.6g}, {weight.normal:.4g} x '
-            f'{weight.multiplier:.4g} = {weight.value:.4g}')
+def _figure(value: float) -> str:
+    """Format a weight with up to four decimals, never as a power of ten."""
+    # Adding 0 makes -0.0 positive.
+    return f'{round(value, 4) + 0:.4f}'.rstrip('0').rstrip('.')
 
 
 def _changes(explanation: values.Explanation) -> list[tables.Part]:

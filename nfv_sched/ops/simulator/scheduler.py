@@ -329,8 +329,9 @@ class Scheduler(nova_internals.SchedulerManager):
             queries = self._placement.queries
             for query, count in queries:
                 if count:
-                    text = ('the only hosts with room in Placement are the '
-                            'source of the move, or left out of the request')
+                    text = ('the only hosts with capacity in Placement are '
+                            'the source of the move, or left out of the '
+                            'request')
                     reason = self._placement.explain_rest(query)
                     return f'{text}; {reason}' if reason else text
             # A second query is the fallback for pinned guests on hosts without
@@ -338,7 +339,8 @@ class Scheduler(nova_internals.SchedulerManager):
             return self._placement.explain(queries[0][0])
         name, start, end = counts[-1]
         if end == 0:
-            text = f'{name} removed the last {strings.count(start, "host")}'
+            last = 'host' if start == 1 else f'{start} hosts'
+            text = f'{name} removed the last {last}'
             steps = ', '.join(f'{n} {a} -> {b}' for n, a, b in counts
                               if b < a)
             text = f'{text} ({steps})'

@@ -112,9 +112,39 @@ class TextTest(testtools.TestCase):
                         values.Weight(raw=1, normal=0, multiplier=1.0)))))))
         for text in ('It fits.', 'NUMA node 0, CPUs 1-3,7,9-10.',
                      'without it h2 first', 'h2 *', '2 hosts are equal',
-                     'one of the first 3', '1, 1 x 1000 = 1000'):
+                     'one of the first 3'):
             self.assertIn(text, found)
+        self.assertRegex(found, 'WWeigher +h1 +1 +1 +1000 +1000 ')
         self.assertNotIn('Idle', found)
+
+    def test_weights_are_readable(self):
+        """No powers of ten, and each host has its row, however narrow."""
+        names = [f'cmp{n}.region1.example.net' for n in (1, 2, 3)]
+        weights = [values.Weight(raw=raw, normal=1.0, multiplier=-0.5)
+                   for raw in (1024000.0, 1e15, -0.00001)]
+        parts = rendering.text(values.Explanation(
+            subject='Server s', fits=True, placement=ASKED,
+            hosts=tuple(host(name, rank=n) for n, name in enumerate(names, 1)),
+            weighing=values.Weighing(
+                hosts=tuple(names), totals=(1.0, 1.0, 1.0),
+                weighers=(values.Weigher(
+                    name='DiskWeigher', weights=tuple(weights)),))), names)
+        narrow = tables.render(parts, 80)
+        for name, weight in zip(names, ('1024000', '1000000000000000', '0')):
+            self.assertRegex(narrow, f'DiskWeigher +{name} ')
+            self.assertRegex(
+                tables.render(parts),
+                f'DiskWeigher +{name} +{weight} +1 +-0.5 +-0.5 ')
+
+    def test_one_host_for_the_first_server(self):
+        """Which says nothing about the one that does not fit."""
+        found = self.text(values.Explanation(
+            subject='Flavor f', fits=False, placement=ASKED, wanted=3,
+            places=(values.ChosenHost(host='h1'),),
+            hosts=(host('h1', rank=1),),
+            weighing=values.Weighing(hosts=('h1',), totals=(0.0,),
+                                     weighers=())))
+        self.assertIn('For the first server: Only one host passes', found)
 
     def test_old_weights(self):
         """How old they are, once they are old."""
