@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 import typing as ty
 
+from nfv_sched.ops.cli import tables
 from nfv_sched.ops.snapshot import snapshot
 
 if ty.TYPE_CHECKING:
@@ -45,10 +46,11 @@ def host_row(host: snapshot.Host,
                 binding.text for binding in host_capacity.binding)]
 
 
-def _lost(servers: 'Mapping[losses.Cause, int]') -> str:
-    """Describe lost servers by cause."""
-    return ', '.join(
-        f'{cause.label} {count}' for cause, count in servers.items())
+def _lost(servers: 'Mapping[losses.Cause, int]') -> tables.Lines | str:
+    """Describe lost servers by cause, a line for each."""
+    return tables.Lines([
+        f'{cause.label}: {count}' for cause, count in servers.items()]) if (
+            servers) else ''
 
 
 def _bound(host_capacity: 'capacity.HostCapacity') -> str:

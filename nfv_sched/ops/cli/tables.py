@@ -24,7 +24,8 @@ count = strings.count
 _GAP = 2
 #: Columns of sentences and lists are left out if they would be narrower.
 _READABLE = 16
-_WORD = re.compile(r'\s*\S+')
+# A number stays with its label: "pCPUs: 5" is one word.
+_WORD = re.compile(r'\s*\S+(?:(?<=:) \d+(?!\S))?')
 _PIECE = re.compile(r'[^,]*,+|[^,]+')
 _NUMERIC = re.compile(r'-|-?\d+(\.\d+)?|(\?|\d+)/(\d+|unlimited)', re.ASCII)
 _FIRST_WORD = re.compile(r'\w*')
@@ -206,7 +207,8 @@ class _Column:
         self.natural = max(map(_length, [title, *all_lines]))
         self.minimum = max(
             max((_length(piece) for line in [title, *all_lines]
-                 for word in line.split() for piece in _PIECE.findall(word)),
+                 for word in _WORD.findall(line)
+                 for piece in _PIECE.findall(word.lstrip())),
                 default=0),
             min(max(map(_length, all_lines), default=0), _READABLE))
 

@@ -62,8 +62,8 @@ class BindingKind(enum.Enum):
     SHARED_CPUS = 'shared vCPUs'
     DEVICES = '{}s'
     #: The host has enough, but not on NUMA nodes that suit the server.
-    DEVICES_NEAR = '{}s near'
-    NETWORKS_NEAR = 'networks near'
+    DEVICES_NEAR = '{}s nearby'
+    NETWORKS_NEAR = 'networks nearby'
     PORTS = 'ports'
     RULES = 'rules'
     #: Another filter; the name is that of its class.

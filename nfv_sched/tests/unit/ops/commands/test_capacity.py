@@ -74,13 +74,13 @@ class CapacityTest(base.CommandTestCase):
     def test_list(self):
         self.assertEqual([
             {'Flavor': 'vrouter.4', 'Fits': 9, 'Placement says': 10,
-             'Hosts with room': 3, 'Lost to': 'pCPUs on one NUMA node 1',
+             'Hosts with room': 3, 'Lost to': 'pCPUs on one NUMA node: 1',
              'Ports': '1 normal', 'Ports from': 'no_servers',
              'Not known': ''},
             {'Flavor': 'fw.6', 'Fits': 2, 'Placement says': 5,
              'Hosts with room': 2,
-             'Lost to': 'nfv:vswitch_numa_affinity=strict 2, '
-                        'pCPUs on one NUMA node 1',
+             'Lost to': 'nfv:vswitch_numa_affinity=strict: 2; '
+                        'pCPUs on one NUMA node: 1',
              'Ports': '1 normal', 'Ports from': 'no_servers',
              'Not known': ''}],
             self.table('list'))
@@ -122,8 +122,8 @@ class CapacityTest(base.CommandTestCase):
             'list', '--flavor', 'v*', '--project', 'gamma', '--empty',
             '-f', 'csv')
         row, = self.csv_rows(out)
-        self.assertEqual((5, 8, 'AggregateMultiTenancyIsolation 4, '
-                          'pCPUs on one NUMA node 1'),
+        self.assertEqual((5, 8, 'AggregateMultiTenancyIsolation: 4; '
+                          'pCPUs on one NUMA node: 1'),
                          (row['Fits'], row['If empty'], row['Lost to']))
         self.assertEqual(
             (0, 'note: no server and no aggregate is of project gamma; is it '

@@ -20,6 +20,7 @@ from nfv_sched.ops.cli import tables
 from nfv_sched.ops.cloud import source
 from nfv_sched.ops.snapshot import file
 from nfv_sched.ops.snapshot import snapshot
+from nfv_sched.tests import base as nfv_base
 from nfv_sched.tests import snapshots
 from nfv_sched.tests.unit.ops.commands import base
 from nfv_sched.tests.unit.ops.commands import test_hostile_names
@@ -83,6 +84,18 @@ def shown(cell):
     if hasattr(cell, 'human_readable'):
         return cell.human_readable()
     return '-' if cell in (None, '') else str(cell)
+
+
+class WordsTest(nfv_base.TestCase):
+
+    def test_number_stays_with_its_label(self):
+        """In as little space as there is."""
+        table = tables.Table(
+            ('Lost',), [[tables.Lines(['memory of the host: 11', 'x: 2'])]],
+            is_whole=True)
+        self.assertEqual(
+            ['memory of the', 'host: 11', 'x: 2'],
+            tables.render([table], 10).splitlines()[2:])
 
 
 class WidthTest(base.CommandTestCase):

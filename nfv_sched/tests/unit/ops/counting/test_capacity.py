@@ -347,7 +347,7 @@ class TestBinding(CapacityTestCase):
             ['flavor', 'nfv:shared_vcpu=0', 'NUMA topology',
              'host too small', 'several', 'pCPUs', 'pCPUs on 2 NUMA nodes',
              'threads', 'memory', 'pages of 2 MiB', 'shared vCPUs', 'VFs',
-             'PCI devices near', 'networks near', 'ports', 'rules',
+             'PCI devices nearby', 'networks nearby', 'ports', 'rules',
              'AFilter', 'host disabled or down', 'no host mapping',
              'reserved by Blazar',
              'Placement', 'Placement', 'Placement PCPU', 'trait CUSTOM_{}',

@@ -205,8 +205,8 @@ class FamiliesTest(base.TestCase):
             losses.Cause((NODES,)): 4, losses.Cause((NEAR,)): 5,
             losses.Cause((STRICT, NEAR), False): 7})])
         self.assertEqual(
-            {'pCPUs on one NUMA node': 4, 'networks near': 5,
-             'nfv:x=strict and networks near': 7},
+            {'pCPUs on one NUMA node': 4, 'networks nearby': 5,
+             'nfv:x=strict and networks nearby': 7},
             {dict(key)['limits']: value for key, value in named(
                 found, 'nfv_sched_flavor_lost', flavor='fw').items()})
         self.assertEqual([0.25], list(named(
