@@ -24,54 +24,54 @@ from nfv_sched.ops.snapshot import snapshot
 from nfv_sched import strings
 
 _MEANING = """\
-"Fits" is the number of guests that can be booted, one after the other, until
+"Fits" is the number of servers that can be booted, one after the other, until
 one is refused: what Placement grants, the enabled filters pass and the claim
 on the compute node takes. Each host is counted alone, so server groups, quotas
 and scheduler hints, but for --reservation, are not considered. Each flavor is
-counted as if no guests of other flavors were booted. "Placement says" is what
-Placement alone admits.
+counted as if no servers of other flavors were booted. "Placement capacity" is
+the number that Placement alone admits.
 
-Guests have the ports that most servers of their flavor have, by vNIC type and
-physical network, because these say where VFs are needed and on which NUMA
-nodes the guests may be. If there are no such servers, it is one port on the
+New servers have the ports that most servers of their flavor have, by vNIC type
+and physical network, because these say where VFs are needed and on which NUMA
+nodes the servers may be. If there are no such servers, it is one port on the
 virtual switch. --network, --like and --ports set other ports. The output shows
 what was assumed.
 
 With --project: only the hosts that Nova leaves to this project, by
 AggregateMultiTenancyIsolation, if it is enabled, and by [scheduler]
-limit_tenants_to_placement_aggregate. Without it, guests belong to a project
+limit_tenants_to_placement_aggregate. Without it, servers belong to a project
 without aggregates. A name is looked up in Keystone.
 
 With --reservation: only the hosts of a reservation of OpenStack Blazar, for
-its project and, if it is of hosts, with its scheduler hint. Guests without one
-do not fit on hosts that Blazar keeps, if BlazarFilter is enabled. Leases that
-have not started yet are not considered.
+its project and, if it is of hosts, with its scheduler hint. Servers without
+one do not fit on hosts that Blazar keeps, if BlazarFilter is enabled. Leases
+that have not started yet are not considered.
 
-"Binding" are the resources that limit a host: with more of one of them alone,
-one more guest fits.
+"Limiting resource" has the resources that limit a host: with more of one of
+them alone, one more server fits.
 """
 
 _LIST_EPILOG = f"""\
 {_MEANING}
-"Lost to" says why guests that Placement would admit do not fit. They are lost
-to a limit if they fit without it; to "A or B" if they fit without either; to
-"A and B" if they fit only without both. The rest is lost to "pCPUs on one NUMA
-node": enough CPUs are free, but not on one NUMA node.
+"Lost capacity by cause" says why servers that Placement would admit do not
+fit. They are lost to a limit if they fit without it; to "A or B" if they fit
+without either; to "A and B" if they fit only without both. The rest is lost to
+"pCPUs on one NUMA node": enough CPUs are free, but not on one NUMA node.
 
-With --project, "Quota allows" is how many more guests the quota of the project
+With --project, "Quota allows" is how many more servers the project's quota
 allows, wherever they would run, and "Quota used" what of it is in use, for the
 resources that limit it; ram is in MiB. Both are for each flavor alone. A file
 has no quotas. Quotas of users in a project are not considered.
 
-With --survive N: how many guests can be booted so that all of these still have
-a host after the loss of any N hosts. Existing servers are not moved for this.
+With --survive N: how many servers can be booted so that all of these still
+have a host after the loss of any N hosts. Existing servers are not moved.
 
 With --mix: how many times the mix fits as a whole, filling host after host;
 more may fit in another order.
 
 With --api you need only an account: "At most" is what Placement alone admits,
 with Nova's default options. Pinning, pages, NUMA nodes, devices and filters
-are not considered, so fewer guests may fit, but not more.
+are not considered, so fewer servers may fit, but not more.
 
 examples:
   nfv-sched capacity list
@@ -88,8 +88,8 @@ examples:
 
 _SHOW_EPILOG = f"""\
 {_MEANING}
-With --next: the smallest server that would have to leave the host for one more
-guest, and what it uses there; nothing if no single server is enough.
+With --next: the smallest server that would have to leave the host for one
+more, and what it uses there; nothing if no single server is enough.
 "nfv-sched cloud defrag" finds out whether it fits on another host.
 
 examples:
@@ -104,13 +104,13 @@ examples:
 #: Option -> why it does not go with ``--api``.
 _NOT_BY_API = {
     'empty': 'the API does not show what hosts have without servers',
-    'survive': 'only what Placement has room for is known, not what fits',
-    'mix': 'only what Placement has room for is known, not what fits',
+    'survive': 'only what Placement grants is known, not what fits',
+    'mix': 'only what Placement grants is known, not what fits',
     'networks': 'the API does not show the VFs and NUMA nodes of networks',
     'like': 'the API does not show the VFs and NUMA nodes of networks',
     'ports': 'limits of ports and rules are in nova.conf',
-    'image': 'only what Placement has room for is known, not what fits',
-    'properties': 'only what Placement has room for is known, not what fits'}
+    'image': 'only what Placement grants is known, not what fits',
+    'properties': 'only what Placement grants is known, not what fits'}
 
 #: Options whose attribute has another name.
 _OPTIONS = {'networks': '--network', 'properties': '--image-property'}
@@ -243,7 +243,7 @@ class _Capacity(source.CloudMixin, base.Lister):
                  'read'),
                 (assumed_ports.Basis.NO_SERVERS,
                  'no server shows what ports '
-                 'guests have')):
+                 'servers have')):
             names = [name for name, each in ports.items()
                      if each.basis is basis]
             if names:
@@ -300,8 +300,8 @@ class ListCapacity(_Capacity):
                'capacity-list-api': capacity_document.FlavorBounds,
                'capacity-list-mix': capacity_document.MixFit}
     details = rendering.ASSUMED_COLUMNS[1:]
-    least_important = ('Ports', 'Hosts with room', 'Placement says',
-                       'Lost to')
+    least_important = ('Ports', 'Hosts with capacity', 'Placement capacity',
+                       'Lost capacity by cause')
 
     takes_api = True
 
@@ -324,7 +324,7 @@ class ListCapacity(_Capacity):
                  'the loss of any N hosts')
         parser.add_argument(
             '--mix', metavar='FLAVOR=N,...', type=_mix,
-            help='show instead how many times these numbers of guests fit '
+            help='show instead how many times these numbers of servers fit '
                  'together')
         return parser
 
@@ -361,7 +361,8 @@ class ListCapacity(_Capacity):
         if parsed_args.empty:
             empty = self._count(parsed_args, cloud, flavors, hosts, True)
         columns = ['Flavor', 'Fits', *self._quota_columns(parsed_args),
-                   'Placement says', 'Hosts with room', 'Lost to']
+                   'Placement capacity', 'Hosts with capacity',
+                   'Lost capacity by cause']
         if parsed_args.survive is not None:
             columns.append(f'After losing {parsed_args.survive}')
         if parsed_args.empty:
@@ -456,7 +457,7 @@ class ListCapacity(_Capacity):
         allowances = self._allowances(parsed_args, [
             each.flavor for each in flavor_bounds if each.error is None])
         columns = ['Flavor', 'At most', *self._quota_columns(parsed_args),
-                   'Hosts with room', 'Error']
+                   'Hosts with capacity', 'Error']
         rows = [
             [*([] if name is None else [name]), each.flavor.name, part.most,
              *self._quota_values(
@@ -523,21 +524,24 @@ class ListCapacity(_Capacity):
 class ShowCapacity(_Capacity):
     """Show how many more servers of a flavor fit on each host, and why.
 
-    "pCPUs used" are the used and all CPUs for pinned guests of each NUMA node.
+    "pCPUs used" are the used and all CPUs for pinned servers of each NUMA
+    node.
     """
 
     epilog = _SHOW_EPILOG
     schemas = {'capacity-show': capacity_document.HostFits}
     details = rendering.ASSUMED_COLUMNS
-    least_important = ('Placement says', 'Binding', 'pCPUs used', 'Next')
+    least_important = ('Placement capacity', 'Limiting resource',
+                       'pCPUs used', 'Next')
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
-        parser.add_argument('flavor', metavar='FLAVOR', help='its name')
+        parser.add_argument(
+            'flavor', metavar='FLAVOR', help='name of the flavor')
         parser.add_argument(
             '--next', action='store_true',
             help='add the smallest server of each host that would have to '
-                 'leave for one more guest; slow on many hosts')
+                 'leave for one more; slow on many hosts')
         return parser
 
     def take_action(self, parsed_args):

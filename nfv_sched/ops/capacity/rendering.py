@@ -15,8 +15,8 @@ if ty.TYPE_CHECKING:
 #: Columns of :func:`assumptions`.
 ASSUMED_COLUMNS = ('Ports', 'Ports from', 'Not known')
 #: Columns of :func:`host_row`.
-HOST_COLUMNS = ('Host', 'Fits', 'Placement says', 'pCPUs used', 'Binding',
-                'Why')
+HOST_COLUMNS = ('Host', 'Fits', 'Placement capacity', 'pCPUs used',
+                'Limiting resource', 'Why')
 
 
 def assumptions(flavor_capacity: 'capacity.FlavorCapacity') -> list[str]:

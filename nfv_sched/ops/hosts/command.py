@@ -348,7 +348,7 @@ class ShowHost(_WithFacts, base.ShowOne):
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
-        parser.add_argument('host', metavar='HOST', help='its name')
+        parser.add_argument('host', metavar='HOST', help='name of the host')
         facts.add(parser)
         return parser
 

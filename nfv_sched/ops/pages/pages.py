@@ -59,8 +59,9 @@ _MOST_EXPLAINED = 32
 _LONGEST = 200  # characters of what is searched for
 _OLD = 3600  # seconds
 
-_CAPACITY_COLUMNS = ('Flavor', 'Fits', 'Placement says', 'Hosts with room',
-                     'Lost to', *capacity_rendering.ASSUMED_COLUMNS)
+_CAPACITY_COLUMNS = ('Flavor', 'Fits', 'Placement capacity',
+                     'Hosts with capacity', 'Lost capacity by cause',
+                     *capacity_rendering.ASSUMED_COLUMNS)
 _SERVER_COLUMNS = ('Server', 'Host', 'State', 'Flavor', 'UUID')
 _FINDING_COLUMNS = ('Host', 'Server', 'Kind', 'Finding', 'Since',
                     'What to do')

@@ -87,8 +87,8 @@ class DrainHost(move_command.MovePlanCommand):
         parser = super().get_parser(prog_name)
         parser.add_argument(
             'hosts', metavar='HOST', nargs='*',
-            help='its name; of several hosts names, or patterns in which * '
-                 'and ? stand for anything')
+            help='name of the host; of several hosts names, or patterns in '
+                 'which * and ? stand for anything')
         source.add_host_groups(parser)
         parser.add_argument(
             '--at-once', type=source.positive, metavar='N',

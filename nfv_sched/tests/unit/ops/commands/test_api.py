@@ -507,7 +507,7 @@ class QuotaTest(PlacementTestCase):
             self.assertEqual([], errors)
             self.assertEqual([
                 {'Flavor': 'pinned', 'At most': 4, 'Quota allows': 2,
-                 'Quota used': 'cores 9/20', 'Hosts with room': 2,
+                 'Quota used': 'cores 9/20', 'Hosts with capacity': 2,
                  'Error': ''}], rows)
         self.nova.quota_sets[self.ID] = nova_api.quota_set(
             instances=(5, 3), cores=(20, 9), ram=(9000, 9500))

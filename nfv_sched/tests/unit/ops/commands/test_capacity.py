@@ -73,14 +73,16 @@ class CapacityTest(base.CommandTestCase):
 
     def test_list(self):
         self.assertEqual([
-            {'Flavor': 'vrouter.4', 'Fits': 9, 'Placement says': 10,
-             'Hosts with room': 3, 'Lost to': 'pCPUs on one NUMA node: 1',
+            {'Flavor': 'vrouter.4', 'Fits': 9, 'Placement capacity': 10,
+             'Hosts with capacity': 3,
+             'Lost capacity by cause': 'pCPUs on one NUMA node: 1',
              'Ports': '1 normal', 'Ports from': 'no_servers',
              'Not known': ''},
-            {'Flavor': 'fw.6', 'Fits': 2, 'Placement says': 5,
-             'Hosts with room': 2,
-             'Lost to': 'nfv:vswitch_numa_affinity=strict: 2; '
-                        'pCPUs on one NUMA node: 1',
+            {'Flavor': 'fw.6', 'Fits': 2, 'Placement capacity': 5,
+             'Hosts with capacity': 2,
+             'Lost capacity by cause':
+                 'nfv:vswitch_numa_affinity=strict: 2; '
+                 'pCPUs on one NUMA node: 1',
              'Ports': '1 normal', 'Ports from': 'no_servers',
              'Not known': ''}],
             self.table('list'))
@@ -124,7 +126,8 @@ class CapacityTest(base.CommandTestCase):
         row, = self.csv_rows(out)
         self.assertEqual((5, 8, 'AggregateMultiTenancyIsolation: 4; '
                           'pCPUs on one NUMA node: 1'),
-                         (row['Fits'], row['If empty'], row['Lost to']))
+                         (row['Fits'], row['If empty'],
+                          row['Lost capacity by cause']))
         self.assertEqual(
             (0, 'note: no server and no aggregate is of project gamma; is it '
              'the ID, not the name?\n'), (code, err))
@@ -205,8 +208,9 @@ class CapacityTest(base.CommandTestCase):
     def test_show(self):
         row = self.table('show', 'vrouter.4', '--host', 'one')[0]
         self.assertEqual({
-            'Host': 'one', 'Fits': 1, 'Placement says': 2,
-            'pCPUs used': '5/8, 3/8', 'Binding': 'pCPUs on one NUMA node',
+            'Host': 'one', 'Fits': 1, 'Placement capacity': 2,
+            'pCPUs used': '5/8, 3/8',
+            'Limiting resource': 'pCPUs on one NUMA node',
             'Why': '4 pCPUs on one NUMA node needed, 3 + 1 free',
             'Ports': '1 normal', 'Ports from': 'no_servers',
             'Not known': ''}, row)
@@ -231,11 +235,11 @@ class CapacityTest(base.CommandTestCase):
             small_clouds.flavor(name='secret', hw__mem_encryption='true'),)),
             self.file)
         row, = self.table('list')
-        self.assertIn('refuses the flavor', row['Lost to'])
+        self.assertIn('refuses the flavor', row['Lost capacity by cause'])
         row, = self.table(
             'list', '--image-property', 'hw_firmware_type=uefi',
             '--image-property', 'hw_machine_type=q35')
-        self.assertNotIn('refuses', row['Lost to'])
+        self.assertNotIn('refuses', row['Lost capacity by cause'])
         for args, word in ((('hw_firmware=x',), 'no image property'),
                            (('hw_firmware_type=x',), 'does not take'),
                            (('x',), 'KEY=VALUE')):
@@ -297,7 +301,7 @@ class CapacityTest(base.CommandTestCase):
         self.assertEqual(0, code)
         self.assertIn(' 1 direct@data\n', out)
         self.assertEqual(
-            'note: no server shows what ports guests have, for fw.6: one '
+            'note: no server shows what ports servers have, for fw.6: one '
             'port on the virtual switch is assumed; --network or --like says '
             'otherwise\n', err)
         code, out, err = self.run_command('show', 'vrouter.4')
@@ -396,8 +400,9 @@ class CapacityTest(base.CommandTestCase):
             small_clouds.flavor(name='zero', hw__numa_nodes='0'))), self.file)
         rows = self.table('list')
         self.assertEqual([9, 2, 0, 0], [row['Fits'] for row in rows])
-        self.assertIn("Invalid TPM version '9'", rows[2]['Lost to'])
-        self.assertIn("'0'", rows[3]['Lost to'])
+        self.assertIn("Invalid TPM version '9'",
+                      rows[2]['Lost capacity by cause'])
+        self.assertIn("'0'", rows[3]['Lost capacity by cause'])
 
     def test_nothing_to_count(self):
         file.save(dataclasses.replace(CLOUD, flavors=()), self.file)
@@ -455,16 +460,16 @@ class APITest(base.CommandTestCase):
     def test_list(self):
         """What Placement says of the whole cloud."""
         self.assertEqual([
-            {'Flavor': 'vrouter.4', 'At most': 10, 'Hosts with room': 3,
+            {'Flavor': 'vrouter.4', 'At most': 10, 'Hosts with capacity': 3,
              'Error': ''},
-            {'Flavor': 'fw.6', 'At most': 5, 'Hosts with room': 3,
+            {'Flavor': 'fw.6', 'At most': 5, 'Hosts with capacity': 3,
              'Error': ''}], self.table())
         self.assertEqual(('hosts', 'flavors'), self.read.call_args.args[1])
 
     def test_columns(self):
         code, out, _err = self.capacity('-f', 'csv')
         self.assertEqual(0, code)
-        self.assertEqual('"Flavor","At most","Hosts with room","Error"',
+        self.assertEqual('"Flavor","At most","Hosts with capacity","Error"',
                          out.splitlines()[0])
 
     def test_by(self):

@@ -134,8 +134,8 @@ class CapacityTest(_PagesTest):
             [(each['flavor'], str(each['fits']),
               str(each['placement_grants']), str(each['hosts_with_capacity']))
              for each in document['capacities']],
-            [(row['Flavor'], row['Fits'], row['Placement says'],
-              row['Hosts with room']) for row in found.table('Flavor')])
+            [(row['Flavor'], row['Fits'], row['Placement capacity'],
+              row['Hosts with capacity']) for row in found.table('Flavor')])
         self.assertIn('/capacity?show=strict', found.links)
 
     def test_chosen_flavors(self):
