@@ -123,6 +123,8 @@ def feasible(masks: Masks, groups: Iterable[int] = ()) -> bool:
     union = 0
     for mask in masks:
         union |= mask
+    # The smallest groups first: they leave the fewest branches. Equal ones are
+    # tried once.
     needed = sorted({group & union for group in groups},
                     key=int.bit_count)
     if not needed:
@@ -135,6 +137,7 @@ def feasible(masks: Masks, groups: Iterable[int] = ()) -> bool:
             index += 1
         if index == len(needed):
             return _covers(masks, bits(chosen))
+        # Every guest cell has a host cell already.
         if chosen.bit_count() == len(masks):
             return False
         return any(choose(index + 1, chosen | 1 << bit)
@@ -156,6 +159,8 @@ def _met(
         union |= mask
     relevant = union & condition.relevant
     single = bits(relevant)
+    # Only the cells that the condition looks at are enumerated, not the
+    # assignments: these grow with the factorial of the cells.
     for size in range(min(len(masks), len(single)) + 1):
         for chosen in itertools.combinations(single, size):
             part = mask_of(chosen)
@@ -228,6 +233,7 @@ def assignments(
         if condition is None:
             return feasible(rest, unmet_groups) if rest else not unmet_groups
         for part in parts:
+            # Relevant cells that are chosen already belong to no other set.
             if used & relevant & ~part:
                 continue
             if not rest:
@@ -288,6 +294,8 @@ def most_local(
             narrowed = tuple(
                 mask & local if row in rows else mask
                 for row, mask in enumerate(masks))
+            # Which guest cell has which mask makes no difference to whether
+            # there is an assignment; like guest cells are tried once.
             key = tuple(sorted(narrowed))
             if key in tried:
                 continue

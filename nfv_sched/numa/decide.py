@@ -191,8 +191,12 @@ def decide(
         numa_labels.ClaimPredictor(
             evaluation, terms.names, devices, physnets + tunnel),
         terms, False).decide(traces, held)
+    # RequestSpec.ensure_network_information() begins with tunneled = True for
+    # each move, so only on moves is the tunnel uncertain.
     if not tunnel or not networks.tunnel_uncertain:
         return decision
+    # All preferred rules are satisfied in full: without the tunnel the host
+    # could not do better.
     if decision.accepted and (
             not terms.steered
             or decision.value == sum(rule.weighed for rule in terms.rules)):
@@ -240,6 +244,8 @@ class _Decider:
         """Return the decision by the rules alone."""
         predictor = self.predictor
         evaluation = predictor.evaluation
+        # The filter's search runs on the guest cells of the RequestSpec, which
+        # it changes; the claim reads them anew from the database.
         if traces is None and not evaluation.uniform:
             traces = evaluation.request_traces()
         if not evaluation.accepted(predictor.groups, predictor.stock, traces):
@@ -261,6 +267,8 @@ class _Decider:
         for rule, facts in self.rules:
             if not rule.strict:
                 continue
+            # What the host can never have comes first: no guest that leaves
+            # would help.
             reason = rule.missing_reason(facts, predictor)
             if reason is not None:
                 return Decision(False, reason, rule.filters)
@@ -308,6 +316,7 @@ class _Decider:
 
         In every state that the host may be in by then.
         """
+        # Live migrations before Nova 34 lose all limits (bug 2153425).
         if self.terms.limits_lost and self.terms.capping:
             # The lower CPU allocation ratio is one of the limits.
             return False
@@ -341,12 +350,15 @@ class _Decider:
         predictor, enough = self.predictor, self.terms.predicted_is_enough
         if options is None:
             options = predictor.label_sets(goal)
+        # They are gone through twice.
         if enough:
             options = list(options)
         for labels in options:
             if self._enforced(labels, goal) and self._reached(
                     goal, predictor.predicted(labels)):
                 return labels
+        # A claim without limits knows neither labels nor networks, with which
+        # the choice is predicted.
         if enough and not self.terms.limits_lost:
             for labels in options:
                 if self._reached(goal, predictor.predicted(labels)):
@@ -400,6 +412,7 @@ class _Decider:
         for labels in options:
             if labels == decision.labels or chosen is None:
                 break
+            # Labels that are already there came by the rules and must stay.
             if labels > decision.labels and self._as_good(labels, decision):
                 return self._accept(labels, decision.strict_labels, held)
         return decision
@@ -421,6 +434,8 @@ class _Decider:
                 evaluation.masks, fragmentation.order(evaluation),
                 predictor.label_groups(labels), predictor.stock), _MAX_ROOMY):
             cells = candidates.mask_of(target)
+            # The claim makes this choice anyway: no label is needed, and what
+            # follows would be worse.
             if cells == usual:
                 yield labels
                 return
@@ -460,6 +475,9 @@ class _Decider:
         degrees = _NO_DEGREES
         if self.rules:
             degrees = self._degrees(self.rules, labels)
+        # Nova builds the Selections of a multi-create request after its last
+        # server, from the limits as they are then: this decision would take
+        # the labels from the server before.
         displaces = None
         if held is not None and held.labels - labels:
             displaces = held
@@ -471,6 +489,7 @@ class _Decider:
     def _claim_too_long(self, labels: frozenset[str]) -> bool:
         """Return whether the claim would search too long without labels."""
         evaluation = self.predictor.evaluation
+        # With labels, choose_steered has given up after far fewer.
         if labels or not evaluation.many_permutations:
             return False
         chosen = self.predictor.predicted(labels)
@@ -491,10 +510,13 @@ class _Decider:
     def _decide_strict(
         self, must: numa_rule.Goal, held: Decision | None,
     ) -> Decision:
+        # The servers of one request share the limits of the host, so this
+        # server must do with the labels of the one before.
         options = None if held is None else [held.strict_labels]
         strict = self._find(must, options)
         if strict is not None:
             return self._decide_preferred(must, strict, held)
+        # The rule to name is the first with which no labels are left.
         blamed = next(
             (number for number in range(len(must.rules)) if self._find(
                 self._first(must, number + 1), options) is None), None)
@@ -606,6 +628,8 @@ class _Decider:
         """
         options: list[frozenset[str]] = [strict]
         if held is not None:
+            # Fewer labels than the last server has are possible: only strict
+            # ones must not be dropped.
             options = [held.labels, held.strict_labels]
         else:
             for rule, facts in preferred:
@@ -614,6 +638,8 @@ class _Decider:
         for labels in options:
             if not self._keeps(labels, must):
                 continue
+            # Equal sums are told apart by the order of the rules, so that the
+            # result does not depend on that of the filters.
             degrees = tuple(self._degrees(preferred, labels).values())
             score = (sum(degrees), *degrees)
             if score > most:

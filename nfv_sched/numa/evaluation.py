@@ -104,6 +104,9 @@ class Evaluation:
         masks = []
         last, mask = None, 0
         for cell in guest_cells:
+            # Guest cells mostly follow others with the same requirements,
+            # which share a mask. The first one may need a CPU more, for
+            # emulator threads.
             if cell != last or reserved:
                 mask = self._mask(cells, cell, reserved)
                 last = None if reserved else cell
@@ -141,10 +144,14 @@ class Evaluation:
                 sizes = {page.size_kb for cell in cells
                          for page in cell.pages}
                 for index, cell in enumerate(self.pristine.cells):
+                    # numa_fit_instance_to_host reserves the CPU of emulator
+                    # threads with guest cell 0 only.
                     reserved = 0 if index else self.guest.reserved
                     for size in sizes if cell.pagesize else ():
                         masks[index] |= self._mask(
                             cells, cell._replace(pagesize=size), reserved)
+            # Nova caches a fit by the ids of host cell and guest cell. Once
+            # two guest cells have the same id, one gets what the other fitted.
             if not self.interchangeable:
                 union = 0
                 for mask in masks:
@@ -209,6 +216,9 @@ class Evaluation:
             return True
         if len(distinct_sizes) > 1:
             return False
+        # The search narrows the request to this size at the first host cell
+        # that has it, and asks the other host cells for this size only. They
+        # must not answer otherwise then.
         size = distinct_sizes.pop()
         return all(
             fit.page_size(host_cell, size, cell.memory) == first
@@ -234,19 +244,25 @@ class Evaluation:
     def _sorted_cells(self, by_devices: bool) -> list[int]:
         cells = self.host.cells
         order = list(range(len(cells)))
+        # Nova does not sort where the guest takes all host cells.
         if len(cells) <= len(self.guest.cells):
             return order
         # Nova sorts by memory, then by CPUs, then by devices: the last counts
         # most. The signs turn its descending sorts into ascending ones.
         sign = 1 if self.sorting.packing else -1
+        # Nova looks at the policy of the first guest cell only: all have the
+        # same.
         shared = self.guest.cells[0].cpus == topology.SHARED
         free = free_devices(self.pools) if by_devices else {}
+        # Without PCI requests Nova fills the cells without devices first.
         near = -1 if self.pci_requested else 1
         keys = [
             (near * free.get(cell.id, 0),
              -sign * cell.cpu_usage if shared else sign * len(cell.free_cpus),
              sign * (cell.memory - cell.memory_usage))
             for cell in cells]
+        # One stable sort by all three. Nova sorts three times, and
+        # reverse=True, too, leaves equal cells in their order.
         order.sort(key=keys.__getitem__)
         return order
 
@@ -263,9 +279,14 @@ class Evaluation:
             host = self.host.cells[host_cell]
             reserved = 0 if guest_cell else self.guest.reserved
             code = fit.check(host, cell, pagesize, reserved, self.ratios)
+            # Nova narrows the page request of the guest cell before it looks
+            # at CPUs, and leaves it so if these do not fit.
             page_size = 0
             if pagesize and code != fit.NO_PAGES:
                 page_size = fit.page_size(host, pagesize, cell.memory)
+            # _pack_instance_onto_cores sets the id of a guest cell once it is
+            # pinned. For mixed CPUs the allocation ratios are compared only
+            # after that.
             renumbered = code == fit.FITS or (
                 cell.cpus == topology.MIXED and
                 code in (fit.NO_SHARED_ROOM, fit.NO_MEMORY_ROOM))
@@ -319,6 +340,8 @@ class Evaluation:
                 return self._search(
                     groups, condition, traces or self.claim_traces(),
                     self.order)
+            # The search is too long to follow. This is Nova's choice unless a
+            # guest cell gets what another has fitted.
             except walk.Undecided:
                 pass
         return candidates.first(self.masks, self.order, groups, condition)
@@ -364,6 +387,9 @@ class Evaluation:
         """
         if self.too_few_cells:
             return None
+        # A single guest cell, or one that no host cell fits, needs no search
+        # to follow. Nova tests networks on whole permutations only, so it goes
+        # through all that precede the choice.
         if self.uniform:
             chosen = candidates.first(
                 self.masks, self.order, groups, condition)
@@ -374,6 +400,8 @@ class Evaluation:
 
         traces = self.claim_traces()
         chosen = self._search(groups, condition, traces, self.order)
+        # The resource tracker fails to record these pins (CPUPinningUnknown).
+        # Under "isolate" it records wrong ones instead, without an error.
         if chosen is not None and any(
                 cell.dedicated and traces.pinned[index] != chosen[index]
                 for index, cell in enumerate(self.guest.cells)):
@@ -393,6 +421,7 @@ class Evaluation:
         if self.too_few_cells:
             return None
         guest = self.pristine
+        # One guest cell with a fixed page size has no traces that matter.
         if len(guest.cells) > 1 or guest.any_pages:
             traces = self.claim_traces()
             try:

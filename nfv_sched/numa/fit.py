@@ -52,6 +52,7 @@ def page_size(host: HostCell, requested: int, memory: int) -> int:
     need = memory * 1024
     if requested > 0:
         free = host.free_kb(requested)
+        # NUMACell.can_fit_pagesize wants a multiple of the page size, too.
         if free is None or need > free or need % requested:
             return 0
         return requested
@@ -59,6 +60,8 @@ def page_size(host: HostCell, requested: int, memory: int) -> int:
     sizes = sorted((page.size_kb for page in host.pages), reverse=True)
     if requested == topology.PAGES_SMALL:
         sizes = sizes[-1:]
+    # Nova takes all sizes but the smallest of the host cell for large ones,
+    # whatever they are.
     elif requested == topology.PAGES_LARGE:
         sizes = sizes[:-1]
     for size in sizes:
@@ -77,6 +80,9 @@ def needs_cell_memory() -> bool:
 
 def _counts_used(cell: GuestCell) -> bool:
     """Return whether used pages do not matter to a cell that requests none."""
+    # Nova lets small pages be overcommitted, but not by pinned guests. Up to
+    # Nova 29 it compared the memory of the whole cell for these instead, which
+    # check() does (bug 1811886).
     return cell.cpus == topology.SHARED or needs_cell_memory()
 
 
@@ -111,12 +117,17 @@ def _threads_fit(
     :param free: the free CPUs for pinned vCPUs
     """
     siblings = host.siblings
+    # Nova's max() over no cores raises ValueError here.
     if not siblings:
         return False
     need = cell.dedicated
+    # _get_reserved finds no CPU for emulator threads if no vCPU of the cell is
+    # pinned.
     if reserved and not need:
         return False
 
+    # If sibling threads do not suffice, Nova falls back to single CPUs, so
+    # only their number counts.
     if cell.threads == topology.THREADS_PREFER:
         need += reserved
         for core in siblings:
@@ -128,8 +139,12 @@ def _threads_fit(
     per_core = max(map(len, siblings)) or 1
     sizes = [len(core & free) for core in siblings]
     if cell.threads == topology.THREADS_REQUIRE:
+        # The CPU for emulator threads may be any that is left, a single one,
+        # too.
         if per_core <= 1 or sum(sizes) < need + reserved:
             return False
+        # _get_pinning uses the same number of threads of each core, and
+        # "require" is not content with one.
         for threads in range(max(sizes), 1, -1):
             cores = sum([size >= threads for size in sizes])
             if threads * cores >= need:
@@ -144,6 +159,8 @@ def _threads_fit(
         return False
     if whole < need:
         return False
+    # The emulator threads get a core beside those of the vCPUs. It need not be
+    # wholly free.
     return not reserved or len(sizes) - sizes.count(0) > need
 
 
@@ -175,11 +192,14 @@ def check(
         free = host.free_cpus
         if need > len(free):
             return NO_DEDICATED
+        # Bug 1811886: pages of all sizes count, also for a guest with huge
+        # pages.
         if (cell.memory > host.memory - host.memory_usage
                 and needs_cell_memory()):
             return NO_MEMORY
         if not _threads_fit(host, cell, reserved, free):
             return NO_THREADS
+        # Nova compares the ratios for guest cells with shared vCPUs only.
         if cpus == topology.DEDICATED:
             return FITS
     elif cell.shared > host.shared:
@@ -258,6 +278,7 @@ def _threads_free(host: HostCell, cell: GuestCell) -> int:
                     for threads in range(2, max(sizes, default=0) + 1)),
                    default=0)
     if cell.threads == topology.THREADS_ISOLATE:
+        # Bug 1889633; see _threads_fit.
         if most > 1 and not host.legacy:
             return 0
         return sizes.count(most) if most else 0

@@ -90,6 +90,7 @@ class _Cell:
         siblings, free = cell.siblings, cell.free_cpus
         self._threads = threads = len(siblings[0]) if siblings else 1
         self._cpus = self._whole = len(free)
+        # Where all CPUs are free, or none, so are all cores, or none.
         if 0 < self._cpus < cell.dedicated:
             self._whole = sum(map(free.issuperset, siblings)) * threads
         total = self._read_memory(cell)
@@ -109,6 +110,8 @@ class _Cell:
         if not pages:
             self._free_kb = (cell.memory - cell.memory_usage) * 1024
             return cell.memory * 1024
+        # Large guests have huge pages; those of the smallest size are for
+        # others.
         if len(pages) > 1:
             smallest = min(pages).size_kb
             huge = [page for page in pages if page.size_kb != smallest
@@ -152,6 +155,7 @@ class _Cell:
         if need:
             threads = self._threads
             if guest.threads == topology.THREADS_ISOLATE:
+                # Nova leaves the siblings of isolated vCPUs idle.
                 need *= threads
             free = max(free - need, 0)
             # Nova takes whole cores first.

@@ -68,12 +68,16 @@ class ClaimPredictor:
         if labels not in self._chosen:
             groups = self.label_groups(labels)
             chosen = None
+            # Without labels the claim is that of stock Nova, and a guess is
+            # enough where its search is too long to follow. Labels must not
+            # rest on one.
             if not labels:
                 chosen = self.evaluation.choose(groups, self.stock)
             elif not self._undecided:
                 try:
                     chosen = self.evaluation.choose_steered(
                         groups, self.stock)
+                # Another set of labels would take as long.
                 except walk.Undecided:
                     self._undecided = True
             self._chosen[labels] = chosen
@@ -138,6 +142,8 @@ class ClaimPredictor:
         count, hosts = len(guest.cells), len(self.host.cells)
         if count == 1 or not guest.isolates or count == hosts == 2:
             return True
+        # A page request that is narrowed on the way is one more way to come
+        # back to a host cell.
         if self.evaluation.pristine.any_pages:
             return False
         # All host cells that any guest cell can get.
@@ -156,6 +162,8 @@ class ClaimPredictor:
         """See :meth:`nfv_sched.numa.rule.GuestOnHost.node_labels`."""
         labels = set()
         for index in candidates.bits(cells):
+            # A label that another cell declares as well, by a mistake in
+            # nova.conf, does not hold the claim on this one.
             label = f'{self.names.node_prefix}{self.host.cells[index].id}'
             if self.host.labels.get(label) != 1 << index:
                 return None
@@ -182,6 +190,8 @@ class ClaimPredictor:
                 labels |= more
                 if labels not in seen:
                     seen.add(labels)
+                    # Without labels the claim is no worse than with stock
+                    # Nova.
                     if not labels or self.keeps_pins(labels):
                         yield labels
 

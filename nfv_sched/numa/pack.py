@@ -25,6 +25,8 @@ def pins(host: HostCell, cell: GuestCell, reserved: int) -> set[int]:
     cores = [list(core & free) for core in host.siblings]
     isolate = cell.threads == topology.THREADS_ISOLATE
     if isolate:
+        # One thread of each wholly free core; Nova's resource tracker then
+        # marks the siblings as used (pin_cpus_with_siblings).
         usable = [core[:1] for core in cores if len(core) == host.threads]
     else:
         usable = _evenly(cores, need)
@@ -48,4 +50,5 @@ def _evenly(cores: list[list[int]], need: int) -> list[list[int]]:
         usable = [core[:threads] for core in cores if len(core) >= threads]
         if threads * len(usable) >= need:
             return usable
+    # Nova's fallback without sibling threads: all CPUs, core by core.
     return cores

@@ -88,6 +88,7 @@ class Demand(ty.NamedTuple):
 
         :param pool: a pool of ``nova.pci.stats.PciDeviceStats``
         """
+        # pci_device_prop_match lowers all strings; most are equal as they are.
         for spec in self.specs:
             for name, value in spec:
                 have = pool.get(name)
@@ -117,6 +118,8 @@ class Demand(ty.NamedTuple):
 
 def _alike(pool_value, value) -> bool:
     """Return whether a property has a value, ignoring case."""
+    # Capabilities such as those of a network device, of which the device may
+    # have more.
     if isinstance(value, list) and isinstance(pool_value, list):
         return all(item in pool_value for item in value)
     return _lower(pool_value) == _lower(value)
@@ -126,6 +129,8 @@ def _noun(specs: Sequence[Mapping], from_port: bool) -> str:
     kinds = {spec.get('dev_type') for spec in specs}
     if kinds == {PF}:
         return PF_NOUN
+    # For a port with vnic_type direct Nova asks for a physical network, not
+    # for a type of device.
     if kinds == {VF} or (from_port and VDPA not in kinds):
         return VF_NOUN
     return 'PCI device'
@@ -137,12 +142,18 @@ def _demand(request, alias_policy) -> Demand:
     from_port = request.source == request.NEUTRON_PORT
     policy = policy or LEGACY
     claimed = policy
+    # The claim of a move makes the requests for aliases anew from the flavor.
+    # Those for ports come from Neutron's ports again, with the policy of the
+    # request.
     if alias_policy is not None and not from_port:
         claimed = alias_policy(request.alias_name)
     migratable = None
+    # Nova looks at it only if all alternatives want the same.
     live_migratable = {spec.get('live_migratable') for spec in specs}
     if live_migratable in ({'true'}, {'false'}):
         migratable, = live_migratable
+    # Nova, too, reads those of the first alternative only: a string with
+    # commas.
     providers = specs[0].get('rp_uuids') if specs else None
     return Demand(
         request.count,
@@ -260,6 +271,8 @@ class HostDevices:
                 near = 0
                 for pool in pools:
                     near |= pool.near
+                # Devices of another node of the socket count, too; without
+                # socket numbers Nova takes none but the local ones.
                 if demand.policy == SOCKET:
                     near = self.same_socket(near) or near
                 cells |= near
@@ -273,6 +286,8 @@ class HostDevices:
         :returns: bitmask; 0 if the host does not report sockets
         """
         if self._sockets is None:
+            # _filter_pools_for_socket_affinity gives up if a single cell lacks
+            # the number.
             numbers = [cell.socket for cell in self.host.cells]
             self._sockets = [] if None in numbers else [
                 sum(1 << other for other, number in enumerate(numbers)
@@ -287,6 +302,8 @@ class HostDevices:
     def provider_is_split(self, counts: Sequence[int]) -> bool:
         """Return whether two pools have devices of one resource provider."""
         # Nova then refuses requests with an allocation in Placement.
+        # A pool that an earlier request has emptied is gone from Nova's list;
+        # one that was empty before is still in it.
         providers = [provider for provider, count, at_first in
                      zip(self._providers, counts, self.counts)
                      if provider is not None and (count or not at_first)]
@@ -342,6 +359,7 @@ class CandidateDevices:
         :param cells: bitmask of the chosen host cells
         :returns: None if Nova cannot serve all requests
         """
+        # Choices that differ in other cells only have the same answer.
         cells &= self.relevant
         try:
             return self._known[cells]
@@ -395,6 +413,8 @@ class CandidateDevices:
         counts = devices.counts
         if len(devices.wanted) > 1:
             counts = list(counts)
+        # On a host with one node devices without NUMA information are near,
+        # too.
         everywhere = len(devices.host.cells) == 1
         local = total = 0
         for demand, pools, providers in zip(
@@ -427,6 +447,9 @@ class CandidateDevices:
             allocated = []
             remaining = need
             for pool in near:
+                # Pools of PFs and other special devices are left out here and
+                # not before: Nova has chosen by NUMA policy then, and counted
+                # them.
                 if pool.usable:
                     have = counts[pool.index]
                     allocated.append((pool, min(have, remaining)))
@@ -438,6 +461,8 @@ class CandidateDevices:
         of_provider: dict[str, int] = {}
         for provider in providers:
             of_provider[provider] = of_provider.get(provider, 0) + 1
+        # As _filter_pools_based_on_placement_allocation: a pool that has too
+        # few is left out, and the others must be enough in all.
         fitting = [pool for pool in near
                    if pool.usable and pool.provider in of_provider and
                    counts[pool.index] >= of_provider[pool.provider]]
@@ -445,6 +470,8 @@ class CandidateDevices:
                 [counts[pool.index] for pool in fitting]) < need or \
                 self.devices.provider_is_split(counts):
             return None
+        # These may be fewer than requested: Nova counts the free devices of
+        # the pools, but takes what Placement has allocated of each.
         return [(pool, of_provider[pool.provider]) for pool in fitting]
 
     def _near(self, demand, pools, counts, cells):
@@ -461,6 +488,8 @@ class CandidateDevices:
                 [counts[pool.index] for pool in local]) >= need:
             return local
         if policy == SOCKET:
+            # Devices without NUMA information never suit "socket", unlike
+            # "legacy".
             allowed = self.devices.same_socket(cells)
             return [pool for pool in pools if pool.near & allowed]
         near_or_unknown = [pool for pool in pools
@@ -484,6 +513,8 @@ class CandidateDevices:
         cells = 0
         for pool in self.devices.matched[index]:
             if pool.provider in providers:
+                # This device has no NUMA node, so no labels bring the guest
+                # near it.
                 if not pool.near:
                     return None
                 cells |= pool.near
@@ -495,11 +526,14 @@ def providers(demand: Demand, mapping: Mapping | None) -> tuple[str, ...]:
 
     :returns: UUIDs; empty if Placement allocates no devices for the request
     """
+    # PCI in Placement does not cover ports: _get_rp_uuids_for_request returns
+    # no provider, and any pool may be used.
     if demand.from_port:
         return ()
     if not mapping:
         return demand.providers
     if not demand.request_id:
         return ()
+    # The groups of a request are {request_id}-{index}, each of one provider.
     return tuple([providers[0] for group, providers in mapping.items()
                   if group.startswith(demand.request_id)])

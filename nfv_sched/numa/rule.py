@@ -499,6 +499,9 @@ class CellsRule(Rule):
         if label is None or label not in guest_on_host.evaluation.host.labels:
             return Labels()
         own = frozenset([label])
+        # A strict rule holds the claim by the label even where it is satisfied
+        # without: the record of the host may be misread, or change until the
+        # claim. A preference restricts the claim only where it must.
         return Labels(own if self.strict else _NOWHERE, own)
 
     def degree(self, facts, guest_on_host, chosen):
@@ -528,6 +531,8 @@ class CellsRule(Rule):
         host = guest_on_host.evaluation.host
         nodes = host.nodes(facts)
         cells = len(guest_on_host.evaluation.guest.cells)
+        # A mapping that contradicts the rule is the flavor's mistake, whatever
+        # is free on the host.
         for rule, rule_facts in before.rules:
             for _guest, mask, key in rule.assigned_cells(rule_facts):
                 if not mask & facts:
@@ -553,6 +558,7 @@ class CellsRule(Rule):
         Elsewhere the rule is not satisfied: degree 0, or a reason if it is
         strict.
         """
+        # Where all CPUs are on one node, the guest cannot float elsewhere.
         one_node = host is not None and len(host.cells) == 1
         facts = self.read(host, names) if one_node else None
         if facts:

@@ -40,16 +40,20 @@ def host_shape(
             not evaluation.uniform):
         return None
     several = len(guest.cells) > 1
+    # A cell of a mixed guest may get the id of a host cell that it does not
+    # fit (see Evaluation._fits), so the course of the search matters.
     if several and (
             not candidates.has_matching(masks)
             or any(cell.cpus == topology.MIXED for cell in guest.cells)):
         return None
     static = fits = None
+    # Where all cells fit now, they fit on an empty host, too.
     if masks.count(host.all_cells) != len(masks):
         static = evaluation.static_masks
         if not evaluation.interchangeable:
             fits = evaluation.static_fits
     order = None
+    # With a single choice the order of the search does not matter.
     if several or masks[0] & masks[0] - 1:
         order = tuple(evaluation.order)
     shape = (
@@ -63,6 +67,7 @@ def host_shape(
         return shape
     try:
         devices = of_devices(pools, demands, mapping, cells)
+        # A value may be a list, such as the capabilities of a network device.
         hash(devices)
     except (AttributeError, LookupError, TypeError):
         return None  # pci.HostDevices raises the right error
@@ -89,6 +94,7 @@ def of_devices(
     numbers: dict = {}
     providers = []
     for demand in demands:
+        # Requests share pools, so what one leaves must be told apart, too.
         most += demand.count
         if pci.SOCKET in (demand.policy, demand.claimed):
             near += [cell.socket for cell in cells]
@@ -105,5 +111,6 @@ def of_devices(
         if provider is not None:
             pool = {**pool, 'rp_uuid': numbers.setdefault(
                 provider, len(numbers))}
+        # In the order of the pools, in which Nova takes devices.
         pool_items += tuple(pool), tuple(pool.values())
     return tuple(near), tuple(providers), tuple(pool_items)

@@ -70,6 +70,8 @@ def capacity_reason(
             f'has {len(host.cells)}', len(host.cells),
             shortage=_shortage(reasons.Resource.NUMA_NODES, cells,
                                len(host.cells), places))
+    # Of several guest cells only one must be near each network, so no host
+    # cell can be left out beforehand.
     if cells == 1:
         allowed[0], places = _chosen_from(
             evaluation, allowed[0], places, groups, devices)
@@ -84,6 +86,8 @@ def capacity_reason(
                  for index in candidates.bits(allowed[number])]
         if not lacks:
             break
+        # The host cell that is nearest to fitting is what the operator can do
+        # something about.
         _count, _missing, _code, best = min(lacks)
         if best[0] == fit.FITS:
             break
@@ -154,6 +158,8 @@ def _lack(
     lack = code, needed, free = fit.shortage(
         host_cell, cell, reserved, ratios)
     count = 1
+    # Nova stops at memory, which it checks first. A cell that lacks CPUs as
+    # well is farther from fitting.
     if code in (fit.NO_PAGES, fit.NO_MEMORY) and fit.check(
             host_cell, cell._replace(memory=0), None, reserved,
             ratios) != fit.FITS:
@@ -218,6 +224,7 @@ def devices_reason(
     for number, demand in enumerate(host_devices.wanted):
         amount = reasons.Amount(reasons.Resource.PCI_DEVICES, demand.count,
                                 demand.noun)
+        # Nova takes devices of any node for this policy.
         if not local and demand.policy == pci.PREFERRED:
             have = host_devices.free(number)
             if have < demand.count:
@@ -231,6 +238,8 @@ def devices_reason(
             (host_devices.free(number, host_devices.same_socket(1 << bit)
                                if demand.policy == pci.SOCKET and not local
                                else 1 << bit) for bit in bits), reverse=True)
+        # The guest can be on as many host cells as it has cells, at best those
+        # with most devices.
         have = sum(free[:len(masks)])
         if demand.policy == pci.LEGACY and not local:
             have += host_devices.free_unknown(number)

@@ -102,6 +102,8 @@ class HostCell:
         if None in (self.id, self.shared_cpus, self.memory):
             raise OddTopologyError(
                 'a NUMA node without number, CPUs or memory')
+        # NUMACell has pcpuset since version 1.4. A host without it has no CPUs
+        # for pinned vCPUs.
         self.dedicated_cpus = fields.read(obj, 'pcpuset', set())
         self.siblings = fields.read(obj, 'siblings', [])
         self.cpu_usage = fields.read(obj, 'cpu_usage', 0)
@@ -176,6 +178,8 @@ class HostCell:
     @property
     def legacy(self) -> bool:
         """Whether pinned and unpinned vCPUs share CPUs (``vcpu_pin_set``)."""
+        # Nova tells vcpu_pin_set by this as well: the sets of new options are
+        # disjoint. See _pack_instance_onto_cores.
         return self.dedicated_cpus == self.shared_cpus
 
     @property
@@ -193,6 +197,7 @@ class HostCell:
             if cpus:
                 cores += 1
                 counted |= cpus
+        # A CPU that no set of siblings has counts as a core.
         return cores + len(shared - counted)
 
     @property
@@ -206,6 +211,8 @@ class HostCell:
         if state is None:
             free, dedicated = self.free_cpus, self.dedicated_cpus
             state = self._state = (
+                # Counts instead of CPU numbers: capacity counts each state of
+                # a cell once, though a thousand hosts use different CPUs.
                 len(free), len(dedicated), self.shared, self.legacy,
                 tuple([(len(core), len(core & dedicated), len(core & free))
                        for core in self.siblings]),
@@ -390,6 +397,8 @@ class HostTopology:
         """Networks near the cells; like hosts share one object."""
         networks = self._networks
         if networks is None:
+            # One object for all hosts that declare the same, so that their
+            # shapes are compared by identity.
             networks = self._networks = _networks(tuple([
                 _network(cell._obj.__dict__.get(_NETWORK))
                 for cell in self.cells]))

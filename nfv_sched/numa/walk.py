@@ -107,6 +107,8 @@ def search(
         for guest in range(count):
             host = order[current[guest]]
             number = host_ids[host]
+            # Nova's fit_cache and not_fit_cache use the current id of the
+            # guest cell, which another guest cell may have had before.
             key = (number, ids[guest])
             fit = cached.get(key)
             if fit is None:
@@ -119,6 +121,7 @@ def search(
                     ids[guest] = number
                     traces.pinned[guest] = host
                 cached[key] = fit
+            # On a hit Nova sets the id without pinning the vCPUs again.
             elif fit and ids[guest] != number:
                 changed = True
                 ids[guest] = number
@@ -129,6 +132,8 @@ def search(
         if broken < 0:
             if accepts(chosen):
                 return tuple(order[position] for position in current)
+            # Networks and PCI devices are tested on whole permutations only,
+            # so the next one differs in the last cell.
             broken = count - 1
         elif changed:
             # The guest cells have changed, so the same first host cells may
