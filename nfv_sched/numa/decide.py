@@ -244,8 +244,9 @@ class _Decider:
         """Return the decision by the rules alone."""
         predictor = self.predictor
         evaluation = predictor.evaluation
-        # The filter's search runs on the guest cells of the RequestSpec, which
-        # it changes; the claim reads them anew from the database.
+        # The filter's search begins with the guest cells of the RequestSpec.
+        # consume_from_request has changed them for earlier servers of the
+        # request; the claim reads them anew from the database.
         if traces is None and not evaluation.uniform:
             traces = evaluation.request_traces()
         if not evaluation.accepted(predictor.groups, predictor.stock, traces):

@@ -339,14 +339,14 @@ class CandidateDevices:
     :ivar requested: number of devices that the guest requests
     """
 
-    __slots__ = ('devices', 'requested', '_providers', '_known')
+    __slots__ = ('devices', 'requested', '_providers', '_served')
 
     def __init__(self, devices: HostDevices, mapping: Mapping | None):
         self.devices = devices
         self.requested = sum([demand.count for demand in devices.wanted])
         self._providers = [providers(demand, mapping)
                            for demand in devices.wanted]
-        self._known: dict[int, Served | None] = {}
+        self._served: dict[int, Served | None] = {}
 
     @property
     def relevant(self) -> int:
@@ -362,9 +362,9 @@ class CandidateDevices:
         # Choices that differ in other cells only have the same answer.
         cells &= self.relevant
         try:
-            return self._known[cells]
+            return self._served[cells]
         except KeyError:
-            served = self._known[cells] = self._serve(cells)
+            served = self._served[cells] = self._serve(cells)
             return served
 
     def accepts(self, cells: int) -> bool:
