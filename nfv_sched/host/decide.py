@@ -206,6 +206,7 @@ def _decide_one_cell(
     devices = None
     cells: Iterable[HostCell]
     if not request.demands:
+        # Read one by one: the cells after the first that fits are not read.
         cells = map(HostCell, host.numa_topology.cells)
     elif host.read() is None:
         return _NO_TOPOLOGY
@@ -242,10 +243,13 @@ def decide_for_all(host: HostResources, request: Request,
     :returns: None if it does make one; the host is evaluated then
     """
     view = host.read()
+    # Before the guest's size: on such a host no amount of free CPUs helps.
     if view is not None and terms.refusing:
         decision = refuse_always(view, terms.refusing)
         if decision is not None:
             return decision
+    # Like Nova's filter, which looks at no host for a guest without NUMA
+    # topology.
     if request.guest is None:
         return numa_decide.floating(view, terms)
     if view is None:
@@ -289,6 +293,8 @@ def decide_candidate(
     decision = numa_decide.decide(
         evaluation, request, terms, devices, traces, held)
     ratio = host.cpu_ratio
+    # With Nova's ratio the guest might fit: then the rule that lowers it
+    # refuses the host, and not its size.
     if not decision.accepted and decision.refused_by == numa_decide.FIT and (
             evaluation.ratios.cpu != ratio):
         for rule in terms.rules:
@@ -314,6 +320,8 @@ def _decide_by_nova(
     if request.physnets or request.tunneled:
         groups = numa_decide.claim_groups(
             evaluation.host, request, numa_decide.PLAIN)
+    # Nova's filter begins with the guest cells as the RequestSpec has them
+    # now; see numa.decide.
     if traces is None and not evaluation.uniform:
         traces = evaluation.request_traces()
     if evaluation.accepted(
@@ -371,6 +379,8 @@ def broken_rules(
             if isinstance(reason, reasons.Reason):
                 yield reason
         return
+    # The server is part of the usage of the host, so nothing is left to be
+    # compared.
     guest_on_host = labels.ClaimPredictor(
         numa_evaluation.Evaluation(host, guest, UNLIMITED), names, devices, [])
     for rule in rules:
@@ -380,6 +390,8 @@ def broken_rules(
             reason = rule.missing_reason(facts, guest_on_host)
             if reason is None:
                 reason = rule.violation_reason(facts, guest_on_host, pinning)
+            # A network of the server may be what declares the cells; see
+            # VSwitchRule.read.
             elif not networks_known:
                 continue
         if reason is not None:

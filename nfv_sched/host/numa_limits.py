@@ -68,6 +68,9 @@ def write(
         shared CPU: Nova's ratio of the host, or less
     """
     labels = decision.labels
+    # Nova sets "tunneled" for every move
+    # (RequestSpec.ensure_network_information); the networks of the request may
+    # show that it is not so.
     ignore_tunnel = decision.ignore_tunnel or request.tunnel_untrue
     ratio = host_state.ram_allocation_ratio
     # Hosts with the same values share one object.
@@ -83,6 +86,7 @@ def write(
     limits = host_state.limits
     if isinstance(limits, KeptLimits):
         limits.keep(topology_limits)
+    # What NUMATopologyFilter would write needs no protection from it.
     elif labels or ignore_tunnel or (
             cpu_ratio != host_state.cpu_allocation_ratio):
         limits = host_state.limits = KeptLimits(limits)

@@ -68,6 +68,8 @@ def share(
         # cells, which the limits of a claim can make Nova choose.
         exclusive = frozenset(itertools.chain(*(
             core for core in siblings if core & exclusive)))
+    # A guest without a page size is recorded in the smallest pages of the cell
+    # (_numa_pagesize_usage_from_cell).
     return Share(position, exclusive, cell.shared, cell.memory,
                  page_size or min(page_sizes, default=0))
 
@@ -122,6 +124,8 @@ def _changed(host: topology.HostTopology, shares: Iterable[Share],
         cell = cells[each.position]
         if sign < 0:
             free = cell.free_cpus | each.cpus & cell.dedicated_cpus
+        # NUMACell.pin_cpus raises for CPUs that are pinned or unknown, and
+        # _get_smallest_pagesize for a cell without pages.
         elif each.page_size and each.cpus <= cell.free_cpus:
             free = cell.free_cpus - each.cpus if each.cpus else cell.free_cpus
         else:

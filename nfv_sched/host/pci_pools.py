@@ -89,6 +89,8 @@ class PCIPools:
         entries: list[tuple[ty.Any, int]] = []
         free = {}
         for number, pool in enumerate(pools):
+            # Nova leaves the devices out of the pools in the record of a
+            # compute node, which is what the scheduler has.
             devices = pool.get('devices') or [None] * pool['count']
             free[number] = range(len(entries), len(entries) + len(devices))
             entries += [(device, number) for device in devices]
@@ -175,6 +177,7 @@ class PCIPools:
         numbers = []
         for position, count in chosen:
             for _ in range(count):
+                # As _allocate_devs; then what _handle_device_dependents does.
                 number = free[pools[position]].pop()
                 numbers.append(number)
                 device = self._inventory.devices[number]
@@ -195,10 +198,13 @@ class PCIPools:
         """Return the pools after a server with these devices has left."""
         inventory = self._inventory
         pools = {pool: list(numbers) for pool, numbers in self._free.items()}
+        # The provider is one more key of the dictionary in Nova.
         sizes = {pool: len(inventory.pools[pool])
                  + (inventory.providers[pool] is not None) for pool in pools}
         free = set(itertools.chain(*pools.values()))
         for device in devices:
+            # In the order in which PciDevice.free returns them, which is the
+            # order of the pool from then on.
             for number in [*self._unblocked(device, free), device]:
                 if number in free:
                     continue

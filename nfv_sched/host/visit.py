@@ -34,13 +34,13 @@ class Visit(scheduler.ConsumeListener):
         that
     """
 
-    __slots__ = ('note', 'host', '_known', '_decision', '_judged', '_written',
-                 '_ratio', '_choices', '_held', '_placed')
+    __slots__ = ('note', 'host', '_decided_key', '_decision', '_judged',
+                 '_written', '_ratio', '_choices', '_held', '_placed')
 
     def __init__(self, request_note: RequestNote, host_state):
         self.note = request_note
         self.host: decide.HostResources | None = None
-        self._known: tuple | None = None
+        self._decided_key: tuple | None = None
         self._decision: Decision | None = None
         # Whether judge() has made the decision, dropped candidates and written
         # limits. decision() does neither.
@@ -66,6 +66,8 @@ class Visit(scheduler.ConsumeListener):
         It may not be the first of ours: later filters may drop that one.
         """
         written = self._written
+        # The hook stays on the HostState when a visit for another note
+        # replaces this one.
         if written is None or host_state.__dict__.get(_VISIT) is not self:
             return
         if self._choices:
@@ -78,6 +80,9 @@ class Visit(scheduler.ConsumeListener):
 
     def after_placed(self, host_state, spec_obj):
         """Remember the decision that this server was placed by."""
+        # Nova filters the hosts again for the next server of a multi-create
+        # request, and reads the limits of all its servers after the last.
+        # Labels of this server must stay valid until then.
         self._held = self._written or numa_decide.PLAIN
         self._placed += 1
 
@@ -93,6 +98,8 @@ class Visit(scheduler.ConsumeListener):
         first = (candidates[0]
                  if candidates is not None and len(candidates) else None)
         return (
+            # The placed servers stand for the PCI pools: consume_from_request
+            # changes these in place, while it replaces the NUMA topology.
             request, terms, self._placed, host_state.numa_topology,
             host_state.pci_stats, candidates, first, host_state.limits,
             host_state.cpu_allocation_ratio, host_state.ram_allocation_ratio)
@@ -107,13 +114,15 @@ class Visit(scheduler.ConsumeListener):
         :raises topology.OddTopologyError: if its NUMA cells cannot be read
         :raises pci.OddDevicesError: if its PCI devices cannot be read
         """
-        if self._judged and self._known == self._key(
+        if self._judged and self._decided_key == self._key(
                 host_state, request, terms):
             return self._decision
         decision = self._decide_for_all(host_state, request, terms)
         if decision is None:
             candidates, evaluation = (
                 host_state.allocation_candidates, self.host.evaluation)
+            # Without PCI devices candidates differ in nothing that the
+            # decision looks at.
             if len(candidates) > 1 and (
                     request.demands or not evaluation.uniform):
                 decision = self._judge_candidates(candidates, request, terms)
@@ -130,7 +139,8 @@ class Visit(scheduler.ConsumeListener):
                     numa_limits.write(host_state, self.note, request, decision,
                                       self._ratio)
         self._decision = decision
-        self._known = self._key(host_state, request, terms)
+        # Made again, as candidates and limits have been changed above.
+        self._decided_key = self._key(host_state, request, terms)
         self._judged = True
         return decision
 
@@ -142,19 +152,19 @@ class Visit(scheduler.ConsumeListener):
         :meth:`judge`, whose decision is used if it still holds.
         """
         key = self._key(host_state, request, terms)
-        if self._known != key:
+        if self._decided_key != key:
             decision = self._decide_for_all(host_state, request, terms)
             if decision is None:
                 decision = self._decide_candidate(
                     request, terms, first_mapping(host_state))
             self._decision = decision
-            self._known = key
+            self._decided_key = key
         return self._decision
 
     def _decide_for_all(self, host_state, request: Request,
                         terms: Terms) -> Decision | None:
         """Decide, if the allocation candidate makes no difference."""
-        self._known, self._judged = None, False
+        self._decided_key, self._judged = None, False
         self.host = resources(host_state, terms)
         return decide.decide_for_all(self.host, request, terms)
 
@@ -166,6 +176,8 @@ class Visit(scheduler.ConsumeListener):
             refusal by a rule if there is one, else one for lack of capacity
         """
         evaluation, traces = self.host.evaluation, None
+        # A strict rule must not depend on the candidates before; each is
+        # decided about by itself then.
         if not evaluation.uniform and not terms.strict:
             # Nova tries one candidate after the other on the same guest
             # cells: what a failed search writes there changes the next.
@@ -174,6 +186,8 @@ class Visit(scheduler.ConsumeListener):
                          if demand.request_id)
         accepted, final, decisions = [], None, {}
         for candidate in candidates:
+            # Candidates that differ in other groups only, such as those of
+            # ports with a bandwidth, have the same decision.
             mapping = candidate.get('mappings') or {}
             key = None
             if traces is None:  # the order does not matter
@@ -215,9 +229,12 @@ class Visit(scheduler.ConsumeListener):
         host, key = self.host, None
         evaluation = host.evaluation
         capped = evaluation.ratios.cpu != host.cpu_ratio
+        # Traces and the labels of earlier servers are this host's alone.
         if traces is None and self._held is None:
             key = shape.host_shape(evaluation, terms, request.demands, mapping)
         if key is not None:
+            # The note keeps the terms as long as the decisions, so no id is
+            # used twice.
             key = id(terms), capped, key
         decisions = self.note.decisions
         try:
@@ -284,6 +301,7 @@ def judge_once(host_state, request_note: RequestNote, request: Request,
             request.demands or not request.one_cell):
         return for_host(host_state, request_note).judge(
             host_state, request, terms)
+    # No hook and no weak reference: no rule needs them.
     host = decide.HostResources(
         host_state.numa_topology, host_state.cpu_allocation_ratio,
         host_state.ram_allocation_ratio,
