@@ -31,6 +31,8 @@ def classes() -> tuple[type[numa_rule.Rule], ...]:
             rule_classes.append(cls)
         else:
             LOG.error('%s of nfv_sched.rules is not a rule; ignored', cls)
+    # Entry points come in the order of the installed packages, on which no
+    # decision may depend.
     return tuple(sorted(rule_classes, key=lambda cls: (cls.order, cls.name)))
 
 

@@ -42,6 +42,8 @@ class NodeMapRule(rule.Rule):
             policy.node_map, policy.node_keys))
         cells = len(request_parts.guest.cells) if request_parts.guest else 0
         for (guest, _node), text in zip(policy.node_map, texts):
+            # Validators of extra specs see one key at a time, so only here is
+            # it known that the guest has no such node.
             if cells and guest >= cells:
                 raise rule.RequestError(
                     text,
@@ -102,6 +104,8 @@ class NodeMapRule(rule.Rule):
             # like guest cells fit in any order, they fit in that one.
             return all(bit == 1 << row
                        for (row, _node), bit in zip(self.pairs, facts))
+        # A page request that is narrowed at one host cell may rule out the
+        # next.
         if cells > 1 and guest.any_pages:
             return False
         if cells > 1 and not cells == len(evaluation.host.cells) == 2:
@@ -125,6 +129,8 @@ class NodeMapRule(rule.Rule):
         for bit in facts:
             bits |= bit
         own = guest_on_host.node_labels(bits) or frozenset()
+        # Then the label is the mapping. With several guest cells it would
+        # leave open which is where, and restrict the claim for nothing.
         single = len(guest_on_host.evaluation.guest.cells) == 1
         return rule.Labels(own if single else frozenset(), own)
 
@@ -137,6 +143,7 @@ class NodeMapRule(rule.Rule):
                 allowed = [guest_on_host.evaluation.host.all_cells] * len(
                     masks)
                 allowed[guest] = bit
+                # What the named host node lacks, under the key that names it.
                 capacity = shortage.capacity_reason(
                     guest_on_host.evaluation, within=allowed)
                 return capacity._replace(order=self.order, policy=key)

@@ -32,6 +32,7 @@ class PCIRule(rule.Rule):
         policy, degree, ours = request_parts.policy, None, False
         if policy.pci_key in extra_specs.PCI_KEYS and policy.pci is not None:
             degree, ours = policy.pci, True
+        # Also by numa_policy of the alias, or by the image.
         elif any(demand.policy == pci.PREFERRED
                  for demand in request_parts.demands):
             degree = extra_specs.PREFER
@@ -43,6 +44,9 @@ class PCIRule(rule.Rule):
 
     def missing_reason(self, facts, guest_on_host):
         """Return the reason for a host that reports no PCI devices."""
+        # numa_fit_instance_to_host ignores PCI requests on a host without
+        # pci_stats. PciPassthroughFilter would refuse it, but need not be
+        # enabled.
         if guest_on_host.devices is None:
             return reasons.Reason(
                 self.order, self.text, 'PCI devices needed',
@@ -101,6 +105,7 @@ class PCIRule(rule.Rule):
 
     def capacity_reason(self, facts, guest_on_host, before):
         """Return the reason for the first PCI request with too few devices."""
+        # Devices far from the request's networks would not help.
         masks = shortage.near(before.masks, guest_on_host.groups)
         reason = shortage.devices_reason(
             guest_on_host.evaluation, guest_on_host.devices, masks, self.text,
@@ -169,4 +174,5 @@ def _stays_local(
             devices.same_socket(1 << index) == 1 << index
             for index in range(len(guest_on_host.evaluation.host.cells))):
         return True
+    # Only devices without NUMA information may be remote with "legacy".
     return policy == pci.LEGACY and not devices.has_unknown(number)

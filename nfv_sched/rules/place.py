@@ -49,6 +49,7 @@ def _places(extra_specs) -> Iterator[tuple[str, str, bool, ty.Any]]:
 
     :returns: (key, name of the place, whether away from it, value)
     """
+    # Sorted, so that the same keys give the same reasons in any flavor.
     for key in sorted(key for key in extra_specs if isinstance(key, str)):
         for prefix, away in _KEYS.items():
             if key.startswith(prefix):
@@ -130,6 +131,7 @@ class PlaceRule(rule.CellsRule):
         declared = self._declared(host, names)
         if self.away:
             return host.all_cells & ~declared
+        # None refuses the host for a lack of the label, 0 for a lack of cells.
         return declared or None
 
     def undeclared_reason(self):

@@ -48,6 +48,8 @@ class SharedVCPURule(rule.Rule):
         if vcpu is None:
             return ()
         text = f'{policy.shared_vcpu_key}={vcpu}'
+        # With hw:cpu_policy=dedicated nova-compute pins every vCPU, whatever
+        # other keys say.
         if (request_parts.extra_specs.get('hw:cpu_policy') or
                 request_parts.properties.get('hw_cpu_policy')) != 'mixed':
             raise rule.RequestError(
@@ -61,6 +63,8 @@ class SharedVCPURule(rule.Rule):
     def cpu_ratio(self, host, ratio, limit):
         """Return the highest ratio that respects the limit of shared cores."""
         most = limit(_LIMIT)
+        # NUMATopologyLimits have one ratio for all cells, so the strictest
+        # cell counts.
         return min([ratio, *(most * cell.shared_cores / cell.shared
                              for cell in host.cells if cell.shared)])
 
@@ -102,6 +106,8 @@ class SharedVCPURule(rule.Rule):
 
         See :meth:`nfv_sched.numa.rule.Rule.cpu_ratio_reason`.
         """
+        # The limit does not lower Nova's ratio, or the guest cell fits with
+        # it.
         if evaluation.ratios.cpu >= ratios.cpu or evaluation.masks[self.cell]:
             return None
         wider = numa_evaluation.Evaluation(
@@ -152,6 +158,8 @@ def _cell(request_parts: rule.RequestParts, vcpu: int, name: str) -> int:
                       f'leave it out')
         if vcpu not in _cpus(cell, 'cpuset'):
             continue
+        # Only pinned vCPUs hold a guest cell to the host cell that Nova has
+        # checked; see is_always_satisfied.
         if not dedicated:
             raise rule.RequestError(
                 name, f'guest NUMA node {number} needs a dedicated vCPU '

@@ -64,6 +64,8 @@ class ThreadsRule(rule.Rule):
         for index, pins in zip(pinning.chosen, pinning.pins):
             cores = [set(pins) & core for core in cells[index].siblings]
             if self.siblings and len(pins) > 1:
+                # _get_pinning uses the same number of threads of each core, so
+                # an odd number of vCPUs leaves one alone.
                 alone = sum(len(core) == 1 for core in cores)
                 if alone > 1:
                     return reasons.Reason(
@@ -81,5 +83,7 @@ class ThreadsRule(rule.Rule):
     def _crowded(siblings, cores, other_guest_cpus) -> bool:
         """Return whether any core of the guest runs more than one vCPU."""
         return any(
+            # CPUs of other guests on the core count only if this guest is
+            # there.
             len(own) > 1 or own and not core.isdisjoint(other_guest_cpus)
             for core, own in zip(siblings, cores))

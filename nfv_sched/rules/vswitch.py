@@ -51,11 +51,14 @@ class VSwitchRule(rule.CellsRule):
         """
         labels = host.labels
         declared = labels.get(names.vswitch)
+        # The label is what an operator has said of the switch; network
+        # affinity says it only indirectly.
         if declared:
             return declared
         cells = 0
         for physnet in self.physnets:
             near = labels.get(physnet)
+            # The switch may reach this network from any node.
             if not near:
                 return None
             cells |= near
