@@ -111,6 +111,7 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
             for the first server of a request and ``expose_reasons`` lets users
             see it
         """
+        # Gone through several times.
         host_states = list(filter_obj_list)
         # The number is of this call only: callers other than Nova's scheduler
         # do not set it.
@@ -163,6 +164,8 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
             return self._decide_all(host_states, request, request_note)
         passed: set[int] = set()
         refused: list[tuple[str, reasons.Lazy]] = []
+        # Aggregates may put different filters in shadow, so hosts differ in
+        # which filters count.
         for names, hosts in in_shadow.groups(host_states):
             if type(self).__name__ in names:
                 self._observe(hosts, names, request, request_note)
@@ -226,6 +229,8 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
                     passed.append(host_state)
                     continue
                 reason = decision.reason
+            # Nova catches no exception of a filter: one odd host would fail
+            # every request that meets it.
             except Exception as exc:
                 reason = self._unjudged(host_state, exc)
             refused.append((host_state.host, reason))
@@ -251,6 +256,7 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
                 return reasons.Reason(
                     reasons.HOST, what,
                     'a readable record of the host needed', str(exc))
+        # Everything but odd data is a defect, here or in Nova: with traceback.
         LOG.exception('Host %s cannot be judged and is not used for this '
                       'request', getattr(host_state, 'host', host_state))
         return self._unusable()

@@ -28,6 +28,7 @@ class CPUThreadPolicyFilter(base.RuleFilter):
     def decide(self, host_state, request, request_note, prepared):
         """Decide about one host; see the class."""
         view = topology.host_topology(host_state.numa_topology)
+        # Without NUMA topology nothing says how the threads are.
         if view is None:
             return numa_decide.PLAIN
         return decide.refuse_always(view, prepared) or numa_decide.PLAIN

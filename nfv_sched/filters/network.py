@@ -95,6 +95,8 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
         free_quantity = network_limits_allowance.FreeQuantity(
             network, self.counted, scheduler.PerAggregates(
                 functools.partial(self._allowance, network)))
+        # A request that takes nothing cannot be kept from a host right before
+        # its claim either.
         if free_quantity.need:
             network.rooms[self.counted.resource_class] = free_quantity
         return free_quantity
@@ -109,6 +111,7 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
             return _ACCEPTED
         shown = free_quantity.shown.get(host_state.host, usage.NO_USAGE)
         own = free_quantity.own_on(host_state) if free_quantity.own else None
+        # A server that is on the host already may stay, as with a resize.
         if own is None and allowance.picky:
             reason = self.host_refusal(allowance.limits, shown)
             if reason is not None:
@@ -117,6 +120,8 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
         if free < free_quantity.need:
             return decide.Decision(False, functools.partial(
                 free_quantity.full, allowance, free), ())
+        # From here to the claim other requests of this process may take the
+        # same ports.
         contention.contest(host_state, free_quantity.network)
         return _ACCEPTED
 
@@ -127,6 +132,8 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
         if network is not None and not self._is_shadowed(
                 host_states, request_note):
             network.filter = type(self).__name__
+            # When all of these are lost to other requests, the reason can be
+            # told; see contention.
             network.passed = {host_state.host for host_state in passed}
         return passed, refused
 
@@ -148,6 +155,8 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
             return network_limits_allowance.Allowance(
                 None, limits, math.inf, math.inf, False, counts=False)
         reason = None
+        # A server that runs must stay movable when a limit of guests is
+        # lowered.
         if not network.request.is_move:
             reason = self.guest_refusal(network.demand, limits)
         # Without data from Neutron the guest's rules are not known, but its
