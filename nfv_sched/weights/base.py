@@ -57,6 +57,7 @@ class NFVHostWeigher(multiplier.MultipliedWeigher):
 
     def weigh_hosts(self, weighed_obj_list, weight_properties):
         """Return the weights, cut to ``minval`` and ``maxval``."""
+        # Nova's normalize() goes by minval and maxval, but does not cut.
         return [min(max(weight, self.minval), self.maxval) for weight in
                 self._weights(weighed_obj_list, weight_properties)]
 
@@ -71,6 +72,8 @@ class NFVHostWeigher(multiplier.MultipliedWeigher):
                 return [0.0] * len(weighed_obj_list)
             hosts = [weighed.obj for weighed in weighed_obj_list]
             terms = self._terms(request_note, request, hosts)
+        # Nova catches no exception of a weigher: the request would fail
+        # although hosts have passed.
         except Exception:
             LOG.exception('The request for server %s cannot be read',
                           getattr(request_spec, 'instance_uuid', None))
@@ -94,6 +97,8 @@ class NFVHostWeigher(multiplier.MultipliedWeigher):
                     ] * len(host_states)
         terms = []
         for host_state in host_states:
+            # The terms of a host are without the rules of filters in shadow
+            # there.
             request_note.leave_out(in_shadow.on(host_state))
             terms.append(
                 active_rules.for_request(request_note, request, name))
@@ -132,12 +137,15 @@ class PreferenceWeigher(NFVHostWeigher):
     def weigh(self, host_state, host_visit, request, rules, decision):
         """Return the mean degree, less that of a displaced decision."""
         weight = _value(rules, decision)
+        # The other server loses its preference, so that at least the sum over
+        # the servers of the request decides.
         if decision.displaces is not None:
             weight -= _value(rules, decision.displaces)
         return weight
 
     def weigh_hosts(self, weighed_obj_list, weight_properties):
         """Return the weights, from -1 to 1."""
+        # Not cut at 0: normalize() hands on what is below minval.
         return self._weights(weighed_obj_list, weight_properties)
 
 

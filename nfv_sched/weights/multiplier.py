@@ -69,6 +69,7 @@ class MultipliedWeigher(weights.BaseHostWeigher, metaclass=abc.ABCMeta):
         :param weighed_obj_list: ``nova.scheduler.weights.WeighedHost`` each
         :param weight_properties: ``nova.objects.RequestSpec``
         """
+        # What is there is of the request before in this thread.
         self._thread.in_shadow = None
         raw = self.weigh_hosts(weighed_obj_list, weight_properties)
         try:
@@ -76,6 +77,8 @@ class MultipliedWeigher(weights.BaseHostWeigher, metaclass=abc.ABCMeta):
         except Exception:
             LOG.exception('What %s in shadow would have changed cannot be '
                           'worked out', type(self).__name__)
+        # Weights have no effect where the multiplier is 0, see
+        # weight_multiplier().
         return raw
 
     def _observe(self, weighed: list, request_spec, raw: list[float]) -> None:
@@ -115,5 +118,7 @@ class MultipliedWeigher(weights.BaseHostWeigher, metaclass=abc.ABCMeta):
         if in_shadow is not None and (
                 type(self).__name__ in in_shadow.on(host_state)):
             return 0.0
+        # None if another program than Nova's scheduler asks without
+        # weigh_objects().
         multipliers = getattr(self._thread, 'multipliers', None)
         return (multipliers or self._read()).for_host(host_state)

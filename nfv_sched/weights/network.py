@@ -57,6 +57,7 @@ class NetworkLoadWeigher(multiplier.MultipliedWeigher):
         except Exception:
             LOG.exception('Hosts cannot be weighed by their network load')
         if loads is None:
+            # normalize() makes 0 of equal weights: no host is preferred.
             return [0.0] * len(weighed_obj_list)
         return [-amount for amount in loads]
 
@@ -72,8 +73,12 @@ def ports_of(snapshot: usage.Snapshot, placed: reservations.Memory,
     ports = []
     for host_state in host_states:
         name = host_state.host
+        # Neutron knows no physical ports, but they differ between aggregates.
         used = (shown.get(name, usage.NO_USAGE).vswitch_ports
                 + limits.for_host(host_state).vswitch_physical_ports)
+        # Neutron shows a port only once nova-compute has bound it, and the
+        # snapshot is older still: a burst of servers would go to the same
+        # host.
         if name in recently:
             used += placed.unseen(snapshot, name)[0]
         ports.append(used)

@@ -41,9 +41,11 @@ class NUMAFragmentationWeigher(multiplier.MultipliedWeigher):
         multiplier_of = self.read_multipliers().for_host
         hosts = [weighed.obj for weighed in weighed_obj_list]
         counted = list(map(multiplier_of, hosts))
+        # Off by default, and then it must cost nothing.
         if not any(counted):
             return [0.0] * len(hosts)
         losses = self._losses(hosts, counted, weight_properties)
+        # 0 would be the best weight of all, as losses are negative weights.
         worst = max([loss for loss in losses if loss is not None],
                     default=0.0)
         return [-(worst if loss is None else loss) for loss in losses]
@@ -63,6 +65,8 @@ class NUMAFragmentationWeigher(multiplier.MultipliedWeigher):
             in_shadow = shadow_outcomes.in_shadow(request_note, hosts)
             weighed_requests = {}
             for names, _hosts in in_shadow.groups(hosts):
+                # Filters in shadow do not steer the claim, so the NUMA nodes
+                # that it is expected to choose differ.
                 request_note.leave_out(names)
                 weighed_requests[names] = _WeighedRequest(
                     request_note, request)
@@ -114,6 +118,8 @@ class _WeighedRequest:
                     host.cpu_ratio is None or host.ram_ratio is None):
                 return None
             host.evaluate(request, self.sorting)
+            # Without a filter that writes limits the claim knows no networks
+            # either.
             decision = numa_decide.PLAIN if self.limited else None
         else:
             host_visit = visit.for_host(host_state, self.note)
