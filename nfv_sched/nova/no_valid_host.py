@@ -107,6 +107,7 @@ def watch(is_wanted: Callable[[], bool],
         Nova's ``NoValidHost``, which may be empty
     """
     manager = sys.modules.get('nova.scheduler.manager')
+    # In the module of the manager, which is where Nova looks them up.
     for owner, name, wrapper in (
             (getattr(manager, 'SchedulerManager', None),
              'select_destinations',
@@ -146,6 +147,7 @@ def _request(is_wanted: Callable[[], bool],
     # RPC passes all by name.
     followed = FollowedRequest(
         kwargs.get('spec_obj'), kwargs.get('instance_uuids'))
+    # Put back below: worker threads of oslo.messaging are used again.
     before, _THREAD.followed = _current(), followed
     try:
         return method(*args, **kwargs)
@@ -193,6 +195,7 @@ def _hosts(method: Callable, manager, *args, **kwargs):
     followed = _current()
     if followed is None:
         return method(manager, *args, **kwargs)
+    # Called for each server of a request, and again for alternates.
     followed.begin(kwargs.get('spec_obj', (*args, None, None)[1]))
     for host_filter in getattr(manager, 'enabled_filters', ()):
         # Objects of filters live as long as the process.

@@ -208,6 +208,9 @@ def _moves(context) -> list:
         table, 'uuid', 'instance_uuid', 'migration_type', 'status',
         'source_compute', 'dest_compute', 'created_at', 'updated_at',
     ).where(sa.or_(
+        # An evacuation is "done" once the server runs elsewhere, and
+        # "completed" when nova-compute has started on the source again
+        # (_destroy_evacuated_instances).
         table.c.status.not_in(_OVER),
         sa.and_(table.c.status == 'done',
                 table.c.migration_type == 'evacuation'),
@@ -302,6 +305,8 @@ def _servers(context, last: int) -> list[tuple]:
     table = models.Instance.__table__
     extra = models.InstanceExtra.__table__
     cache = models.InstanceInfoCache.__table__
+    # By ID and not by offset: servers that are deleted meanwhile would shift
+    # the rows, and others would be left out.
     rows = _rows(context, _shown_servers(table, sa.select(
         *_server_columns(models)
     ).select_from(table.outerjoin(extra, sa.and_(
@@ -322,6 +327,8 @@ def _servers(context, last: int) -> list[tuple]:
     faults: dict[str, str] = {}
     table = models.InstanceFault.__table__
     for uuids in _parts(row.uuid for row in rows
+                        # The API shows a fault for these only, and older
+                        # faults may be of mistakes long since mended.
                         if row.vm_state == vm_states.ERROR):
         for row in _rows(context, _present(
                 table, 'instance_uuid', 'message').where(

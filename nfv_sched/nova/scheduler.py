@@ -159,11 +159,13 @@ def watch_requests(
     :param without_host: called with the RequestSpec when Nova has found no
         host and undone its claims; may raise ``NoValidHost`` with a reason
     """
+    # Not imported: commands make filters, too, and need no scheduler.
     manager = sys.modules.get('nova.scheduler.manager')
     if manager is None:
         return
     filters = getattr(getattr(manager, 'request_filter', None),
                       'ALL_REQUEST_FILTERS', None)
+    # Each filter of limits that is made comes here.
     if isinstance(filters, list) and not any(
             is_marked(request_filter, _TELLS, before_query)
             for request_filter in filters):
@@ -210,6 +212,8 @@ def _watched(
     def schedule(*args, **kwargs):
         spec_obj = None
         try:
+            # By name, since releases may pass these by position or not, and
+            # another plugin may have wrapped the method.
             arguments = signature.bind(*args, **kwargs).arguments
             spec_obj = arguments['spec_obj']
             after_query(spec_obj, arguments['provider_summaries'])
@@ -312,6 +316,8 @@ def aggregate_limit(host_state, name: str, default: float) -> float:
     """
     return min([
         number if number > 0 else math.inf
+        # A host may be in several aggregates. Nova takes the lowest as well
+        # (validate_num_values).
         for number in aggregate_numbers(host_state, name) or [default]])
 
 
