@@ -127,6 +127,7 @@ class Interfaces:
             secured = self._secured(nic.network)
             if secured is None:
                 networks[nic.network] = None
+            # Neutron puts no security groups on ports of such a network.
             if secured is False:
                 continue
             for group in self._groups:
@@ -180,6 +181,8 @@ class Interfaces:
 
     def _secured(self, network: str | None) -> bool | None:
         """Return whether a network has port security; None if unknown."""
+        # Neutron makes the network, with port security, when the server is
+        # built.
         if network is None or network == AUTO_NETWORK:
             return True
         return self._snapshot.networks.get(
@@ -223,6 +226,8 @@ def of_request(
     # The request of a move may not show which ports bypass the switch, but it
     # has their PCI requests.
     missing = min(max(port_devices - beside, 0), ports)
+    # Which of the ports it is, and so how many rules it has, is not known: a
+    # part of all rules.
     if missing:
         rules -= rules * missing // ports
     return NetworkDemand(

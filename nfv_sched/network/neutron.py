@@ -486,6 +486,8 @@ class Reader:
             return
         for item in self.items(
             resource, fields, optional=resource != 'ports',
+            # Repeated query parameters: Neutron returns the items with any of
+            # the values.
             filters=[(name, value) for value in values] + list(filters),
         ):
             # Neutron ignores filters that it does not support.
@@ -583,9 +585,12 @@ class Reader:
             items, more = _parse(body, key or resource)
             del body
             ids = [item['id'] for item in items]
+            # A Neutron, or a proxy before it, that ignores the marker would
+            # never end.
             if seen and ids and seen.issuperset(ids):
                 raise NeutronError(
                     f'{resource}: the same page came twice')
+            # After a marker that was not the last item, items come twice.
             for item in items:
                 if item['id'] not in seen:
                     yield item
@@ -631,6 +636,7 @@ class Reader:
                 f'GET {resource}: there is no time left for it')
         try:
             # Not logged: debug logs would hold every port, every minute.
+            # Without redirects, which could take the token to another service.
             response = self._network.get(
                 f'/{resource}', params=query, timeout=timeout, log=False,
                 redirect=False, headers={'Accept': 'application/json'})
@@ -831,11 +837,14 @@ class Lookups:
     def _keep(self, snapshot: usage.Snapshot,
               supplement: usage.Supplement) -> None:
         with self._lock:
+            # Entries belong to the snapshot that lacked them; a newer one may
+            # have been read while this thread waited for Neutron.
             if self._snapshot is not snapshot:
                 if self._snapshot is not None and (
                         self._snapshot.taken > snapshot.taken):
                     return
                 self._snapshot, self._found = snapshot, usage.Supplement()
+            # Tenants decide how many different items requests ask for.
             if self._found.size() + supplement.size() > self.KEPT:
                 self._found = usage.Supplement()
             self._found = self._found.joined(supplement)

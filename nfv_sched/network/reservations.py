@@ -101,11 +101,14 @@ class Entry(ty.NamedTuple):
         :param now: seconds of ``time.monotonic()``
         :returns: this very entry if nothing has changed
         """
+        # A resize that was refused leaves the server where it was.
         if self.lost(now):
             return self.before and self.before.after(
                 snapshot, host, instance, now)
         if self.when + _LOST_SECONDS < now:
             return None
+        # A reading that began before Nova placed the server proves nothing
+        # about it.
         if self.holder is not None or snapshot.taken <= self.when:
             return self
         guest = snapshot.host(host).guests.get(instance)
@@ -116,6 +119,7 @@ class Entry(ty.NamedTuple):
             return None  # deleted
         bound = frozenset(port.host for port in ports)
         sources = self.sources
+        # The first reading since: ports elsewhere are those of the source.
         if not self.settled:
             sources |= bound - {host}
         waits = not bound.isdisjoint(sources)
@@ -245,6 +249,7 @@ class Memory:
         :returns: None if the reservation was made; else the numbers of ports
             and of security group rules that are free
         """
+        # From the check to the entry no other request may take the same.
         with self._lock:
             if snapshot is not None:
                 more_ports, more_rules, _changed = self._unseen(
@@ -262,6 +267,8 @@ class Memory:
                 return ports, rules
             now = time.monotonic()
             before = self._hosts.get(host, {}).get(instance)
+            # Of a request that is gone: what it replaced is what the server
+            # has.
             if before is not None and before.holder is not None:
                 before = before.before
             self._add(host, instance, Entry(
@@ -288,11 +295,14 @@ class Memory:
         for instance, entry in self._hosts.get(host, {}).items():
             if entry.lost(now):
                 entry = entry.before
+            # Nova placed it before Placement was queried, so that the answer
+            # has it.
             if entry is None or instance == without or (
                     entry.holder is None and entry.when < queried_at):
                 continue
             more_ports += entry.ports
             more_rules += entry.rules
+            # It cannot have claimed anything before it reserved.
             if entry.taken > answered_at:
                 ports += entry.ports
                 rules += entry.rules
@@ -395,6 +405,8 @@ class Memory:
             if entry.holder is None and not entry.shown), _REVIEWED))
         if not unshown:
             return
+        # One query of the API database for all of them. Their hosts have to be
+        # read one by one, from the database of a cell.
         gone = deleted([instance for _host, instance, _entry in unshown])
         began = time.monotonic()
         for host, instance, entry in unshown:

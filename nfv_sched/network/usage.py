@@ -451,6 +451,8 @@ class SnapshotBuilder:
     def __init__(self, previous: Snapshot | None = None):
         self._taken = time.monotonic()
         self._taken_at = time.time()
+        # A large cloud has a hundred thousand ports, and two snapshots at a
+        # time.
         self._known = previous.ports if previous is not None else {}
         self._shared: dict = {}
         self._tallies: dict[str, _Tally] = {}
