@@ -149,8 +149,10 @@ class FreeQuantity:
         """
         network = self.network
         free = allowance.room - self._carried(host_usage)
+        # Its own ports are in Neutron's usage of this host already.
         if own is not None:
             free += own
+        # Without a fresh snapshot room is infinite, and nothing can be unseen.
         if host_state.host in self._recent and network.fresh:
             free -= self._quantity.pick(*network.recent.unseen(
                 network.snapshot, host_state.host, network.instance))
@@ -199,6 +201,8 @@ class FreeQuantity:
             self.shown.get(host_state.host, usage.NO_USAGE))
         own = self.own_on(host_state)
         in_ledger = None
+        # As in _by_ledger: a server that resizes on its host is not limited by
+        # the ledger.
         if network.ledgers is not None and not own:
             in_ledger = network.ledgers.left(
                 host_state.uuid, self._quantity.resource_class)

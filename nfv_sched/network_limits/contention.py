@@ -50,6 +50,9 @@ class Contested(list):
             return False
         try:
             return self.may_claim()
+        # Nova does not expect an error where it tests a list. Without this
+        # check limits can be exceeded by what requests claim at once; with a
+        # ledger Placement still refuses that.
         except Exception:
             LOG.exception('Room on a host cannot be taken; Nova claims it '
                           'all the same')
@@ -72,6 +75,7 @@ def _take(network: NetworkNote, reference: weakref.ref) -> bool:
     note = network.note
     if network.instance in note.placed:
         return True  # Nova looks for alternates
+    # Nova does not tell that a claim failed. It only goes on to the next host.
     if note.taken and note.taken[-1][1] == network.instance:
         # Placement has refused the host before this one.
         network.recent.release(*note.taken.pop())
@@ -102,6 +106,8 @@ def _take(network: NetworkNote, reference: weakref.ref) -> bool:
     elif of_rules is not None:
         note.rejected.append((host_state.host, of_rules.full(
             of_rules.allowances.for_host(host_state), available[1])))
+    # Nova gives up after this host, and undoes the claims of the request's
+    # other servers.
     if network.passed <= network.tried_hosts:
         release(note)
         network.lost_last_host = True
@@ -152,6 +158,8 @@ def contest(host_state, network: NetworkNote) -> None:
     :param host_state: ``nova.scheduler.host_manager.HostState`` that passes
     """
     candidates = host_state.allocation_candidates
+    # A filter of another package may have put a plain list there since. No
+    # truth test here: it would take the host.
     if candidates.__class__ is Contested and candidates.network is network:
         return
     host_state.allocation_candidates = Contested(

@@ -33,6 +33,7 @@ def sources_of(request_note: RequestNote) -> sources.Sources:
 
 def placement_asked(spec_obj) -> None:
     """Record when Nova is about to query Placement for candidates."""
+    # What this process places from now on may be missing in the answer.
     note_of(spec_obj).queried_at = time.monotonic()
 
 
@@ -62,6 +63,8 @@ def for_request(request_note: RequestNote, request: Request) -> NetworkNote:
             note.instance != request_note.instance):
         note = NetworkNote(
             request_note, request, sources_of(request_note))
+        # A multi-create may take longer than TAKE_SECONDS; its reservations
+        # live as long as it places servers.
         for host, instance in request_note.taken:
             note.recent.prolong(host, instance)
         request_note.keep(note)

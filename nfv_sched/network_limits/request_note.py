@@ -79,6 +79,7 @@ class NetworkNote:
         interfaces = network_demand.Interfaces(
             request.nics, request.security_groups, request.project,
             self.snapshot,
+            # Only a server that exists has ports of its own in the snapshot.
             request_note.instance if request.is_move else None)
         figures.look_up(self.snapshot, interfaces)
         self.demand = network_demand.of_request(
@@ -91,6 +92,8 @@ class NetworkNote:
         self.own: dict[str, list[usage.NeutronPort]] = {}
         if request.is_move:
             for port in map(interfaces.port, interfaces.nics):
+                # By the host that they are bound to: the source of the move,
+                # or the same host if it is resized there.
                 if port is not None and port.host and (
                         not usage.bypasses_vswitch(port.vnic_type)):
                     self.own.setdefault(port.host, []).append(port)
@@ -107,6 +110,8 @@ class NetworkNote:
             return None
         if self.host is None:
             self.host = scheduler.host_of_server(self.instance)
+        # Empty if Nova's database does not answer in time. Neutron's binding
+        # has to do then; the ports are of the server's project.
         if self.host not in (host_state.host, ''):
             return None
         return usage.GuestUsage(
