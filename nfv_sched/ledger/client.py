@@ -107,6 +107,8 @@ class Member(ty.NamedTuple):
 
 def name_of(hypervisor: str, uuid: str) -> str:
     """Return the name of a hypervisor's provider, cut to Placement's limit."""
+    # Placement's names are unique and of at most 200 characters, so a name
+    # that is cut needs a part of the UUID.
     if len(hypervisor) + len(_SUFFIX) > _NAME_LENGTH:
         hypervisor = f'{hypervisor[:_NAME_LENGTH - len(_SUFFIX) - 9]}_' \
                      f'{uuid[:8]}'
@@ -159,6 +161,7 @@ class Client:
                 for row in _list(answer['resource_providers'])])
         except PlacementError as exc:
             # The trait does not exist yet, so no provider has it.
+            # Placement answers 400, not an empty list, for an unknown trait.
             if exc.status == 400 and names.TRAIT in exc.detail:
                 return []
             raise
@@ -188,10 +191,13 @@ class Client:
         except (UnavailableError, MalformedError):
             raise
         except ConflictError:
+            # 409 is for a name as well as for a UUID that exists.
             if not self.exists(uuid):
                 raise  # another provider has the name
             return None
         except PlacementError as exc:
+            # Placement answers 400 if the parent does not exist, and for any
+            # other mistake.
             if self.exists(compute):
                 raise
             raise NoParentError(
@@ -359,12 +365,15 @@ class Client:
             # A consumer without allocations has none of these.
             {name: answer.get(name) for name in (
                 'consumer_generation', 'project_id', 'user_id')}))
+        # Nova has moved or resized the server since, or another process has
+        # lowered it.
         if (body['consumer_generation'] != held.generation
                 or allocations.pop(uuid, None) != {
                     'resources': held.resources}):
             return False
         if remaining:
             allocations[uuid] = {'resources': dict(remaining)}
+        # All allocations of the consumer, since PUT replaces them.
         self._request('PUT', path, {'allocations': allocations, **body},
                       version=_UNTYPED)
         return True
@@ -420,6 +429,7 @@ def connect(conf) -> ks_adapter.Adapter:
                 'no connection to Placement: [placement] auth_type is not set')
         session = ks_loading.load_session_from_conf_options(
             conf, _GROUP, auth=auth)
+        # keystoneauth1 waits for ever otherwise.
         if session.timeout is None:
             session.timeout = _TIMEOUT
         return ks_loading.load_adapter_from_conf_options(
@@ -485,6 +495,7 @@ def _error(method: str, path: str, response) -> PlacementError:
     status = response.status_code
     code, detail = '', response.reason
     try:
+        # A proxy before Placement answers with HTML.
         error = response.json()['errors'][0]
         code = error.get('code', '')
         # Placement wraps its messages in lines.

@@ -20,7 +20,7 @@ RULES = 'CUSTOM_NFV_SECURITY_RULE'
 #: Trait of the nested providers, by which they are found.
 TRAIT = 'CUSTOM_NFV_LEDGER'
 
-#: Total of an inventory without limit.
+#: Total of an inventory without limit: the largest that Placement accepts.
 UNLIMITED = 2 ** 31 - 1
 
 
@@ -36,6 +36,7 @@ class Held(ty.NamedTuple):
     resources: dict[str, int]
 
 
+# Never to be changed: the scheduler finds the provider of a host by it alone.
 _NAMESPACE = uuid.UUID('5b0c7f0e-6a55-4d0b-9a3b-6f7d2e5c8a41')
 
 
@@ -54,6 +55,8 @@ def ask(host_state, resource_class: str, amount: int) -> None:
     the same amount changes nothing.
     """
     provider = provider_uuid(host_state.uuid)
+    # All of them, as other filters may drop or reorder candidates until Nova
+    # claims the first.
     for candidate in host_state.allocation_candidates:
         allocations = candidate['allocations']
         entry = allocations.get(provider)

@@ -47,6 +47,8 @@ class Reading:
         if summary is None:
             return None
         try:
+            # The service gives the trait last: without it the inventory may
+            # not be complete, or the host has been taken out of the ledger.
             if names.TRAIT not in summary['traits']:
                 return None
             # Without an inventory nothing can be allocated.
