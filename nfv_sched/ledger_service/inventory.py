@@ -89,9 +89,13 @@ class Account(ty.NamedTuple):
 
     def inventory(self) -> LedgerInventory:
         """Return the inventory to publish."""
+        # Without a limit nothing needs to be reserved, so nothing needs to be
+        # written when ports come and go.
         if self.limit >= names.UNLIMITED:
             return LedgerInventory(names.UNLIMITED, 0)
         limit = math.floor(self.limit)
+        # Placement accepts no total of 0. What is above the limit is reserved,
+        # so that a host that is too full takes no more.
         total = max(limit, self.allocated, 1)
         return LedgerInventory(total, total - max(limit - self.unallocated, 0))
 
@@ -159,6 +163,8 @@ def accounts(
     more_ports = host.vswitch_ports
     more_rules = host.rules
     for uuid, guest in guests.items():
+        # No more than this server has bound: an allocation does not cover
+        # ports of others.
         more_ports -= min(len(guest.ports), ports.get(uuid, 0))
         more_rules -= min(guest.rules, rules.get(uuid, 0))
     return {

@@ -256,6 +256,8 @@ class Publisher:
             nodes, failures = database.compute_nodes()
         except Exception as exc:
             raise RoundError(f"Nova's database cannot be read: {exc}") from exc
+        # Cells that do not answer do not keep the hosts of others from being
+        # brought up to date.
         if failures and not nodes:
             raise RoundError("Nova's database cannot be read: "
                              + '; '.join(failures))
@@ -273,6 +275,8 @@ class Publisher:
         tasks = [(node, published.get(node.uuid), host_limits.for_host(node))
                  for node in readable]
         present = {node.uuid for node in nodes}
+        # The compute nodes of a cell that does not answer would look as if
+        # they were gone.
         gone = [] if failures else [
             provider for compute, provider in published.items()
             if compute not in present]
@@ -369,6 +373,7 @@ class Publisher:
             last_logged = max(time.monotonic(), began + _PROGRESS)
             try:
                 while pending:
+                    # A short timeout, to notice that the service is to stop.
                     finished, pending = futures.wait(
                         pending, timeout=1.0,
                         return_when=futures.FIRST_EXCEPTION)
@@ -405,6 +410,8 @@ class Publisher:
                 if remaining != inventories:
                     self._client.replace(provider.uuid, generation, remaining)
                 self._client.unmark(provider.uuid)
+        # Ends the round: otherwise each of a thousand hosts would wait for its
+        # time-out.
         except ledger_client.UnavailableError:
             raise
         except ledger_client.InUseError:
@@ -460,6 +467,8 @@ class Publisher:
         try:
             for attempt in range(_ATTEMPTS):
                 if attempt:
+                    # Servers that arrive on a busy host raise the generation
+                    # meanwhile.
                     self._stopped.wait(random.uniform(0, 0.05 * attempt))
                 try:
                     return self._attempt(
@@ -566,11 +575,15 @@ class Publisher:
                     'the compute node has no resource provider')
             if not self._client.exists(uuid):
                 return _State(0, {}, {}, True)
+        # Created without the trait, so that the scheduler does not see it
+        # before its inventory is written.
         elif provider is None:
             generation = self._client.create(node.uuid, node.name)
             if generation is not None:
                 return _State(generation, {}, {}, True)
         generation, held = self._client.held(uuid)
+        # Each change of inventories raises the generation, so they are the
+        # same.
         if last_result is not None and last_result.generation == generation:
             return _State(generation, held, last_result.inventories)
         read, existing = self._client.inventories(uuid)
@@ -651,6 +664,7 @@ class Publisher:
                     due[consumer] = remaining
         if not due:
             return {}
+        # A server that is moving may come back with all its ports.
         moving = {*migrations, *migrations.values()}
         lowered = {}
         for consumer, remaining in due.items():
@@ -663,6 +677,8 @@ class Publisher:
                 returned.update(unused.difference(
                     held[consumer].resources, remaining))
             else:
+                # Nova is busy with the server, or its allocation has just
+                # changed: wait for ROUNDS rounds again.
                 sights[consumer] = sights[consumer]._replace(rounds=0)
         return lowered
 
@@ -711,6 +727,8 @@ class Publisher:
         for cache in (self._known, self._sights):
             for uuid in cache.keys() - present:
                 del cache[uuid]
+        # Migrations never change their server, so this is only to save
+        # queries; it must not grow for ever.
         if len(self._instances) > 10000:
             self._instances.clear()
 

@@ -59,6 +59,8 @@ def look(
     if before is None or before.held != held:
         return Sight(held, guest, bound, 1, number)
     bound = bound or before.bound
+    # After a round that did not read this host it is not known whether the
+    # ports were the same all the time.
     if before.guest != guest or before.last not in (number, number - 1):
         return Sight(held, guest, bound, 1, number)
     return before._replace(
