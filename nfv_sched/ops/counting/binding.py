@@ -183,6 +183,8 @@ def find(
                 together if trial.binding.allowed_nodes is None else ''))
             for trial in alone])
     if room.host is not None and request.guest is not None:
+        # Without PCI devices, of which other servers may have the rest: only
+        # what NUMA cells have in all is asked.
         empty = _Case(
             _without_devices(guest_request), host_count.FreeResources(
                 occupancy.empty(room.host), room.devices), ratios)
@@ -507,6 +509,8 @@ def _of_cells(
     cells, host_cells = guest.cells, allowed.host.cells
     free = [len(cell.free_cpus) for cell in host_cells]
     dedicated = [cell.dedicated for cell in cells]
+    # Nova takes the CPU of emulator threads from the host cell of guest cell
+    # 0.
     dedicated[0] += guest.reserved
     nodes = allowed.needed(len(cells))
     policy = _THREADS.get(cells[0].threads)
@@ -535,6 +539,7 @@ def _of_cells(
         f'on {nodes} needed, {allowed.free(have)}'), enough.memory)
     shared = [cell.shared for cell in cells]
     if any(shared):
+        # An infinite ratio times no CPUs would not be a number.
         have = [int(cell.shared * min(ratios.cpu, 1e6)) - cell.cpu_usage
                 for cell in host_cells]
         yield _BindingTrial(Binding(

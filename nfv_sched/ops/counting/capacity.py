@@ -372,6 +372,8 @@ class Counting:
         :param limits_lost: whether NUMA limits do not reach the claim
         :raises servers.Refused: if Nova's scheduler fails on it
         """
+        # In nova-scheduler the wrapper of _schedule does this; nothing is
+        # scheduled here.
         if nova_scheduler.CONF.nfv_sched.ledger == 'placement':
             network_limits_figures.placement_answered(spec, self._summaries)
         return CountedGuest(
@@ -474,6 +476,8 @@ class CountedGuest:
         self._state = state
         self._filters = filters
         self._limits = limits
+        # A group would count the servers that it has, and not those that are
+        # added.
         spec.instance_group = None
         self.grants = placement_count.Grants(
             state.placement, placement_count.queries(state, spec))

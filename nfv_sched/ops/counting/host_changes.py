@@ -125,6 +125,7 @@ class Position:
                 placed.degrees.get(text, 0.0) < degree
                 for text, degree in degrees.items()):
             return None
+        # Last, as asking Nova's filters takes the longest.
         if guest.refused(self, unchanged_hosts) or any(
                 count < 1 for count, _binding in counted.limits_of(
                     host, self.carried, self.used)):

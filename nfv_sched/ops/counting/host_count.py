@@ -134,6 +134,7 @@ def place_first(
     for candidate in candidates:
         mapping = candidate.get('mappings')
         decision, evaluation = _decide(guest_request, room, ratios, mapping)
+        # Of equal ones the first, as in Placement's order; see Visit.
         if decision.accepted and (
                 best is None or decision.value > best[1].value):
             best = candidate, decision, evaluation
@@ -167,6 +168,7 @@ def _decide(
     request, terms = guest_request.request, guest_request.terms
     if request.error is not None:
         return _REFUSED, None
+    # The claim compares no ratios without limits.
     if not guest_request.limited:
         ratios = NO_RATIOS
     host = decide.HostResources(
@@ -230,6 +232,8 @@ def _claim(
             return None
         shares = occupancy.claimed_shares(
             evaluation.pristine, evaluation.host, claimed)
+        # Nova's claim succeeds, but the resource tracker cannot record it, so
+        # that the server ends in ERROR.
         try:
             host = occupancy.take(evaluation.host, shares)
         except occupancy.UnrecordedError:
@@ -320,8 +324,12 @@ class Counter:
             ratios = NO_RATIOS
         if guest_request.request.guest is None and (
                 not guest_request.request.demands):
+            # Its CPUs float and its memory is Placement's matter, so the host
+            # never fills up by what is counted here.
             fits = place(guest_request, room, ratios) is not None
             return Count(limit if fits else 0, fits, room)
+        # Cells of a thousand hosts are in few states. On a cell without pages
+        # the claim of a second server cannot be recorded.
         if guest_request.single and room.host is not None and all(
                 cell.pages for cell in room.host.cells) and (
                     not guest_request.is_near_networks(room.host)):

@@ -126,6 +126,7 @@ class Grants:
         try:
             for query in self.queries:
                 counts.append(0)
+                # What a query has been granted is gone for the next.
                 for count, amounts in self._granted(root, query):
                     model.take(amounts)
                     for uuid, of_provider in amounts.items():
@@ -157,6 +158,8 @@ class Grants:
         if query.unsupported or not tree:
             return
         if query.choice.shares(tree).groups:
+            # Devices of a tree may be of several providers, so they are taken
+            # one server after the other.
             for _number in range(MANY):
                 candidate = self._model.first_candidate(root, query)
                 if candidate is None:
