@@ -211,6 +211,8 @@ def _call(connection: _Connection, service: ty.Literal['compute', 'network'],
     options = {'microversion': microversion} if service == 'compute' else {}
     try:
         # May ask for the versions of the API.
+        # Nothing is repeated: a second request may begin a second migration
+        # after the first is over.
         response = getattr(connection, service).request(
             path, method, json=body, params=query or {}, raise_exc=False,
             connect_retries=0, status_code_retries=0, skip_cache=True,
@@ -307,6 +309,8 @@ def _is_to_move(server: Mapping, move: values.Move) -> bool:
     host = _host(server)
     if _task(server) is not None:
         raise MoveError(f'is busy on {host} ({_task(server)})')
+    # A cold migration that is not confirmed has to be confirmed by hand: it
+    # may not be ours.
     if _has_left(server) if move.is_shelving else (
             host == move.destination and server['status'] not in (
                 _UNCONFIRMED, 'ERROR')):
@@ -378,6 +382,8 @@ def _migrate(connection: _Connection, move: values.Move,
         server = yield from _patiently(_server, connection, move)
         if not _is_to_move(server, move):
             return
+        # The newest migration before is what tells whether the request had an
+        # effect, even if its answer is lost or this process is killed.
         if progress is None:
             begun = yield from _patiently(_begun, connection, move)
             before = begun[0][0] if begun else None
@@ -442,6 +448,7 @@ def _started(connection: _Connection, move: values.Move,
                 migration = each
         if migration is not None:
             return migration
+        # Nova sets the task of the server before it answers.
         if _task(server) is None and time.monotonic() >= end:
             return None
         yield ''
@@ -462,6 +469,8 @@ def _followed(connection: _Connection, move: values.Move,
         server = yield from _patiently(_server, connection, move)
         rows = yield from _patiently(_migrations, connection, move)
         row = next((row for row in rows if row['uuid'] == migration),
+                   # Only the newest _MIGRATIONS are read, so others may have
+                   # come after it.
                    {'status': 'gone'})
         status = row['status']
         if status in (*_OVER[move.kind], *_FAILED, 'gone'):

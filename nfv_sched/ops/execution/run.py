@@ -354,6 +354,7 @@ class PlanRun:
         self._stopping |= only_begun
         error: Exception | None = None
         remaining = self.left()
+        # First of all, and whatever follows: Nova is at these already.
         for move in list(remaining):
             if self._journal.has_begun(move):
                 remaining.remove(move)
@@ -381,6 +382,7 @@ class PlanRun:
             running = len(self._running)
             for move in list(self._running):
                 self._go_on(move)
+            # A move that has ended may let another begin at once.
             if not running or len(self._running) == running:
                 time.sleep(INTERVAL)
         if error is not None:
@@ -401,6 +403,7 @@ class PlanRun:
                 blocking.append(move)
             elif seconds := self._pause(move):
                 blocking.append(move)
+                # Some seconds are not worth a line.
                 if seconds > values.FREED_SECONDS and not self._running:
                     self._say_once(
                         f'{move} waits until nova-scheduler knows where the '
