@@ -151,6 +151,7 @@ class Positions:
         limits_lost = kind == movable.LIVE and (
             not nova_scheduler.live_migration_carries_limits())
         key = _kind(server), limits_lost
+        # Its traceback would grow each time it is raised.
         if key in self._refused:
             raise self._refused[key].with_traceback(None)
         if key not in self._guests:
@@ -305,6 +306,8 @@ class Positions:
                 self.of_name[name].cell != self.of_name[source].cell
                 or not self.together(arrangement, uuid, name)):
             return None
+        # On the destination first: during a live migration the server has
+        # resources on both hosts.
         after = self.put(self.position(name, arrangement),
                          self.guest(uuid, movable.LIVE), uuid,
                          self.degrees(uuid))

@@ -115,6 +115,8 @@ def plan(
                         done, total, 'moves tried'))
             if failure is None:
                 return search.plan(moves, exact and not reasons, reasons)
+            # New servers that find no host: the last move was to make room for
+            # them.
             refused = failure.move or moves[-1]
             forbidden.add((refused.uuid, refused.destination))
             reasons.append(f'{refused.name} to {refused.destination}: '

@@ -200,6 +200,7 @@ def empty(
 
     def tried(moves: Sequence[trial.ServerMove]) -> tuple[
             states.State, trial.Failure | None]:
+        # With the hosts of the plan alone, which takes a fraction of the time.
         state = start.restored(trial.part(cloud, {
             host, *[move.destination for move in moves]}))
         return state, trial.failure(
@@ -217,6 +218,7 @@ def empty(
         reasons.append(f'{refused.name} to {refused.destination}: '
                        f'{failure.reason}')
         if len(reasons) == _ROUNDS:
+            # The moves before the one that fails are good by themselves.
             moves, exact = moves[:failure.done], False
             state, _failure = tried(moves)
             break
@@ -316,6 +318,8 @@ def _with_shelving(
             continue
         move = trial.move_of(positions.servers[guest.uuid], plan.host, '',
                              movable.SHELVE)
+        # One server after the other: those that can be shelved are, whatever
+        # becomes of the rest.
         state = start.restored(trial.part(cloud, {plan.host}))
         failure = trial.failure(state, positions, [move])
         if failure is not None:
@@ -397,6 +401,7 @@ class _DrainSearch:
         self._hosts = sorted(
             (name for name in positions.hosts if name not in self._closed
              and positions.of_name[name].cell == positions.of_name[host].cell),
+            # Full hosts first: what is free on the others stays together.
             key=lambda name: (name in later, positions.free_cpus(name)))
         self._uuids = [uuid for uuid in positions.on_host[host]
                        if uuids is None or uuid in uuids]
@@ -407,6 +412,8 @@ class _DrainSearch:
         for uuid in self._uuids:
             live = positions.why_not(movable.LIVE, uuid)
             cold = positions.why_not(movable.COLD, uuid)
+            # Before Nova 34 the claim of a live migration gets no limits (bug
+            # 2153425).
             if live is None and cold is None and self._loses_limits(uuid):
                 live = movable.Obstacle(movable.ObstacleKind.LIMITS)
             if live is None:
@@ -687,6 +694,8 @@ class _DrainSearch:
                 if after is not None:
                     orders_by_state.setdefault(
                         after.room.key, ((*order, uuid), after))
+                # The order in which servers come decides which CPUs and
+                # devices are left, and there are factorials of orders.
                 if len(orders_by_state) == _WAYS:
                     return list(orders_by_state.values())
         return list(orders_by_state.values())

@@ -215,6 +215,8 @@ class FailoverAnalysis:
             going.append(uuid)
             if finds is None:
                 unsure = len(going)
+        # All of those before the last unsure one, as each takes part of what
+        # the next ones may need.
         for uuid, reason in self.tried(going[:unsure], lost).items():
             strand(uuid, reason)
         return stranded
@@ -230,6 +232,8 @@ class FailoverAnalysis:
         takers = list(itertools.islice(
             self._that_take(uuid, lost), len(before) + 1))
         if not takers:
+            # A server of a hint same_host may be evacuated first, and make the
+            # host one that it can go to.
             return None if self._known.hinted(
                 arrangements.SAME_HOST, uuid) else False
         if not self._claims(uuid):
@@ -287,6 +291,8 @@ class FailoverAnalysis:
         """
         positions = self._known
         group = positions.servers[uuid].group
+        # A member of its group that comes first may take the host away from
+        # it.
         if group is not None and any(
                 positions.servers[each].group == group for each in before):
             return 1
@@ -350,6 +356,7 @@ class FailoverAnalysis:
         down = {name: state.hosts[name].down for name in lost}
         reasons: dict[str, movable.Obstacle | None] = {}
         evacuated = []
+        # Nova refuses an evacuation from a host that is up.
         for name in lost:
             state.hosts[name].down = True
         for uuid in guests:
@@ -370,6 +377,7 @@ class FailoverAnalysis:
             # Freed devices may be assigned in another order next time.
             self._simulated = None
             return reasons
+        # The other way round, so that each finds the state that it left.
         for server, before in reversed(evacuated):
             outages.undo(state, server, before)
         for name, was in down.items():

@@ -108,6 +108,7 @@ class _RoomSearch(move_search.MoveSearch):
         self._closed_hosts = closed
         super().__init__(
             positions, positions.guest(uuid, kind),
+            # No host takes the server now, or the drain would have found it.
             dict.fromkeys(positions.hosts, 0), 1, _MOST_MOVES,
             forbidden=forbidden, seconds=seconds, update=update)
 

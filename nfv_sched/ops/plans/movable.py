@@ -96,6 +96,7 @@ def why_not(kind: MoveKind, server: snapshot.Server,
     # Nova evacuates a server whatever task it had when the host was lost.
     if kind != EVACUATE and server.task:
         return Obstacle(ObstacleKind.BUSY, server.task)
+    # Nova's API checks vm_states, not statuses (check_instance_state).
     if server.state not in _STATES[kind]:
         return Obstacle(ObstacleKind.STATE, server.state)
     # Nova lets administrators move it; somebody did not want that.

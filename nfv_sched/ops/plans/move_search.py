@@ -141,9 +141,13 @@ class MoveSearch:
         """Search all moves for the fewest; fall back to greedy search."""
         until = time.monotonic() + self._seconds
         now = plans_arrangements.Arrangement()
+        # If not even servers that vanish would be enough, no search finds a
+        # plan for all; the greedy one may find one for some.
         if self._most_gained(now, self._max_moves) < (
                 self._count - self._before):
             return self._greedy(), False
+        # Deeper only after all shorter plans: the first one found has the
+        # fewest moves.
         for most in range(1, self._max_moves + 1):
             self._update(most, self._max_moves, 'numbers of moves')
             seen: set[Hashable] = set()
@@ -175,6 +179,7 @@ class MoveSearch:
             return None
         if time.monotonic() > until:
             raise TimeoutError()
+        # The same moves in another order mostly lead to the same cloud.
         key = (moves_left, frozenset(arrangement.where.items()), frozenset(
             (name, position.key)
             for name, position in arrangement.positions.items()))
@@ -291,6 +296,8 @@ class MoveSearch:
                 if index % 50 == 0:
                     self._update(index, len(sets), 'sets of servers')
                 position = self._known.position(name, arrangement)
+                # A sum of CPUs rules out most sets at a fraction of the cost
+                # of a count.
                 if not self._could(position, uuids) or self._without(
                         position, uuids, self._fit(position)) < 1:
                     continue
@@ -338,6 +345,7 @@ class MoveSearch:
         """Return the move that displaces the fewest new servers."""
         hosts = sorted(
             (name for name in self._known.hosts if name != source),
+            # Hosts that take no new server have nothing to lose.
             key=lambda name: (self._now[name] > 0,
                               self._known.free_cpus(name)))
         best: tuple[int, trial.ServerMove,

@@ -120,6 +120,7 @@ class Lacks:
         source = positions.of_name.get(positions.servers[uuid].host or '')
         if source is not None and positions.of_name[name].cell != source.cell:
             return _OnHost(LackKind.CELL)
+        # Hints and groups come first: no free capacity on the host helps.
         hint = positions.broken_hint(_AS_IS, uuid, name)
         if hint is not None:
             return _OnHost(LackKind.HINT, (hint,))

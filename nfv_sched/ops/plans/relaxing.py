@@ -138,6 +138,7 @@ def _move(cloud: snapshot.Cloud, server: snapshot.Server,
         failure = trial.failure(
             start.restored(trial.part(cloud, {source, name})), positions,
             [trial.move_of(server, source, name, kind)])
+        # That a policy is kept less is what was to be allowed.
         if failure is None or failure.degrades:
             return RelaxedMove(host=name, policies=tuple([
                 RelaxedPolicy(

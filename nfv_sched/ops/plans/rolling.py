@@ -73,6 +73,8 @@ def plan(
         rolling = _Rolling(cloud, state, hosts, at_once, make_room, relax,
                            shelve, frozenset(begun), failed, seconds, update)
         rounds = tuple(rolling.rounds())
+        # A first round without hosts is for those that are disabled already
+        # and cannot be emptied; not needed if the next one is theirs as well.
         if len(rounds) > 1 and not rounds[0] and rolling.returning.issuperset(
                 [each.host for each in rounds[1]]):
             rounds = rounds[1:]
@@ -185,6 +187,8 @@ class _Rolling:
         """Empty those of some hosts that can be emptied at once."""
         plans = []
         for host in hosts:
+            # Servers that go to a host which is emptied later have to move
+            # twice.
             later = {*self._waiting, *self.stuck}.difference(hosts)
             plan, after = drain.empty(
                 self._cloud, self._positions, host, closed=hosts, later=later,
@@ -204,6 +208,7 @@ class _Rolling:
 
     def _become(self, cloud: snapshot.Cloud) -> None:
         self._cloud = cloud
+        # All that is known of hosts is of the cloud before these moves.
         self._positions = arrangements.Positions(cloud, start.restored(cloud))
 
     def _is_fixed(self, plan: drain.DrainPlan) -> bool:

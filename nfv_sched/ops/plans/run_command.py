@@ -267,6 +267,7 @@ def parse(content: bytes) -> ty.Any:
     files.check(data)
     if not isinstance(data, dict):
         raise ValueError(_NO_PLAN)
+    # By the keys of its root: a plan has no field that says which it is.
     for root in (*_PLANS, document.RollingDrain):
         if all(each.name in data for each in dataclasses.fields(root)):
             break

@@ -24,6 +24,7 @@ from nfv_sched.ops.simulator import state as states
 from nfv_sched.ops.simulator.steps import boot
 from nfv_sched.ops.snapshot import snapshot
 
+# Degrees are sums of fractions.
 _EPSILON = 1e-9
 
 
@@ -98,6 +99,8 @@ def after(cloud: snapshot.Cloud, state: states.State,
     :param state: at least the hosts of the moves in the simulator, after them
     """
     recorded = record.cloud(state)
+    # Only these hosts have changed; all others are taken from the snapshot,
+    # which may know more than the simulator.
     names = {name for move in moves for name in (move.source,
                                                  move.destination)}
     hosts = {each.uuid: each for each in recorded.hosts if each.name in names}
@@ -117,6 +120,8 @@ def after(cloud: snapshot.Cloud, state: states.State,
 def _host_after(before: snapshot.Host,
                 recorded: snapshot.Host) -> snapshot.Host:
     return dataclasses.replace(
+        # The simulator makes up what was not read, and that must not look as
+        # if it had been.
         recorded, providers=before.providers and recorded.providers,
         network=before.network and recorded.network)
 
@@ -155,6 +160,7 @@ def failure(
         update(index, total)
         server = simulated[move.uuid]
         is_shelved = move.kind == movable.SHELVE
+        # Right before the move: an earlier one of the plan may have moved it.
         before = {} if is_shelved else positions.degrees_of(server)
         simulation.step(_step(move, index + 1, server.name))
         outcome = simulation.outcomes[-1]
