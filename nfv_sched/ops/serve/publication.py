@@ -70,6 +70,8 @@ class Publication:
         self._users = users
         self._render = render
         self._pages = pages
+        # One key for as long as the process lives, so that an invented name
+        # stays the same from snapshot to snapshot.
         self._key = secrets.token_bytes(32)
         self._published: dict[auth.Role, PublishedSnapshot] = {}
 
@@ -86,6 +88,8 @@ class Publication:
     def _publish(self, role: auth.Role, cloud: snapshot.Cloud) -> None:
         path = os.path.join(self._folder, f'{role.value}.json.gz')
         try:
+            # Saved and read again: pages are made by another process, which
+            # reads the file.
             file.save(cloud, path)
             with open(path, 'rb') as opened:
                 content = opened.read()
@@ -102,6 +106,8 @@ class Publication:
         role = self._users.role(request)
         if isinstance(role, server.Answer):
             return role
+        # Only now: a client without a right to the answer must not occupy a
+        # connection for so long.
         request.extend(SECONDS)
         if request.path == METRICS:
             # They have the names of hosts and flavors.
@@ -153,6 +159,8 @@ def _answer(published: PublishedSnapshot, etags: str) -> server.Answer:
         'Vary': 'Authorization',
         'X-Content-Type-Options': 'nosniff',
     }
+    # If-None-Match compares weakly (RFC 9110), and a proxy that compresses
+    # makes tags weak.
     tags = {tag.strip().removeprefix('W/') for tag in etags.split(',')}
     if tags & {published.etag, '*'}:
         return server.Answer(http.HTTPStatus.NOT_MODIFIED, headers=headers)
