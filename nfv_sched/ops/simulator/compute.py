@@ -156,6 +156,8 @@ class ComputeHost:
         record = self.record
         nodes = record.nodes or ()
         shared = sum(len(node.shared) for node in nodes)
+        # With vcpu_pin_set all CPUs are reported as VCPU; Placement counts
+        # pinned vCPUs as such.
         dedicated = 0 if self.legacy_pinning else sum(
             len(node.dedicated) for node in nodes)
         inventories = {
@@ -266,6 +268,7 @@ class ComputeHost:
         try:
             for batch in batches:
                 devices += tracker.claim_devices(batch, topology, instance)
+            # May raise as well, and then the devices go back.
             self._count(flavor, topology, 1)
         except exception.NovaException:
             tracker.free_devices(devices, instance)
@@ -293,10 +296,14 @@ class ComputeHost:
                 topology, free=sign < 0)._to_json()
         occupancy.record(node, occupancy.NOTHING.plus(
             occupancy.amounts(flavor), sign))
+        # Replaced, not changed: HostStates of earlier requests may share the
+        # old one.
         node.stats = {**node.stats, 'num_instances': str(node.running_vms)}
         if self.record.devices:
             self.report_pools()
         node.updated_at = timeutils.utcnow(with_timezone=True)
+        # The parsed record of the host in the scheduler's cache is out of
+        # date.
         self.version += 1
 
     def topology(self) -> objects.NUMATopology:

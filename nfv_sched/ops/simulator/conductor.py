@@ -31,6 +31,7 @@ def select(state: states.State, spec: objects.RequestSpec,
     :returns: a list of ``Selection`` for each server: its host and alternates
     :raises Refused: if no host is found
     """
+    # What Neutron shows is never late here, unless a step says so.
     state.network.refresh(state.owners())
     try:
         return state.scheduler.select(state.context, spec, uuids,
@@ -56,6 +57,7 @@ def claim_first(state: states.State, spec: objects.RequestSpec,
     failed = []
     for number, selection in enumerate(selections):
         host = state.hosts[selection.service_host]
+        # The scheduler has claimed the first one only.
         if number and not nova_internals.claim_resources(
                 state.context, state.placement, spec, server.uuid,
                 jsonutils.loads(selection.allocation_request),
@@ -68,6 +70,7 @@ def claim_first(state: states.State, spec: objects.RequestSpec,
             return host, claim(host, selection.limits)
         except nova_internals.CLAIM_ERRORS as e:
             failed.append(f'{host.name}: {e}')
+            # Nova removes the allocation on this host before it reschedules.
             state.placement.remove_provider(server.uuid, host.uuid)
         finally:
             state.notes = [f'claim failed on {text}' for text in failed]
@@ -82,6 +85,8 @@ def claim(state: states.State, server: servers.SimulatedServer,
     :param selections: the host and its alternates
     :raises Refused: if no claim succeeds
     """
+    # Nova does not reschedule a server that is forced to a host
+    # (populate_retry).
     if spec.force_hosts:
         selections = selections[:1]
     host, claimed = claim_first(

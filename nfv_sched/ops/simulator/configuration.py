@@ -137,6 +137,7 @@ def defaults(config_files: Sequence[str] = ()) -> Iterator[scenarios.Defaults]:
     :raises InputError: if a configuration file cannot be used
     :raises CloudOpenError: if a cloud is being simulated in this process
     """
+    # An error, not a wait: the one that waits may be the thread that holds it.
     if not _open.acquire(blocking=False):
         raise CloudOpenError()
     with contextlib.ExitStack() as stack:
@@ -280,6 +281,7 @@ def overrides(scenario: scenarios.Scenario, reasons: str | None = None,
         group='DEFAULT', name='service_down_time', value=_NEVER))
     own = {('DEFAULT', 'service_down_time'), ('nfv_sched', 'expose_reasons')}
     with contextlib.ExitStack() as stack:
+        # Nova chooses among equal hosts with the random module of the process.
         stack.callback(random.setstate, random.getstate())
         for setting in settings:
             group, name = setting.group, setting.name

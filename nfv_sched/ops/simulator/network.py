@@ -267,6 +267,8 @@ class SimulatedNetwork:
         :param servers: all servers
         :param keep_ledgers: whether to leave existing ledgers unchanged
         """
+        # The figures show all servers, so none has to be remembered beside
+        # them.
         self.sources.recent.clear()
         figures = self._figures
         figures.fresh = self._state == UP
@@ -332,6 +334,7 @@ class SimulatedNetwork:
         servers = list(servers)
         made_from = [(server, server.host, *server.ports)
                      for server in servers]
+        # Reading a large cloud takes longer than scheduling a server.
         if self._snapshot is not None and self._made_from == (
                 made_from, self._figures.groups):
             # A request that is tried and undone leaves the ports as they were.

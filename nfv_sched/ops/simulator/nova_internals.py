@@ -173,6 +173,7 @@ def offline(aggregates: Sequence[FilteredAggregate] = ()) -> Iterator[None]:
     """
     filters = request_filter.ALL_REQUEST_FILTERS
     before = list(filters)
+    # In place: process_reqspec reads this list of its module.
     filters[:] = [
         _require_tenant_aggregate
         if f is request_filter.require_tenant_aggregate else f
@@ -197,6 +198,7 @@ def offline(aggregates: Sequence[FilteredAggregate] = ()) -> Iterator[None]:
 
 def scheduler_init(scheduler: SchedulerManager, hosts: HostManager) -> None:
     """Do the work of ``SchedulerManager.__init__`` without services."""
+    # The original makes clients of RPC and Placement.
     scheduler.host_manager = hosts
     scheduler.servicegroup_api = servicegroup.API()
     scheduler.notifier = None
@@ -313,6 +315,8 @@ def resource_requests(context: ty.Any, flavor: objects.Flavor,
     metadata = _NeutronAPI(ports).create_resource_requests(
         context, networks, requests, affinity_policy=policy)[0]
     ids = {}
+    # Nova makes random IDs. With fixed ones, runs can be repeated and
+    # compared.
     for number, request in enumerate(requests.requests):
         ids[request.request_id] = stable_uuid(str(number))
         request.request_id = ids[request.request_id]
@@ -328,6 +332,7 @@ def move_requests(flavor: objects.Flavor, instance: objects.Instance):
     Requests of aliases are made again from the flavor, so they have only the
     NUMA policy of the alias, and no providers that Placement has allocated.
     """
+    # Without affinity_policy, as in ResourceTracker._move_claim.
     requests = pci_request.get_pci_requests_from_flavor(flavor)
     requests.instance_uuid = instance.uuid
     requests.requests.extend(
@@ -423,6 +428,8 @@ class PCITracker(pci_manager.PciDevTracker):
         for device in devices:
             if device.address in pooled:
                 self.stats.add_device(device)
+        # Devices were added only to make pools of them;
+        # _initial_instance_usage adds the free ones again.
         for pool in self.stats.pools:
             pool.update(count=0, devices=[])
         self._initial_instance_usage()
@@ -432,6 +439,7 @@ class PCITracker(pci_manager.PciDevTracker):
         """Add devices, in the format in which the virt driver reports them."""
         self.update_devices_from_hypervisor_resources(
             jsonutils.dumps(devices))
+        # The database would set these when Nova saves the devices.
         for device in self.pci_devs:
             device.id = next(_device_ids)
             device.instance_uuid = device.request_id = None
@@ -449,6 +457,7 @@ class PCITracker(pci_manager.PciDevTracker):
                                 for device in pool['devices'])
             of_pool.append(list(pool['devices']))
         for device in self.pci_devs:
+            # Not free, so in no pool: they come after the free ones of theirs.
             if device.address not in pool_devices:
                 keys = self.stats._create_pool_keys_from_dev(device)
                 pool = keys and self.stats._find_pool(keys)

@@ -106,6 +106,8 @@ def host_node(cell: objects.NUMACell) -> snapshot.Node:
     return snapshot.Node(
         number=cell.id, socket=cell.socket, shared=frozenset(cell.cpuset),
         dedicated=frozenset(cell.pcpuset), pinned=frozenset(cell.pinned_cpus),
+        # Without hyperthreading there is nothing to say: a file would have a
+        # line for each CPU.
         siblings=cores if any(len(core) > 1 for core in cores) else (),
         memory=cell.memory, memory_used=cell.memory_usage,
         shared_used=cell.cpu_usage,

@@ -31,6 +31,7 @@ def constraints(flavor: objects.Flavor, image_meta: objects.ImageMeta):
     :returns: ``nova.objects.InstanceNUMATopology`` or None
     :raises Refused: if the API refuses flavor or image
     """
+    # Nova would make a set of all CPUs up to any number in the file.
     reason = flavors.unreadable(flavor.extra_specs)
     if reason is not None:
         raise servers.Refused(f'the flavor cannot be read: {reason}')
@@ -336,7 +337,10 @@ def of_move(state: states.State, server: servers.SimulatedServer,
     spec = stored(server)
     spec.reset_forced_destinations()
     spec.ignore_hosts = list(ignore)
+    # Nova moves servers within their cell, unless the policy allows a
+    # cross-cell resize.
     set_destination(state, spec, host, server.cell)
+    # Sets tunneled = True, as in Nova; see nfv_sched.request.
     spec.ensure_network_information(server.instance)
     # The query for Placement has only the PCI devices of aliases.
     spec.requested_resources = []

@@ -130,6 +130,8 @@ class _Factory:
         host.down = not record.up
         free = [device for device in record.devices
                 if device.status == occupied.AVAILABLE]
+        # Nova stores tags with the pools of free devices only. If one lacks
+        # them, its pool has to be worked out.
         if all(device.tags for device in free):
             # Use the pools as reported; the tracker is slow to make.
             node.pci_device_pools = _pools(record.devices)
@@ -264,6 +266,8 @@ def _reported(device: snapshot.Device) -> dict[str, ty.Any]:
 def _tracker(node: objects.ComputeNode, host: snapshot.Host,
              common: Mapping[_Kind, Mapping[str, str]]
              ) -> nova_internals.PCITracker:
+    # A device that was not free when the cloud was read has no tags; another
+    # VF of the same card mostly has.
     of_card: dict[tuple, dict[str, str]] = {}
     for device in host.devices:
         if device.tags:

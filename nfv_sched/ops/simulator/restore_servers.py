@@ -132,6 +132,7 @@ def _work_out(state: states.State, snapshot_server: snapshot.Server,
         return
     instance.host = host.name
     instance.node = host.node.hypervisor_hostname
+    # Where the server is, in place of what describe() has made of the flavor.
     instance.numa_topology = topology(snapshot_server)
     tracker = host.pci_tracker
     # Devices are freed in this order.
@@ -174,6 +175,7 @@ def _restore_port_requests(
         if request.source == request.FLAVOR_ALIAS] + stored
     spec.pci_requests = requests.obj_clone()
     ids = [request.request_id for request in stored]
+    # They were made in the order of the ports, as were those that are stored.
     for network_request in spec.requested_networks:
         if network_request.pci_request_id and ids:
             network_request.pci_request_id = ids.pop(0)

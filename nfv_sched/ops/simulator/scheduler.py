@@ -73,6 +73,8 @@ class _HostState(nova_internals.HostState):
     def _update_from_compute_node(self, compute_node):
         version, parsed = self._sim_cache.get(compute_node.uuid, (None, None))
         if version != self._sim_version:
+            # What Nova has set is found by comparison, so that attributes of
+            # other releases are cached, too.
             before = dict(vars(self))
             super()._update_from_compute_node(compute_node)
             parsed = {name: value for name, value in vars(self).items()
@@ -197,6 +199,8 @@ class HostManager(nova_internals.HostManager):
         for f in self.enabled_filters:
             if type(f) is nova_internals.NUMATopologyFilter:
                 f.host_passes = _bounded(f.host_passes)
+        # Nova logs the class name of a filter, so each wrapper gets a class of
+        # that name.
         self.enabled_filters = [
             type(type(f).__name__, (_CountedFilter,), {})(f, self.counts)
             for f in self.enabled_filters]
@@ -312,9 +316,11 @@ class Scheduler(nova_internals.SchedulerManager):
             return self.select_destinations(
                 context, spec_obj=spec, instance_uuids=list(uuids),
                 return_objects=True, return_alternates=alternates)
+        # select_destinations is decorated with expected_exceptions for RPC.
         except nova_internals.ExpectedException as e:
             error = e.exc_info[1]
         reason = str(error.kwargs.get('reason') or '')
+        # Nova's own reason says nothing about the cause.
         if reason in ('', NOT_ENOUGH):
             reason = self._why(len(uuids))
         raise exception.NoValidHost(reason=reason)

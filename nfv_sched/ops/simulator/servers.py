@@ -77,6 +77,7 @@ class _Late:
         if server is None:
             return self
         if server.work_out is not None:
+            # Before the call, as that reads such attributes itself.
             work_out, server.work_out = server.work_out, None
             work_out(server)
         return server.__dict__.get(self._name)

@@ -52,6 +52,7 @@ def rebuild(state: states.State, server: servers.SimulatedServer,
     flavor = server.instance.flavor
     before = request.constraints(flavor, server.image_meta)
     after = request.constraints(flavor, image_meta)
+    # The API compares them (bug 1763766).
     if _primitive(before) != _primitive(after):
         conflict = exception.ImageNUMATopologyRebuildConflict()
         raise servers.Refused(f'the Nova API refuses the image: {conflict}')
@@ -59,6 +60,8 @@ def rebuild(state: states.State, server: servers.SimulatedServer,
     spec.image = image_meta
     request.set_destination(state, spec, None, server.cell)
     spec.ensure_network_information(server.instance)
+    # By this hint request_is_rebuild knows, and no filter with RUN_ON_REBUILD
+    # = False runs.
     spec.scheduler_hints = {'_nova_check_type': ['rebuild']}
     spec.force_hosts = [server.host.name]
     spec.force_nodes = [server.host.node.hypervisor_hostname]

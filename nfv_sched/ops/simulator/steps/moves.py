@@ -56,6 +56,8 @@ def _move(state: states.State, server: servers.SimulatedServer,
         except servers.Refused:
             server.spec = stored
             raise
+    # As MigrationTask does: the migration holds the source until the move is
+    # confirmed.
     migration = conductor.hand_over(state, server, step)
     try:
         spec = request.of_move(state, server, step.host, ignore)
