@@ -79,6 +79,8 @@ def find(hosts: Sequence[values.ExplainedHost],
              for key, failure in kinds.items()}
     unexplained = {name for name, each in failures.items() if each}
     causes = []
+    # The cause of most hosts first, then of most that are left: few sentences
+    # for all hosts.
     while unexplained:
         key = min(affected, key=lambda key: (
             -len(unexplained.intersection(affected[key])), order[key]))

@@ -74,6 +74,7 @@ class _SingleFilter:
 
         :raises Exception: whatever the filter raises, except NoValidHost
         """
+        # A filter of another package may skip the first server of a request.
         if not self._inner.run_filter_for_index(0):
             return {host.host for host in hosts}
         try:
@@ -92,6 +93,7 @@ class _SingleFilter:
         try:
             passed = self._passed(hosts, spec)
         except Exception:
+            # One odd host must not hide what the filter says of the others.
             return self._one_by_one()
         shadow_note = nfv_request.note_of(spec).part(
             shadow_outcomes.ShadowNote)
@@ -107,6 +109,8 @@ class _SingleFilter:
         by_host = {host: self._told(reason)
                    for host, reason in rejected.items()}
         silent = {host.host for host in refused} - by_host.keys()
+        # Nova's own filters give reasons in debug logs at most, so these are
+        # worked out.
         if silent:
             hosts, spec = self._fresh()
             note = nfv_request.note_of(spec)
@@ -150,6 +154,8 @@ def _candidates(model: placement.Placement, root: str,
     """Return the allocation candidates of a host, as if it lacked nothing."""
     candidates = [candidate for query in queries
                   for candidate in model.candidates(root, query)]
+    # Each filter is asked about each host, also one that Placement would not
+    # have named.
     return candidates or [model.assumed(root, query) for query in queries[:1]]
 
 

@@ -204,6 +204,8 @@ class _Amounts:
             for lack in self._explained[host.name].lacks:
                 if lack.need == self._lack.need:
                     return lack.free or 0
+            # A host that is not short of it has enough; how much more is not
+            # known.
             return self.needed
         shortage = self._of_host(host)
         if shortage is not None:

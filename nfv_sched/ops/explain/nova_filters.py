@@ -78,6 +78,7 @@ def _numa(host_state, spec, note) -> HostLack:
             "Nova's search on this host would try more than "
             f'{evaluation.MAX_CLAIM_TRIES} arrangements: '
             'nova-scheduler would stand still')
+    # NFVTopologyFilter accepts the same hosts, and has reasons.
     reason = refusal(nfv_topology.NFVTopologyFilter(), host_state, spec, note)
     return HostLack('') if reason is None else HostLack(
         text(reason), reason.rank, reason.shortage, kind(reason),
@@ -126,6 +127,7 @@ def _pci(host_state, spec, note) -> HostLack:
             texts.append(f'{need} needed, {free} free')
             shortage = shortage or reasons.Shortage(reasons.Amount(
                 reasons.Resource.PCI_DEVICES, demand.count, demand.noun), free)
+    # There are enough devices in all, but not on suitable NUMA nodes.
     if not texts and spec.numa_topology is not None:
         return _numa(host_state, spec, note)
     return HostLack(', '.join(dict.fromkeys(texts)), shortage=shortage)
@@ -156,6 +158,7 @@ def _aggregate_specs(host_state, spec, note) -> HostLack:
     scope = 'aggregate_instance_extra_specs:'
     required = {key.removeprefix(scope): value for key, value
                 in spec.flavor.extra_specs.items()
+                # Nova's filter looks at keys without a scope as well.
                 if ':' not in key or key.startswith(scope)}
     have: dict[str, set[str]] = {}
     for aggregate in host_state.aggregates:

@@ -78,6 +78,8 @@ def explain(state: states.State, queries: Sequence[Query]) -> PlacementResult:
             placement.refusal(unknown): placement.ignorance(unknown)})
         unmet = dict.fromkeys(unmet, ())
     misses = {name: tuple(of_host.values()) for name, of_host in texts.items()}
+    # Placement answers with [scheduler] max_placement_results candidates at
+    # most.
     cut = fitting - answers
     misses.update(dict.fromkeys(cut, (_CUT,)))
     return PlacementResult(

@@ -140,6 +140,7 @@ def relax(state: states.State, explained_request: request.ExplainedRequest,
     for number, item in enumerate(todo):
         progress(number, len(todo))
         trier.try_all(item, ends)
+    # Pairs only if no single change helps: there are hundreds of them.
     if not trier.fitting:
         ends = min(ends, time.monotonic() + _PAIRS_TIME * seconds)
         helped: set[frozenset[str]] = set()

@@ -110,6 +110,8 @@ class _Filter:
         try:
             passing = self._inner.filter_all(hosts, spec_obj)
             passing = None if passing is None else list(passing)
+        # Filters of nfv-sched raise it on purpose, for the reason that tenants
+        # read.
         except exception.NoValidHost:
             raise
         except Exception as exc:
@@ -159,6 +161,8 @@ def _watched(state: states.State,
     filter_hosts = manager.get_filtered_hosts
 
     def get_filtered_hosts(hosts, spec_obj, index=0):
+        # Nova filters once for each server of the request, and once more for
+        # alternates.
         rounds.append(SchedulingRound())
         passed = list(filter_hosts(hosts, spec_obj, index) or ())
         rounds[-1].passed = _names(passed)
@@ -172,6 +176,7 @@ def _watched(state: states.State,
     try:
         yield
     finally:
+        # The method of the class shows again.
         del manager.get_filtered_hosts
         manager.enabled_filters, manager.weighers = filters, weighers
 
@@ -240,6 +245,7 @@ def run(state: states.State, boot_request: request.BootRequest,
             until_undone.enter_context(enabled)
             _boot(state, spec, booted, course)
         course.queries = tuple(state.placement.queries)
+    # The rounds for alternates are no part of the answer.
     del course.rounds[boot_request.count:]
     return course
 

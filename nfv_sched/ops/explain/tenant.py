@@ -83,6 +83,8 @@ def _changes(explanation: values.Explanation,
     present = subject.requested.flavor
     for change in explanation.relaxations:
         flavor = change.requested.flavor
+        # A smaller size that fits would tell the tenant how much is free on a
+        # host.
         if not change.enabled and (flavor.vcpus, flavor.memory) == (
                 present.vcpus, present.memory):
             yield change.text
