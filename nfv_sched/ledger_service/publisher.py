@@ -202,7 +202,7 @@ class Publisher:
         self._doubts = neutron.ReadingCheck(conf)
         self._defined = False
         self._number = 0  # of the rounds that have read Neutron
-        self._known: dict[str, _LastResult] = {}
+        self._last_results: dict[str, _LastResult] = {}
         # UUID of a provider -> UUID of a consumer -> last sight.
         self._sights: dict[str, dict[str, unused.Sight]] = {}
         # Name of a host -> server UUID -> its usage there, by Nova; of this
@@ -454,12 +454,12 @@ class Publisher:
     ) -> HostReport:
         """Bring the provider of one compute node up to date."""
         uuid = ledger_names.provider_uuid(node.uuid)
-        last_result = self._known.get(uuid)
+        last_result = self._last_results.get(uuid)
         if last_result is not None and last_result.holds(
                 provider, self._snapshot.host(node.host),
                 self._guests.get(node.host, {}), host_limits) and (
                     not last_result.wasteful or not self._look_again(uuid)):
-            self._known[uuid] = last_result._replace(
+            self._last_results[uuid] = last_result._replace(
                 rounds=last_result.rounds - 1)
             return HostReport(
                 node.host, Action.UNCHANGED, last_result.accounts)
@@ -544,11 +544,11 @@ class Publisher:
         else:
             action = Action.UNCHANGED if complete else Action.LATER
         if not dry_run:
-            self._known[uuid] = _LastResult(
+            self._last_results[uuid] = _LastResult(
                 generation, host_usage, guests, host_limits, accounts, written,
                 # Not all hosts in the same round.
                 random.randint(1, ROUNDS) if complete else 0,
-                any(self._kept(sight) != sight.held.resources
+                any(self._used_part(sight) != sight.held.resources
                     for sight in self._sights[uuid].values()))
         notes = [excess(accounts)] if excess(accounts) else []
         if returned:
@@ -629,10 +629,10 @@ class Publisher:
                 sight, sight.held, sight.guest, self._number)
             for consumer, sight in self._sights[uuid].items()}
         return any(
-            sight.due and self._kept(sight) != sight.held.resources
+            sight.due and self._used_part(sight) != sight.held.resources
             for sight in sights.values())
 
-    def _kept(self, sight: unused.Sight) -> dict[str, int]:
+    def _used_part(self, sight: unused.Sight) -> dict[str, int]:
         """Return the part of its allocation that a server uses."""
         # A security group that is not shown looks like one without rules.
         return unused.kept(sight.held.resources, sight.guest,
@@ -659,7 +659,7 @@ class Publisher:
         due = {}
         for consumer, sight in sights.items():
             if sight.due:
-                remaining = self._kept(sight)
+                remaining = self._used_part(sight)
                 if remaining != sight.held.resources:
                     due[consumer] = remaining
         if not due:
@@ -724,7 +724,7 @@ class Publisher:
         return instances
 
     def _forget(self, present: set[str]) -> None:
-        for cache in (self._known, self._sights):
+        for cache in (self._last_results, self._sights):
             for uuid in cache.keys() - present:
                 del cache[uuid]
         # Migrations never change their server, so this is only to save
