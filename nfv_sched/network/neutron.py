@@ -762,7 +762,7 @@ class Lookups:
         self._threads = threading.BoundedSemaphore(self.THREADS)
         self.readers: list[Reader] = []
         self._snapshot: usage.Snapshot | None = None
-        self._found = usage.Supplement()
+        self._supplement = usage.Supplement()
         self._failures = 0
         self._paused_until = 0.0
 
@@ -798,7 +798,7 @@ class Lookups:
 
     def kept(self) -> int:
         """Return the number of entries that are kept."""
-        return self._found.size()
+        return self._supplement.size()
 
     def close(self) -> None:
         """Close the connections that are not in use."""
@@ -810,7 +810,7 @@ class Lookups:
         """Use the results of earlier lookups; return what is still lacking."""
         with self._lock:
             if self._snapshot is snapshot:
-                interfaces.more = self._found
+                interfaces.more = self._supplement
         return interfaces.lacking()
 
     def _run(self, snapshot: usage.Snapshot, lacking: demand.Lacking,
@@ -843,11 +843,11 @@ class Lookups:
                 if self._snapshot is not None and (
                         self._snapshot.taken > snapshot.taken):
                     return
-                self._snapshot, self._found = snapshot, usage.Supplement()
+                self._snapshot, self._supplement = snapshot, usage.Supplement()
             # Tenants decide how many different items requests ask for.
-            if self._found.size() + supplement.size() > self.KEPT:
-                self._found = usage.Supplement()
-            self._found = self._found.joined(supplement)
+            if self._supplement.size() + supplement.size() > self.KEPT:
+                self._supplement = usage.Supplement()
+            self._supplement = self._supplement.joined(supplement)
             self._failures = 0
             self._paused_until = 0.0
 

@@ -453,7 +453,7 @@ class SnapshotBuilder:
         self._taken_at = time.time()
         # A large cloud has a hundred thousand ports, and two snapshots at a
         # time.
-        self._known = previous.ports if previous is not None else {}
+        self._previous_ports = previous.ports if previous is not None else {}
         self._shared: dict = {}
         self._tallies: dict[str, _Tally] = {}
         self._rules: dict[str, int] = {}
@@ -520,7 +520,7 @@ class SnapshotBuilder:
                 self._count(owner, device, self._tally(host), vnic_type,
                             share(security_groups, security_groups), project)
             return
-        port = self._known.get(port_id)
+        port = self._previous_ports.get(port_id)
         guest = bool(host and device and owner.startswith(_GUEST_OWNER))
         if port is None or (
             port.host, port.instance, port.vnic_type, port.security_groups,
