@@ -489,7 +489,7 @@ class CountedGuest:
         note.in_shadow = in_shadow
         self._by_shadowed = {
             names: self._without(names, limits_lost) for names in shadowed}
-        self._known: dict[ty.Hashable, tuple[Binding, ...]] = {}
+        self._bindings: dict[ty.Hashable, tuple[Binding, ...]] = {}
         #: Counters by the request, and the limits of it that are lifted.
         self._counters = {
             (each, _NOTHING_LIFTED): host_count.Counter(each)
@@ -722,9 +722,9 @@ class CountedGuest:
     ) -> tuple[Binding, ...]:
         """Return the limits of NUMA cells and devices, cached by state."""
         key = (guest_request, room.key, ratios)
-        binding = self._known.get(key)
+        binding = self._bindings.get(key)
         if binding is None:
-            binding = self._known[key] = bindings.find(
+            binding = self._bindings[key] = bindings.find(
                 guest_request, room, ratios)
         return binding
 

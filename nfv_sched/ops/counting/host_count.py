@@ -307,7 +307,7 @@ class Counter:
 
     def __init__(self, guest_request: GuestRequest):
         self.wanted = guest_request
-        self._known: dict[Hashable, _Chain] = {}
+        self._chains: dict[Hashable, _Chain] = {}
 
     def count(self, room: FreeResources, ratios: fit.Ratios,
               limit: int = NO_LIMIT) -> Count:
@@ -373,7 +373,7 @@ class Counter:
                 (0,), (cell.pagesize,), (0,))))
 
     def _chain(self, key: Hashable, start) -> _Chain:
-        chain = self._known.get(key)
+        chain = self._chains.get(key)
         if chain is None:
-            chain = self._known[key] = _Chain(start)
+            chain = self._chains[key] = _Chain(start)
         return chain
