@@ -284,7 +284,7 @@ class PlanRun:
         self._say = say
         self._running: dict[values.Move, Iterator[str]] = {}
         self._began: dict[values.Move, float] = {}
-        self._said = ''
+        self._last_line = ''
         self.failed: dict[int, str] = {}
         self.refused: dict[tuple[str, str], str] = {}
         self.interrupted = False
@@ -310,15 +310,15 @@ class PlanRun:
 
     def moved(self) -> set[str]:
         """Return the UUIDs of what this and former plans have moved."""
-        return {record.id for record in self._done()
+        return {record.id for record in self._made()
                 if record.kind != _SHELVE}
 
     def shelved(self) -> Iterator[tuple[str, str]]:
         """Yield what :func:`moves.shelved` says of this and former plans."""
         return moves.shelved(self._connection, dict.fromkeys(
-            record.id for record in self._done() if record.kind == _SHELVE))
+            record.id for record in self._made() if record.kind == _SHELVE))
 
-    def _done(self) -> list[MoveRecord]:
+    def _made(self) -> list[MoveRecord]:
         return [record for record in (
             *self._journal.earlier.values(), *self._journal.last.values())
             if record.state == 'done']
@@ -499,6 +499,6 @@ class PlanRun:
 
     def _say_once(self, text: str) -> None:
         """Say something unless it was said last."""
-        if text and text != self._said:
-            self._said = text
+        if text and text != self._last_line:
+            self._last_line = text
             self._say(text)
