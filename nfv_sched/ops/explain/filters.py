@@ -99,14 +99,14 @@ class _SingleFilter:
             shadow_outcomes.ShadowNote)
         if shadow_note is not None:
             self.shadowed = {
-                host: self._told(reason) for host, (_name, reason)
+                host: self._to_refusal(reason) for host, (_name, reason)
                 in shadow_note.rejected.items()}
         refused = [host for host in hosts if host.host not in passed]
         if not refused:
             return {}
         rejected = {host: reason for host, reason
                     in nfv_request.note_of(spec).rejected}
-        by_host = {host: self._told(reason)
+        by_host = {host: self._to_refusal(reason)
                    for host, reason in rejected.items()}
         silent = {host.host for host in refused} - by_host.keys()
         # Nova's own filters give reasons in debug logs at most, so these are
@@ -124,7 +124,7 @@ class _SingleFilter:
                         shortage=lack.shortage, kind=lack.kind)
         return {host.host: by_host[host.host] for host in refused}
 
-    def _told(self, lazy_reason: reasons.Lazy) -> values.FilterRefusal:
+    def _to_refusal(self, lazy_reason: reasons.Lazy) -> values.FilterRefusal:
         reason = refusals.resolve(lazy_reason)
         return values.FilterRefusal(filter=self._name,
                                     text=nova_filters.text(reason),

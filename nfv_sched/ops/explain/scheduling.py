@@ -240,7 +240,7 @@ def run(state: states.State, boot_request: request.BootRequest,
     # there, so the hosts stay enabled until all is undone.
     with (contextlib.ExitStack() as until_undone,
           booting(state, boot_request) as booted):
-        with _told(course):
+        with _errors_as_reason(course):
             spec = spec_of(state, boot_request, booted)
             until_undone.enter_context(enabled)
             _boot(state, spec, booted, course)
@@ -258,7 +258,7 @@ def ask(state: states.State, boot_request: request.BootRequest) -> Course:
     """
     course = Course()
     model = state.placement
-    with booting(state, boot_request) as booted, _told(course):
+    with booting(state, boot_request) as booted, _errors_as_reason(course):
         queries = placement_count.queries(state,
                                           spec_of(state, boot_request, booted))
         course.queries = tuple([
@@ -269,7 +269,7 @@ def ask(state: states.State, boot_request: request.BootRequest) -> Course:
 
 
 @contextlib.contextmanager
-def _told(course: Course) -> Iterator[None]:
+def _errors_as_reason(course: Course) -> Iterator[None]:
     """Record an error in this context as the reason of the outcome."""
     try:
         yield
