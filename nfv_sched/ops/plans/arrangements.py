@@ -105,7 +105,7 @@ class Positions:
                  ports: assumed_ports.Choice = None,
                  project: str | None = None,
                  hints: Mapping[str, Sequence[str]] = capacity.NO_HINTS):
-        self._found = cloud
+        self._cloud = cloud
         self._state = state
         self.ports_of = assumed_ports.per_flavor(cloud, ports)
         self._counting = capacity.Counting(state, self.ports_of, any(
@@ -179,7 +179,7 @@ class Positions:
         """Return why a server cannot be moved, to whichever host."""
         server = self.servers[uuid]
         obstacle = movable.why_not(kind, server, self.of_name.get(
-            server.host or ''), self._found.nova)
+            server.host or ''), self._cloud.nova)
         if obstacle is not None or kind is movable.SHELVE:
             return obstacle  # no host has to be found
         try:

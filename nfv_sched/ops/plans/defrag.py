@@ -177,17 +177,17 @@ class _DefragSearch(move_search.MoveSearch):
             gains = {}
             for name in (move.source, move.destination):
                 gain = (self._fit(after.positions[name]) - self._fit(
-                    self._known.position(name, before)))
+                    self._positions.position(name, before)))
                 if gain:
                     gains[name] = gain
             steps.append(DefragStep(move=move, gains=gains))
         fixed = {}
-        for uuids in self._known.on_host.values():
+        for uuids in self._positions.on_host.values():
             for uuid in uuids:
                 obstacle = self._why_not(uuid)
                 if obstacle is not None:
                     fixed[uuid] = obstacle
-        ports = self._known.ports_of(self._flavor)
+        ports = self._positions.ports_of(self._flavor)
         return DefragPlan(
             ports=ports,
             flavor=self._flavor.name, count=self._count,

@@ -198,7 +198,7 @@ def empty(
         gap.of_cloud(cloud, (host,)), update)
     until = time.monotonic() + seconds
 
-    def tried(moves: Sequence[trial.ServerMove]) -> tuple[
+    def try_moves(moves: Sequence[trial.ServerMove]) -> tuple[
             states.State, trial.Failure | None]:
         # With the hosts of the plan alone, which takes a fraction of the time.
         state = start.restored(trial.part(cloud, {
@@ -209,7 +209,7 @@ def empty(
 
     while True:
         moves, exact = search.moves(until)
-        state, failure = tried(moves)
+        state, failure = try_moves(moves)
         if failure is None:
             break
         refused = failure.move or moves[-1]
@@ -220,7 +220,7 @@ def empty(
         if len(reasons) == _ROUNDS:
             # The moves before the one that fails are good by themselves.
             moves, exact = moves[:failure.done], False
-            state, _failure = tried(moves)
+            state, _failure = try_moves(moves)
             break
     result = search.plan(moves, exact, reasons)
     after = trial.after(cloud, state, moves) if moves else cloud
@@ -386,7 +386,7 @@ class _DrainSearch:
                  failed: Mapping[tuple[str, str], str],
                  pending: tuple[Unfinished, ...], gaps: tuple[gap.Gap, ...],
                  update: Update):
-        self._known = positions
+        self._positions = positions
         self._host = host
         self._closed = frozenset((host, *closed))
         self._failed = failed
@@ -443,7 +443,7 @@ class _DrainSearch:
         kind = self._kinds[uuid]
         yield kind, self._reasons[uuid]
         if kind == movable.LIVE and self._needs_limits(uuid) and (
-                self._known.why_not(movable.COLD, uuid) is None):
+                self._positions.why_not(movable.COLD, uuid) is None):
             yield movable.COLD, movable.Obstacle(movable.ObstacleKind.LIMITS)
 
     def forbid(self, move: trial.ServerMove, failure: trial.Failure) -> bool:
@@ -459,7 +459,7 @@ class _DrainSearch:
         """
         uuid = move.uuid
         self._forbidden[uuid, move.kind, move.destination] = failure.reason
-        if move.kind != movable.LIVE or self._known.why_not(
+        if move.kind != movable.LIVE or self._positions.why_not(
                 movable.COLD, uuid) is not None:
             return False
         if not failure.degrades and self._live_rounds < _LIVE_ROUNDS and any(
@@ -476,9 +476,9 @@ class _DrainSearch:
 
     def _alike(self, uuid: str) -> Hashable:
         """Return a key; servers with equal keys are interchangeable."""
-        return (self._known.guest(uuid),
-                tuple(sorted(self._known.degrees(uuid).items())),
-                self._known.servers[uuid].group,
+        return (self._positions.guest(uuid),
+                tuple(sorted(self._positions.degrees(uuid).items())),
+                self._positions.servers[uuid].group,
                 uuid if uuid in self._leading else None)
 
     def _candidates(self, uuid: str) -> Iterator[str]:
@@ -486,7 +486,7 @@ class _DrainSearch:
 
         Either as they are, or after a server of its hint same_host has come.
         """
-        positions = self._known
+        positions = self._positions
         hosts = sorted(self._hosts, key=lambda name: not positions.together(
             _AS_IS, uuid, name))
         for name in hosts:
@@ -500,7 +500,7 @@ class _DrainSearch:
     def _takes_alone(self, name: str, uuid: str,
                      kind: movable.MoveKind) -> bool:
         """Return whether a host as it is takes a server."""
-        positions = self._known
+        positions = self._positions
         guest, degrees = positions.guest(uuid, kind), positions.degrees(uuid)
         key = name, guest, tuple(sorted(degrees.items()))
         if key not in self._takes:
@@ -517,13 +517,13 @@ class _DrainSearch:
 
     def _needs_limits(self, uuid: str) -> bool:
         """Return whether a live migration loses limits of a strict policy."""
-        return self._known.guest(uuid, movable.LIVE) is not (
-            self._known.guest(uuid, movable.COLD))
+        return self._positions.guest(uuid, movable.LIVE) is not (
+            self._positions.guest(uuid, movable.COLD))
 
     def _may_join(self, uuid: str, name: str) -> bool:
         """Return whether group and hints allow a host, now or later."""
         return any(
-            self._known.together(arrangement, uuid, name, soft=False)
+            self._positions.together(arrangement, uuid, name, soft=False)
             for arrangement in (_AS_IS, *(
                 arrangements.Arrangement(where={partner: name})
                 for partner in self._partners[uuid]
@@ -581,7 +581,7 @@ class _DrainSearch:
     def _put(self, arrangement: arrangements.Arrangement, uuid: str,
              name: str) -> arrangements.Arrangement | None:
         """Return the cloud with a server on a host; None if refused."""
-        positions = self._known
+        positions = self._positions
         if not positions.together(arrangement, uuid, name, soft=False):
             return None
         after = positions.put(positions.position(name, arrangement),
@@ -591,11 +591,11 @@ class _DrainSearch:
 
     def _moving(self, uuid: str) -> arrangements.Guest:
         """Return the request of a server for its kind of move."""
-        return self._known.guest(uuid, self._kinds[uuid])
+        return self._positions.guest(uuid, self._kinds[uuid])
 
     def _move(self, uuid: str, name: str) -> trial.ServerMove:
-        return trial.move_of(self._known.servers[uuid], self._host, name,
-                             self._kinds[uuid], self._known.related(uuid))
+        return trial.move_of(self._positions.servers[uuid], self._host, name,
+                             self._kinds[uuid], self._positions.related(uuid))
 
     def _choose(
         self, few: Mapping[str, Sequence[str]], until: float,
@@ -610,7 +610,7 @@ class _DrainSearch:
         following = [uuid for uuid in few if self._partners[uuid]]
         order = sorted(few, key=lambda uuid: (
             following.index(uuid) if uuid in following else -1,
-            len(few[uuid]), -self._known.servers[uuid].flavor.memory,
+            len(few[uuid]), -self._positions.servers[uuid].flavor.memory,
             few[uuid], kinds.index(self._alike(uuid))))
         best: Mapping[str, frozenset[str]] = {}
         most, exact = 0, True
@@ -668,7 +668,7 @@ class _DrainSearch:
     ) -> list[tuple[tuple[str, ...], arrangements.Position]]:
         """Return orders in which a host takes servers, and its state then."""
         if not uuids:
-            return [((), self._known.position(name))]
+            return [((), self._positions.position(name))]
         key = name, uuids
         orders = self._ways.get(key)
         if orders is None:
@@ -678,7 +678,7 @@ class _DrainSearch:
     def _new_orders(
         self, name: str, uuids: frozenset[str],
     ) -> list[tuple[tuple[str, ...], arrangements.Position]]:
-        positions = self._known
+        positions = self._positions
         # Of interchangeable servers, only one need be tried as the last.
         last = {self._alike(uuid): uuid for uuid in sorted(uuids)}
         orders_by_state: dict[Hashable, tuple[
@@ -709,7 +709,7 @@ class _DrainSearch:
         :param exact: whether no others move more servers
         :param failed: reasons why other moves failed
         """
-        positions = self._known
+        positions = self._positions
         moves_by_uuid = {move.uuid: move for move in moves}
         guests = [self._guest(move.uuid, move) for move in moves]
         why = refusals.Lacks(positions)
@@ -734,7 +734,7 @@ class _DrainSearch:
 
     def _guest(self, uuid: str,
                move: trial.ServerMove | None = None) -> DrainedServer:
-        server = self._known.servers[uuid]
+        server = self._positions.servers[uuid]
         return DrainedServer(
             uuid=uuid, name=server.name, flavor=server.flavor.name,
             source=self._host, kind=move and move.kind,

@@ -129,21 +129,21 @@ class _Takers:
     def __init__(self, positions: arrangements.Positions,
                  guest: arrangements.Guest,
                  hosts: Sequence[str]):
-        self._known = positions
+        self._positions = positions
         self._guest = guest
-        self._left = iter(hosts)
-        self._found: list[str] = []
+        self._untried = iter(hosts)
+        self._takers: list[str] = []
 
     def __iter__(self) -> Iterator[str]:
         for place in itertools.count():
-            while place >= len(self._found):
-                name = next(self._left, None)
+            while place >= len(self._takers):
+                name = next(self._untried, None)
                 if name is None:
                     return
-                if self._known.put(self._known.position(name),
-                                   self._guest) is not None:
-                    self._found.append(name)
-            yield self._found[place]
+                if self._positions.put(self._positions.position(name),
+                                       self._guest) is not None:
+                    self._takers.append(name)
+            yield self._takers[place]
 
 
 class FailoverAnalysis:
@@ -153,8 +153,8 @@ class FailoverAnalysis:
     """
 
     def __init__(self, cloud: snapshot.Cloud, state: states.State):
-        self._found = cloud
-        self._known = positions = arrangements.Positions(cloud, state)
+        self._cloud = cloud
+        self._positions = positions = arrangements.Positions(cloud, state)
         self._simulated: states.State | None = None
         #: Hosts with the most free CPUs first: soon enough are found.
         self._hosts = sorted(
@@ -172,7 +172,7 @@ class FailoverAnalysis:
 
         :param lost: names of the hosts
         """
-        positions = self._known
+        positions = self._positions
         guests = sorted(
             (uuid for name in lost for uuid in positions.on_host[name]
              if positions.servers[uuid].state not in _AWAY),
@@ -184,7 +184,7 @@ class FailoverAnalysis:
                    if positions.servers[uuid].host == name]
             losses.append(Loss(host=name, guests=len(own), stranded=tuple([
                 stranded[uuid] for uuid in own if uuid in stranded]),
-                gaps=gap.of_cloud(self._found, (name,))))
+                gaps=gap.of_cloud(self._cloud, (name,))))
         return losses
 
     def _stranded(self, guests: Iterable[str],
@@ -193,7 +193,7 @@ class FailoverAnalysis:
 
         :param guests: UUIDs, in the order of their evacuation
         """
-        positions = self._known
+        positions = self._positions
         stranded: dict[str, Stranded] = {}
         going: list[str] = []
         unsure = 0
@@ -234,7 +234,7 @@ class FailoverAnalysis:
         if not takers:
             # A server of a hint same_host may be evacuated first, and make the
             # host one that it can go to.
-            return None if self._known.hinted(
+            return None if self._positions.hinted(
                 arrangements.SAME_HOST, uuid) else False
         if not self._claims(uuid):
             return None
@@ -254,7 +254,7 @@ class FailoverAnalysis:
 
     def _claims(self, uuid: str) -> bool:
         """Return whether filters foresee each failure of the claim."""
-        counted = self._known.guest(uuid).counted
+        counted = self._positions.guest(uuid).counted
         if counted.request.demands and _PCI not in self._filters:
             return False
         return counted.request.guest is None or all(
@@ -263,7 +263,7 @@ class FailoverAnalysis:
     def _that_take(self, uuid: str,
                    lost: frozenset[str]) -> Iterator[str]:
         """Yield the hosts that take a server as they are."""
-        positions = self._known
+        positions = self._positions
         guest, cell = positions.guest(uuid), self._cell(uuid)
         takers = self._takers.get(guest)
         if takers is None:
@@ -279,7 +279,8 @@ class FailoverAnalysis:
                 yield name
 
     def _cell(self, uuid: str) -> str:
-        return self._known.of_name[self._known.servers[uuid].host or ''].cell
+        positions = self._positions
+        return positions.of_name[positions.servers[uuid].host or ''].cell
 
     def _fewest(self, uuid: str, name: str, before: Sequence[str]) -> int:
         """Return how many servers it takes to fill a host for another.
@@ -289,7 +290,7 @@ class FailoverAnalysis:
         :param before: UUIDs of servers that may go there before it, in their
             order
         """
-        positions = self._known
+        positions = self._positions
         group = positions.servers[uuid].group
         # A member of its group that comes first may take the host away from
         # it.
@@ -332,7 +333,7 @@ class FailoverAnalysis:
         """Return a host with one more server, the last of ``path``; cached."""
         key = name, path
         if key not in self._after:
-            self._after[key] = self._known.put(position, guest)
+            self._after[key] = self._positions.put(position, guest)
         return self._after[key]
 
     # -- the simulator
@@ -350,7 +351,7 @@ class FailoverAnalysis:
         if not guests:
             return {}
         if self._simulated is None:
-            self._simulated = start.restored(self._found)
+            self._simulated = start.restored(self._cloud)
         state = self._simulated
         of_uuid = {server.uuid: server for server in state.servers.values()}
         down = {name: state.hosts[name].down for name in lost}

@@ -120,7 +120,7 @@ class _RoomSearch(move_search.MoveSearch):
 
     def _fits_after(self, position: arrangements.Position) -> int:
         """Return 1 if the server may go to a host after moves, else 0."""
-        positions, name = self._known, position.host.name
+        positions, name = self._positions, position.host.name
         # Where others are now, as far as it matters for this host.
         arrangement = arrangements.Arrangement(where={
             **dict.fromkeys(position.left, ''),

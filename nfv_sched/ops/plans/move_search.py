@@ -53,7 +53,7 @@ class MoveSearch:
         update: Callable[[int, int, str], None] = (
             lambda done, total, what: None),
     ):
-        self._known = positions
+        self._positions = positions
         self._guest = guest
         self._now = fits_now
         self._before = sum(fits_now.values())
@@ -66,7 +66,7 @@ class MoveSearch:
         self._fits: dict[tuple[str, Hashable], int] = {}
         self._why: dict[str, movable.Obstacle | None] = {}
         self._most: dict[Hashable, list[int]] = {}
-        self._left: dict[Hashable, int] = {}
+        self._gain_without: dict[Hashable, int] = {}
 
     # -- state of the cloud
 
@@ -77,13 +77,13 @@ class MoveSearch:
         return any(fnmatch.fnmatchcase(name, each) for each in self._avoid)
 
     def _may_leave(self, uuid: str) -> bool:
-        return not self._is_avoided(self._known.servers[uuid].name)
+        return not self._is_avoided(self._positions.servers[uuid].name)
 
     def _why_not(self, uuid: str) -> movable.Obstacle | None:
         """Return why a server stays where it is; None if it may move."""
         if uuid not in self._why:
             self._why[uuid] = (
-                self._known.why_not(movable.LIVE, uuid)
+                self._positions.why_not(movable.LIVE, uuid)
                 if self._may_leave(uuid)
                 else movable.Obstacle(movable.ObstacleKind.AVOIDED))
         return self._why[uuid]
@@ -93,9 +93,10 @@ class MoveSearch:
         """Return UUIDs of the servers of a host that may be moved."""
         if not self._may_change(name):
             return []
-        position = self._known.position(name, arrangement)
-        return [uuid for uuid in (*self._known.on_host[name], *position.came)
-                if self._known.where(uuid, arrangement) == name
+        position = self._positions.position(name, arrangement)
+        uuids = *self._positions.on_host[name], *position.came
+        return [uuid for uuid in uuids
+                if self._positions.where(uuid, arrangement) == name
                 and self._why_not(uuid) is None]
 
     def _fit(self, position: plans_arrangements.Position) -> int:
@@ -110,7 +111,7 @@ class MoveSearch:
 
     def _fits_after(self, position: plans_arrangements.Position) -> int:
         """Return how many new servers fit a host after moves."""
-        return self._known.fits(
+        return self._positions.fits(
             position, self._guest,
             self._now[position.host.name] + self._count)
 
@@ -129,8 +130,8 @@ class MoveSearch:
         """
         if self._before >= self._count:
             return (), True
-        pairs = len(self._known.hosts) * sum(
-            map(len, self._known.on_host.values()))
+        pairs = len(self._positions.hosts) * sum(
+            map(len, self._positions.on_host.values()))
         if pairs <= _PAIRS:
             return self._fewest()
         moves = self._greedy()
@@ -201,7 +202,7 @@ class MoveSearch:
         It assumes that servers can leave without going to another host.
         """
         total = [0] * (moves_left + 1)
-        for name in self._known.hosts:
+        for name in self._positions.hosts:
             best = self._gains(arrangement, name, moves_left)
             total = [max(total[size - part] + best[part]
                          for part in range(size + 1))
@@ -211,7 +212,7 @@ class MoveSearch:
     def _gains(self, arrangement: plans_arrangements.Arrangement, name: str,
                moves_left: int) -> list[int]:
         """Return the gain of a host if up to 0, 1, 2, ... servers leave."""
-        position = self._known.position(name, arrangement)
+        position = self._positions.position(name, arrangement)
         uuids = self._movable(name, arrangement)
         key = name, position.key, moves_left
         gains = self._most.get(key)
@@ -232,17 +233,17 @@ class MoveSearch:
                  uuids: Sequence[str], fits: int) -> int:
         """Return how many more new servers fit without some servers."""
         key = position.host.name, position.key, tuple(uuids)
-        if key not in self._left:
+        if key not in self._gain_without:
             for uuid in uuids:
-                position = self._known.without(position, uuid)
-            self._left[key] = self._fit(position) - fits
-        return self._left[key]
+                position = self._positions.without(position, uuid)
+            self._gain_without[key] = self._fit(position) - fits
+        return self._gain_without[key]
 
     def _all_moves(self,
                    arrangement: plans_arrangements.Arrangement) -> Iterator[
             tuple[trial.ServerMove, plans_arrangements.Arrangement]]:
         for uuid, source in sorted(
-                ((uuid, source) for source in self._known.hosts
+                ((uuid, source) for source in self._positions.hosts
                  for uuid in self._movable(source, arrangement)),
                 key=lambda pair: self._cost(pair[0])):
             yield from self._moves_of(arrangement, uuid, source)
@@ -253,19 +254,19 @@ class MoveSearch:
         hosts: Collection[str] | None = None,
     ) -> Iterator[tuple[trial.ServerMove, plans_arrangements.Arrangement]]:
         """Yield each move of a server, and the cloud after it."""
-        for name in self._known.hosts if hosts is None else hosts:
+        for name in self._positions.hosts if hosts is None else hosts:
             if (uuid, name) in self._forbidden or (
                     not self._may_change(name)):
                 continue
-            after = self._known.move(arrangement, uuid, name)
+            after = self._positions.move(arrangement, uuid, name)
             if after is not None:
                 yield trial.move_of(
-                    self._known.servers[uuid], source, name,
-                    related=self._known.related(uuid)), after
+                    self._positions.servers[uuid], source, name,
+                    related=self._positions.related(uuid)), after
 
     def _cost(self, uuid: str) -> int:
         """Return the cost of moving a server: its memory, in MiB."""
-        return self._known.servers[uuid].flavor.memory
+        return self._positions.servers[uuid].flavor.memory
 
     def _greedy(self) -> tuple[trial.ServerMove, ...]:
         """Return moves found host by host, the cheapest first."""
@@ -289,13 +290,13 @@ class MoveSearch:
         for size in range(1, most + 1):
             sets = sorted(
                 (sum(map(self._cost, uuids)), name, uuids)
-                for name in self._known.hosts
+                for name in self._positions.hosts
                 for uuids in itertools.combinations(
                     self._movable(name, arrangement), size))
             for index, (_cost, name, uuids) in enumerate(sets):
                 if index % 50 == 0:
                     self._update(index, len(sets), 'sets of servers')
-                position = self._known.position(name, arrangement)
+                position = self._positions.position(name, arrangement)
                 # A sum of CPUs rules out most sets at a fraction of the cost
                 # of a count.
                 if not self._could(position, uuids) or self._without(
@@ -317,7 +318,7 @@ class MoveSearch:
         free = sum(len(cell.free_cpus) for cell in host.cells)
         return need <= free + sum(
             len(share.cpus) for uuid in uuids
-            for share in self._known.shares(position, uuid))
+            for share in self._positions.shares(position, uuid))
 
     def _away(
         self, arrangement: plans_arrangements.Arrangement,
@@ -344,15 +345,15 @@ class MoveSearch:
     ) -> tuple[trial.ServerMove, plans_arrangements.Arrangement] | None:
         """Return the move that displaces the fewest new servers."""
         hosts = sorted(
-            (name for name in self._known.hosts if name != source),
+            (name for name in self._positions.hosts if name != source),
             # Hosts that take no new server have nothing to lose.
             key=lambda name: (self._now[name] > 0,
-                              self._known.free_cpus(name)))
+                              self._positions.free_cpus(name)))
         best: tuple[int, trial.ServerMove,
                     plans_arrangements.Arrangement] | None = None
         for move, after in self._moves_of(arrangement, uuid, source, hosts):
             name = move.destination
-            lost = (self._fit(self._known.position(name, arrangement))
+            lost = (self._fit(self._positions.position(name, arrangement))
                     - self._fit(after.positions[name]))
             if best is None or lost < best[0]:
                 best = lost, move, after
@@ -366,6 +367,7 @@ class MoveSearch:
         arrangement = plans_arrangements.Arrangement()
         yield arrangement
         for move in moves:
-            after = self._known.move(arrangement, move.uuid, move.destination)
+            after = self._positions.move(
+                arrangement, move.uuid, move.destination)
             arrangement = arrangement if after is None else after
             yield arrangement

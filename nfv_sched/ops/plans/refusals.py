@@ -74,7 +74,7 @@ class Lacks:
     """The reasons why servers find no host; refusals are cached."""
 
     def __init__(self, positions: arrangements.Positions):
-        self._known = positions
+        self._positions = positions
         self._refusals: dict[arrangements.Guest, arrangements.Refusals] = {}
 
     def for_server(
@@ -94,7 +94,7 @@ class Lacks:
             -> why
         """
         alike: dict[tuple, list[tuple[int, str, str]]] = {}
-        for name in self._known.hosts:
+        for name in self._positions.hosts:
             if name in excluded_hosts:
                 continue
             if name in failed:
@@ -116,7 +116,7 @@ class Lacks:
     def _on(self, uuid: str, name: str,
             degrees: Mapping[str, float]) -> _OnHost:
         """Return the cause that keeps a server off a host."""
-        positions = self._known
+        positions = self._positions
         source = positions.of_name.get(positions.servers[uuid].host or '')
         if source is not None and positions.of_name[name].cell != source.cell:
             return _OnHost(LackKind.CELL)
@@ -141,7 +141,7 @@ class Lacks:
         """Return the refusal of a host by Placement or filters; else None."""
         refusals = self._refusals.get(guest)
         if refusals is None:
-            refusals = self._refusals[guest] = self._known.refusals(guest)
+            refusals = self._refusals[guest] = self._positions.refusals(guest)
         answer = refusals.placement
         if name in answer.misses:
             return _OnHost(

@@ -143,14 +143,16 @@ def _move(cloud: snapshot.Cloud, server: snapshot.Server,
             return RelaxedMove(host=name, policies=tuple([
                 RelaxedPolicy(
                     policy=change.policy, becomes=change.becomes,
-                    kept=_kept(positions, position, guest, uuid,
+                    kept=_kept_level(positions, position, guest, uuid,
                                change.becomes))
                 for change in changes]))
     return None
 
 
-def _kept(positions: arrangements.Positions, position: arrangements.Position,
-          guest: arrangements.Guest, uuid: str, text: str) -> Kept | None:
+def _kept_level(
+    positions: arrangements.Positions, position: arrangements.Position,
+    guest: arrangements.Guest, uuid: str, text: str,
+) -> Kept | None:
     """Return how far a host keeps a policy of a server."""
     if text not in positions.degrees(uuid):
         return None

@@ -33,15 +33,16 @@ def plan_again(
     """
     if isinstance(plan, document.RollingDrain):
         return documents.Document(
-            _rolled(plan, cloud, failed, round_number, finished),
+            _roll_again(plan, cloud, failed, round_number, finished),
             ('rounds', 'not_emptied'))
     if isinstance(plan, document.Drain):
-        return documents.Document(_drained(plan, cloud, failed), ('servers',))
-    return documents.Document(_defragmented(plan, cloud, failed), ('moves',))
+        return documents.Document(
+            _drain_again(plan, cloud, failed), ('servers',))
+    return documents.Document(_defrag_again(plan, cloud, failed), ('moves',))
 
 
-def _drained(plan: document.Drain, cloud: snapshot.Cloud,
-             failed: Mapping[tuple[str, str], str]) -> document.Drain:
+def _drain_again(plan: document.Drain, cloud: snapshot.Cloud,
+                 failed: Mapping[tuple[str, str], str]) -> document.Drain:
     # Importing Nova takes seconds.
     from nfv_sched.ops.plans import drain
     host = source.host_name([host.name for host in cloud.hosts], plan.host)
@@ -55,9 +56,9 @@ def _drained(plan: document.Drain, cloud: snapshot.Cloud,
             update=update), cloud, options)
 
 
-def _rolled(plan: document.RollingDrain, cloud: snapshot.Cloud,
-            failed: Mapping[tuple[str, str], str], round_number: int,
-            finished: Collection[int]) -> document.RollingDrain:
+def _roll_again(plan: document.RollingDrain, cloud: snapshot.Cloud,
+                failed: Mapping[tuple[str, str], str], round_number: int,
+                finished: Collection[int]) -> document.RollingDrain:
     # Importing Nova takes seconds.
     from nfv_sched.ops.plans import rolling
     hosts = {host.name: host for host in reversed(cloud.hosts)}
@@ -99,7 +100,7 @@ def _is_back(plan: document.Drain, host: snapshot.Host | None,
                 and all(number in finished for number in numbers))
 
 
-def _defragmented(plan: document.Defrag, cloud: snapshot.Cloud,
+def _defrag_again(plan: document.Defrag, cloud: snapshot.Cloud,
                   failed: Mapping[tuple[str, str], str]) -> document.Defrag:
     from nfv_sched.ops.plans import defrag
     from nfv_sched.ops.simulator import servers

@@ -125,7 +125,7 @@ class _Rolling:
         if begun:
             # No other host is disabled at the same time, even if none of these
             # can be emptied.
-            yield self._next(self._emptied(begun))
+            yield self._next(self._empty_hosts(begun))
             self._waiting.update(dict.fromkeys(self._retried(), 1))
         while self._waiting:
             helped = False
@@ -160,7 +160,7 @@ class _Rolling:
         for host in emptied:
             del self._waiting[host]
         if emptied & self.returning:
-            self._become(changed_hosts.enabled(
+            self._set_cloud(changed_hosts.enabled(
                 self._cloud, emptied & self.returning))
         return plans
 
@@ -177,13 +177,15 @@ class _Rolling:
             len(positions.on_host[host])))
         # Of several, none would take the servers of another.
         hosts = waiting[:1 if self._is_shelving else self._at_once]
-        plans = self._emptied(hosts)
+        plans = self._empty_hosts(hosts)
         if not plans and len(hosts) > 1 and hosts[0] in self._waiting:
             # The others have to take its servers.
-            plans = self._emptied(hosts[:1])
+            plans = self._empty_hosts(hosts[:1])
         return plans
 
-    def _emptied(self, hosts: Sequence[str]) -> tuple[drain.DrainPlan, ...]:
+    def _empty_hosts(
+        self, hosts: Sequence[str],
+    ) -> tuple[drain.DrainPlan, ...]:
         """Empty those of some hosts that can be emptied at once."""
         plans = []
         for host in hosts:
@@ -198,7 +200,7 @@ class _Rolling:
             if not (plan.staying or plan.unfinished):
                 plans.append(plan)
                 if plan.moves:
-                    self._become(after)
+                    self._set_cloud(after)
             elif len(hosts) == 1 or self._is_fixed(plan):
                 self.stuck[host] = plan
                 del self._waiting[host]
@@ -206,7 +208,7 @@ class _Rolling:
                 self._waiting[host] += 1
         return tuple(plans)
 
-    def _become(self, cloud: snapshot.Cloud) -> None:
+    def _set_cloud(self, cloud: snapshot.Cloud) -> None:
         self._cloud = cloud
         # All that is known of hosts is of the cloud before these moves.
         self._positions = arrangements.Positions(cloud, start.restored(cloud))
