@@ -277,7 +277,7 @@ class Scheduler(nova_internals.SchedulerManager):
                  network_sources: sources.Sources):
         nova_internals.scheduler_init(self, hosts)
         self._placement = placement
-        self._known = network_sources
+        self._network_sources = network_sources
 
     @property
     def placement_client(self):
@@ -311,7 +311,7 @@ class Scheduler(nova_internals.SchedulerManager):
         # The scheduler gets its own copy, as the request crosses RPC in Nova.
         note = request.note_of(spec)
         spec = spec.obj_clone()
-        request.note_of(spec).use(self._known, note.live_migration)
+        request.note_of(spec).use(self._network_sources, note.live_migration)
         try:
             return self.select_destinations(
                 context, spec_obj=spec, instance_uuids=list(uuids),
