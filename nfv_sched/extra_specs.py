@@ -136,6 +136,8 @@ def _known_keys() -> dict[str, str]:
 
 def _nearest(key: str, known_keys: Mapping[str, str]) -> str | None:
     """Return the known key that a misspelt one is most like, if any is."""
+    # difflib takes quadratic time, and keys in files that commands read may be
+    # of any length.
     if len(key) > 2 * max(map(len, known_keys)):
         return None
     names = {name.removeprefix(NAMESPACE): name for name in known_keys}

@@ -48,6 +48,8 @@ class Times:
 
     def all(self) -> Mapping[str, Passes]:
         """Return the passes of each filter by its name; waits for no lock."""
+        # The report of a worker is made by a signal handler in whichever
+        # thread is interrupted; that may be one which holds the lock.
         return dict(self._passes)
 
 

@@ -47,6 +47,8 @@ def register() -> None:
         return
     try:
         report = reports.TextGuruMeditation
+        # oslo.reports keeps sections in a list of the class and would print
+        # one for each filter that is made.
         if not any(title == TITLE for title, _section in getattr(
                 report, 'persistent_sections', ())):
             report.register_section(TITLE, section)

@@ -269,6 +269,9 @@ class _Adapter(ks_session.TCPKeepAliveAdapter):
         :param timeout: seconds for the whole answer
         :raises HTTPLimitError: if the answer breaks a limit
         """
+        # requests would ask for gzip, which lets a small answer become a large
+        # one in memory. Services or proxies that compress all the same are
+        # understood.
         request.headers['Accept-Encoding'] = 'identity'
         seconds = (timeout if isinstance(timeout, (int, float))
                    else ANSWER_SECONDS)
@@ -295,6 +298,8 @@ class _Adapter(ks_session.TCPKeepAliveAdapter):
                 f'{exc.__class__.__name__}: {exc}') from exc
         finally:
             _current.deadline = math.inf
+        # As requests does when it reads a body; otherwise its content, text
+        # and json() would read on from the connection.
         response._content = self._decodable(body)
         response._content_consumed = True
         # Otherwise requests guesses, which takes minutes for large bodies.
@@ -359,6 +364,9 @@ def _body(response: requests.Response, most: int) -> bytes:
     :raises HTTPLimitError: if it is too long or incomplete
     """
     length = response.headers.get('Content-Length', '')
+    # Python refuses to convert thousands of digits, so the length of the
+    # number comes first. An answer to HEAD has the length of a body that does
+    # not come.
     if length.isdecimal() and (
             len(length) > 19 or int(length) > most):
         if response.request.method != 'HEAD':
@@ -368,6 +376,7 @@ def _body(response: requests.Response, most: int) -> bytes:
     while chunk := response.raw.read(_CHUNK_BYTES, decode_content=False):
         received += len(chunk)
         if decompress is not None:
+            # One byte more than allowed is enough to see that it is too long.
             chunk = decompress.decompress(chunk, most - size + 1)
         chunks.append(chunk)
         size += len(chunk)
@@ -393,6 +402,8 @@ def _decompressor(encoding: str) -> ty.Any:
     if encoding in ('', 'identity'):
         return None
     if encoding in ('gzip', 'x-gzip', 'deflate'):
+        # 32: with the header of gzip or zlib, whichever it is. Servers
+        # disagree about what "deflate" means.
         return zlib.decompressobj(zlib.MAX_WBITS | 32)
     raise HTTPLimitError('the answer has a content encoding that was not '
                          'requested')

@@ -115,6 +115,8 @@ class Refresher(Repeated, ty.Generic[Value]):
         self.lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._wait_until = 0.0
+        # Only the first reading is waited for: while a service is down,
+        # requests go on with the old value, or with none.
         self._tried = threading.Event()
         self._wanted = threading.Event()
         self._done = threading.Condition()
@@ -150,6 +152,8 @@ class Refresher(Repeated, ty.Generic[Value]):
 
     def get(self) -> Value | None:
         """Return the latest value; see :meth:`Source.get`."""
+        # Looked at without the lock, as each request of nova-scheduler comes
+        # by; _start() looks again with it.
         if self._thread is None or not self._thread.is_alive():
             self._start()
         if not self._tried.is_set():
@@ -163,6 +167,8 @@ class Refresher(Repeated, ty.Generic[Value]):
         self.get()
         deadline = time.monotonic() + timeout
         with self._done:
+            # A reading that is under way may have passed what the caller waits
+            # for, so only one that began later will do.
             while self._done_began < since:
                 self._wanted.set()
                 remaining = deadline - time.monotonic()
@@ -184,6 +190,8 @@ class Refresher(Repeated, ty.Generic[Value]):
             if self.stopped.is_set() or (
                     self._thread is not None and self._thread.is_alive()):
                 return
+            # Not for a thread that takes the place of one that died: no
+            # request is to wait twice.
             if self._thread is None:
                 self._wait_until = time.monotonic() + self.first_timeout()
             thread = threading.Thread(
@@ -204,6 +212,7 @@ class Refresher(Repeated, ty.Generic[Value]):
 
     def _run(self) -> None:
         while True:
+            # Before reading: who asks during it gets another one.
             self._wanted.clear()
             if self.stopped.is_set():
                 break
@@ -215,6 +224,8 @@ class Refresher(Repeated, ty.Generic[Value]):
             except Exception as exc:
                 self._count_failure(began)
                 self._tell(self._keep_error, exc)
+                # After an error nobody knows in which state a connection is;
+                # the next attempt makes a new one.
                 self._tell(self.close)
                 self._tell(self.failed, exc)
             else:
@@ -249,6 +260,8 @@ class PerProcess(ty.Generic[Value]):
         pid = os.getpid()
         value = self._values.get(pid)
         if value is None:
+            # What the parent had is of no use here, and its threads do not
+            # run.
             for parent in list(self._values):
                 if parent != pid:
                     self._values.pop(parent, None)

@@ -71,6 +71,8 @@ class Process:
         network = self.network
         if network is None:
             with self._lock:
+                # Another thread may have made them while this one waited for
+                # the lock.
                 network = self.network = self.network or make()
         return network
 

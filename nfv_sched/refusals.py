@@ -70,6 +70,9 @@ def report(name: str, request_note: RequestNote, index: int | None) -> None:
         LOG.debug('Refused hosts: %s', reasons.hosts_text(
             rejected, _LOGGED_HOSTS_BYTES))
     expose = CONF.nfv_sched.expose_reasons
+    # For a later server Nova has claims of the earlier ones in Placement. If a
+    # filter returns no host, _ensure_sufficient_hosts() removes them; past an
+    # exception of a filter they would stay.
     if index != 0 or expose == reasons.NONE:
         return
     if expose == reasons.HOSTS:
@@ -113,6 +116,8 @@ def _record(followed: no_valid_host.FollowedRequest, message: str) -> None:
     request_note = note_of(followed.spec_obj)
     if request_note.sources is not None:
         return  # a simulation
+    # A filter of nfv-sched has written an entry with its reasons already; Nova
+    # raises NoValidHost after it.
     if request_note.recorded:
         request_note.recorded = False
         return
@@ -198,6 +203,7 @@ def write(make: Callable[..., entry.Refusal | entry.PlacedServer],
     """
     try:
         request = request_note.request
+        # The entry is made in the thread of the writer, which has no context.
         current = oslo_context.get_current()
         process.STATE.journal.put(
             functools.partial(

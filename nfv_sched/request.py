@@ -205,6 +205,9 @@ class RequestNote:
             if not known
         :param spec_obj: ``nova.objects.RequestSpec``
         """
+        # Nova schedules the servers of a multi-create request one after the
+        # other with the same RequestSpec: _schedule() only sets another
+        # instance_uuid.
         instance = fields.get(spec_obj, 'instance_uuid')
         if self.instance not in (None, instance):
             self.before += (self.instance,)
@@ -257,10 +260,16 @@ class RequestNote:
                fields.get(spec_obj, 'requested_destination'),
                fields.get(spec_obj, 'security_groups'),
                fields.get(spec_obj, 'project_id'))
+        # By identity: Nova replaces these objects, as consume_from_request()
+        # does with numa_topology, and comparing their content at each filter
+        # would cost time. Extra specs are a plain dict, which may change in
+        # place.
         if (self.request is not None and
                 all(a is b for a, b in zip(key, self._key)) and
                 extra_specs == self._extra_specs):
             return self.request
+        # Guest cells that change with the flavor are those of another guest.
+        # Otherwise Nova has narrowed them for the server before.
         if self.request is None or extra_specs != self._extra_specs:
             self._pristine = None
         self._key, self._extra_specs = key, dict(extra_specs)
@@ -287,6 +296,9 @@ class RequestNote:
         if policy.errors:
             error = reasons.Reason(
                 reasons.REQUEST, 'flavor', '; '.join(map(str, policy.errors)))
+        # New servers have a requested_destination, too, if the user names a
+        # host, but only the conductor sets its cell, for moves. For a
+        # cross-cell resize to a named host MigrationTask leaves the cell out.
         is_move = (fields.get(destination, 'cell') is not None or
                    bool(fields.get(destination, 'allow_cross_cell_move')))
         requests = list(fields.get(pci_requests, 'requests') or [])
@@ -300,6 +312,8 @@ class RequestNote:
         physnets = frozenset(fields.get(network_metadata, 'physnets') or ())
         tunneled = bool(fields.get(network_metadata, 'tunneled'))
         networks = list(fields.get(requested_networks, 'objects') or [])
+        # RequestSpec.ensure_network_information(), for moves, begins with
+        # "tunneled = True" and only ever ors to it.
         uncertain = tunneled and is_move
         untrue = False
         if uncertain and physnets and len({
