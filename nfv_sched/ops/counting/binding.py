@@ -214,6 +214,8 @@ def liftable(
     limits = []
     for trial in _liftable(_Case(guest_request, remaining, ratios)):
         limit = trial.binding
+        # On hosts none of whose NUMA nodes are near these networks, Nova's
+        # claim ignores them.
         if limit.kind is BindingKind.NETWORKS_NEAR and (
                 room.host is None or
                 not guest_request.is_near_networks(room.host)):
@@ -233,6 +235,7 @@ def lift(
 
     :param room: ``remaining`` of :func:`liftable`, which returned the limits
     """
+    # The request of the result is all that is used, so ratios do not matter.
     case = _Case(guest_request, room, host_count.NO_RATIOS)
     for trial in list(_liftable(case)):
         if nameable(trial.binding) in limits:
@@ -263,6 +266,8 @@ def _liftable(case: _Case) -> Iterator[_BindingTrial]:
             rule.text for rule in terms.refusing if rule.name == 'threads'}
     # What narrows the choice first, then resources.
     for trial in sorted(trials, key=lambda each: not each.narrows):
+        # The thread policy is also a rule that refuses hosts. Its own trial
+        # lifts that, too, so the trial of the rule is left out.
         if trial.binding.name not in with_threads:
             yield trial
 
@@ -557,6 +562,7 @@ def _of_devices(guest_request: host_count.GuestRequest,
                         for demand in demands)
     kind, have = BindingKind.DEVICES, 'none'
     if devices is not None:
+        # Enough devices if it did not matter on which NUMA nodes they are.
         if devices.taken(None) is not None:
             kind = BindingKind.DEVICES_NEAR
         have = ' and '.join(
@@ -617,6 +623,7 @@ def _with_cells(case: _Case, **changes: ty.Any) -> _Case:
             any_pages=any((cell.pagesize or 0) < 0 for cell in cells))
 
     request = case.wanted.request
+    # The filters decide about one of them, and the claim about the other.
     return case._replace(wanted=_asking(
         case.wanted, guest=changed(request.guest),
         pristine=changed(request.pristine)))

@@ -858,6 +858,8 @@ class CountedGuest:
             most, room = each.room(limits)
             free = (room - each.counted.carried(shown)
                     - more.get(each.counted.resource_class, 0))
+            # With a ledger Placement decides, which has the claims since
+            # Neutron was read, too.
             ledger_free = self._in_ledger(host, each.counted.resource_class,
                                           used or self._state.placement)
             if ledger_free is not None:
@@ -892,6 +894,8 @@ def ledger_of(host: CountedHost, resource_class: str,
 
 def _passed(each, host_states: list, spec) -> set[str]:
     """Return the names of the hosts that a filter passes."""
+    # Filters may raise it instead of returning no host, as those of nfv-sched
+    # do for the server of index 0.
     try:
         return {state.host for state in each.filter_all(host_states, spec)}
     except exception.NoValidHost:
@@ -903,6 +907,9 @@ def _loaded(host_state: ty.Any, more: occupancy.Amounts) -> Iterator[None]:
     """Prepare a HostState for filters, with more servers on it."""
     before = host_state.limits, host_state.allocation_candidates
     undo = occupancy.consume(host_state, more)
+    # Filters write limits here, and take away allocation candidates, of which
+    # _schedule() gives each host those of the request; PciPassthroughFilter
+    # and others refuse a host that has none left.
     host_state.limits = {}
     host_state.allocation_candidates = [
         {'allocations': {host_state.uuid: {'resources': {}}},

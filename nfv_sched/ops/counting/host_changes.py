@@ -61,6 +61,8 @@ class MovableGuest:
 
         :param unchanged_hosts: hosts to ask at the same time, which is faster
         """
+        # Filters get a host with other amounts, but not with other servers, so
+        # which servers came makes no difference to them.
         key = position.host.name, position.load
         if key not in self._refused:
             hosts = {position.host.name: (position.host, position.load)}

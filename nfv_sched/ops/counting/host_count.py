@@ -153,6 +153,8 @@ def decision(guest_request: GuestRequest, room: FreeResources,
 
 
 _REFUSED = numa_decide.Decision(False)
+# Without "mappings" a candidate names no devices, as where PCI is not in
+# Placement.
 _ANY_DEVICES: Sequence[Mapping[str, ty.Any]] = ({},)
 
 

@@ -134,6 +134,8 @@ class Grants:
                             uuid, {}), of_provider.items())
                     counts[-1] += count
         finally:
+            # The providers are those of the simulated cloud, on which all
+            # flavors are counted.
             model.give(allocations)
         believed = 0
         for query, count in zip(self.queries, counts):

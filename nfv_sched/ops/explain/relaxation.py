@@ -273,6 +273,8 @@ def _enabled(state: states.State, names: Sequence[str]) -> Iterator[None]:
         host = state.hosts[name]
         traits = state.placement.providers[host.uuid].traits
         before.append((host, host.record, host.down, traits))
+        # Nova looks twice: its query to Placement forbids the trait
+        # COMPUTE_STATUS_DISABLED, and ComputeFilter reads the service.
         host.record = dataclasses.replace(
             host.record, enabled=True, mapped=True)
         host.down = False
@@ -351,6 +353,7 @@ def _page_sizes(
     specs = explained_request.flavor.extra_specs
     if PAGE_SIZE not in specs:
         return
+    # A size that no host has could only be refused.
     sizes = {SMALL, *(pages.size for host in state.hosts.values()
                       for node in host.record.nodes or ()
                       for pages in node.pages)}
@@ -378,6 +381,8 @@ def _numa_nodes(
     state: states.State, explained_request: request.ExplainedRequest,
 ) -> Iterator[Change]:
     specs = explained_request.flavor.extra_specs
+    # A guest without such keys has no NUMA topology and may use the whole
+    # host; a number of NUMA nodes could only restrict it.
     if not any(key.startswith('hw:') for key in specs):
         return
     most = max((len(host.record.nodes or ()) for host in state.hosts.values()),
@@ -390,6 +395,8 @@ def _numa_nodes(
     without = f", without {', '.join(dropped)}" if dropped else ''
     for nodes in range(1, min(most, explained_request.flavor.vcpus,
                               _MOST_NODES) + 1):
+        # Nova divides nothing with a remainder: without hw:numa_cpus.N and
+        # hw:numa_mem.N it refuses such flavors (ImageNUMATopologyAsymmetric).
         if nodes == _nodes_of(specs) or (
                 explained_request.flavor.vcpus % nodes
                 or explained_request.flavor.memory % nodes):
