@@ -78,11 +78,11 @@ def _lines(part: Callable[[], Iterator[str]]) -> list[str]:
         for line in part():
             lines.append(' '.join(str(line).split()))
     except Exception as exc:
-        lines.append(f'not known: {_said(exc)}')
+        lines.append(f'not known: {_error_line(exc)}')
     return lines or ['none']
 
 
-def _said(exc: Exception) -> str:
+def _error_line(exc: Exception) -> str:
     """Return an exception as one line of text."""
     try:
         return strings.mask_secrets(

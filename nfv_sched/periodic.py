@@ -117,10 +117,10 @@ class Refresher(Repeated, ty.Generic[Value]):
         self._wait_until = 0.0
         # Only the first reading is waited for: while a service is down,
         # requests go on with the old value, or with none.
-        self._tried = threading.Event()
-        self._wanted = threading.Event()
-        self._done = threading.Condition()
-        self._done_began = 0.0
+        self._first_attempt_ended = threading.Event()
+        self._wake_up = threading.Event()
+        self._attempt_ended = threading.Condition()
+        self._ended_attempt_began = 0.0
 
     @abc.abstractmethod
     def first_timeout(self) -> float:
@@ -156,23 +156,23 @@ class Refresher(Repeated, ty.Generic[Value]):
         # by; _start() looks again with it.
         if self._thread is None or not self._thread.is_alive():
             self._start()
-        if not self._tried.is_set():
+        if not self._first_attempt_ended.is_set():
             remaining = self._wait_until - time.monotonic()
             if remaining > 0:
-                self._tried.wait(remaining)
+                self._first_attempt_ended.wait(remaining)
         return self.value
 
     def renew(self, since: float, timeout: float) -> Value | None:
         """Wait for a new value; see :meth:`Source.renew`."""
         self.get()
         deadline = time.monotonic() + timeout
-        with self._done:
+        with self._attempt_ended:
             # A reading that is under way may have passed what the caller waits
             # for, so only one that began later will do.
-            while self._done_began < since:
-                self._wanted.set()
+            while self._ended_attempt_began < since:
+                self._wake_up.set()
                 remaining = deadline - time.monotonic()
-                if remaining <= 0 or not self._done.wait(remaining):
+                if remaining <= 0 or not self._attempt_ended.wait(remaining):
                     return None
             return None if self.failures else self.value
 
@@ -180,7 +180,7 @@ class Refresher(Repeated, ty.Generic[Value]):
         """End the thread and wait for it."""
         with self.lock:
             self.stopped.set()
-            self._wanted.set()
+            self._wake_up.set()
             thread = self._thread
         if thread is not None:
             thread.join()
@@ -213,7 +213,7 @@ class Refresher(Repeated, ty.Generic[Value]):
     def _run(self) -> None:
         while True:
             # Before reading: who asks during it gets another one.
-            self._wanted.clear()
+            self._wake_up.clear()
             if self.stopped.is_set():
                 break
             began = time.monotonic()
@@ -231,11 +231,11 @@ class Refresher(Repeated, ty.Generic[Value]):
             else:
                 self._end_failures()
                 self._tell(self.succeeded, time.monotonic() - began)
-            self._tried.set()
-            with self._done:
-                self._done_began = began
-                self._done.notify_all()
-            self._wanted.wait(self.pause(time.monotonic() - began))
+            self._first_attempt_ended.set()
+            with self._attempt_ended:
+                self._ended_attempt_began = began
+                self._attempt_ended.notify_all()
+            self._wake_up.wait(self.pause(time.monotonic() - began))
         self.close()
 
 

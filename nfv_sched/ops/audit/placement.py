@@ -83,7 +83,7 @@ def _allocations(site: hosts.Site,
             commands=_allocation(server, bool(server.allocations)))
         return
     wrong = [f'{name} {amounts.get(name, 0)} instead of {amount}'
-             for name, amount in _wanted(site, server).items()
+             for name, amount in _expected_amounts(site, server).items()
              if amounts.get(name, 0) != amount]
     if wrong:
         yield values.finding(
@@ -101,7 +101,8 @@ def _allocation(server: snapshot.Server,
     return repairs.allocate(server.uuid, anew)
 
 
-def _wanted(site: hosts.Site, server: snapshot.Server) -> dict[str, int]:
+def _expected_amounts(site: hosts.Site,
+                      server: snapshot.Server) -> dict[str, int]:
     """Return the CPUs and memory that a server should have allocated.
 
     Resource classes that its flavor sets itself (``resources:...``) are not
@@ -129,7 +130,7 @@ def _strangers(site: hosts.Site) -> Iterator[values.AuditFinding]:
                  and consumer not in site.whole.unread}
     for consumer, allocations in strangers.items():
         server = site.known.get(consumer)
-        text = f'{_told(_here(site, allocations))} of '
+        text = f'{_amounts_text(_here(site, allocations))} of '
         if server is None:
             yield values.finding(
                 values.ALLOCATION_ORPHAN, site.title,
@@ -154,7 +155,7 @@ def _removal(site: hosts.Site, consumer: str,
         if allocations.get(provider.uuid)})
 
 
-def _told(amounts: Mapping[str, int]) -> str:
+def _amounts_text(amounts: Mapping[str, int]) -> str:
     return ', '.join(f'{amount} {name}' for name, amount in sorted(
         amounts.items(), key=lambda item: (item[0] in (
             names.PORTS, names.RULES), item[0])))

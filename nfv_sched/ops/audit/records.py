@@ -98,14 +98,14 @@ def _missing(
          for pages in node.pages})
     for number, (uuid, cpus) in enumerate(lacking.items()):
         yield values.finding(
-            values.NOT_IN_RECORD, site.title, _told(
+            values.NOT_IN_RECORD, site.title, _problem_text(
                 node, 'of the server free in the record of the host', [
                     f'CPU {cpu_spec.to_text(cpus)}',
                     *([] if number else rest)]),
             site.known[uuid])
     if rest and not lacking:
         yield values.finding(
-            values.NOT_IN_RECORD, site.title, _told(
+            values.NOT_IN_RECORD, site.title, _problem_text(
                 node, 'of its servers free in its record', rest))
 
 
@@ -124,7 +124,7 @@ def _unknown(site: hosts.Site, node: snapshot.Node,
         if not site.host.up:
             kind, who = values.LEFT_BEHIND, (
                 'by servers that were evacuated or deleted while it was down')
-        yield values.finding(kind, site.title, _told(
+        yield values.finding(kind, site.title, _problem_text(
             node, f'taken in its record, {who}', phrases))
 
 
@@ -142,5 +142,6 @@ def _amounts(memory: int, shared: int, pages: dict[int, int]) -> list[str]:
     return phrases
 
 
-def _told(node: snapshot.Node, problem: str, phrases: list[str]) -> str:
+def _problem_text(node: snapshot.Node, problem: str,
+                  phrases: list[str]) -> str:
     return f'node {node.number}: {", ".join(phrases)} {problem}'

@@ -77,7 +77,7 @@ class _Command:
     actions: Sequence[argparse.Action]
 
 
-def _shown(parser: argparse.ArgumentParser) -> list[argparse.Action]:
+def _visible_actions(parser: argparse.ArgumentParser) -> list[argparse.Action]:
     """Return the options and arguments that ``--help`` shows."""
     return [action for action in parser._actions
             if action.help != argparse.SUPPRESS]
@@ -248,7 +248,8 @@ class PrintCompletion(command.Command):
                 commands[part].next_words.setdefault(word, summary)
             previous = commands.get(name, _Command(name, {}, ()))
             commands[name] = dataclasses.replace(
-                previous, actions=_shown(subcommand.get_parser(name)))
+                previous,
+                actions=_visible_actions(subcommand.get_parser(name)))
         return list(commands.values())
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
@@ -262,7 +263,7 @@ class PrintCompletion(command.Command):
         for subcommand_name, subcommand in self._subcommands().items():
             words.add_command(
                 subcommand_name.split(),
-                _shown(subcommand.get_parser(subcommand_name)))
+                _visible_actions(subcommand.get_parser(subcommand_name)))
         CLIFF_SHELLS[parsed_args.shell](name, self.app.stdout).write(
             words.get_commands(), words.get_data())
         return 0

@@ -37,7 +37,7 @@ def _buses() -> Iterator[str]:
         yield f'{number >> 8:04x}:{number & 255:02x}'
 
 
-def _said(entry: model.PCIDevices | model.PCIAlias) -> dict[str, str]:
+def _nova_tags(entry: model.PCIDevices | model.PCIAlias) -> dict[str, str]:
     """Return the keys that are passed to Nova, with values as strings."""
     texts = {}
     for key in schema.keys_with(type(entry), values.FOR_NOVA):
@@ -57,7 +57,7 @@ def _functions(bus: str, entry: model.PCIDevices,
     """
     kind = entry.type
     common = {'node': entry.node, 'vendor': (entry.vendor or _VENDOR).lower(),
-              'tags': _said(entry)}
+              'tags': _nova_tags(entry)}
     product = (entry.product or _PRODUCTS[kind]).lower()
     first = f'{bus}:00.0'
     if kind != 'VF':
@@ -108,4 +108,4 @@ def alias(entry: model.PCIAlias) -> dict[str, str]:
     if entry.resource_class is None or entry.product is not None:
         result['product_id'] = (
             entry.product or _PRODUCTS[entry.type]).lower()
-    return {**result, **_said(entry)}
+    return {**result, **_nova_tags(entry)}

@@ -544,7 +544,7 @@ class CountedGuest:
             counted = by_host[host.name]
             if counted.placement > counted.fits:
                 by_host[host.name] = dataclasses.replace(
-                    counted, lost=self._lost(
+                    counted, lost=self._lost_by_cause(
                         host, counted, counts[host.name], self._most_by_filter(
                             host, refusals[host.name],
                             full.get(host.name, ()), most[host.name])))
@@ -582,9 +582,10 @@ class CountedGuest:
                             [(host, self._more(number))])[host.name]))
         return most
 
-    def _lost(self, host: CountedHost, counted: HostCapacity,
-              on_nodes: host_count.Count,
-              most: dict[Binding, int]) -> dict[losses.Cause, int]:
+    def _lost_by_cause(
+        self, host: CountedHost, counted: HostCapacity,
+        on_nodes: host_count.Count, most: dict[Binding, int],
+    ) -> dict[losses.Cause, int]:
         """Attribute the servers that Placement would grant a host.
 
         :param on_nodes: the count of its NUMA cells and devices

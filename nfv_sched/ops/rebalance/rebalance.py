@@ -305,7 +305,7 @@ class _Planner:
                     unplaced.append(name)
                 else:
                     self._move(name, agent, target)
-            stays += self._told(agent, unplaced, targets)
+            stays += self._stays(agent, unplaced, targets)
         return stays
 
     def _level(self) -> bool:
@@ -414,11 +414,11 @@ class _Planner:
             due = [target for target in order
                    if self._gap(source, target) > self._threshold]
             if due:
-                stays += self._told(source, self._movable_of(source), due)
+                stays += self._stays(source, self._movable_of(source), due)
         return stays
 
-    def _told(self, agent: snapshot.NetworkAgent, names: Iterable[str],
-              targets: Sequence[snapshot.NetworkAgent]) -> list[Stay]:
+    def _stays(self, agent: snapshot.NetworkAgent, names: Iterable[str],
+               targets: Sequence[snapshot.NetworkAgent]) -> list[Stay]:
         """Return why services cannot be moved, grouped by reason."""
         by_reason: dict[str, list[snapshot.NetworkService]] = {}
         for name in sorted(names, key=lambda name: (

@@ -139,10 +139,10 @@ class _NewNames:
         self._new = dict(zip(old, random.SystemRandom().sample(
             range(1, len(old) + 1), len(old)) if numbers is None else (
                 numbers(word, name) for name in old)))
-        self._kept = frozenset(unchanged_names)
+        self._unchanged_names = frozenset(unchanged_names)
 
     def __call__(self, name: str) -> str:
-        if name in self._kept:
+        if name in self._unchanged_names:
             return name
         if name not in self._new:
             self._new[name] = (

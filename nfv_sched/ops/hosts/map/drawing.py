@@ -146,7 +146,7 @@ def node(view: values.NodeView, letters: Mapping[str, str],
     tabs = []
     for index, groups in enumerate(_nics(view.devices)):
         row, column = divmod(index, _TABS)
-        shown = _shown(groups)
+        shown = _counted_group(groups)
         tabs.append(Tab(
             MARGIN + column * _TAB_PITCH, box + row * (TAB_HEIGHT + 3),
             shortened(shown.name.removeprefix('0000:'), _TAB),
@@ -167,7 +167,7 @@ def _nics(groups: Iterable[values.DeviceGroup]) -> list[
     return list(by_name.values())
 
 
-def _shown(groups: Sequence[values.DeviceGroup]) -> values.DeviceGroup:
+def _counted_group(groups: Sequence[values.DeviceGroup]) -> values.DeviceGroup:
     """Return the group to count: the PF if a server uses it, or its VFs."""
     return next((group for group in groups
                  if group.kind == 'PF' and group.used), groups[-1])
