@@ -3,7 +3,8 @@
 
 Lines are broken at spaces, and at commas where that is not enough, but never
 inside a word, so that numbers, keys and names can be found and copied.
-Columns for which there is no space are left out and named.
+Where there is no space for all columns, reasons and advice are printed below
+their rows, and other columns are left out and named.
 """
 
 from collections.abc import Iterable
@@ -22,6 +23,10 @@ count = strings.count
 
 #: Spaces between columns.
 _GAP = 2
+#: Spaces before a column that is printed below a row.
+_INDENT = 4
+#: Lines of blank cells.
+_BLANK = frozenset({'', '-'})
 #: Columns of sentences and lists are left out if they would be narrower.
 _READABLE = 16
 # A number stays with its label: "pCPUs: 5" is one word.
@@ -29,6 +34,10 @@ _WORD = re.compile(r'\s*\S+(?:(?<=:) \d+(?!\S))?')
 _PIECE = re.compile(r'[^,]*,+|[^,]+')
 _NUMERIC = re.compile(r'-|-?\d+(\.\d+)?|(\?|\d+)/(\d+|unlimited)', re.ASCII)
 _FIRST_WORD = re.compile(r'\w*')
+
+#: Columns that are not left out: the answers of a table, in sentences.
+SENTENCES = frozenset({'Binding', 'Do', 'Finding', 'Lacks', 'Next', 'Reason',
+                       'Remark', 'Stranded', 'What to do', 'Why'})
 
 GOOD, MEDIUM, BAD = 'green', 'yellow', 'red'
 _OTHER_TEXT = ''
@@ -75,7 +84,8 @@ class Table:
 
     :ivar rows: rows with a value for each column
     :ivar least_important: columns that are left out first if there is no
-        space for all, in this order; then those at the right end
+        space for all, in this order; then those at the right end; of these
+        the ones of :data:`SENTENCES` are printed below each row instead
     :ivar is_whole: whether no column may be left out
     :ivar is_main: whether ``--column`` chooses the columns of this table
     """
@@ -160,19 +170,38 @@ def _table(table: Table, width: int | None, color: bool) -> str:
     rows = [tuple(map(cell_lines, row)) for row in table.rows]
     columns = [_Column(title, [row[number] for row in rows])
                for number, title in enumerate(table.columns)]
-    shown = columns if table.is_whole else _fitting(
+    shown, below = (columns, []) if table.is_whole else _arranged(
         columns, width, table.least_important)
     widths = _widths(shown, width)
-    text = _printed(_rich_table(shown, widths),
-                    sum(widths) + _GAP * len(shown),
-                    color)
-    left_out = [each.title for each in columns if each not in shown]
+    # Without columns below them, the rows are one table.
+    slices = [slice(number, number + 1) for number in range(len(rows))
+              ] if below and rows else [slice(None)]
+    text = ''.join(
+        _printed(_rich_table(shown, widths, rows_of), sum(widths) + (
+            _GAP * len(shown)), color) + ''.join(
+                _below(each, rows_of.start, width) for each in below)
+        for rows_of in slices)
+    left_out = [each.title for each in columns
+                if each not in shown and each.title not in SENTENCES]
     if left_out:
         text += _line(Line(
             f'Left out for lack of space: {", ".join(left_out)}; see ' + (
                 '-c, --max-width 0 or -f csv' if table.is_main
                 else '--max-width 0')), width, False)
     return text
+
+
+def _below(column: '_Column', row: int, width: int | None) -> str:
+    """Return the cell of a column as lines below the row."""
+    lines = column.lines[row]
+    if _BLANK.issuperset(lines):
+        return ''
+    if len(lines) > 1:
+        lines = ['', *lines]
+    return ''.join(_line(Line(
+        f'{" " * _INDENT}{column.title}: {line}' if not number
+        else f'{" " * 2 * _INDENT}{line}', indent=2 * _INDENT), width, False)
+        for number, line in enumerate(lines))
 
 
 def cell_lines(cell: ty.Any) -> list[str]:
@@ -188,7 +217,7 @@ def cell_lines(cell: ty.Any) -> list[str]:
 
 def are_numeric(cells: Iterable[Sequence[str]]) -> bool:
     """Return whether all cells, given as lines, are blank or numbers."""
-    texts = {line for cell in cells for line in cell} - {'', '-'}
+    texts = {line for cell in cells for line in cell} - _BLANK
     return bool(texts) and all(map(_NUMERIC.fullmatch, texts))
 
 
@@ -216,6 +245,23 @@ class _Column:
     def is_numeric(self) -> bool:
         """True if all cells that are not blank are numbers."""
         return are_numeric(self.lines)
+
+
+def _arranged(columns: Sequence[_Column], width: int | None,
+              least: Sequence[str]) -> tuple[list[_Column], list[_Column]]:
+    """Return the columns of a table, and those below its rows.
+
+    :param least: the least important columns, the first is left out first
+    """
+    sentences = [each for each in columns if each.title in SENTENCES]
+    shown = _fitting(columns, width, least)
+    for number, column in enumerate(sentences):
+        if column not in shown:
+            # The others at the right, too, so that the order is the same.
+            below = sentences[number:]
+            return _fitting([each for each in columns if each not in below],
+                            width, least), below
+    return shown, []
 
 
 def _fitting(columns: Sequence[_Column], width: int | None,
@@ -259,13 +305,15 @@ def _widths(columns: Sequence[_Column], width: int | None) -> list[int]:
     return at(low)
 
 
-def _rich_table(columns: Sequence[_Column], widths: Sequence[int]) -> ty.Any:
+def _rich_table(columns: Sequence[_Column], widths: Sequence[int],
+                rows: slice) -> ty.Any:
+    """Return a table of some rows; only with the first it has the titles."""
     from rich import box
     from rich import table as rich_table
     from rich import text as rich_text
     table = rich_table.Table(
         box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=0,
-        header_style='')
+        header_style='', show_header=not rows.start)
     cells = []
     gap = ''
     for column, width in zip(columns, widths):
@@ -282,7 +330,7 @@ def _rich_table(columns: Sequence[_Column], widths: Sequence[int]) -> ty.Any:
             indent + part for line in lines
             for part in _wrapped(line, width)),
             styles.get(_first_word(lines), styles.get(_OTHER_TEXT, '')))
-            for lines in column.lines])
+            for lines in column.lines[rows]])
     for row in zip(*cells):
         table.add_row(*row)
     return table

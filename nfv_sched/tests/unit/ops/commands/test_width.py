@@ -194,6 +194,7 @@ class WidthTest(base.CommandTestCase):
         left_out = [name for names in LEFT_OUT.findall(whole)
                     for name in names.split(', ')]
         expected, optional = set(), pieces(*left_out)
+        titles = pieces(*tables.SENTENCES)
         for part in parts:
             if not isinstance(part, tables.Table):
                 expected |= pieces(getattr(part, 'text', part))
@@ -201,8 +202,14 @@ class WidthTest(base.CommandTestCase):
             for column, *cells in zip(part.columns, *part.rows):
                 (optional if column in left_out else expected).update(
                     pieces(column, *map(shown, cells)))
+        optional |= {'-', *titles}  # nothing is below a row if all are blank
         there = {piece for piece in pieces(LEFT_OUT.sub('', whole))
                  if set(piece) != {'─'}}
+        # The titles of what is below a row.
+        there = {title if title in titles and piece not in expected else piece
+                 for piece in there for title in [piece.removesuffix(':')]}
+        yield from (f'left out: {title}' for title in
+                    tables.SENTENCES.intersection(left_out))
         yield from (f'cut or lost: {piece}' for piece in
                     expected - there - optional if not SECONDS(piece))
         yield from (f'part of something: {piece}' for piece in
@@ -217,16 +224,43 @@ class WidthTest(base.CommandTestCase):
         calls = self.calls()
         self.assertEqual(
             OTHERS, test_hostile_names.commands().keys() - calls.keys())
-        faults = []
-        for name, args in (*calls.items(), ('server_explain', (
-                '--then', '--full', '--journal', self.folder))):
+        faults, titles = [], set()
+        cloud = ('--from', self.path('cloud'))
+        for name, args in (
+                *calls.items(),
+                ('server_explain', (
+                    '--then', '--full', '--journal', self.folder)),
+                ('flavor_lint', ('--all', '--hosts', '--used', *cloud)),
+                ('host_drain', (*HOSTS[:2], *cloud))):
             for width in (None, *WIDTHS):
                 out, parts = self.run_at(width, *name.split('_'), *args)
                 faults += [(name, width, fault)
                            for fault in self.faults(width, out, parts)]
                 if not out or '\x1b' in out:
                     faults.append((name, width, out))
+                titles.update(
+                    title for part in parts if isinstance(part, tables.Table)
+                    for title in part.columns)
         self.assertEqual([], faults)
+        self.assertLessEqual(tables.SENTENCES, titles)
+
+    def test_below(self):
+        """Sentences without space are lines below their rows, in order."""
+        text = tables.render([tables.Table(
+            ('Key', 'Finding', 'Number', 'Do'), [
+                ('a' * 30, 'wrong', 1, ''),
+                ('b', tables.Lines(['bad', 'evil']), 22, 'change it all')],
+            least_important=('Number',))], 38)
+        self.assertEqual(
+            ('Key                             Number',
+             '──────────────────────────────────────',
+             f'{"a" * 30}       1',
+             '    Finding: wrong',
+             'b                                   22',
+             '    Finding:',
+             '        bad',
+             '        evil',
+             '    Do: change it all'), tuple(text.splitlines()))
 
     def test_terminal(self):
         """Colors are for terminals, and change nothing else."""
