@@ -71,11 +71,14 @@ class Line:
 
     :ivar style: how it is shown on a terminal, such as :data:`BAD`
     :ivar indent: number of spaces before the text where the line is broken
+    :ivar is_command: whether it has a command to be copied: the line is not
+        broken, as a shell would run each part
     """
 
     text: str
     style: str = ''
     indent: int = 0
+    is_command: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -105,8 +108,8 @@ def render(parts: Iterable[Part], width: int | None = None,
            color: bool = False) -> str:
     """Return text and tables as one text, which is safe to print.
 
-    :param width: of the lines; a longer word is not broken; None for lines
-        as long as they need
+    :param width: of the lines; a longer word, or command, is not broken;
+        None for lines as long as they need
     :param color: whether to add escape sequences for the styles
     """
     return ''.join(_rendered(part, width, color) for part in parts)
@@ -122,7 +125,9 @@ def _rendered(part: Part, width: int | None, color: bool) -> str:
 
 
 def _line(line: Line, width: int | None, color: bool) -> str:
-    first, *more_lines = _wrapped(strings.line(line.text), width, line.indent)
+    first, *more_lines = _wrapped(strings.line(line.text),
+                                  None if line.is_command else width,
+                                  line.indent)
     text = '\n'.join(
         [first, *(' ' * line.indent + each for each in more_lines)])
     if not (color and line.style):

@@ -316,9 +316,8 @@ def _steps(explanation: values.Explanation) -> list[tables.Part]:
         if not step.command:
             lines.append(f'{text}.')
             continue
-        # A line of its own that is not broken, to be copied.
-        lines += [f'{text[:1].upper()}{text[1:]}:',
-                  tables.Line(f'  {shlex.join(step.command)}')]
+        lines += [f'{text[:1].upper()}{text[1:]}:', tables.Line(
+            f'  {shlex.join(step.command)}', is_command=True)]
     return lines
 
 

@@ -60,18 +60,19 @@ def _headline(plan: drain.DrainPlan) -> str:
     return headline
 
 
-def _notes(plan: drain.DrainPlan) -> Iterator[str]:
+def _notes(plan: drain.DrainPlan) -> Iterator[tables.Part]:
     if plan.moves:
         yield 'Each move was made in the simulator, one after the other.'
     yield from notes(plan)
 
 
-def notes(plan: drain.DrainPlan) -> Iterator[str]:
+def notes(plan: drain.DrainPlan) -> Iterator[tables.Part]:
     """Yield what else is to be known of a plan."""
     if plan.shelved:
         yield _SHELVING
     for guest in plan.shelved:
-        yield rendering.to_unshelve(guest.uuid, guest.name)
+        yield tables.Line(rendering.to_unshelve(guest.uuid, guest.name),
+                          is_command=True)
     for server in plan.unfinished:
         yield (f'Also holding resources of {plan.host}: {server.name}: '
                f'{server.reason}.')

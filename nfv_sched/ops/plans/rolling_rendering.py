@@ -55,7 +55,7 @@ def _headline(plan: rolling.RollingPlan) -> str:
             f'{", ".join(parts)}.{again}')
 
 
-def _notes(plan: rolling.RollingPlan) -> Iterator[str]:
+def _notes(plan: rolling.RollingPlan) -> Iterator[tables.Part]:
     if plan.moves:
         yield ('Each move was made in the simulator, one after the other. '
                'The hosts of a round must be enabled again before the next.')

@@ -162,10 +162,11 @@ class ExplainTest(test_simulate.SimulateTestCase):
                 self.assertEqual(lines, out.splitlines())
 
     def test_next_steps(self):
-        """What is printed can be run as it is."""
+        """What is printed can be run as it is, however narrow it is."""
         for args, network in ((('server', 's-3', '--network', 'tun'), 'tun'),
                               (('server', 's-3'), None)):
-            _code, out, _err = self.explain(*args, '--try-seconds', '0')
+            _code, out, _err = self.explain(*args, '--try-seconds', '0',
+                                            '--max-width', '40')
             lines = [line.strip() for line in out.splitlines()
                      if line.startswith('  nfv-sched ')]
             self.assertEqual(1, len(lines))
