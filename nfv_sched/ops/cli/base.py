@@ -373,6 +373,23 @@ def sorted_by(parsed_args: argparse.Namespace, columns: Sequence[str],
     return rows
 
 
+def on_screen(
+    parsed_args: argparse.Namespace, table: 'tables.Table',
+    columns: Sequence[str], rows: Iterable[Sequence[ty.Any]],
+) -> tuple[Sequence[str], Iterable[Sequence[ty.Any]]]:
+    """Return the columns and rows that ``--column`` chooses from.
+
+    :param table: of the screen; unless only the rows of the other formats
+        have what the command line names, it counts
+    """
+    keys = set(map(documents.key_of, (
+        *parsed_args.columns, *parsed_args.sort_columns)))
+    if keys <= set(map(documents.key_of, columns)) and not keys <= set(
+            map(documents.key_of, table.columns)):
+        return columns, rows
+    return table.columns, table.rows
+
+
 class ShowOne(_Displaying, show.ShowOne):
     """Base of the subcommands that print names and values."""
 

@@ -59,6 +59,8 @@ class Output:
     :ivar rows: rows with a value for each column
     :ivar document: for JSON and YAML
     :ivar commands: lines for a shell; comments begin with ``#``
+    :ivar table: the table of the text, shown or not; None if it has no other
+        columns than the rows
     """
 
     text: 'Sequence[tables.Part]'
@@ -66,6 +68,7 @@ class Output:
     rows: Sequence[Sequence[ty.Any]]
     document: documents.Document
     commands: Sequence[str] = ()
+    table: 'tables.Table | None' = None
 
 
 class Report(source.CloudMixin, base.Lister, metaclass=abc.ABCMeta):
@@ -97,6 +100,9 @@ class Report(source.CloudMixin, base.Lister, metaclass=abc.ABCMeta):
             self.check_columns(parsed_args, column_names)
             self.print_text(parsed_args, output.text)
         else:
+            if formatter == base.TABLE and output.table is not None:
+                column_names, data = base.on_screen(
+                    parsed_args, output.table, column_names, data)
             return super().produce_output(parsed_args, column_names, data)
         return 0
 

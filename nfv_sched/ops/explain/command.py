@@ -201,7 +201,11 @@ class _Explain(source.CloudMixin, base.Lister, metaclass=abc.ABCMeta):
             self.print_text(parsed_args,
                             tenant.text(self._found, self._subject))
             return 0
-        if parsed_args.formatter == base.TABLE and not parsed_args.columns:
+        if parsed_args.formatter == base.TABLE and parsed_args.columns:
+            column_names, data = base.on_screen(
+                parsed_args, self._render.host_table(
+                    self._found, self._hosts), column_names, data)
+        elif parsed_args.formatter == base.TABLE:
             self.check_columns(parsed_args, column_names)
             in_order = bool(parsed_args.sort_columns)
             hosts = self._hosts if not in_order else [

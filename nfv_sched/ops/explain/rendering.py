@@ -165,24 +165,35 @@ def _filters(explanation: values.Explanation,
          *(['Error'] if errors else [])), rows)]
 
 
-def _hosts(explanation: values.Explanation, names: Sequence[str],
-           everything: bool, in_order: bool) -> list[tables.Part]:
+def host_table(explanation: values.Explanation,
+               names: Sequence[str]) -> tables.Table:
+    """Return the table of all chosen hosts, the best and nearest first."""
+    return _host_table(_ordered(explanation, names, in_order=False))
+
+
+def _ordered(explanation: values.Explanation, names: Sequence[str],
+             in_order: bool) -> list[values.ExplainedHost]:
     chosen = {name: number for number, name in enumerate(names)}
     nearest = {name: number for number, name
                in enumerate(explanation.nearest)}
-    order = sorted(
+    return sorted(
         (host for host in explanation.hosts if host.name in chosen),
         key=lambda host: chosen[host.name] if in_order else (
             host.rank is None, host.rank or 0,
             nearest.get(host.name, len(nearest)), host.failures))
+
+
+def _host_table(hosts: Sequence[values.ExplainedHost]) -> tables.Table:
+    return tables.Table(('Host', 'Verdict', 'Lacks'), [
+        (f'{host.name} *' if host.present else host.name, _verdict(host),
+         tables.Lines(_lacks(host) or ['-'])) for host in hosts])
+
+
+def _hosts(explanation: values.Explanation, names: Sequence[str],
+           everything: bool, in_order: bool) -> list[tables.Part]:
+    order = _ordered(explanation, names, in_order)
     shown = order if everything else order[:SHOWN]
-    rows = []
-    for host in shown:
-        name = f'{host.name} *' if host.present else host.name
-        rows.append((name, _verdict(host),
-                     tables.Lines(_lacks(host) or ['-'])))
-    parts: list[tables.Part] = [
-        _side_table(('Host', 'Verdict', 'Lacks'), rows)]
+    parts: list[tables.Part] = [_host_table(shown)]
     if any(host.present for host in shown):
         parts.append('* It runs there now; the host is checked as if the '
                      'server had left it.')

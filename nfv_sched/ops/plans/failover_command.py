@@ -65,6 +65,7 @@ class FailoverCloud(planning.Report):
         cloud = self.cloud(parsed_args)
         names = list(dict.fromkeys(host.name for host in source.hosts(
             cloud, parsed_args.host, parsed_args.az, parsed_args.aggregate)))
+        from nfv_sched.ops.cli import tables
         # Importing Nova takes seconds, which --help must not take.
         from nfv_sched.ops.plans import failover
         from nfv_sched.ops.plans import failover_rendering
@@ -74,6 +75,8 @@ class FailoverCloud(planning.Report):
         self.has_findings = any(loss.stranded for loss in losses)
         return planning.Output(
             text=failover_rendering.text(losses, parsed_args.together),
+            table=tables.Table(failover_rendering.COLUMNS,
+                               failover_rendering.rows(losses)),
             columns=failover_rendering.RECORD_COLUMNS,
             rows=failover_rendering.records(losses),
             document=documents.Document(

@@ -40,14 +40,14 @@ def _losses(losses: Sequence[failover.Loss],
         f'{condition}: {tables.count(stranded, "guest")} of '
         f'{tables.count(len(hosts), "host")} '
         f'{"finds" if stranded == 1 else "find"} no place.', tables.BAD),
-        '', tables.Table(COLUMNS, rows(hosts), _LEAST_IMPORTANT)]
+        '', tables.Table(COLUMNS, rows(losses), _LEAST_IMPORTANT)]
 
 
 def rows(losses: Sequence[failover.Loss]) -> list[Sequence[ty.Any]]:
-    """Return a row for each host."""
+    """Return a row for each host of which servers find no other host."""
     return [(loss.host, loss.guests, loss.evacuable, tables.Lines([
         f'{guest.name} ({guest.flavor}): {_reason(guest)}'
-        for guest in loss.stranded])) for loss in losses]
+        for guest in loss.stranded])) for loss in losses if loss.stranded]
 
 
 def records(losses: Sequence[failover.Loss]) -> list[Sequence[ty.Any]]:

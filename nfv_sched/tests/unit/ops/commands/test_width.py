@@ -298,6 +298,21 @@ class WidthTest(base.CommandTestCase):
                     first, *_rows = csv.reader(io.StringIO(wide))
                     self.assertEqual(len(first), len(set(first)))
 
+    def test_columns_on_screen(self):
+        """Those of the table without ``-c`` can be chosen, too."""
+        for name, own, shared in (('cloud_failover', 'Stranded', 'Why'),
+                                  ('server_explain', 'Verdict', 'Passed')):
+            words = (*name.split('_'), *self.calls()[name], '--print-empty')
+            for column in (own, own.lower(), shared):
+                out, _parts = self.run_at(80, *words, '-c', column,
+                                          '--sort-column', column)
+                self.assertEqual(column.capitalize(), out.split()[0])
+            code, out, err = self.run_command(
+                *words, '-c', own, '-c', 'Colour')
+            self.assertEqual((2, ''), (code, out))
+            self.assertIn('no column Colour; there are: Host, ', err)
+            self.assertIn(own, err)
+
     def test_columns(self):
         """They can be chosen in all formats, by their names there."""
         for name, args in self.calls().items():
