@@ -537,7 +537,8 @@ def _unusable(exc: Exception) -> tuple[str | None, str]:
             return ', '.join(exc.config_files), os.strerror(errno.EACCES)
         case cfg.ConfigFileParseError():
             path = exc.config_file
-            return path, exc.msg.replace(f'at {path}:', 'line ', 1)
+            return path, exc.msg.replace(
+                f'at {path}:', 'not a valid ini file: line ', 1)
     return None, ' '.join(str(exc).split())
 
 

@@ -80,7 +80,7 @@ def _load(path: str) -> facts.Facts:
         raise values.MachineError(str(exc)) from exc
     except (ValueError, RecursionError) as exc:
         raise values.MachineError(
-            f'is neither JSON nor output of "lscpu -p" ({exc})') from exc
+            f'is neither JSON nor output of "lscpu -p": {exc}') from exc
     if lscpu.is_list(data):
         return lscpu.read_list(data)
     if lscpu.is_summary(data):

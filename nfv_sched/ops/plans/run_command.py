@@ -126,15 +126,13 @@ class RunPlan(plan_execution.RunMixin, base.Command):
         return parser
 
     def check(self, parsed_args: argparse.Namespace) -> None:
-        """Check that somebody can be asked, and what --from is for."""
+        """Check what --from and --replan are for."""
         if parsed_args.source is not None and not source.is_url(
                 parsed_args.source):
             raise source.UsageError(
                 '--from needs the https URL of "snapshot serve": a file does '
                 'not show the cloud as it is after the moves')
-        if not parsed_args.dry_run:
-            self.check_terminal(parsed_args)
-        elif parsed_args.replan:
+        if parsed_args.dry_run and parsed_args.replan:
             raise source.UsageError('either --dry-run or --replan')
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
@@ -149,6 +147,8 @@ class RunPlan(plan_execution.RunMixin, base.Command):
         if parsed_args.enable_after and (
                 plan.round or not plan.closed_hosts):
             raise source.UsageError(plan_execution.NO_ENABLE)
+        if not parsed_args.dry_run:
+            self.check_terminal(parsed_args)
         return self.carry_out(
             parsed_args, saved, parsed_args.journal,
             dry_run=parsed_args.dry_run, most=parsed_args.parallel,
@@ -263,7 +263,12 @@ def parse(content: bytes) -> ty.Any:
     :raises RecursionError: if it is nested too deeply
     """
     import pydantic
-    data = files.parse_json(content)
+    try:
+        data = files.parse_json(content)
+    except files.FileLimitError:
+        raise
+    except ValueError as exc:
+        raise ValueError(f'not a plan: {exc}') from exc
     files.check(data)
     if not isinstance(data, dict):
         raise ValueError(_NO_PLAN)

@@ -209,6 +209,13 @@ class PlanRunTest(PlanRunTestCase):
         self.assertEqual(2, code)
         self.assertIn('--yes is needed', err)
 
+    def test_no_file(self):
+        """This is said before --yes is asked for."""
+        with mock.patch('sys.stdin', io.StringIO()):
+            code, _out, err = self.run_command('plan', 'run', '/none')
+        self.assertEqual((1, 'error: /none: No such file or directory\n'),
+                         (code, err))
+
     def test_changed(self):
         """Nothing is done in a cloud that has changed."""
         self.plan(*[f'{name} live two' for name in 'abcdef'])
@@ -502,7 +509,10 @@ class PlanRunTest(PlanRunTestCase):
             out, err = self.carry_out(code=1)
             self.assertEqual('', out)
             self.assertIn(text, err)
-        for content, text in ((b'{', 'Expecting'), (b'\x1f\x8b', ''),
+        for content, text in ((b'', 'not a plan: the file is empty'),
+                              (b'move: 1\n', 'not a plan: not JSON from line'),
+                              (b'{', 'not JSON from line 1, column 2 on'),
+                              (b'\x1f\x8b', ''),
                               (b'[' * 5000, ''), (b'[0,' * 90000, '')):
             with open(self.path, 'wb') as stream:
                 stream.write(content)

@@ -586,7 +586,8 @@ class ConfigurationTest(cmd_base.CommandTestCase):
                 (self.folder, 'Is a directory'),
                 (self.file('latin', b'[DEFAULT]\nx = \xff\n'),
                  'not UTF-8 text'),
-                (self.file('ini', b'foo\nbar\n'), "line 1, No ':' or '=' "
+                (self.file('ini', b'foo\nbar\n'),
+                 "not a valid ini file: line 1, No ':' or '=' "
                  "found in assignment: 'foo'")):
             for found in self.run_all(path):
                 self.assertEqual(
@@ -610,7 +611,8 @@ class ConfigurationTest(cmd_base.CommandTestCase):
             side_effect=cfg.ConfigFileParseError(
                 '/etc/nova/nova.conf', 'at /etc/nova/nova.conf:3, odd')))
         self.assertEqual(
-            (1, '', 'error: /etc/nova/nova.conf: line 3, odd\n'),
+            (1, '', 'error: /etc/nova/nova.conf: not a valid ini file: '
+             'line 3, odd\n'),
             self.run_command('capacity', 'list'))
 
     def test_values(self):

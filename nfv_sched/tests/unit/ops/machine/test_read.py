@@ -268,7 +268,9 @@ class FileTest(ReadTestCase):
 
     def test_unknown(self):
         for content, told in (
-            ('', 'is neither JSON nor output'), ('{"cpus": [', 'is neither'),
+            ('', '"lscpu -p": the file is empty'),
+            ('cpus: []', '"lscpu -p": not JSON from line 1, column 1 on'),
+            ('{"cpus": [', 'is neither'),
             ('[]', 'not from lscpu, Ansible'), ({}, 'not from lscpu'),
             ('#\n', 'is neither JSON'), ('null', 'not from lscpu'),
             ('[' * 100000, 'is neither JSON'),
