@@ -101,7 +101,8 @@ def find(cloud: snapshot.Cloud, name: str) -> snapshot.Server:
     named = [each for each in cloud.servers if each.name == name]
     if not named:
         raise request.ExplainError(names.unknown(
-            'server', name, [each.name for each in cloud.servers]))
+            'server', name, [each.name for each in cloud.servers],
+            [each.uuid for each in cloud.servers]))
     if len(named) > 1:
         raise request.ExplainError(
             f'several servers named {name!r}: ' +
@@ -192,7 +193,8 @@ def _group(cloud: snapshot.Cloud, name: str | None) -> str | None:
     groups = [each for each in cloud.groups if name in (each.uuid, each.name)]
     if not groups:
         raise request.ExplainError(names.unknown(
-            'server group', name, [each.name for each in cloud.groups]))
+            'server group', name, [each.name for each in cloud.groups],
+            [each.uuid for each in cloud.groups]))
     if len(groups) > 1:
         raise request.ExplainError(
             f'several server groups named {name!r}: ' +

@@ -5,6 +5,7 @@ Those in files appear in printed commands; those on the command line may be
 misspelt.
 """
 
+import collections
 from collections.abc import Iterable
 import difflib
 import re
@@ -45,17 +46,33 @@ def is_host(text: str) -> bool:
             and len(text.split()) == 1 and text == text.strip())
 
 
-def unknown(noun: str, name: str, names: Iterable[str]) -> str:
+def unknown(noun: str, name: str, names: Iterable[str],
+            ids: Iterable[str] = ()) -> str:
     """Return the message for a name that nothing has.
 
     :param noun: noun for what is named, such as ``host``
-    :param names: the names that exist; the nearest ones are suggested
+    :param names: the names that exist; those that begin so are suggested, or
+        else those with a similar name, or first label of a name
+    :param ids: IDs that can be given, too; those that begin so are suggested
     """
-    by_lower = {each.lower(): each for each in names if each}
-    near = [by_lower[each] for each in difflib.get_close_matches(
-        name.lower(), by_lower, _NEAREST)]
+    names = {each for each in names if each}
+    start = name.lower()
+    near = sorted({each for each in (*names, *ids)
+                   if start and each.lower().startswith(start)})
+    if not near:
+        by_key: dict[str, set[str]] = collections.defaultdict(set)
+        for each in names:
+            for key in (each.lower(), each.lower().partition('.')[0]):
+                by_key[key].add(each)
+        # Of equally similar ones it returns the last by letter first.
+        keys = sorted(
+            difflib.get_close_matches(start, by_key, _NEAREST),
+            key=lambda key: (-difflib.SequenceMatcher(
+                None, key, start).ratio(), key))
+        near = list(dict.fromkeys(
+            each for key in keys for each in sorted(by_key[key])))
     return f'no {noun} named {name!r}' + (
-        f'; did you mean {" or ".join(near)}?' if near else '')
+        f'; did you mean {" or ".join(near[:_NEAREST])}?' if near else '')
 
 
 def with_label(label: str, hosts: Iterable[str]) -> list[str]:

@@ -12,6 +12,7 @@ from nfv_sched.nova import database
 from nfv_sched.ops.cloud import source
 from nfv_sched.ops.snapshot import database as snapshot_database
 from nfv_sched.ops.snapshot import file
+from nfv_sched.ops.snapshot import names
 from nfv_sched.ops.snapshot import snapshot
 from nfv_sched.tests.unit.ops.commands import base
 from nfv_sched.tests.unit.ops.commands import test_bad_snapshots
@@ -123,12 +124,18 @@ class NamesTest(base.CommandTestCase):
 
     def test_nearest(self):
         for text, command in (
-                ("no host named 'cmp4.a.example'; did you mean cmp3.a.example "
-                 'or cmp2.a.example or cmp1.a.example?',
+                ("no host named 'cmp4.a.example'; did you mean cmp1.a.example "
+                 'or cmp2.a.example or cmp3.a.example?',
                  ('host', 'show', 'cmp4.a.example')),
                 ("no host named 'Cmp3.b.exmple'; did you mean cmp3.b.example "
                  'or cmp3.a.example or cmp2.a.example?',
                  ('host', 'list', '--host', 'Cmp3.b.exmple')),
+                ("no host named 'cmp'; did you mean cmp1.a.example or "
+                 'cmp2.a.example or cmp3.a.example?', ('host', 'show', 'cmp')),
+                ("no host named 'CMP2'; did you mean cmp2.a.example?",
+                 ('host', 'show', 'CMP2')),
+                ("no host named 'cnp2'; did you mean cmp2.a.example?",
+                 ('host', 'show', 'cnp2')),
                 ("no flavor named 'vrouter.8'; did you mean vrouter.4?",
                  ('capacity', 'show', 'vrouter.8')),
                 ("no flavor named 'vroter.4'; did you mean vrouter.4?",
@@ -147,6 +154,18 @@ class NamesTest(base.CommandTestCase):
                 ("no host matches 'x*'", ('host', 'map', '--host', 'x*'))):
             self.assertEqual((2, '', f'error: {text}\n'),
                              self.run_on(*command))
+
+    def test_beginning(self):
+        """Names and IDs that begin so come before those that are similar."""
+        for name, near in (('prov', 'provider'), ('fast-', 'fast-1 or fast-2'),
+                           ('8535EA', '8535ea69')):
+            self.assertEqual(
+                f'no network named {name!r}; did you mean {near}?',
+                names.unknown('network', name, (
+                    'sriov', 'provider', 'fast-2', 'fast-1', '', None),
+                    ('8535ea69', '7535ea69')))
+        self.assertEqual("no network named ''", names.unknown(
+            'network', '', ('sriov',), ('8535ea69',)))
 
     def test_short_host_name(self):
         for command in (('host', 'show', 'cmp1'), ('host', 'drain', 'cmp1'),
