@@ -170,9 +170,12 @@ class _Capacity(source.CloudMixin, base.Lister):
                     and _is_known(cloud, project)):
                 parsed_args.project = self._project_id(parsed_args)
         elif not _is_known(cloud, project):
-            self.app.stderr.write(
-                f'note: no server and no aggregate is of project {project}; '
-                'is it the ID, not the name?\n')
+            text = f'no server and no aggregate is of project {project}'
+            if not name_checks.is_uuid(project):
+                raise source.NotInCloudError(
+                    f'{text}; with --from, --project needs the ID of the '
+                    'project')
+            self.app.stderr.write(f'note: {text}\n')
         return cloud
 
     def _project_id(self, parsed_args: argparse.Namespace) -> str:

@@ -25,6 +25,9 @@ CLOUD = small_clouds.cloud(
     aggregates=(snapshot.Aggregate(name='nfv', hosts=('one', 'two')),),
     flavors=FLAVORS)
 
+#: ID of a project that has nothing.
+PROJECT = 'c' * 32
+
 #: With one of the CPUs of host one.
 SMALL = snapshot.Server(
     uuid='a' * 32, name='small', host='one', cell='cell1', state='active',
@@ -121,16 +124,19 @@ class CapacityTest(base.CommandTestCase):
                           '--empty')
         self.assertEqual((9, 12), (row['Fits'], row['If empty']))
         code, out, err = self.run_command(
-            'list', '--flavor', 'v*', '--project', 'gamma', '--empty',
+            'list', '--flavor', 'v*', '--project', PROJECT, '--empty',
             '-f', 'csv')
         row, = self.csv_rows(out)
         self.assertEqual((5, 8, 'AggregateMultiTenancyIsolation: 4; '
                           'pCPUs on one NUMA node: 1'),
                          (row['Fits'], row['If empty'],
                           row['Lost capacity by cause']))
+        text = 'no server and no aggregate is of project'
+        self.assertEqual((0, f'note: {text} {PROJECT}\n'), (code, err))
         self.assertEqual(
-            (0, 'note: no server and no aggregate is of project gamma; is it '
-             'the ID, not the name?\n'), (code, err))
+            (2, '', f'error: {text} gamma; with --from, --project needs the '
+             'ID of the project\n'),
+            self.run_command('list', '--project', 'gamma'))
         row, = self.table('list', '--mix', 'vrouter.4=1', '--project', 'beta')
         self.assertEqual(9, row['Fits'])
         row = self.table('show', 'vrouter.4', '--project', 'beta',
