@@ -36,6 +36,18 @@ class DefragStep:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class FreeingServer:
+    """A server without which its host would take a new server.
+
+    :ivar has_destination: whether another host takes it
+    """
+
+    name: str
+    host: str
+    has_destination: bool
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class DefragPlan:
     """Moves after which more servers of a flavor fit.
 
@@ -47,6 +59,8 @@ class DefragPlan:
     :ivar steps: moves, in order; empty if none are needed, or none help.  They
         may help fewer servers than should fit.
     :ivar fixed: UUID of each server that cannot be moved -> why
+    :ivar freeing: if no moves help, the servers that can be moved, and without
+        one of which its host would take one more new server; else None
     :ivar failed: reasons of moves that the simulator refused
     :ivar exact: whether no smaller number of moves has this effect
     :ivar gaps: data that was not read; the plan may fail because of it
@@ -60,6 +74,7 @@ class DefragPlan:
     steps: tuple[DefragStep, ...] = ()
     fixed: ty.Mapping[str, movable.Obstacle] = dataclasses.field(
         default_factory=dict)
+    freeing: tuple[FreeingServer, ...] | None = None
     failed: tuple[str, ...] = ()
     exact: bool = False
     gaps: tuple[gap.Gap, ...] = ()
@@ -77,7 +92,8 @@ def plan(
     max_moves: int = 10, avoid: Collection[str] = (),
     ports: assumed_ports.Choice = None,
     failed: Collection[tuple[str, str]] = (),
-    update: Callable[[int, int, str], None] = lambda done, total, what: None,
+    update: Callable[[int, int | None, str], None] = (
+        lambda done, total, what: None),
 ) -> DefragPlan:
     """Plan the fewest live migrations after which new servers fit.
 
@@ -136,7 +152,7 @@ class _DefragSearch(move_search.MoveSearch):
                  count: int, max_moves: int, avoid: Collection[str],
                  forbidden: Collection[tuple[str, str]],
                  gaps: tuple[gap.Gap, ...],
-                 update: Callable[[int, int, str], None]):
+                 update: Callable[[int, int | None, str], None]):
         guest = positions.new(flavor)
         counted = guest.counted.count(list(positions.hosts.values()))
         super().__init__(
@@ -188,7 +204,14 @@ class _DefragSearch(move_search.MoveSearch):
                 if obstacle is not None:
                     fixed[uuid] = obstacle
         ports = self._positions.ports_of(self._flavor)
+        freeing = None
+        if not moves and self._before < self._count:
+            freeing = tuple(FreeingServer(
+                name=self._positions.servers[uuid].name, host=name,
+                has_destination=has_destination)
+                for uuid, name, has_destination in self._freeing())
         return DefragPlan(
+            freeing=freeing,
             ports=ports,
             flavor=self._flavor.name, count=self._count,
             before=self._before, after=self._total(states[-1]),

@@ -50,6 +50,8 @@ def _notes(plan: defrag.DefragPlan) -> ty.Iterator[str]:
         yield ('Each move was made in the simulator, one after the other, '
                f'and {tables.count(min(plan.after, plan.count), "server")} '
                f'of {plan.flavor} booted then.')
+    if plan.freeing is not None:
+        yield from _no_moves(plan.freeing)
     for failed in plan.failed:
         yield f'Not possible in the simulator: {failed}'
     yield from map(rendering.gap_text, plan.gaps)
@@ -59,6 +61,20 @@ def _notes(plan: defrag.DefragPlan) -> ty.Iterator[str]:
     if len(reasons) > _REASONS:
         yield (f'{sum(count for _reason, count in reasons[_REASONS:])} more '
                f'cannot be moved for other reasons; -f json has them all.')
+
+
+def _no_moves(
+        freeing: Sequence[defrag.FreeingServer]) -> ty.Iterator[str]:
+    """Yield why no moves help."""
+    if not freeing:
+        yield ('No host takes one more, even without any one of the servers '
+               'that can be moved.')
+    stuck = [each for each in freeing if not each.has_destination]
+    for each in stuck[:_REASONS]:
+        yield (f'{each.host} takes one more without {each.name}, but no other '
+               f'host takes {each.name}.')
+    if len(stuck) > _REASONS:
+        yield f'So it is with {len(stuck) - _REASONS} more servers.'
 
 
 def rows(plan: defrag.DefragPlan) -> list[Sequence[ty.Any]]:

@@ -28,6 +28,9 @@ _PAIR = 2
 _PAIRS = 64
 SECONDS = 20.0
 
+#: Progress of a search: how many sets of moves there are is not known before.
+_SEARCHING = 'searching for moves'
+
 
 class MoveSearch:
     """A search for moves after which new servers fit.
@@ -42,7 +45,8 @@ class MoveSearch:
     :param forbidden: (UUID of the server, destination) of moves that must not
         be made; it may grow during the search
     :param seconds: time limit of the exhaustive search
-    :param update: called with (steps done, all steps, activity)
+    :param update: called with (steps done, all steps, activity); see
+        :func:`nfv_sched.ops.simulator.progress.shown`
     """
 
     def __init__(
@@ -50,7 +54,7 @@ class MoveSearch:
         guest: plans_arrangements.Guest, fits_now: Mapping[str, int],
         count: int, max_moves: int, *, avoid: Collection[str] = (),
         forbidden: Collection[tuple[str, str]] = (), seconds: float = SECONDS,
-        update: Callable[[int, int, str], None] = (
+        update: Callable[[int, int | None, str], None] = (
             lambda done, total, what: None),
     ):
         self._positions = positions
@@ -150,7 +154,7 @@ class MoveSearch:
         # Deeper only after all shorter plans: the first one found has the
         # fewest moves.
         for most in range(1, self._max_moves + 1):
-            self._update(most, self._max_moves, 'numbers of moves')
+            self._update(0, None, _SEARCHING)
             seen: set[Hashable] = set()
             try:
                 moves = self._deeper(now, (), most, seen, until)
@@ -264,6 +268,19 @@ class MoveSearch:
                     self._positions.servers[uuid], source, name,
                     related=self._positions.related(uuid)), after
 
+    def _freeing(self) -> Iterator[tuple[str, str, bool]]:
+        """Yield servers without one of which one more new server fits.
+
+        :returns: (UUID, name of its host, whether another host takes it)
+        """
+        now = plans_arrangements.Arrangement()
+        for name in self._positions.hosts:
+            position = self._positions.position(name, now)
+            for uuid in self._movable(name, now):
+                if self._could(position, (uuid,)) and self._without(
+                        position, (uuid,), self._fit(position)) > 0:
+                    yield uuid, name, any(self._moves_of(now, uuid, name))
+
     def _cost(self, uuid: str) -> int:
         """Return the cost of moving a server: its memory, in MiB."""
         return self._positions.servers[uuid].flavor.memory
@@ -295,7 +312,7 @@ class MoveSearch:
                     self._movable(name, arrangement), size))
             for index, (_cost, name, uuids) in enumerate(sets):
                 if index % 50 == 0:
-                    self._update(index, len(sets), 'sets of servers')
+                    self._update(0, None, _SEARCHING)
                 position = self._positions.position(name, arrangement)
                 # A sum of CPUs rules out most sets at a fraction of the cost
                 # of a count.

@@ -26,10 +26,10 @@ class _ProgressLine:
 
     def __init__(self, began: float):
         self._next = began + DELAY
-        self._latest: tuple[int, int, str] | None = None
-        self._printed: tuple[int, int, str] | None = None
+        self._latest: tuple[int, int | None, str] | None = None
+        self._printed: tuple[int, int | None, str] | None = None
 
-    def update(self, finished: int, total: int, what: str,
+    def update(self, finished: int, total: int | None, what: str,
                now: float) -> None:
         if self._latest is not None and self._latest[2] != what:
             self.finish()
@@ -39,10 +39,13 @@ class _ProgressLine:
             self._print()
 
     def _print(self) -> None:
+        if self._latest is None or self._latest == self._printed:
+            return
         self._printed = self._latest
-        if self._latest is not None:
-            print('{} of {} {} done'.format(*self._latest), file=sys.stderr,
-                  flush=True)
+        finished, total, what = self._latest
+        print(f'{what} ...' if total is None
+              else f'{finished} of {total} {what} done',
+              file=sys.stderr, flush=True)
 
     def finish(self) -> None:
         if self._printed is not None and self._printed != self._latest:
@@ -61,7 +64,7 @@ class _Bar:
         self._bar: rich_progress.Progress | None = None
         self._task = rich_progress.TaskID(0)
 
-    def update(self, finished: int, total: int, what: str,
+    def update(self, finished: int, total: int | None, what: str,
                now: float) -> None:
         if self._bar is None:
             if now < self._began + DELAY:
@@ -91,7 +94,8 @@ def shown() -> Iterator:
     """Show progress within this context.
 
     :returns: context with a function of (number done, total, plural noun for
-        the work; ``servers`` by default)
+        the work; ``servers`` by default); the total is None, and the noun a
+        phrase, such as "searching for moves", if the amount is not known
     """
     began = time.monotonic()
     display = _Bar(began) if sys.stderr.isatty() else _ProgressLine(began)

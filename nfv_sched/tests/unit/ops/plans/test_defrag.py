@@ -5,6 +5,7 @@ import dataclasses
 import uuid
 
 from nfv_sched.ops.plans import defrag
+from nfv_sched.ops.plans import defrag_rendering
 from nfv_sched.ops.plans import movable
 from nfv_sched.ops.simulator import servers
 from nfv_sched.ops.snapshot import snapshot
@@ -94,8 +95,9 @@ class DefragTest(base.TestCase):
         plan = self.plan(cloud([ONE, TWO], [
             running('a', ONE, 0, (1, 5)), running('b', TWO, 0, (1, 5))]))
         self.assertMoves([('a', 'one', 'two')], plan)
-        self.assertEqual((0, 1, True, True),
-                         (plan.before, plan.after, plan.enough, plan.exact))
+        self.assertEqual((0, 1, True, True, None),
+                         (plan.before, plan.after, plan.enough, plan.exact,
+                          plan.freeing))
         self.assertEqual([{'one': 1}], [step.gains for step in plan.steps])
 
     def test_least_memory(self):
@@ -151,6 +153,25 @@ class DefragTest(base.TestCase):
             {movable.Obstacle(movable.ObstacleKind.STATE, 'stopped'),
              movable.Obstacle(movable.ObstacleKind.BUSY, 'resize_prep')},
             set(plan.fixed.values()))
+
+    def test_no_destination(self):
+        """The servers that are in the way, and find no other host."""
+        plan = self.plan(cloud([ONE, TWO], [
+            running('a', ONE, 0, (1, 5, 2, 6)),
+            running('b', TWO, 0, (1, 5, 2, 6))]))
+        self.assertMoves([], plan)
+        self.assertEqual({('a', 'one', False), ('b', 'two', False)}, {
+            dataclasses.astuple(each) for each in plan.freeing})
+        self.assertIn('one takes one more without a, but no other host takes '
+                      'a.', defrag_rendering.text(plan))
+
+    def test_none_in_the_way(self):
+        plan = self.plan(cloud([ONE], [
+            running('a', ONE, 0, (1, 5)), running('b', ONE, 0, (2, 6))]))
+        self.assertEqual((), plan.freeing)
+        self.assertIn('No host takes one more, even without any one of the '
+                      'servers that can be moved.',
+                      defrag_rendering.text(plan))
 
     def test_server_groups(self):
         a, b = (running('a', ONE, 0, (1, 5)), running('b', TWO, 0, (1, 5)))

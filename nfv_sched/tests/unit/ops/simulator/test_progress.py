@@ -53,6 +53,17 @@ class LinesTest(testtools.TestCase):
             update(4, 4, 'hosts')
         self.assertLines('0 of 4 hosts done', '4 of 4 hosts done')
 
+    def test_unknown_amount(self):
+        """It is said once: there is nothing to count."""
+        with self.shown() as update:
+            for _ in range(3):
+                update(0, None, 'searching for moves')
+                self.seconds += progress.INTERVAL
+            update(0, 2, 'moves tried')
+            update(2, 2, 'moves tried')
+        self.assertLines('searching for moves ...', '0 of 2 moves tried done',
+                         '2 of 2 moves tried done')
+
     def test_short_work_prints_nothing(self):
         with self.shown() as update:
             self.seconds -= progress.DELAY
