@@ -139,6 +139,11 @@ class PlanMixin(plan_execution.RunMixin):
             '--run', action='store_true',
             help='with --save: carry the plan out, too, as "plan run" does, '
                  'with the account of the OS_* variables or of --os-cloud')
+        if not (self.takes_api or self._in_client()):
+            parser.add_argument(
+                '--os-cloud', metavar='NAME',
+                help='with --run: the account of this name in clouds.yaml '
+                     '(default: that of the OS_* variables)')
         parser.add_argument(
             '--yes', action='store_true',
             help='with --run: do not ask whether to begin')
@@ -147,13 +152,24 @@ class PlanMixin(plan_execution.RunMixin):
         self.add_replan(parser, 'with --run: ')
         return parser
 
+    def add_account(self, group: argparse._ArgumentGroup) -> None:
+        """Add the option for an account, unless it is one of --run."""
+        if self.takes_api:
+            super().add_account(group)
+
     def check(self, parsed_args: argparse.Namespace) -> None:
         """Check that a plan that is to be run is saved, and is shown."""
         if parsed_args.save is not None and source.is_changed(parsed_args):
             raise source.UsageError(
                 f'--save goes with none of {source.CHANGES}: the plan would '
                 'not suit the cloud')
+        account = None if self.takes_api else getattr(
+            parsed_args, 'os_cloud', None)
         if not parsed_args.run:
+            if account is not None:
+                raise source.UsageError(
+                    "--os-cloud is for --run: the plan needs Nova's "
+                    'databases, where nova.conf names them, or --from FILE')
             for option in ('yes', 'replan', 'dry_run', 'parallel', 'timeout',
                            'enable_after'):
                 if getattr(parsed_args, option, None):
@@ -174,8 +190,7 @@ class PlanMixin(plan_execution.RunMixin):
             self.check_terminal(parsed_args)
         elif parsed_args.replan:
             raise source.UsageError('either --dry-run or --replan')
-        account = getattr(parsed_args, 'os_cloud', None)
-        if account is not None and not self.takes_api:
+        if account is not None:
             # The plan needs Nova's databases; this is for --run.
             parsed_args.os_cloud = None
             super().check(parsed_args)

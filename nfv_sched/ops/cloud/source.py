@@ -294,14 +294,18 @@ class CloudMixin(AccountMixin):
             help="read the cloud by its API alone, with an account, not by "
                  "Nova's databases" if self.takes_api else argparse.SUPPRESS)
         if not self._in_client():
-            group.add_argument(
-                '--os-cloud', metavar='NAME',
-                help='as --api, with the account of this name in clouds.yaml '
-                     '(default: that of the OS_* variables)'
-                if self.takes_api else argparse.SUPPRESS)
+            self.add_account(group)
         if self.takes_changes:
             add_changes(group)
         return parser
+
+    def add_account(self, group: argparse._ArgumentGroup) -> None:
+        """Add the option for an account of clouds.yaml."""
+        group.add_argument(
+            '--os-cloud', metavar='NAME',
+            help='as --api, with the account of this name in clouds.yaml '
+                 '(default: that of the OS_* variables)'
+            if self.takes_api else argparse.SUPPRESS)
 
     def cloud_options(self, parsed_args: argparse.Namespace,
                       ) -> Sequence[tuple[str, str]]:

@@ -595,6 +595,9 @@ class CommandLineTest(APITestCase):
         ):
             for option in (('--api',), ('--os-cloud', 'x')):
                 line = self.refused(*args, *option, code=2)
+                if 'x' in option and args[1] in ('defrag', 'drain'):
+                    self.assertIn('--os-cloud is for --run', line)
+                    continue
                 self.assertIn('the API shows no NUMA nodes', line)
                 self.assertIn('"host show" shows what the API has', line)
                 self.assertIn('--from FILE', line)
@@ -623,3 +626,7 @@ class CommandLineTest(APITestCase):
             _code, out, _err = self.run_command(*args, '--help')
             self.assertEqual(shown, '--api' in out)
             self.assertEqual(shown, '--os-cloud' in out)
+        for args in (('host', 'drain'), ('cloud', 'defrag')):
+            _code, out, _err = self.run_command(*args, '--help')
+            self.assertIn('[--os-cloud NAME] [--yes]', ' '.join(out.split()))
+            self.assertNotIn('--api', out)

@@ -811,7 +811,8 @@ class SavedPlanTest(PlanRunTestCase, running.RunningTestCase):
             self.assertEqual(2, code)
             self.assertIn(text, err)
         for option in ('--yes', '--dry-run', '--enable-after',
-                       '--parallel 2', '--timeout 60', '--replan 1'):
+                       '--parallel 2', '--timeout 60', '--replan 1',
+                       '--os-cloud x'):
             code, _out, err = self.run_command(
                 'host', 'drain', 'one', *option.split())
             self.assertEqual(2, code)
