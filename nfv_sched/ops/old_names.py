@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Accept the names that commands had before 1.0.
 
-They are not listed by ``--help``, and write what replaces them to stderr.
+``nfv-sched --help`` does not list them; ``openstack nfv --help`` does, as
+cliff only looks at names there.  They write what replaces them to stderr.
 """
 
 import argparse
@@ -27,53 +28,64 @@ class _OldName:
     #: cliff does not list such a command.
     deprecated = True
 
-    #: What replaces the command.
-    new_name: str
+    #: Words of the command of nfv-sched that replaces it, if one does.
+    new_name = ''
+
+    #: What replaces it, if none does.
+    successor = ''
 
     def get_description(self) -> str:
         """Return what --help says; called by cliff."""
-        return f'Will be removed in the next release; use {self.new_name}.'
+        return f'Will be removed in the next release; use {self._in_place()}.'
+
+    def _in_place(self) -> str:
+        """Return what replaces the command, also as ``openstack nfv``."""
+        if not self.new_name:
+            return self.successor
+        in_client = self.app is not None and (
+            self.app.NAME != base.NFVSched.NAME)
+        return f'"{"nfv " if in_client else ""}{self.new_name}"'
 
     def run(self, parsed_args: argparse.Namespace) -> int:
         """Write the new name to stderr and run the command."""
         self.app.stderr.write(
             f'warning: "{self.cmd_name}" will be removed in the next '
-            f'release; use {self.new_name}\n')
+            f'release; use {self._in_place()}\n')
         return super().run(parsed_args)
 
 
 class OldAudit(_OldName, audit.AuditCloud):
-    new_name = '"cloud audit"'
+    new_name = 'cloud audit'
 
 
 class OldDefragPlan(_OldName, defrag_command.DefragCloud):
-    new_name = '"cloud defrag"'
+    new_name = 'cloud defrag'
 
 
 class OldDrainPlan(_OldName, drain_command.DrainHost):
-    new_name = '"host drain"'
+    new_name = 'host drain'
 
 
 class OldExplainFlavor(_OldName, explain.ExplainFlavor):
-    new_name = '"flavor explain"'
+    new_name = 'flavor explain'
 
 
 class OldExplainServer(_OldName, explain.ExplainServer):
-    new_name = '"server explain"'
+    new_name = 'server explain'
 
 
 class OldFailoverCheck(_OldName, failover_command.FailoverCloud):
-    new_name = '"cloud failover"'
+    new_name = 'cloud failover'
 
 
 class OldJournalList(_OldName, journal.ListJournal):
-    new_name = '"server explain --then"'
+    new_name = 'server explain --then'
 
 
 class OldLedgerProbe(_OldName, source.ErrorMixin, base.Command):
     """Test whether Placement grants exactly what the ledger has."""
 
-    new_name = '"nfv-sched-status ledger probe"'
+    successor = '"nfv-sched-status ledger probe"'
 
     epilog = """\
 examples:
@@ -99,16 +111,16 @@ examples:
 
 
 class OldLimitsShow(_OldName, limits_command.ShowLimits):
-    new_name = '"host list"'
+    new_name = 'host list'
 
 
 class OldMetadefsSave(_OldName, metadefs.SaveMetadefs):
-    new_name = 'the files in etc/nfv_sched/metadefs'
+    successor = 'the files in etc/nfv_sched/metadefs'
 
 
 class OldRebalancePlan(_OldName, rebalance.RebalanceAgent):
-    new_name = '"agent rebalance"'
+    new_name = 'agent rebalance'
 
 
 class OldSimulate(_OldName, simulation_command.RunSimulation):
-    new_name = '"simulation run"'
+    new_name = 'simulation run'

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Names of the commands: by object, and those that they had before 1.0."""
 
+import types
+
 from nfv_sched.ops.cli import base as cli
 from nfv_sched.tests.unit.ops.commands import base
 from nfv_sched.tests.unit.ops.commands import test_hostile_names as names
@@ -30,6 +32,13 @@ class CommandNamesTest(base.CommandTestCase):
             self.assertEqual((2, ''), (code, out), name)
             code, out, err = self.run_command(*words, '--help')
             self.assertIn('\nWill be removed in the next release; use ', out)
+            # As a command of python-openstackclient.
+            in_client = command(None, None)
+            in_client.app = types.SimpleNamespace(NAME='openstack')
+            self.assertIn(
+                'use the files in' if name == 'metadefs_save' else
+                'use "nfv-sched-status' if name == 'ledger_probe' else
+                'use "nfv ', in_client.get_description())
         path = 'etc/nfv_sched/examples/fragmented.yaml'
         for before, now in (('audit', 'cloud audit'),
                             ('failover check', 'cloud failover')):
