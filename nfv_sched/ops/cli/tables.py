@@ -209,6 +209,11 @@ def _below(column: '_Column', row: int, width: int | None) -> str:
         for number, line in enumerate(lines))
 
 
+def yes_or_no(value: bool | None) -> str:
+    """Return a cell for a truth value; it is blank for None."""
+    return '' if value is None else 'yes' if value else 'no'
+
+
 def cell_lines(cell: ty.Any) -> list[str]:
     """Return the lines of a cell, safe to print."""
     if isinstance(cell, cliff_columns.FormattableColumn):

@@ -28,5 +28,6 @@ def text(results: Sequence[lint.LintResult],
 
 def rows(results: Sequence[lint.LintResult]) -> list[Sequence[ty.Any]]:
     """Return a row for each finding."""
-    return [(each.flavor, each.severity, each.key, each.finding, each.do)
-            for each in results]
+    return [(each.flavor, each.severity,
+             '' if each.key == values.WHOLE else each.key, each.finding,
+             each.do) for each in results]

@@ -20,7 +20,6 @@ COLUMNS = ('Flavor', 'Key', 'Value', 'Becomes', 'Class', 'Do')
 #: Microversion from which on the API checks extra specs.
 VERSION = '2.86'
 _CLIENT = ('openstack', '--os-compute-api-version', VERSION, 'flavor')
-_NOTHING = '-'
 # In the column "Class".
 _ERROR = 'error'
 
@@ -66,10 +65,14 @@ def rows(
 ) -> list[Sequence[ty.Any]]:
     """Return a row for each key."""
     return [row for each in all_translated for row in (
-        *((each.name, line.key, line.value, _pairs(line.becomes),
+        *((each.name, _key(line.key), line.value, _pairs(line.becomes),
            line.kind, line.do) for line in each.lines),
-        *((each.name, key, each.extra_specs.get(key, ''), _NOTHING, _ERROR,
+        *((each.name, _key(key), each.extra_specs.get(key, ''), '', _ERROR,
            text) for key, text in each.errors))]
+
+
+def _key(key: str) -> str:
+    return '' if key == translate.NO_KEY else key
 
 
 def commands(
@@ -219,5 +222,4 @@ def _keys(keys: Sequence[str]) -> Iterator[str]:
 
 
 def _pairs(pairs: Mapping[str, str]) -> str:
-    return ', '.join(f'{key}={value}' for key, value in pairs.items()
-                     ) or _NOTHING
+    return ', '.join(f'{key}={value}' for key, value in pairs.items())

@@ -180,6 +180,7 @@ Table = tuple[Sequence[str], list[tuple]]
 def _table(views: Iterable['values.HostView'],
            sizes: Sequence[int]) -> Table:
     """Return columns and rows for people."""
+    from nfv_sched.ops.cli import tables
     from nfv_sched.ops.hosts import rendering
     columns = ('Host', 'Availability zone', 'State', 'Node', 'Switch',
                'pCPUs used', 'Largest fit', 'Shared used',
@@ -193,7 +194,7 @@ def _table(views: Iterable['values.HostView'],
         for node in view.nodes:
             pages = {each.size: each for each in node.node.pages}
             rows.append((
-                *host, node.node.number, _yes(node.switch),
+                *host, node.node.number, tables.yes_or_no(node.switch),
                 f'{node.used}/{len(node.node.dedicated)}', node.largest_fit,
                 f'{node.node.shared_used}/{node.shared_limit}',
                 *(rendering.page_cell(pages[size]) if size in pages else '-'
@@ -207,10 +208,6 @@ def _table(views: Iterable['values.HostView'],
                 *(_floating_memory(view, size) for size in sizes), '', *limits,
                 ', '.join(guest.label for guest in view.floating)))
     return columns, rows
-
-
-def _yes(value: bool | None) -> str:
-    return '' if value is None else 'yes' if value else 'no'
 
 
 def _of(usage: 'limit_use.LimitUse') -> str:
@@ -236,6 +233,7 @@ def _whole_shared(view: 'values.HostView') -> str:
 def _machine(views: Iterable['values.HostView'],
              sizes: Sequence[int]) -> Table:
     """Return columns and rows for programs, with one number in each cell."""
+    from nfv_sched.ops.cli import tables
     from nfv_sched.ops.hosts import rendering
     columns = (
         'Host', 'Availability zone', 'State', 'Node', 'Switch', 'pCPUs used',
@@ -260,7 +258,8 @@ def _machine(views: Iterable['values.HostView'],
             pages = {each.size: each for each in node.node.pages}
             rows.append((
                 view.title, view.host.zone, view.state, node.node.number,
-                node.switch, node.used, len(node.node.dedicated),
+                tables.yes_or_no(node.switch), node.used,
+                len(node.node.dedicated),
                 node.largest_fit, node.node.shared_used, node.shared_limit,
                 node.node.memory_used, node.node.memory,
                 *(amount for size in sizes for amount in (

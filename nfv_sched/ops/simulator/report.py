@@ -29,7 +29,8 @@ MANY_HOSTS = 24
 # Nova's type of a PCI device -> name in tables.
 _KINDS = {'type-VF': 'VF', 'type-PF': 'PF', 'type-PCI': 'standard'}
 #: Columns that tables for people lose first.
-_LEAST_IMPORTANT = ('Places', 'PCI', 'vSwitch', 'PCI devices', 'Flavor')
+_LEAST_IMPORTANT = ('Places', 'PCI', 'vSwitch', 'Switch', 'PCI devices',
+                    'Flavor')
 _PAGE_NAMES = {2048: '2M', 1048576: '1G', 4: '4K'}
 
 
@@ -265,7 +266,7 @@ def hosts(result: outcome.SimulationResult, full: bool = False) -> ReportTable:
         ``MANY_HOSTS``; if not, rows are sums over groups of equal hosts
     """
     devices, places = _has_devices(result), _has_places(result)
-    columns = ('Host', 'Node', 'vSwitch', *(('Places',) if places else ()),
+    columns = ('Host', 'Node', 'Switch', *(('Places',) if places else ()),
                'pCPUs used', 'Shared used', 'Memory used MiB', 'Pages used',
                *(('PCI devices used',) if devices else ()))
     if full or len(result.hosts) <= MANY_HOSTS:
@@ -275,9 +276,11 @@ def hosts(result: outcome.SimulationResult, full: bool = False) -> ReportTable:
     else:
         title = 'Used on the hosts, summed up by group'
         states = _summed(result)
+    with_switch = {state.host for state in states if state.vswitch}
     return ReportTable('hosts', title, columns, [
         (s.host, '-' if s.node is None else str(s.node),
-         'yes' if s.vswitch else '',
+         tables.yes_or_no(None if s.node is None or s.host not in with_switch
+                          else s.vswitch),
          *((', '.join(s.places),) if places else ()),
          _used(s.pcpus_free, s.pcpus), _used(s.shared_free, s.shared),
          _used(s.memory_free, s.memory), _pages_text(s.pages),

@@ -56,6 +56,10 @@ class PlacesTestCase(base.SimulatorTestCase):
         column = table.columns.index('Places')
         self.assertEqual(['osd, nvme', 'nvme', '', ''],
                          [row[column] for row in table.rows])
+        # As in the table of "host list".
+        self.assertEqual('Switch', table.columns[column - 1])
+        self.assertEqual(['yes', 'no', 'no', 'yes'],
+                         [row[column - 1] for row in table.rows])
         for row in table.rows:
             self.assertEqual(len(table.columns), len(row))
 

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Commands that look at flavors, of clouds and of files."""
 
+import csv
 import dataclasses
+import io
 import json
 import os
 import re
@@ -340,6 +342,13 @@ class TranslateTest(base.CommandTestCase):
         found, out, err = self.run_command('flavor', 'translate', *args)
         self.assertEqual((code, ''), (found, err))
         return out
+
+    def test_blank_cells(self):
+        """They are blank for programs, too: "-" is only in the table."""
+        rows = list(csv.reader(io.StringIO(
+            self.translate('--file', self.file, '-f', 'csv'))))
+        self.assertNotIn('-', {cell for row in rows for cell in row})
+        self.assertIn('', {row[3] for row in rows})
 
     def test_text(self):
         out = self.translate('--file', self.file)

@@ -97,13 +97,14 @@ class ListTest(_CommandTest):
     def test_rows(self):
         first, second, third, *_others, last = self.rows()
         self.assertEqual((
-            'nova', 2, 3, 1, 'True', 10, 254, 'physnet0'), tuple(
+            'nova', 2, 3, 1, 'yes', 10, 254, 'physnet0'), tuple(
             first[name] for name in (
                 'Availability zone', 'pCPUs used', 'pCPUs total',
                 'Largest fit', 'Switch', 'Ports used', 'Ports limit',
                 'Networks')))
-        self.assertEqual((1, '', 'db'), (
-            second['Node'], second['1G total'], second['Guests']))
+        self.assertEqual((1, '', 'db', 'no'), (
+            second['Node'], second['1G total'], second['Guests'],
+            second['Switch']))
         self.assertEqual(('', 1, 'web', 1024, 8192), (
             third['Node'], third['Shared used'], third['Guests'],
             third['Memory MiB used'], third['Memory MiB total']))
