@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 import contextlib
 import dataclasses
+import difflib
 import importlib.metadata
 import itertools
 import logging
@@ -144,6 +145,20 @@ class NFVSched(app.App):
                 summaries[name] = subcommand.get_description().split(
                     '\n')[0].rstrip('.')
         return summaries
+
+    def get_fuzzy_matches(self, cmd: str) -> list[str]:
+        """Return the commands that may be meant; called by cliff.
+
+        They begin so, or have the nearest word; cliff's own has old names,
+        too, and always some command.
+        """
+        names = sorted(self._summaries())
+        matches = [name for name in names if name.startswith(cmd)]
+        if matches:
+            return matches
+        words = {word for name in names for word in name.split()}
+        near = difflib.get_close_matches(cmd, words, 1)
+        return [name for name in names if set(near).intersection(name.split())]
 
     def configure_logging(self):
         """Set log levels; without -v or -vv, Nova's messages are not shown."""

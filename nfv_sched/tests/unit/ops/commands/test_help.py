@@ -98,6 +98,18 @@ class WrongTest(base.TestCase):
             self.assertIn('Did you mean one of these?\n', err)
             self.assertIn('  snapshot save\n', err)
 
+    def test_suggestions(self):
+        """Commands that begin so, or have a similar word; no old names."""
+        for word, names in (
+                ('server', ['server explain']),
+                ('capacity', ['capacity list', 'capacity show']),
+                ('snapsot', ['snapshot save', 'snapshot serve']),
+                ('explian', ['flavor explain', 'server explain']),
+                ('drian', ['host drain'])):
+            _usage, _question, *found = self.told(word).splitlines()
+            self.assertEqual(names, [line.strip() for line in found])
+        self.assertEqual("Unknown command ['nope']\n", self.told('nope'))
+
     def test_option(self):
         for args in (['--wrong'], ['snapshot', 'save', '--wrong', 'file'],
                      ['snapshot', 'save'],
