@@ -115,21 +115,22 @@ class NFVSched(app.App):
             {'prog': self.NAME, **(argparse_kwargs or {})})
 
     def print_help_if_requested(self):
-        """Print the options and the commands by question, and exit.
-
-        Called by cliff, whose own help lists the commands by letter.
-        """
+        """Print the help, if it is asked for; called by cliff."""
         if self.options.deferred_help:
-            commands = self._summaries()
-            self.stdout.write(self.parser.format_help())
-            width = max(map(len, commands))
-            for title, names in (*GROUPS, ('Other', sorted(
-                    commands.keys() - {name for _title, names in GROUPS
-                                       for name in names}))):
-                self.stdout.write(f'\n{title}:\n' + ''.join(
-                    f'  {name:<{width}}  {commands[name]}\n'
-                    for name in names))
-            raise help.HelpExit()
+            self._print_help()
+
+    def _print_help(self) -> ty.NoReturn:
+        """Print the options, and the commands by question, and exit."""
+        # cliff's own help lists the commands by letter.
+        commands = self._summaries()
+        self.stdout.write(self.parser.format_help())
+        width = max(map(len, commands))
+        for title, names in (*GROUPS, ('Other', sorted(
+                commands.keys() - {name for _title, names in GROUPS
+                                   for name in names}))):
+            self.stdout.write(f'\n{title}:\n' + ''.join(
+                f'  {name:<{width}}  {commands[name]}\n' for name in names))
+        raise help.HelpExit()
 
     def _summaries(self) -> dict[str, str]:
         """Return the first line of each command's help, by its name."""
@@ -184,6 +185,8 @@ class NFVSched(app.App):
         """
         if argv[0].startswith('-'):
             self.parser.error(f'unknown option {argv[0]}')
+        if argv == ['help']:
+            self._print_help()
         words = argv[1:] if argv[0] == 'help' else argv
         if words and not self._is_known(words, argv[0] == 'help'):
             self.stdout = self.stderr

@@ -59,6 +59,7 @@ class HelpTest(base.TestCase):
     def test_all(self):
         for args in ([], ['--help'], ['help']):
             out = self.seen(*args)
+            self.assertIn('\nHow many more fit:\n  capacity list ', out)
             self.assertIn('usage: nfv-sched ', out)
             self.assertRegex(out, r'\n  snapshot save +Save the cloud')
             self.assertNotIn('Could not load', out)
