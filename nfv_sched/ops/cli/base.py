@@ -185,6 +185,10 @@ class NFVSched(app.App):
         """
         if argv[0].startswith('-'):
             self.parser.error(f'unknown option {argv[0]}')
+        if argv[0] == 'help':
+            # "host list --from x --help" is "help host list --from x" here.
+            argv = ['help', *itertools.takewhile(
+                lambda word: not word.startswith('-'), argv[1:])]
         if argv == ['help']:
             self._print_help()
         words = argv[1:] if argv[0] == 'help' else argv
