@@ -337,6 +337,10 @@ class Lister(_Displaying, lister.Lister):
         """Return the parser; subclasses add their options."""
         parser = super().get_parser(prog_name)
         parser.set_defaults(least_important=self.least_important)
+        # cliff's says that columns which do not exist are ignored.
+        parser._option_string_actions['--sort-column'].help = (
+            'sort by this column, named by its title or as "pcpus_used"; can '
+            'be repeated, the first one counts most')
         return parser
 
     def produce_output(self, parsed_args: argparse.Namespace,

@@ -73,6 +73,12 @@ class HelpTest(base.TestCase):
             self.assertIn('usage: nfv-sched host list ', self.seen(
                 'host', 'list', '--from', 'telco', option))
 
+    def test_sort_column(self):
+        """A column that does not exist is an error."""
+        out = self.seen('host', 'list', '--help')
+        self.assertIn('--sort-column', out)
+        self.assertNotIn('ignored', out)
+
     def test_complete(self):
         self.assertIn('snapshot', self.seen('complete'))
 
