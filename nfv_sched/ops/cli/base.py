@@ -268,11 +268,12 @@ class _Subcommand:
         # A new option must not change what an abbreviation means: --image was
         # --image-property.
         parser.allow_abbrev = False
-        parser.add_argument(
+        # In a group of its own: it is not what help begins with.
+        parser.add_argument_group('files').add_argument(
             files.OPTION, metavar='MIB', type=_size, default=files.DEFAULT,
-            help='size that a file which is read may have, after '
-                 'decompression; limits of what is in it are in proportion '
-                 f'(default: {files.DEFAULT})')
+            help='maximum size of a file to read, after decompression; the '
+                 'number of items that it may have grows with it (default: '
+                 f'{files.DEFAULT})')
         return parser
 
 

@@ -44,8 +44,9 @@ notified.
 """
 
 _API = """\
-With --api only an account is needed: what Placement answers to Nova's own
-query is told, with Nova's default options, and what each host misses of it.
+With --api only an account is needed. The output then has what Placement
+answers to Nova's own query, with Nova's default options, and what each host
+misses of it.
 Filters and weights are not known by the API, nor are PCI devices and networks.
 The exit code is 0 then if Placement returns hosts, 3 if it returns none.
 
@@ -81,8 +82,8 @@ class _Explain(source.CloudMixin, base.Lister, metaclass=abc.ABCMeta):
         parser.add_argument(
             '--host', action='append', default=[], dest='patterns',
             metavar='PATTERN',
-            help='show these hosts only; all are considered all the same; '
-                 'can be repeated')
+            help='show only these hosts; the answer is still that of all '
+                 'hosts; can be repeated')
         parser.add_argument(
             '--all', action='store_true',
             help='show all hosts, however many')

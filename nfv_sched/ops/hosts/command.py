@@ -45,10 +45,11 @@ the virtual switch, physical ones included, and rules of the security groups of
 these ports.
 
 With -f csv or value, a column "... used" has only what is used; "... total",
-"... limit" and "... free" are columns of their own, which a table has with -c,
-and more is said of the limits. Ports free and Rules free are what new servers
-can have, by the ledger in Placement where it is published, else by Neutron;
-empty without a limit, or if not known. Limit notes name over-allocations.
+"... limit" and "... free" are columns of their own, as are the sources of the
+limits and notes on them; a table has these columns with -c. Ports free and
+Rules free are what new servers can have, by the ledger in Placement where it
+is published, else by Neutron; empty without a limit, or if not known. Limit
+notes name over-allocations.
 
 There is no --api here: the API shows NUMA nodes and CPUs of servers only, one
 server in each request. "host show HOST --api" does that for a host.

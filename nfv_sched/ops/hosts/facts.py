@@ -27,8 +27,8 @@ switch, Nova does not know. With --facts, a file of DIR named HOST.json or HOST
 tells all CPUs of that host: what lscpu or Ironic say of it, as host profile
 reads it. CPUs that are not Nova's then stand on their NUMA node, beside their
 siblings. Of several compute nodes of a service, as Ironic has them, HOST is
-the name of the compute node. Without a file, or with one that contradicts
-Nova, which is told, a host is shown as it is without --facts."""
+the name of the compute node. A host without a file is shown as it is without
+--facts; so is one whose file contradicts Nova, with a warning."""
 
 
 def add(parser: argparse.ArgumentParser) -> None:

@@ -37,9 +37,10 @@ are offloaded; the command that starts each of them again is printed.
 At the end it is checked, as cloud audit does it, whether the servers that were
 moved keep their strict policies. This needs Nova's databases, so
 --config-file on a host that has it, or --from with the URL of "snapshot
-serve"; elsewhere it is left out, and said so. With --from a snapshot is waited
-for that was begun after the last move, for 15 minutes at most. If none comes,
-or at Ctrl-C, nothing is checked, and said so; the same command checks later.
+serve"; elsewhere nothing is checked, and the output says so. With --from it
+waits for a snapshot that was begun after the last move, for 15 minutes at
+most. If none comes, or after Ctrl-C, nothing is checked, and the output says
+so; the same command checks later.
 
 Several moves are made at a time (--parallel), but only one to a host, and none
 before an earlier one whose room it may need. After a failure no other move
@@ -53,10 +54,10 @@ tries again what failed.
 With --replan, after a failure or if the cloud is not as the plan says, the
 rest is planned again, with what was asked for at first, and carried out. The
 new plan takes the place of FILE, and moves no server again to a host to which
-its move has failed in this run. That of servers needs Nova's databases, or
---from, of which a snapshot is waited for that was begun after the failure.
-There is no new plan while a move that is not waited for any more is in
-progress.
+its move has failed in this run. To plan moves of servers again, it needs
+Nova's databases, or --from: it then waits for a snapshot that was begun after
+the failure. There is no new plan while a move that it no longer waits for is
+in progress.
 
 Of several hosts, the rest of the round and the later rounds are planned again;
 rounds keep their numbers. A host that cannot be emptied in this round then is

@@ -73,6 +73,12 @@ class HelpTest(base.TestCase):
             self.assertIn('usage: nfv-sched host list ', self.seen(
                 'host', 'list', '--from', 'telco', option))
 
+    def test_first_option(self):
+        """That of the maximum size is not the first one."""
+        out = self.seen('plan', 'run', '--help')
+        self.assertLess(out.index('\n  --dry-run'),
+                        out.index('\n  --max-file-size'))
+
     def test_sort_column(self):
         """A column that does not exist is an error."""
         out = self.seen('host', 'list', '--help')
