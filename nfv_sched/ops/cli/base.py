@@ -50,7 +50,8 @@ option --run change the cloud. No filter of nfv-sched need be enabled.
 
 Every command reads the live cloud, where nova.conf names Nova's databases, or
 a file (--from). To try one without a cloud:
-nfv-sched host list --from fragmented
+
+  nfv-sched host list --from telco
 """
 
 #: Question -> commands that answer it, as --help lists them.
@@ -112,7 +113,9 @@ class NFVSched(app.App):
         """Return the parser of options before the subcommand; see cliff."""
         return super().build_option_parser(
             description, version,
-            {'prog': self.NAME, **(argparse_kwargs or {})})
+            {'prog': self.NAME, **(argparse_kwargs or {}),
+             # The command to try stays on a line of its own.
+             'formatter_class': argparse.RawDescriptionHelpFormatter})
 
     def print_help_if_requested(self):
         """Print the help, if it is asked for; called by cliff."""

@@ -55,7 +55,7 @@ _NOT_IN_API = (
 _CONFIGURED = ('--config-file FILE',
                "nova.conf of nova-scheduler, which names Nova's databases")
 _FROM = ('--from FILE',
-         'a snapshot or a cloud file; to try it: --from two-hosts')
+         'a snapshot or a cloud file; to try it: --from telco')
 _API = ('--api', 'the API alone, with the account of openstack')
 _OS_CLOUD = (
     '--os-cloud NAME', 'the API alone, with an account of clouds.yaml')

@@ -22,7 +22,7 @@ from nfv_sched.tests.unit.ops import small_clouds
 CONFIG = ('  --config-file FILE  nova.conf of nova-scheduler, which names '
           "Nova's databases")
 FROM = ('  --from FILE         a snapshot or a cloud file; to try it: '
-        '--from two-hosts')
+        '--from telco')
 ACCOUNT = '  --os-cloud NAME     the API alone, with an account of clouds.yaml'
 
 

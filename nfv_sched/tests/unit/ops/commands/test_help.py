@@ -60,6 +60,8 @@ class HelpTest(base.TestCase):
         for args in ([], ['--help'], ['help']):
             out = self.seen(*args)
             self.assertIn('\nHow many more fit:\n  capacity list ', out)
+            # The example of README, too.
+            self.assertIn('\n  nfv-sched host list --from telco\n', out)
             self.assertIn('usage: nfv-sched ', out)
             self.assertRegex(out, r'\n  snapshot save +Save the cloud')
             self.assertNotIn('Could not load', out)
