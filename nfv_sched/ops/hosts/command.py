@@ -148,9 +148,9 @@ class ListHost(source.CloudMixin, base.Lister):
                  'scattered over their nodes, as on the HTML map (default: '
                  'name)')
         parser.add_argument(
-            '--full', type=float, metavar='PERCENT',
+            '--full', type=_percent, metavar='PERCENT',
             help='only hosts whose ports or security group rules are used to '
-                 'at least this percentage of their limit')
+                 'at least this percentage of their limit, 0 to 100')
         return parser
 
     def take_action(self, parsed_args):
@@ -165,6 +165,9 @@ class ListHost(source.CloudMixin, base.Lister):
         sizes = sorted({pages.size for host in views for node in host.nodes
                         for pages in node.node.pages})
         self._views = views
+        if parsed_args.full is not None and not views:
+            self.app.stderr.write(
+                f'no host uses {parsed_args.full:g} % of its ports or rules\n')
         records = _machine(views, sizes)
         if parsed_args.formatter != base.TABLE:
             return records
@@ -176,6 +179,13 @@ class ListHost(source.CloudMixin, base.Lister):
 
 
 Table = tuple[Sequence[str], list[tuple]]
+
+
+def _percent(text: str) -> float:
+    value = float(text)
+    if not 0 <= value <= 100:
+        raise argparse.ArgumentTypeError('a number from 0 to 100 is needed')
+    return value
 
 
 def _table(views: Iterable['values.HostView'],

@@ -139,6 +139,15 @@ class ListTest(_CommandTest):
         out = self.host('list', '--max-width', '120')[1]
         self.assertIn('Left out for lack of space: Availability zone;', out)
 
+    def test_full(self):
+        for percent in ('200', '-3', 'nan', 'x'):
+            code, out, err = self.host('list', f'--full={percent}')
+            self.assertEqual((2, ''), (code, out))
+            self.assertIn('--full: ', err)
+        self.assertEqual(
+            (0, '', 'no host uses 100 % of its ports or rules\n'),
+            self.host('list', '--full', '100'))
+
     def test_chosen(self):
         for args, hosts in (
                 (['--host', 'a'], 'a'), (['--host', '[bc]'], 'bc'),
