@@ -30,8 +30,8 @@ examples:
   nfv-sched snapshot save --anonymize for-the-vendor.json.gz
   nfv-sched snapshot save cloud.json.gz --config-file /etc/nova/nova.conf
 
-exit code: 0, or 1 if something could not be read, and is named; the file has
-what could.
+exit code: 0; 1 if something could not be read, and is named; the file has what
+could; 2 if the command line is wrong.
 """
 
 

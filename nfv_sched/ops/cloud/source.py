@@ -444,6 +444,7 @@ def load(path: str, config_files: Sequence[str] = (),
     :returns: the cloud; classes that are not installed here are added to what
         is missing
     :raises CloudUnreadError: if the file cannot be read
+    :raises UsageError: if it is the name of neither a file nor an example
     """
     if config_files:
         configure([f'--config-file={name}' for name in config_files],
@@ -476,14 +477,14 @@ def load(path: str, config_files: Sequence[str] = (),
 def _path(name: str) -> str:
     """Return the path of a file, or of the example of this name.
 
-    :raises CloudUnreadError: if there is no file, and no such example
+    :raises UsageError: if there is no file, and no such example
     """
     # Not if "." or "/" show that a file is meant.
     if os.path.lexists(name) or not _EXAMPLE.fullmatch(name):
         return name
     paths = examples.find()
     if name not in paths:
-        raise CloudUnreadError(
+        raise UsageError(
             f'no file or example named {name!r}; the examples are: '
             f'{", ".join(paths) or "none"}')
     return str(paths[name])

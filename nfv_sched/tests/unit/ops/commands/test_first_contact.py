@@ -84,7 +84,8 @@ class FromTest(test_simulate.SimulateTestCase):
     def test_unknown(self):
         code, _out, err = self.run_command(
             'host', 'list', '--from', 'fragmentd')
-        self.assertEqual(1, code)
+        # As with --example of "simulation run".
+        self.assertEqual(2, code)
         self.assertIn("no file or example named 'fragmentd'; the examples "
                       'are: all-policies, ', err)
 
