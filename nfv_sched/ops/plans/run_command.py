@@ -18,6 +18,7 @@ from nfv_sched.ops.cloud import source
 from nfv_sched.ops.execution import values
 from nfv_sched.ops.plans import document
 from nfv_sched.ops.rebalance import document as rebalance_document
+from nfv_sched.ops.snapshot import codec
 from nfv_sched import strings
 
 _EPILOG = """\
@@ -263,7 +264,6 @@ def parse(content: bytes) -> ty.Any:
     :raises ValueError: if it is not a plan; FileLimitError is one
     :raises RecursionError: if it is nested too deeply
     """
-    import pydantic
     try:
         data = files.parse_json(content)
     except files.FileLimitError:
@@ -282,11 +282,6 @@ def parse(content: bytes) -> ty.Any:
     if data.get('schema') != documents.VERSION:
         raise ValueError(f'schema {data.get("schema")!r}: this release reads '
                          f'{documents.VERSION}')
-    try:
-        plan = pydantic.TypeAdapter(root).validate_python(data)
-    except pydantic.ValidationError as exc:
-        error = exc.errors(include_url=False, include_input=False)[0]
-        raise ValueError(f'{".".join(map(str, error["loc"]))}: '
-                         f'{error["msg"]}') from exc
+    plan = codec.decode_document(root, data)
     moves_of(plan).check()
     return plan

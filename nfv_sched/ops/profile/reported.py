@@ -52,7 +52,6 @@ def _parse(content: bytes) -> document.Profile:
     :raises ValueError: if it is not one; FileLimitError is one
     :raises RecursionError: if it is nested too deeply
     """
-    import pydantic
     try:
         data = files.parse_json(content)
     except files.FileLimitError:
@@ -65,12 +64,7 @@ def _parse(content: bytes) -> document.Profile:
     if data.get('schema') != documents.VERSION:
         raise ValueError(f'schema {data.get("schema")!r}: this release reads '
                          f'{documents.VERSION}')
-    try:
-        return pydantic.TypeAdapter(document.Profile).validate_python(data)
-    except pydantic.ValidationError as exc:
-        error = exc.errors(include_url=False, include_input=False)[0]
-        raise ValueError(f'{".".join(map(str, error["loc"]))}: '
-                         f'{error["msg"]}') from exc
+    return codec.decode_document(document.Profile, data)
 
 
 def model(cloud: snapshot.Cloud) -> snapshot.Host | None:

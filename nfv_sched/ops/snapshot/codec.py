@@ -9,6 +9,9 @@ of ``"1"`` to 1, and fields without limits of their own get default limits.
 By default pydantic also collects all errors of a file, which takes more memory
 than the file; here it stops at the first error of a list or mapping, and
 unknown keys are refused before anything else.
+
+JSON documents of commands, such as plans, are read in the same way, but for
+the default limits of numbers and texts, and unknown keys.
 """
 
 import functools
@@ -46,6 +49,13 @@ _LIMITS: dict[str, _Schema] = {
             lambda value, write: write(dict(sorted(value.items()))))},
 }
 
+_STRICT: _Schema = {'strict': True}
+_FAIL_FAST: _Schema = {'fail_fast': True}
+# The same for documents of commands, which also have negative numbers.
+_DOCUMENT_LIMITS: dict[str, _Schema] = {
+    'bool': _STRICT, 'int': _STRICT, 'float': _STRICT, 'str': _STRICT,
+    'tuple': _FAIL_FAST, 'frozenset': _FAIL_FAST, 'dict': _FAIL_FAST}
+
 # Messages by the type of pydantic's error.
 _MESSAGES = {
     'bool_type': 'must be true or false',
@@ -61,6 +71,7 @@ _MESSAGES = {
     'dict_type': 'must be an object',
     'dataclass_type': 'must be an object',
     'enum': 'must be {expected}',
+    'literal_error': 'must be {expected}',
     'greater_than_equal': 'must be {ge} or more',
     'less_than_equal': 'must be {le} or less',
     'string_too_long': 'must have {max_length} characters at most',
@@ -107,6 +118,19 @@ def decode(kind: type, data: ty.Any) -> ty.Any:
         raise _exception(exc.errors(include_url=False)[0]) from None
 
 
+def decode_document(kind: type, data: ty.Any) -> ty.Any:
+    """Make an instance of a dataclass from the document of a command.
+
+    Keys that the dataclass does not have are ignored.
+
+    :raises WrongError: if the data does not fit the dataclass
+    """
+    try:
+        return _document_validator(kind).validate_python(data)
+    except pydantic.ValidationError as exc:
+        raise _exception(exc.errors(include_url=False)[0]) from None
+
+
 class _CPULists(dict[str, frozenset[int]]):
     """The parsed CPU lists of a file, with a limit on their total length.
 
@@ -136,6 +160,12 @@ def _schema(kind: type) -> _Schema:
 @functools.cache
 def _validator(kind: type) -> pydantic_core.SchemaValidator:
     return pydantic_core.SchemaValidator(_schema(kind))
+
+
+@functools.cache
+def _document_validator(kind: type) -> pydantic_core.SchemaValidator:
+    return pydantic_core.SchemaValidator(
+        _with_document_limits(pydantic.TypeAdapter(kind).core_schema))
 
 
 @functools.cache
@@ -170,6 +200,20 @@ def _with_limits(schema: ty.Any) -> ty.Any:
         return core_schema.no_info_before_validator_function(
             functools.partial(_check_keys, frozenset(schema['fields'])),
             schema, ref=ref)
+    if kind == 'dict':
+        return core_schema.no_info_wrap_validator_function(_in_parts, schema)
+    return schema
+
+
+def _with_document_limits(schema: ty.Any) -> ty.Any:
+    """Add the limits of documents to a schema and to all parts of it."""
+    if isinstance(schema, list):
+        return [_with_document_limits(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    kind = schema.get('type')
+    schema = {**_DOCUMENT_LIMITS.get(kind, {}), **{
+        key: _with_document_limits(value) for key, value in schema.items()}}
     if kind == 'dict':
         return core_schema.no_info_wrap_validator_function(_in_parts, schema)
     return schema

@@ -135,7 +135,7 @@ def memory_limited() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def time_limited() -> Iterator[None]:
+def time_limited(seconds: float = MAX_SECONDS) -> Iterator[None]:
     """Limit the time on a CPU within this context.
 
     :raises AssertionError: if Python code takes longer
@@ -144,11 +144,11 @@ def time_limited() -> Iterator[None]:
         raise _TooLong()
 
     before = signal.signal(signal.SIGVTALRM, stop)
-    signal.setitimer(signal.ITIMER_VIRTUAL, MAX_SECONDS)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
     try:
         yield
     except _TooLong:
-        raise AssertionError(f'takes more than {MAX_SECONDS} s') from None
+        raise AssertionError(f'takes more than {seconds} s') from None
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         signal.signal(signal.SIGVTALRM, before)

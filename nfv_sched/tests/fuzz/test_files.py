@@ -199,7 +199,8 @@ class EmptyCloud(contextlib.AbstractContextManager):
         return response
 
 
-class FilesTest(cmd_base.CommandTestCase):
+class FilesTestCase(cmd_base.CommandTestCase):
+    """A test of commands that read files of a folder."""
 
     def setUp(self):
         super().setUp()
@@ -230,14 +231,16 @@ class FilesTest(cmd_base.CommandTestCase):
         file.save(test_bad_snapshots.CLOUD, path)
         return path
 
-    def check(self, *command, fault=None):
+    def check(self, *command, fault=None, seconds=base.MAX_SECONDS):
         """Run a command on files that may be changed.
 
         :param fault: path of the file that is at fault if the command says
             that something cannot be read
+        :param seconds: time on a CPU that it may take
+        :returns: its exit code, standard output and standard error
         """
         began = time.process_time()
-        with (base.WATCH.watching(self.folder), base.time_limited(),
+        with (base.WATCH.watching(self.folder), base.time_limited(seconds),
               base.memory_limited()):
             code, out, err = self.run_command(*command)
         took = time.process_time() - began
@@ -245,7 +248,7 @@ class FilesTest(cmd_base.CommandTestCase):
         self.assertIn(code, (0, 1, 2, 3), where)
         self.assertNotIn('internal error', err, where)
         self.assertEqual([], list(base.WATCH.events), where)
-        self.assertLess(took, base.MAX_SECONDS, where)
+        self.assertLess(took, seconds, where)
         self.assertIsNone(_CONTROL.search(out + err), where)
         lines = err.splitlines()
         self.assertLess(len(lines), _MAX_LINES, where)
@@ -255,6 +258,10 @@ class FilesTest(cmd_base.CommandTestCase):
         if fault is not None and code == 1:
             for line in lines:
                 self.assertIn(fault, line, where)
+        return code, out, err
+
+
+class FilesTest(FilesTestCase):
 
     def cloud_command(self, chance, path):
         """Run a command that reads a cloud."""

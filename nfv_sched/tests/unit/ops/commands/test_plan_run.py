@@ -488,10 +488,10 @@ class PlanRunTest(PlanRunTestCase):
         for document, text in (
                 ([], 'not a plan'), ({}, 'not a plan'),
                 ({**good, 'schema': 2}, 'schema 2: this release reads 1'),
-                ({**good, 'servers': [{}]}, 'servers.0.move: '),
+                ({**good, 'servers': [{}]}, "servers[0]: 'move' is missing"),
                 *(({**good, 'servers': [{**server, **change}, other]}, wrong)
                   for change, wrong in (
-                      ({'how': 'evacuate'}, "servers.0.how: Input should be "),
+                      ({'how': 'evacuate'}, "servers[0].how: must be 'live', "),
                       ({'server_id': '../x'}, 'is not a UUID'),
                       ({'server_id': '{%s}' % server['server_id']},
                        'is not a UUID'),

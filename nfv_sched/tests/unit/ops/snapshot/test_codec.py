@@ -159,6 +159,26 @@ class CodecTest(base.TestCase):
             # Older releases of pydantic keep those of a part of a dictionary.
             self.assertLessEqual(error.__context__.error_count(), 100)
 
+    def test_document(self):
+        """Other releases have other keys; some numbers are negative."""
+        self.assertEqual(
+            Outer('a', maybe=-1, inner=(Inner(2),), by_name={'x': Inner(3)}),
+            codec.decode_document(Outer, {
+                'name': 'a', 'new': 1, 'maybe': -1,
+                'inner': [{'number': 2, 'new': 1}],
+                'by_name': {'x': {'number': 3}}}))
+        wrong = {str(number): 'x' for number in range(1000)}
+        for data, said in (
+                ({'maybe': '1'}, "maybe: must be a whole number, not '1'"),
+                ({'inner': [{}] * 1000}, "inner[0]: 'number' is missing"),
+                ({'words': [1] * 1000}, 'words[0]: must be text, not 1'),
+                ({'by_name': wrong}, 'by_name.0: must be an object')):
+            error = self.assertRaises(
+                codec.WrongError, codec.decode_document, Outer,
+                {'name': 'a', **data})
+            self.assertIn(said, str(error))
+            self.assertLessEqual(error.__context__.error_count(), 100)
+
     def test_every_type_of_a_snapshot(self):
         """There is no hint that cannot be written or read."""
         for kind in vars(snapshot).values():
