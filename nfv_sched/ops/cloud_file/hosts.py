@@ -2,10 +2,12 @@
 
 """Check the entries of ``hosts``, and compile NUMA nodes and PCI devices."""
 
+import collections
 import dataclasses
 import re
 import typing as ty
 
+from nfv_sched import files
 from nfv_sched.numa import rule
 from nfv_sched.ops.cloud_file import model
 from nfv_sched.ops.cloud_file import pci
@@ -14,11 +16,16 @@ from nfv_sched.ops.cloud_file import scenario as scenarios
 from nfv_sched.ops.cloud_file import schema
 from nfv_sched.ops.cloud_file import topology
 from nfv_sched.ops.cloud_file import values
+from nfv_sched.ops.snapshot import codec
 from nfv_sched.ops.snapshot import names as cloud_names
 from nfv_sched.ops.snapshot import snapshot
+from nfv_sched.ops.snapshot import validation
 from nfv_sched.rules import place as rule_place
 
 _MAX_HOSTS = 100_000
+_MAX_NODES = 64
+# Items of files.max_items() that a CPU or device of a group counts for.
+_ITEMS_PER_PART = 8
 _DEFAULT_NODES = 2
 _DEFAULT_VSWITCH_CORES = 2
 _DEFAULT_PLATFORM_CORES = 1
@@ -48,6 +55,7 @@ class HostCompiler:
     def groups(self) -> tuple[model.HostGroup, ...]:
         """Return the groups of hosts, without those that have problems."""
         groups, seen, total = [], {}, 0
+        amounts: collections.Counter[str] = collections.Counter()
         for i, host in enumerate(self._cloud.hosts):
             path = ('hosts', i)
             total += host.count or 1
@@ -66,7 +74,36 @@ class HostCompiler:
                     break
                 seen[name] = i
             groups.append(group)
+            if self._are_too_large(path, group, amounts):
+                break
         return tuple(groups)
+
+    def _are_too_large(self, path: problems.Path, group: model.HostGroup,
+                       amounts: collections.Counter[str]) -> bool:
+        """Return whether there is too much in all groups so far.
+
+        :param group: the last group
+        :param amounts: what is in the others; that of the group is added
+        """
+        # The hosts of a group share their CPUs and devices, not their ports.
+        most = files.max_items() // _ITEMS_PER_PART
+        ports = _ports(group)
+        for key, what, number, limit in (
+                ('cores', 'CPUs in groups of hosts',
+                 sum(group.cores) * group.threads, most),
+                ('pci_devices', 'PCI devices in groups of hosts',
+                 len(group.devices), most),
+                (max(ports, key=ports.__getitem__),
+                 'ports, DHCP servers and routers',
+                 len(group.names) * (sum(ports.values()) + group.dhcp_servers
+                                     + group.routers.count),
+                 validation.max_ports())):
+            amounts[what] += number
+            if amounts[what] > limit:
+                self._errors.add((*path, key),
+                                 str(files.beyond(f'{limit} {what}')))
+                return True
+        return False
 
     def _group(self, path: problems.Path,
                host: model.HostGroup) -> model.HostGroup | None:
@@ -74,6 +111,10 @@ class HostCompiler:
         nodes = host.numa_nodes or (
             len(host.cores) if isinstance(host.cores, tuple)
             else _DEFAULT_NODES)
+        if nodes > _MAX_NODES:
+            self._errors.add((*path, 'cores'), f'has {nodes} values; no host '
+                             f'has more than {_MAX_NODES} NUMA nodes')
+            return None
         self._check_explicit(path, host)
         self._check_nodes((*path, 'switch_nodes'), host.switch_nodes, nodes)
         self._check_nodes((*path, 'tunnel_nodes'), host.tunnel_nodes, nodes)
@@ -88,12 +129,14 @@ class HostCompiler:
             self._errors.add((*path, 'reserved_memory'),
                              f'{host.reserved_memory} MiB is more than the '
                              f'{sum(host.memory)} MiB of the host')
+        self._check_ports(path, host)
         devices: tuple[snapshot.Device, ...] = ()
         if not cloud_names.is_host(host.name):
             self._errors.add((*path, 'name'), cloud_names.HOST)
         try:
             devices = pci.build(host.pci_devices)
-        except pci.TooManyDevices as e:
+            validation.check_devices(devices)
+        except (pci.TooManyDevices, codec.WrongError) as e:
             self._errors.add((*path, 'pci_devices'), str(e))
         if len(self._errors) > before:
             return None
@@ -123,6 +166,16 @@ class HostCompiler:
             if node >= nodes:
                 self._errors.add((*path, i), f'there is no NUMA node {node}; '
                                              f'the host has {nodes}')
+
+    def _check_ports(self, path: problems.Path,
+                     host: model.HostGroup) -> None:
+        """Check that the ports of a host are not too many together."""
+        ports = _ports(host)
+        if sum(ports.values()) > validation.MAX_LOAD:
+            self._errors.add(
+                (*path, max(ports, key=ports.__getitem__)),
+                f'the host would have {sum(ports.values())} ports of the '
+                f'virtual switch; no host has more than {validation.MAX_LOAD}')
 
     def _check_devices(self, path: problems.Path, host: model.HostGroup,
                        nodes: int) -> None:
@@ -212,6 +265,13 @@ class HostCompiler:
 
 def _or(value: ty.Any, default: ty.Any) -> ty.Any:
     return default if value is None else value
+
+
+def _ports(host: model.HostGroup) -> dict[str, int]:
+    """Return the ports of a host that do not belong to servers, by key."""
+    return {'dhcp_servers': host.dhcp_servers,
+            'routers': host.routers.count * host.routers.ports,
+            'other_ports': host.other_ports}
 
 
 def _names(host: model.HostGroup) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 import dataclasses
 import typing as ty
 
+from nfv_sched import cpu_spec
 from nfv_sched.ops.cloud_file import actions
 from nfv_sched.ops.cloud_file import schema
 from nfv_sched.ops.cloud_file import values
@@ -212,7 +213,7 @@ class FlavorEntry:
     """
 
     name: str = schema.own_name()
-    vcpus: values.Positive
+    vcpus: ty.Annotated[int, values.within(1, cpu_spec.MOST_CPUS - 1)]
     memory: ty.Annotated[values.MiB, schema.rule(minimum=1)]
     disk: values.GiB = 0
     extra_specs: Mapping[str, values.Text] = dataclasses.field(

@@ -14,6 +14,7 @@ from nfv_sched.ops.cloud_file import model
 from nfv_sched.ops.cloud_file import schema
 from nfv_sched.ops.cloud_file import values
 from nfv_sched.ops.snapshot import snapshot
+from nfv_sched.ops.snapshot import validation
 
 # Type of device in the file -> in Nova.
 _NOVA_TYPES = {'VF': 'type-VF', 'PF': 'type-PF', 'standard': 'type-PCI'}
@@ -28,7 +29,7 @@ _BUSES = 256 * 256
 
 
 class TooManyDevices(ValueError):
-    """More PCI devices than a host has PCI addresses for."""
+    """More PCI devices than a host can have."""
 
 
 def _buses() -> Iterator[str]:
@@ -77,7 +78,7 @@ def build(entries: Iterable[model.PCIDevices]) -> tuple[snapshot.Device, ...]:
     """Return the PCI devices of a host, with tags as in ``device_spec``.
 
     :param entries: ``pci_devices`` of the file, checked
-    :raises TooManyDevices: if there are not enough PCI addresses
+    :raises TooManyDevices: if there are more than a host can have
     """
     buses = _buses()
     devices: list[snapshot.Device] = []
@@ -89,10 +90,10 @@ def build(entries: Iterable[model.PCIDevices]) -> tuple[snapshot.Device, ...]:
         if vfs > _VFS_OF_A_BUS:
             raise TooManyDevices(f'a PF has at most {_VFS_OF_A_BUS} VFs')
         for _ in range(cards):
-            bus = next(buses, None)
-            if bus is None:
-                raise TooManyDevices('there are more devices than addresses')
-            devices.extend(_functions(bus, entry, vfs))
+            devices.extend(_functions(next(buses), entry, vfs))
+            if len(devices) > validation.MAX_DEVICES:
+                raise TooManyDevices('no host has more than '
+                                     f'{validation.MAX_DEVICES} devices')
     return tuple(devices)
 
 

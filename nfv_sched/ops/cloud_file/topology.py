@@ -14,6 +14,7 @@ for pinned vCPUs.  Nothing here knows Nova.
 
 import typing as ty
 
+from nfv_sched import cpu_spec
 from nfv_sched.ops.cloud_file import model
 from nfv_sched.ops.cloud_file import values
 from nfv_sched.ops.snapshot import snapshot
@@ -122,6 +123,10 @@ def build(host: model.HostGroup, physnets: ty.Sequence[ty.Iterable[str]]
     :raises LayoutError: if the dimensions contradict each other
     """
     total = sum(host.cores)
+    if total * host.threads >= cpu_spec.MOST_CPUS:
+        raise LayoutError(
+            'cores', f'the host would have {total * host.threads} CPUs; no '
+                     f'host has more than {cpu_spec.MOST_CPUS - 1}')
     node_cores, first = [], 0
     for count in host.cores:
         node_cores.append([

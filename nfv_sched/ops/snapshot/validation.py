@@ -27,13 +27,14 @@ _STATUSES = frozenset({'available', 'claimed', 'allocated', 'removed',
 _NUMA_POLICIES = (None, 'legacy', 'preferred', 'required', 'socket')
 _SERVICES = (snapshot.DHCP, snapshot.ROUTER)
 _AGENTS = (*_SERVICES, snapshot.OVN)
-# No host has more ports or rules; the simulator makes each of them.
-_MAX_LOAD = 100_000
+#: No host has more ports or rules; the simulator makes each of them.
+MAX_LOAD = 100_000
 # Items of files.max_items() that a port counts for.
 _ITEMS_PER_PORT = 8
 # Nova compares each device with all pools of its host, so that many of both
 # take long.  A pool has the VFs of a PF with equal tags, or another device.
-_MAX_DEVICES = 4096
+#: Maximum number of PCI devices of a host.
+MAX_DEVICES = 4096
 _MAX_POOLS = 512
 _MAX_PAGE_SIZES = 64
 _RATIOS = ('cpu_allocation_ratio', 'ram_allocation_ratio',
@@ -151,11 +152,7 @@ def _differ(what: str, names: Iterable[ty.Any]) -> None:
 def _check_host(host: snapshot.Host) -> None:
     _differ('nodes', [node.number for node in host.nodes or ()])
     _differ('devices', [device.address for device in host.devices])
-    _check_number('devices', host.devices, _MAX_DEVICES)
-    _check_number('pools of devices', {
-        (device.parent or device.address, device.vendor, device.product,
-         device.kind, device.node, *sorted(device.tags.items()))
-        for device in host.devices}, _MAX_POOLS)
+    check_devices(host.devices)
     for node in host.nodes or ():
         _check_number(f'sizes of pages on node {node.number}', node.pages,
                       _MAX_PAGE_SIZES)
@@ -176,6 +173,23 @@ def _check_host(host: snapshot.Host) -> None:
     _check_providers(host)
 
 
+def check_devices(devices: Collection[snapshot.Device]) -> None:
+    """Check that a host does not have too many devices, or pools of them.
+
+    :raises WrongError: if it has
+    """
+    _check_number('devices', devices, MAX_DEVICES)
+    _check_number('pools of devices', {
+        (device.parent or device.address, device.vendor, device.product,
+         device.kind, device.node, *sorted(device.tags.items()))
+        for device in devices}, _MAX_POOLS)
+
+
+def max_ports() -> int:
+    """Return the number of ports and services that all hosts may have."""
+    return files.max_items() // _ITEMS_PER_PORT
+
+
 def _check_number(what: str, values: Collection[ty.Any], most: int) -> None:
     if len(values) > most:
         raise codec.WrongError(
@@ -184,9 +198,9 @@ def _check_number(what: str, values: Collection[ty.Any], most: int) -> None:
 
 def _check_load(what: str, number: int | None) -> None:
     """Check that a number of ports, rules, DHCP servers or routers is sane."""
-    if number is not None and not 0 <= number <= _MAX_LOAD:
+    if number is not None and not 0 <= number <= MAX_LOAD:
         raise codec.WrongError(
-            f'{what} cannot be {number}, only 0 to {_MAX_LOAD}')
+            f'{what} cannot be {number}, only 0 to {MAX_LOAD}')
 
 
 def _check_loads(cloud: snapshot.Cloud) -> None:
@@ -194,7 +208,7 @@ def _check_loads(cloud: snapshot.Cloud) -> None:
 
     :raises FileLimitError: if there are too many
     """
-    most = files.max_items() // _ITEMS_PER_PORT
+    most = max_ports()
     if sum(getattr(host.network, field.name) or 0
            for host in cloud.hosts if host.network is not None
            for field in dataclasses.fields(host.network)

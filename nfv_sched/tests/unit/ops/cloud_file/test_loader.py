@@ -6,11 +6,15 @@ import os
 import pathlib
 import tempfile
 
+from nfv_sched import files
 from nfv_sched.ops.cloud_file import loader
 from nfv_sched.ops.cloud_file import problems
 from nfv_sched.ops.cloud_file import scenario
 from nfv_sched.ops.cloud_file import values
 from nfv_sched.ops.simulator import nova_internals
+from nfv_sched.ops.snapshot import codec
+from nfv_sched.ops.snapshot import snapshot
+from nfv_sched.ops.snapshot import validation
 from nfv_sched.tests.unit.ops.simulator import base
 
 # Line numbers below count on this.
@@ -69,6 +73,12 @@ BAD = [
     ('hosts:\n  - name: a', 'pci_in_placement: true\nhosts:\n  - name: a\n'
      '    pci_devices: [{type: PF, node: 0, vfs: 2}]',
      'vfs: Nova does not take a PF and its VFs together'),
+    ('cores: 8', 'cores: 8\n    pci_devices: [{type: PF, node: 0, '
+     'count: 16, vfs: 240}, {type: PF, node: 0, vfs: 240}]',
+     'cloud.yaml:4: hosts[0].pci_devices: no host has more than 4096 devices'),
+    ('cores: 8', 'cores: 8\n    pci_devices: [{type: standard, node: 0, '
+     'count: 513}]',
+     'hosts[0].pci_devices: 513 pools of devices; no host has more than 512'),
     ('flavors:', 'options: {pci: {alias: []}}\npci_aliases: {}\nflavors:',
      'options.pci.alias: cannot be combined with pci_aliases'),
     ('n: {tunneled: true}', 'n: {vnic_type: direct}',
@@ -104,6 +114,25 @@ BAD = [
                            'list, not nothing'),
     ('cores: 8', 'cores: 0', 'hosts[0].cores: must be at least 1, not 0'),
     ('vcpus: 2', 'vcpus: -1', 'cloud.yaml:7: flavors.f.vcpus: must be at'),
+    # Others would fill the memory.
+    ('vcpus: 2', 'vcpus: 65536',
+     'cloud.yaml:7: flavors.f.vcpus: must be at most 65535, not 65536'),
+    ('cores: 8', 'cores: 1000000000',
+     'cloud.yaml:3: hosts[0].cores: the host would have 2000000000 CPUs; no '
+     'host has more than 65535'),
+    ('cores: 8', 'cores: 4096\n    numa_nodes: 2\n    threads: 8',
+     'hosts[0].cores: the host would have 65536 CPUs'),
+    ('cores: 8', f'cores: {[8] * 65}',
+     'cloud.yaml:3: hosts[0].cores: has 65 values; no host has more than 64 '
+     'NUMA nodes'),
+    ('cores: 8', 'cores: 8\n    routers: {count: 100000, ports: 100000}',
+     'cloud.yaml:4: hosts[0].routers: the host would have 10000000000 ports '
+     'of the virtual switch; no host has more than 100000'),
+    ('cores: 8', 'cores: 8\n    other_ports: 1\n    dhcp_servers: 100000',
+     'cloud.yaml:5: hosts[0].dhcp_servers: the host would have 100001 ports'),
+    ('cores: 8', 'cores: 8\n    dhcp_servers: 100000\n    count: 1000',
+     'cloud.yaml:4: hosts[0].dhcp_servers: has more than 1048576 ports, DHCP '
+     'servers and routers; --max-file-size raises the limit, now 128 MiB'),
     ('cores: 8', 'cores: 8\n    siblings: nearby',
      "cloud.yaml:4: hosts[0].siblings: 'nearby' is not one of split, adj"),
     ('32 GiB', '32 Gb', "cloud.yaml:4: hosts[0].memory: '32 Gb' is not a si"),
@@ -224,6 +253,31 @@ class LoaderTestCase(base.SimulatorTestCase):
         text = GOOD.replace('cores: 8', 'coers: 8').replace(
             'vcpus: 2', 'vcpus: 0')
         self.assertEqual(3, len(self.problems(text).splitlines()))
+
+    def test_too_much_in_all_groups(self):
+        with files.limited(1):
+            for key, number in (
+                    ('cores: 2048', 3), ('other_ports: 8000', 2),
+                    ('pci_devices: [{type: PF, node: 0, count: 16, vfs: 240}]',
+                     3)):
+                groups = ''.join(
+                    f'- {{name: h{group}, memory: 8 GiB, '
+                    f'{"" if "cores" in key else "cores: 8, "}{key}}}\n'
+                    for group in range(number))
+                problem, = self.problems(
+                    f'hosts:\n{groups}flavors: {{f: {{vcpus: 1, memory: 1}}}}'
+                    '\nsteps: []\n').splitlines()
+                self.assertIn(
+                    f'hosts[{number - 1}].{key.partition(":")[0]}: has more '
+                    'than 8192 ', problem)
+
+    def test_largest_host(self):
+        """A snapshot of it can be read again."""
+        cloud = loader.loads(GOOD.replace(
+            'cores: 8', 'cores: 65535\n    numa_nodes: 1\n'
+            '    platform_cores: 0\n    vswitch_cores: 0\n'
+            '    dhcp_servers: 100000')).cloud
+        validation.check(codec.decode(snapshot.Cloud, codec.encode(cloud)))
 
     def test_no_cloud(self):
         for text, message in (('', 'the file is empty'),
