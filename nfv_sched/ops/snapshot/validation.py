@@ -218,21 +218,25 @@ def _check_loads(cloud: snapshot.Cloud) -> None:
 
 def _check_providers(host: snapshot.Host) -> None:
     """Check that the providers are a tree with the host as its root."""
-    remaining = {provider.uuid: provider.parent for provider in host.providers}
-    if remaining and (host.providers[0].uuid != host.uuid
-                      or host.providers[0].parent is not None):
+    if not host.providers:
+        return
+    if (host.providers[0].uuid != host.uuid
+            or host.providers[0].parent is not None):
         raise codec.WrongError('its first resource provider is not its own')
-    above: set[str | None] = {None}
-    while remaining:
-        children = [uuid for uuid, parent in remaining.items()
-                    if parent in above]
-        if not children or None in above and len(children) > 1:
+    children: dict[str | None, list[str]] = {}
+    for provider in host.providers:
+        children.setdefault(provider.parent, []).append(provider.uuid)
+    under_host: set[str] = set()
+    waiting = [host.uuid]
+    while waiting:
+        uuid = waiting.pop()
+        under_host.add(uuid)
+        waiting.extend(children.get(uuid, ()))
+    for provider in host.providers:
+        if provider.uuid not in under_host:
             raise codec.WrongError(
-                f'resource provider {next(iter(remaining))!r} is not under '
-                'that of the host')
-        above = set(children)
-        for uuid in children:
-            del remaining[uuid]
+                f'resource provider {provider.uuid!r} is not under that of '
+                'the host')
 
 
 def _check_network(cloud: snapshot.Cloud) -> None:

@@ -9,10 +9,15 @@ still too short for what grows with the square of the size.
 
 import gzip
 import json
+import uuid
 
 from nfv_sched.ops.cli import documents
 from nfv_sched.ops.profile import document as profile_document
+from nfv_sched.ops.snapshot import codec
+from nfv_sched.ops.snapshot import file
+from nfv_sched.ops.snapshot import snapshot
 from nfv_sched.tests.fuzz import test_files
+from nfv_sched.tests.unit.ops.commands import test_bad_snapshots
 from nfv_sched.tests.unit.ops.execution import migrating_nova
 from nfv_sched.tests.unit.ops.profile import machines
 
@@ -20,6 +25,10 @@ from nfv_sched.tests.unit.ops.profile import machines
 _SECONDS = 40
 #: Items of which one is enough for an error.
 _MANY = 2_000_000
+
+
+def _id(number):
+    return str(uuid.UUID(int=number))
 
 
 class GrowthTest(test_files.FilesTestCase):
@@ -39,6 +48,26 @@ class GrowthTest(test_files.FilesTestCase):
         """Run a command that says in a line what is wrong with a file."""
         code, _out, err = self.check(*command, seconds=_SECONDS)
         self.assertEqual((1, f'error: {path}: {message}\n'), (code, err))
+
+    def snapshot(self):
+        return {'format': file.FORMAT, 'version': snapshot.VERSION,
+                'cloud': codec.encode(test_bad_snapshots.CLOUD)}
+
+    def test_chain_of_providers(self):
+        """Each resource provider is the child of the one before."""
+        document = self.snapshot()
+        host = document['cloud']['hosts'][0]
+        providers = host['providers'] = host['providers'][:1]
+        parent = host['uuid']
+        for number in range(1, 100_000):
+            providers.append(
+                {'uuid': _id(number), 'name': 'p', 'parent': parent})
+            parent = _id(number)
+        path = self.packed('cloud.json.gz', document)
+        code, out, err = self.check('host', 'list', '--from', path,
+                                    seconds=_SECONDS)
+        self.assertEqual((0, ''), (code, err))
+        self.assertIn(host['name'], out)
 
     def test_wrong_plan(self):
         plan = migrating_nova.document('a live two')
