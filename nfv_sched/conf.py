@@ -514,6 +514,7 @@ processes that have ended included. The oldest files, of an eighth of the size
 at most, are removed first, but for the last refusals of each project. A
 refusal takes some hundred bytes, and about 20 bytes for each host; one that is
 equal to others of the same project in the same ten seconds about 150 bytes.
+Commands read the newest 128 MiB, and more with ``--max-file-size``.
 
 Related options:
 

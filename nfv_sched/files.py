@@ -10,7 +10,6 @@ YAML, is limited in proportion to it; depth and single texts have fixed limits.
 from collections.abc import Iterator
 import contextlib
 import errno
-import gzip
 import io
 import json
 import math
@@ -18,6 +17,7 @@ import os
 import re
 import stat
 import typing as ty
+import zlib
 
 #: Default maximum size of a file, MiB.
 DEFAULT = 128
@@ -39,6 +39,12 @@ _YAML_PART = 16
 _BYTES_PER_YAML_ITEM = 32
 _GZIP = b'\x1f\x8b'
 _CHUNK = 1 << 20
+# Of compressed bytes; 1 of them becomes 1032 at most.
+_SMALL_CHUNK = 1 << 14
+# A file may have one member of gzip for each so many bytes of its maximum
+# size; bgzip makes one of 64 KiB.
+_BYTES_PER_MEMBER = 1 << 14
+_WITH_HEADER = zlib.MAX_WBITS + 16
 # Surrogates: halves of characters; a half alone cannot be encoded.
 _HALVES = re.compile(rb'\\u[dD][89a-fA-F]')
 
@@ -107,16 +113,50 @@ def unpack(raw: io.BufferedReader, size: int | None = None) -> bytes:
     most = _size if size is None else size
     chunks = []
     count = 0
-    file: ty.Any = raw
-    if raw.peek(2)[:2] == _GZIP:
-        file = gzip.GzipFile(fileobj=raw)
-    while chunk := file.read(_CHUNK):
+    for chunk in (_inflated(raw, most) if raw.peek(2)[:2] == _GZIP
+                  else iter(lambda: raw.read(_CHUNK), b'')):
         count += len(chunk)
         if count > most:
-            raise beyond(f'{most >> 20} MiB' if most >= 1 << 20
-                         else f'{most} bytes')
+            raise _beyond_size(most)
         chunks.append(chunk)
     return b''.join(chunks)
+
+
+def _beyond_size(most: int) -> FileLimitError:
+    return beyond(f'{most >> 20} MiB' if most >= 1 << 20 else f'{most} bytes')
+
+
+def _inflated(raw: io.BufferedReader, most: int) -> Iterator[bytes]:
+    """Yield the content of a file compressed by gzip.
+
+    :param most: maximum size of the file in bytes; what the caller gets may be
+        larger
+    """
+    # NOTE: gzip.GzipFile skips empty members, and zeros after the last one,
+    # within one call, byte by byte: a sparse file would never end.
+    most_members = max(_size // _BYTES_PER_MEMBER, 1)
+    count = members = 0
+    member = None
+    while chunk := raw.read(_SMALL_CHUNK):
+        count += len(chunk)
+        # What cannot be compressed grows by less than 1 part in 1000.
+        if count > most + _CHUNK:
+            raise _beyond_size(most)
+        while chunk:
+            if member is None:
+                chunk = chunk.lstrip(b'\0') if members else chunk
+                if not chunk:
+                    break
+                members += 1
+                if members > most_members:
+                    raise beyond(f'{most_members} members of gzip')
+                member = zlib.decompressobj(_WITH_HEADER)
+            yield member.decompress(chunk)
+            chunk = member.unused_data
+            if member.eof:
+                member = None
+    if member is not None:
+        raise EOFError('ends before the end of its last member')
 
 
 def max_size() -> int:

@@ -4,12 +4,14 @@
 from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
+from collections.abc import Sequence
 import dataclasses
 import heapq
 import operator
 import os
 import re
 
+from nfv_sched import files as file_limits
 from nfv_sched.journal import entry
 from nfv_sched.journal import files
 
@@ -23,6 +25,9 @@ _KEY = re.compile(r'(nfv|hw):[a-z_]+')
 
 #: Bytes; longer lines are not written by the journal.
 _MAX_LINE = 8 * 2 ** 20
+
+# Items of files.max_items() that an entry counts for.
+_ITEMS_PER_ENTRY = 8
 
 
 class JournalError(Exception):
@@ -38,7 +43,8 @@ class JournalContent:
     :ivar lost: number of entries that could not be written
     :ivar removed: number of refusals that were removed to limit the size
     :ivar unread: errors while reading, a sentence each; this includes
-        truncated lines, as a full disk causes them
+        truncated lines, as a full disk causes them, and the oldest files of
+        a journal that exceeds a limit
     :ivar placed: servers that were placed, the oldest first
     """
 
@@ -64,15 +70,22 @@ def read(directory: str, server: str | None = None) -> JournalContent:
         journal_files = files.listed(directory)
     except OSError as exc:
         raise JournalError(f'{directory}: {exc.strerror or exc}') from exc
-    for file in journal_files:
+    entries = 0
+    most_entries = file_limits.max_items() // _ITEMS_PER_ENTRY
+    for file in _newest(journal_files, unread):
         damaged = 0
         try:
             for line in _lines(file.path):
+                entries += 1
                 try:
                     value = entry.parse(line)
                 except entry.LineError:
                     damaged += 1
                     continue
+                if not isinstance(value, entry.Lost):
+                    entries += len(value.earlier)
+                if entries > most_entries:
+                    break
                 if isinstance(value, entry.Lost):
                     lost += value.count
                     removed += value.removed
@@ -87,6 +100,10 @@ def read(directory: str, server: str | None = None) -> JournalContent:
                         copies[_identity(each)] = each
                     else:
                         refusals.append(each)
+            if entries > most_entries:
+                unread.append(f'{file.path}, with older files, ' + str(
+                    file_limits.beyond(f'{most_entries} entries')))
+                break
         except FileNotFoundError:
             continue  # removed meanwhile, to make room
         except OSError as exc:
@@ -211,8 +228,37 @@ class Tally:
             self.latest_placed)
 
 
+def _newest(journal_files: Sequence[files.File],
+            unread: list[str]) -> list[files.File]:
+    """Return the files, without the oldest if all are too large together.
+
+    :param journal_files: the oldest first
+    :param unread: gets the error if some are left out
+    """
+    most = file_limits.max_size()
+    size = 0
+    newest: list[files.File] = []
+    left_out: list[files.File] = []
+    for file in reversed(journal_files):
+        if size + file.size > most:
+            left_out.append(file)
+            continue
+        size += file.size
+        newest.append(file)
+    if left_out:
+        others = f' and {len(left_out) - 1} more' if left_out[1:] else ''
+        unread.append(f'{left_out[0].path}{others}, with newer files, ' + str(
+            file_limits.beyond(f'{most >> 20} MiB')))
+    return newest[::-1]
+
+
 def _lines(path: str) -> Iterator[bytes]:
-    """Yield the lines of a file; too long ones in pieces."""
+    """Yield the lines of a file; too long ones in pieces.
+
+    Another process may be writing it, but not beyond the limit.
+    """
+    remaining = file_limits.max_size()
     with open(path, 'rb') as file:
-        while line := file.readline(_MAX_LINE):
+        while line := file.readline(min(_MAX_LINE, remaining)):
+            remaining -= len(line)
             yield line

@@ -103,7 +103,7 @@ def load(path: str, content: bytes | None = None) -> snapshot.Cloud:
             else files.unpack(io.BufferedReader(io.BytesIO(content))))
     except files.FileLimitError as exc:
         raise FileError(f'{path}: {exc}') from exc
-    except (EOFError, zlib.error, gzip.BadGzipFile) as exc:
+    except (EOFError, zlib.error) as exc:
         raise FileError(f'{path}: damaged gzip file: {_brief(exc)}') from exc
     except OSError as exc:
         raise FileError(f'{path}: {exc.strerror or exc}') from exc

@@ -6,6 +6,7 @@ import os
 
 import fixtures
 
+from nfv_sched import files
 from nfv_sched.journal import entry
 from nfv_sched.ops.journal import journal
 from nfv_sched.tests import base
@@ -53,6 +54,38 @@ class ReadTest(base.TestCase):
         for uuid in ('server-1', 'before-1'):
             self.assertEqual((values[1],), journal.read(
                 self.directory, uuid).refusals)
+
+    def test_too_large(self):
+        """The oldest files are left out; one of them may be no journal."""
+        old, new = [test_entry.refusal(time=time, server=time)
+                    for time in ('2026-01-02', '2026-01-03')]
+        for number, size in enumerate((2 << 30, 1 << 20)):
+            name = f'2025010{number + 1}T000000Z-1-0123abcd'
+            self.write(old, name=name)
+            path = f'{self.directory}/refusals-{name}.jsonl'
+            os.truncate(path, size)
+            os.utime(path, (number, number))
+        self.write(new)
+        with files.limited(1):
+            found = journal.read(self.directory)
+        self.assertEqual((new,), found.refusals)
+        self.assertEqual((
+            f'{path} and 1 more, with newer files, has more than 1 MiB; '
+            '--max-file-size raises the limit, now 1 MiB',), found.unread)
+
+    def test_too_many_entries(self):
+        """Entries that are joined count each."""
+        value = test_entry.refusal()
+        joined = dataclasses.replace(value, earlier=(entry.Earlier(
+            time='', server=''),) * 5000)
+        for lines in ((joined, joined), (b'\n' * 8193,)):
+            self.write(value, *lines)
+            with files.limited(1):
+                found = journal.read(self.directory)
+            self.assertEqual(value, found.refusals[-1])
+            self.assertIn('refusals-20260102T030405Z-1-0123abcd.jsonl, with '
+                          'older files, has more than 8192 entries',
+                          ' '.join(found.unread))
 
     def test_copied(self):
         """What is there twice while it is copied is one refusal."""

@@ -5,12 +5,14 @@ import dataclasses
 import gzip
 import json
 import os
+import random
 import stat
 import time
 
 import fixtures
 
 from nfv_sched import files
+from nfv_sched.ops.snapshot import codec
 from nfv_sched.ops.snapshot import file
 from nfv_sched.ops.snapshot import snapshot
 from nfv_sched.tests import base
@@ -185,6 +187,41 @@ class FileTest(base.TestCase):
             self.write(content)
             with files.limited(1):
                 self.refused('has more than 65536 items')
+
+    def test_members(self):
+        """A file may have several members of gzip, and zeros at its end."""
+        content = json.dumps({
+            'format': file.FORMAT, 'version': snapshot.VERSION,
+            'cloud': codec.encode(CLOUD)}).encode()
+        empty = gzip.compress(b'')
+        members = (gzip.compress(content[:100]) + empty
+                   + gzip.compress(content[100:]))
+        for more in (b'', empty, b'\0' * 10240, b'\0' * 99 + empty):
+            self.write(members + more)
+            self.assertEqual(CLOUD, file.load(self.path))
+        for wrong, said in (
+                (members[:-1], 'damaged gzip file'),
+                (members + b'x' * 20, 'damaged gzip file'),
+                (members[:-5] + b'x' + members[-4:], 'damaged gzip file'),
+                (empty * 65 + members, 'has more than 64 members of gzip'),
+                (members + empty * 65, 'has more than 64 members of gzip')):
+            self.write(wrong)
+            with files.limited(1):
+                self.refused(said)
+        # It has few bytes on the disk.
+        self.write(members)
+        os.truncate(self.path, 20 << 20)
+        with files.limited(1):
+            self.refused('has more than 1 MiB; --max-file-size raises')
+
+    def test_incompressible(self):
+        """What is compressed is larger than its content."""
+        content = random.Random(1).randbytes(1 << 20)
+        path = os.path.join(self.folder, 'random')
+        with gzip.open(path, 'wb', 0) as stream:
+            stream.write(content)
+        with files.limited(1):
+            self.assertEqual(content, files.read(path))
 
     def test_cpus(self):
         """A list of CPUs is read in linear time, and counted."""
