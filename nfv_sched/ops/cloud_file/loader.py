@@ -72,7 +72,7 @@ class _Loader:
             'flavor': cloud.flavors, 'image': cloud.images,
             'network': cloud.networks,
             'security group': cloud.security_groups,
-            'server group': cloud.server_groups, 'host': list(names),
+            'server group': cloud.server_groups, 'host': names,
             'place': {place for group in groups for place in group.places},
         }, {name: network.vnic_type
             for name, network in cloud.networks.items()}, {})
@@ -113,7 +113,8 @@ class _Loader:
             'image': more.images, 'network': networks,
             'security group': more.security_groups,
             'server group': {**start.server_groups, **more.server_groups},
-            'host': [host.name for host in scenarios.hosts_of(cloud)],
+            'host': dict.fromkeys(
+                host.name for host in scenarios.hosts_of(cloud)),
             'place': {place for places in start.places.values()
                       for place in places},
         }, networks, scenarios.server_names(cloud))
@@ -134,8 +135,11 @@ class _Loader:
         """
         reader = cloud_steps.Steps(names_by_kind, networks, self._errors,
                                    servers)
-        steps = [reader.read(number, step)
-                 for number, step in enumerate(cloud.steps, 1)]
+        steps = []
+        for number, step in enumerate(cloud.steps, 1):
+            steps.append(reader.read(number, step))
+            if self._errors.are_many:
+                break
         self._errors.stop_if_wrong()
         return steps
 
@@ -189,7 +193,7 @@ class _Loader:
                                  'needs a physical_network')
 
     def _aggregate(self, number: int, aggregate: model.AggregateEntry,
-                   hosts: Sequence[str]) -> model.AggregateEntry:
+                   hosts: Collection[str]) -> model.AggregateEntry:
         """Return an aggregate with patterns replaced by names of hosts."""
         members: dict[str, None] = {}
         for pattern in aggregate.hosts:

@@ -11,6 +11,10 @@ from nfv_sched import strings
 Path = tuple[str | int, ...]
 
 _MAX_ERRORS = 20
+# More are not looked for.
+_MAX_FOUND = 1000
+# Names among which a similar one is looked for.
+_MAX_NAMES = 10_000
 
 
 class InputError(Exception):
@@ -50,6 +54,8 @@ def near(word: str, names: Iterable[str]) -> str:
     :returns: a similar name, or else all names; empty if there are too many
     """
     names = list(names)
+    if len(names) > _MAX_NAMES:
+        return ''
     close = difflib.get_close_matches(word, names, n=1)
     if close:
         return f'; did you mean {close[0]!r}?'
@@ -68,10 +74,15 @@ class Problems:
     def __init__(self, path: str, marks: Mapping[Path, int]):
         self.path = path
         self._marks = marks
-        self._errors: list[tuple[int, str]] = []
+        self._errors: dict[tuple[int, str], None] = {}
 
     def __len__(self) -> int:
         return len(self._errors)
+
+    @property
+    def are_many(self) -> bool:
+        """Whether there are so many that no others need to be found."""
+        return len(self._errors) >= _MAX_FOUND
 
     def line(self, path: Path) -> int:
         """Return the line of a field, or of the field that contains it."""
@@ -84,8 +95,7 @@ class Problems:
         line = self.line(path)
         field = field_name(path)
         text = f'{self.path}:{line}: {field + ": " if field else ""}{message}'
-        if (line, text) not in self._errors:
-            self._errors.append((line, text))
+        self._errors[line, text] = None
 
     def stop_if_wrong(self) -> None:
         """Raise InputError if there are problems so far."""
@@ -102,5 +112,6 @@ class Problems:
         """Return whether a name exists; add a problem if not."""
         if name in names:
             return True
-        self.add(path, f'no {kind} named {name!r}{near(name, names)}')
+        hint = near(name, names) if len(self) < _MAX_ERRORS else ''
+        self.add(path, f'no {kind} named {name!r}{hint}')
         return False

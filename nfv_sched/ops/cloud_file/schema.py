@@ -219,6 +219,8 @@ def check(errors: problems.Problems, hint: ty.Any, data: ty.Any,
     for error in _validator(hint).iter_errors(data):
         for path, message in _explain(error):
             errors.add((*prefix, *path), message)
+        if errors.are_many:
+            break
 
 
 @functools.cache

@@ -2,7 +2,7 @@
 
 """Read and check the steps of a cloud file."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 import dataclasses
 import difflib
 import fnmatch
@@ -19,7 +19,7 @@ _SHOWN = 5
 _GLOB = re.compile(r'[*?\[]')
 
 
-def matching(pattern: str, names: Iterable[str]) -> list[str]:
+def matching(pattern: str, names: Collection[str]) -> list[str]:
     """Return the names that match a pattern with ``*``, ``?`` or ``[``.
 
     A pattern that is itself a name matches only that one.
@@ -116,7 +116,7 @@ class Steps:
             return ()
         kind, names = (('host', self._known['host'])
                        if action in _HOST_ACTIONS
-                       else ('server', list(self._servers)))
+                       else ('server', self._servers))
         targets: dict[str, None] = {}
         for name in getattr(step, action):
             matches = matching(name, names)

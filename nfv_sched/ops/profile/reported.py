@@ -5,6 +5,8 @@ The profile is the JSON document of ``host profile``.
 """
 
 from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Mapping
 import dataclasses
 import pathlib
 import re
@@ -141,7 +143,7 @@ def host(profile: document.Profile, name: str,
     own = str(uuid.uuid5(_NAMESPACE, name))
     new = snapshot.Host(
         name=name, hypervisor=name, uuid=own,
-        nodes=tuple([_node(node, profile) for node in profile.numa_nodes]),
+        nodes=tuple(_nodes(profile)),
         vcpus=len(shared) + len(dedicated), memory=memory,
         memory_used=nova.reserved_host_memory_mib,
         cpu_ratio=cpu_ratio, memory_ratio=memory_ratio,
@@ -165,29 +167,49 @@ def _threads(profile: document.Profile) -> int:
                 for core in node.cores), default=0)
 
 
-def _node(node: document.ProfileNode,
-          profile: document.Profile) -> snapshot.Node:
-    """Return a NUMA node, as libvirt and nova.conf show it to Nova."""
+def _nodes(profile: document.Profile) -> Iterator[snapshot.Node]:
+    """Yield the NUMA nodes, as libvirt and nova.conf show them to Nova."""
     nova = profile.nova
-    cpus = frozenset(cpu for core in node.cores for cpu in core)
-    shared = cpus.intersection(nova.cpu_shared_set)
-    dedicated = cpus.intersection(nova.cpu_dedicated_set)
-    siblings: Iterable[frozenset[int]] = ()
-    if _threads(profile) > 1:
-        siblings = filter(None, [
-            (shared | dedicated).intersection(core) for core in node.cores])
-    huge = sum(each.size_kib * each.total for each in node.pages)
+    shared = frozenset(nova.cpu_shared_set)
+    dedicated = frozenset(nova.cpu_dedicated_set)
+    has_siblings = _threads(profile) > 1
     reserved = {(each.node, each.size_kib): each.count
                 for each in nova.reserved_huge_pages}
+    physnets: dict[int, set[str]] = {}
+    for name, nodes in nova.physnets.items():
+        for number in nodes:
+            physnets.setdefault(number, set()).add(name)
+    for node in profile.numa_nodes:
+        yield _node(node, shared, dedicated, has_siblings, reserved,
+                    frozenset(physnets.get(node.node, ())))
+
+
+def _node(node: document.ProfileNode, shared: frozenset[int],
+          dedicated: frozenset[int], has_siblings: bool,
+          reserved: Mapping[tuple[int, int], int],
+          physnets: frozenset[str]) -> snapshot.Node:
+    """Return a NUMA node.
+
+    :param shared: shared CPUs of the host
+    :param dedicated: dedicated CPUs of the host
+    :param reserved: (number of a NUMA node, size of pages in KiB) -> number of
+        pages
+    :param physnets: physical networks near this node
+    """
+    cpus = frozenset(cpu for core in node.cores for cpu in core)
+    guest_cpus = (cpus & shared) | (cpus & dedicated)
+    siblings: Iterable[frozenset[int]] = ()
+    if has_siblings:
+        siblings = filter(None, [
+            guest_cpus.intersection(core) for core in node.cores])
+    huge = sum(each.size_kib * each.total for each in node.pages)
     return snapshot.Node(
-        number=node.node, socket=node.node, shared=shared,
-        dedicated=dedicated, siblings=tuple(siblings),
+        number=node.node, socket=node.node, shared=cpus & shared,
+        dedicated=cpus & dedicated, siblings=tuple(siblings),
         memory=node.memory_mib, pages=(
             snapshot.Pages(size=choices.SMALL, total=(
                 node.memory_mib * 1024 - huge) // choices.SMALL),
             *[snapshot.Pages(
                 size=each.size_kib, total=each.total, reserved=reserved.get(
                     (node.node, each.size_kib), 0)) for each in node.pages]),
-        physnets=frozenset(
-            name for name, nodes in nova.physnets.items()
-            if node.node in nodes))
+        physnets=physnets)
