@@ -7,16 +7,28 @@ time is many times what is needed, so that a slow machine fails no test, and
 still too short for what grows with the square of the size.
 """
 
+import contextlib
+import dataclasses
 import gzip
 import json
 import uuid
 
+from nfv_sched.journal import entry
 from nfv_sched.ops.cli import documents
+from nfv_sched.ops.cloud_file import loader
+from nfv_sched.ops.cloud_file import problems
+from nfv_sched.ops.execution import run
+from nfv_sched.ops.journal import journal
+from nfv_sched.ops.machine import read as machine_files
+from nfv_sched.ops.plans import run_command
 from nfv_sched.ops.profile import document as profile_document
+from nfv_sched.ops.profile import reported
 from nfv_sched.ops.snapshot import codec
 from nfv_sched.ops.snapshot import file
 from nfv_sched.ops.snapshot import snapshot
+from nfv_sched.tests.fuzz import base
 from nfv_sched.tests.fuzz import test_files
+from nfv_sched.tests.unit.journal import test_entry
 from nfv_sched.tests.unit.ops.commands import test_bad_snapshots
 from nfv_sched.tests.unit.ops.execution import migrating_nova
 from nfv_sched.tests.unit.ops.profile import machines
@@ -32,6 +44,12 @@ def _id(number):
 
 
 class GrowthTest(test_files.FilesTestCase):
+
+    @contextlib.contextmanager
+    def limited(self):
+        """Limit time and memory within this context."""
+        with base.time_limited(_SECONDS), base.memory_limited():
+            yield
 
     def packed(self, name, document, **lists):
         """Write a compressed document.
@@ -53,6 +71,42 @@ class GrowthTest(test_files.FilesTestCase):
         return {'format': file.FORMAT, 'version': snapshot.VERSION,
                 'cloud': codec.encode(test_bad_snapshots.CLOUD)}
 
+    def test_snapshot(self):
+        """Many of everything that there may be many of."""
+        document = self.snapshot()
+        cloud = document['cloud']
+        host, server = cloud['hosts'][1], cloud['servers'][0]
+        names = [f'h{number}' for number in range(2000)]
+        cloud['hosts'] = [
+            {**host, 'uuid': _id(number), 'name': name, 'hypervisor': name,
+             'providers': [{'uuid': _id(number), 'name': name}]}
+            for number, name in enumerate(names)]
+        many = range(20_000)
+        ids = list(map(_id, many))
+        cloud['servers'] = [
+            {**server, 'uuid': each, 'name': each, 'host': names[0]}
+            for each in ids]
+        flavor = cloud['flavors'][0]
+        cloud['flavors'] = [{**flavor, 'name': each} for each in ids]
+        cloud['aggregates'] = [
+            {'name': each, 'hosts': names[:9]} for each in ids]
+        cloud['groups'] = [
+            {'uuid': each, 'name': 'g', 'policy': 'affinity',
+             'members': ids[:9]} for each in ids]
+        cloud['moves'] = [
+            {'uuid': each, 'server': each, 'kind': 'migration',
+             'status': 'done', 'source': names[0]} for each in ids]
+        cloud['networks'] = [{'id': each, 'name': 'n'} for each in ids]
+        service = cloud['network_services'][0]
+        cloud['network_services'] = [{**service, 'id': each} for each in ids]
+        agent = cloud['network_agents'][0]
+        cloud['network_agents'] = [
+            {**agent, 'id': each, 'host': names[0], 'serves': ids[:9]}
+            for each in ids]
+        path = self.packed('cloud.json.gz', document)
+        with self.limited():
+            self.assertEqual(len(ids), len(file.load(path).servers))
+
     def test_chain_of_providers(self):
         """Each resource provider is the child of the one before."""
         document = self.snapshot()
@@ -68,6 +122,45 @@ class GrowthTest(test_files.FilesTestCase):
                                     seconds=_SECONDS)
         self.assertEqual((0, ''), (code, err))
         self.assertIn(host['name'], out)
+
+    def test_cloud_file(self):
+        many = 12_000
+        path = self.write('cloud.yaml', ''.join((
+            'hosts:\n', *(
+                f'- {{name: h{number}, cores: 4, memory: 8 GiB}}\n'
+                for number in range(1000)),
+            '- {name: "x{n}", cores: 4, memory: 8 GiB, count: 50000}\n'
+            'flavors: {f: {vcpus: 1, memory: 1 GiB}}\n'
+            'aggregates:\n', *(
+                f'- {{name: a, hosts: x{number + 1}}}\n'
+                for number in range(1000)),
+            'steps:\n- {boot: s, flavor: f, count: 100000}\n', *(
+                f'- {{delete: s-{number}}}\n'
+                for number in range(1, many)))).encode())
+        with self.limited():
+            self.assertEqual(many, len(loader.load(path).steps))
+
+    def test_wrong_cloud_file(self):
+        path = self.write(
+            'cloud.yaml', b'hosts: [%s]\n' % b','.join([b'1'] * 60_000))
+        with self.limited():
+            error = self.assertRaises(
+                problems.InputError, loader.load, path)
+        self.assertIn(f'{path}:1: hosts[0]: must be a mapping, not 1',
+                      error.problems)
+
+    def test_plan(self):
+        plan = migrating_nova.document('a live two')
+        server, = plan['servers']
+        ids = list(map(_id, range(30_000)))
+        plan['servers'] = [
+            {**server, 'move': number, 'server_id': each,
+             'related': ids[number - 2:number]}
+            for number, each in enumerate(ids, 1)]
+        path = self.packed('plan.json', plan)
+        with self.limited():
+            self.assertEqual(
+                len(ids), len(run_command.read(path).plan.moves))
 
     def test_wrong_plan(self):
         plan = migrating_nova.document('a live two')
@@ -86,6 +179,30 @@ class GrowthTest(test_files.FilesTestCase):
             profile_document.profiled(machines.derive(
                 machines.machine(cores=4), shared=True)))}
 
+    def test_profile(self):
+        profile = self.profile()
+        count, per_node = 16_000, 4
+        cpus = list(range(count * per_node))
+        nodes = range(count)
+        node = profile['numa_nodes'][0]
+        profile['numa_nodes'] = [
+            {**node, 'node': number, 'cores': [
+                [2 * core, 2 * core + 1] for core in range(
+                    number * per_node // 2, (number + 1) * per_node // 2)]}
+            for number in nodes]
+        profile['nova'] = {
+            **profile['nova'], 'cpu_shared_set': cpus[::2],
+            'cpu_dedicated_set': cpus[1::2], 'physnets': {
+                f'p{number}': list(nodes) for number in range(10)},
+            'reserved_huge_pages': [
+                {'node': number, 'size_kib': 2048, 'count': 1}
+                for number in nodes]}
+        path = self.packed('profile.json', profile)
+        with self.limited():
+            host = reported.added_to(test_bad_snapshots.CLOUD, path)
+        self.assertEqual(count, len(host.nodes))
+        self.assertEqual(len(cpus), host.vcpus)
+
     def test_wrong_profile(self):
         start = self.good('cloud.json')
         profile = self.profile()
@@ -99,3 +216,46 @@ class GrowthTest(test_files.FilesTestCase):
                                X=','.join(['1'] * _MANY))
             self.refuse(path, message, 'host', 'list', '--add-hosts',
                         f'2:{path}', '--from', start)
+
+    def test_journal(self):
+        """A journal of decisions, whose entries were joined."""
+        value = test_entry.refusal()
+        many = 400
+        self.write('refusals-20260102T030405Z-1-0123abcd.jsonl', b''.join(
+            entry.line(dataclasses.replace(value, time=str(number), earlier=(
+                entry.Earlier(time='', server=_id(number)),) * 99))
+            for number in range(many)))
+        with self.limited():
+            content = journal.read(self.folder)
+        self.assertEqual((100 * many, ()),
+                         (len(content.refusals), content.unread))
+
+    def test_plan_journal(self):
+        many = 40_000
+        record = {'plan': 'x', 'time': '2026-01-02T03:04:05+00:00',
+                  'state': 'done', 'migration': None, 'text': None}
+        path = self.write('plan.journal', b''.join(
+            json.dumps({**record, 'move': number, 'id': _id(
+                number)}).encode() + b'\n' for number in range(1, many + 1)))
+        with self.limited(), contextlib.closing(
+                run.MoveJournal(path, 'x', write=False)) as read:
+            self.assertEqual(many, len(read.last))
+
+    def test_facts(self):
+        """As many CPUs as a host can have, and more."""
+        cpus = [{'cpu': number, 'node': number % 64, 'socket': 0,
+                 'core': number % 32768, 'online': True}
+                for number in range(1 << 16)]
+        path = self.packed('facts', {'cpus': cpus})
+        with self.limited():
+            machine = machine_files.machine([path], memory=[1024] * 64)
+        self.assertEqual(64, len(machine.nodes))
+        lines = ''.join(f'{number},0,0,{number},Y\n'
+                        for number in range(200_000))
+        path = self.write('lscpu', gzip.compress(
+            f'# CPU,Node,Socket,Core,Online\n{lines}'.encode(), 1))
+        code, _out, err = self.check(
+            'host', 'profile', '--facts', path, '--node-memory', '64',
+            seconds=_SECONDS)
+        self.assertEqual((1, 'error: CPU 65536 is out of range\n'),
+                         (code, err))
