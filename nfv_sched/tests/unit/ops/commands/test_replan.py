@@ -114,6 +114,16 @@ class RoundsReplanTest(test_plan_run.ReplanTestCase):
                       'out, and its hosts would be left out: two\n', err)
         self.assertEqual({1: ['two'], 2: ['one']}, self.rounds())
 
+    def test_other_journals(self):
+        """With --journal it is not known which rounds were carried out."""
+        code, out, err = self.run_command(
+            'host', 'drain', 'one', 'two', '--save', self.path)
+        self.assertEqual(0, code, out + err)
+        self.fail('a')
+        self.carry_out('--yes', '--round', '2', '--replan', '1', '--journal',
+                       f'{self.path}.other')
+        self.assertEqual({2: ['one']}, self.rounds())
+
     def test_interrupted(self):
         """While it plans anew, it still says what is disabled."""
         self.fail('c')
