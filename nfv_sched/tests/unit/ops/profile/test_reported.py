@@ -37,18 +37,21 @@ def existing(name, **fields):
 
 class ReportedTest(base.TestCase):
 
-    def added(self, *hosts, **options):
+    def added(self, *hosts, name='Big box!', cpu_ratio=None, **options):
         path = os.path.join(
-            self.useFixture(fixtures.TempDir()).path, 'Big box!.json')
+            self.useFixture(fixtures.TempDir()).path, f'{name}.json')
+        content = documents.builtins_of(
+            document.profiled(machines.derive(shared=True)))
+        content['nova']['cpu_allocation_ratio'] = cpu_ratio
         with open(path, 'w') as stream:
-            json.dump({'schema': documents.VERSION, **documents.builtins_of(
-                document.profiled(machines.derive(shared=True)))}, stream)
+            json.dump({'schema': documents.VERSION, **content}, stream)
         return reported.added_to(
             small_clouds.cloud(*hosts, **options), path)
 
     def test_software_of_a_host_in_use(self):
         host = self.added(
             existing('a', enabled=False, cell='no'),
+            existing('a-down', up=False, cell='no'),
             existing('c', cell='no'), existing('b'),
             DEFAULT={'default_availability_zone': 'east'})
         root, = host.providers
@@ -60,6 +63,29 @@ class ReportedTest(base.TestCase):
         self.assertEqual({'COMPUTE_NODE', 'HW_CPU_HYPERTHREADING'},
                          root.traits)
         self.assertEqual(DISK, root.inventories['DISK_GB'])
+
+    def test_figures_of_a_host_in_use(self):
+        network = snapshot.HostNetwork(vswitch_ports=3, security_rules=4)
+        host = self.added(existing(
+            'a', memory_ratio=1.25, disk_available_least=20, network=network))
+        inventories = host.providers[0].inventories
+        self.assertEqual(
+            (1.25, 1.25, 3.0, 500, network),
+            (host.memory_ratio, inventories['MEMORY_MB'].ratio,
+             inventories['VCPU'].ratio, host.disk_available_least,
+             host.network))
+        host = self.added(existing('a', disk_available_least=None))
+        self.assertIsNone(host.disk_available_least)
+
+    def test_ratio_of_the_profile(self):
+        host = self.added(existing('a'), cpu_ratio=2.5)
+        self.assertEqual((2.5, 2.5), (
+            host.cpu_ratio, host.providers[0].inventories['VCPU'].ratio))
+
+    def test_names(self):
+        """Nova takes 255 characters at most, and no name is empty."""
+        for name, expected in (('a' * 250, 'a' * 200), ('!', 'profile')):
+            self.assertEqual(expected, self.added(name=name).name)
 
     def test_no_hosts(self):
         host = self.added()
