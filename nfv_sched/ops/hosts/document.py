@@ -288,6 +288,7 @@ class ServerOnHost:
     :ivar server_id: its UUID
     :ivar project_id: ID of its project; null if it is not known
     :ivar flavor: name of its flavor
+    :ivar flavor_id: ID of the flavor; null if it was not read
     :ivar state: its state in Nova (vm_state)
     :ivar vcpus: number of vCPUs
     :ivar memory_mib: memory in MiB
@@ -301,6 +302,7 @@ class ServerOnHost:
     server_id: str
     project_id: str | None
     flavor: str
+    flavor_id: str | None
     state: str
     vcpus: int
     memory_mib: int
@@ -511,7 +513,8 @@ def _server(guest: 'values.GuestView', is_by_api: bool) -> ServerOnHost:
     return ServerOnHost(
         server=guest.name, server_id=guest.uuid,
         project_id=guest.project or None, flavor=guest.flavor,
-        state=guest.state, vcpus=guest.vcpus, memory_mib=guest.memory,
+        flavor_id=guest.flavor_id or None, state=guest.state,
+        vcpus=guest.vcpus, memory_mib=guest.memory,
         numa_nodes=None if guest.has_unknown_parts else tuple([ServerPart(
             node=part.node, pinned_vcpus=part.dedicated,
             pins=tuple([document.PinnedVCPU(vcpu=vcpu, cpu=cpu)

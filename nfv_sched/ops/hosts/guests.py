@@ -40,7 +40,8 @@ def guest(
     return values.GuestView(
         uuid=server.uuid, label=label, name=server.name,
         project=server.project, flavor=server.flavor.name,
-        state=server.state, vcpus=server.flavor.vcpus,
+        flavor_id=server.flavor.id, state=server.state,
+        vcpus=server.flavor.vcpus,
         memory=server.flavor.memory, parts=parts,
         remote=tuple(_remote(server, host, {part.node for part in parts},
                              switch)) if parts else (),

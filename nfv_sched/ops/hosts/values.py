@@ -55,6 +55,7 @@ class GuestView:
     :ivar label: its name without control characters, unique on the host
     :ivar name: its name as its owner chose it
     :ivar flavor: name of the flavor
+    :ivar flavor_id: ID of the flavor; empty if it was not read
     :ivar state: Nova's vm_state
     :ivar memory: MiB
     :ivar parts: by host NUMA node; empty if it floats over the host
@@ -68,6 +69,7 @@ class GuestView:
     name: str
     project: str
     flavor: str
+    flavor_id: str
     state: str
     vcpus: int
     memory: int

@@ -332,11 +332,11 @@ class SnapshotPages:
     def _agents(self, _query: _Query) -> _Content:
         plans, gain = self._plans, self._gain
         document = rebalance_rendering.document(
-            plans, gain or freed_capacity.Gain({}, {}))
+            plans, gain or freed_capacity.Gain({}, {}, {}))
         return 'agents.html', {
             'title': 'Agents', 'current': '/agents',
             'summary': rebalance_rendering.summary(
-                plans, gain or freed_capacity.Gain({}, {})) or [
+                plans, gain or freed_capacity.Gain({}, {}, {})) or [
                     'Neutron shows no agents for DHCP or routers.'],
             'uncounted': gain is None,
             'moves': tables.Table(rebalance_rendering.COLUMNS,

@@ -3,6 +3,7 @@
 
 from collections.abc import Iterable
 from collections.abc import Iterator
+from collections.abc import Mapping
 import dataclasses
 import typing as ty
 
@@ -47,6 +48,7 @@ class CapacityLack:
     :ivar names: the filters, requirements, policies or hints
     :ivar hosts: number of hosts of which this is so
     :ivar nearest: name of the host that comes nearest
+    :ivar nearest_id: UUID of its compute node
     :ivar why: the amount needed and the amount on that host, for people; null
         if that is not known
     """
@@ -55,6 +57,7 @@ class CapacityLack:
     names: tuple[str, ...]
     hosts: int
     nearest: str
+    nearest_id: str | None = None
     why: str | None
 
 
@@ -93,10 +96,12 @@ class MoveRelaxation:
 
     :ivar policies: one policy, or two that have to be relaxed together
     :ivar host: name of the host that takes the server then
+    :ivar host_id: UUID of its compute node
     """
 
     policies: tuple[PolicyChange, ...]
     host: str
+    host_id: str | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,8 +112,10 @@ class DrainServer:
     :ivar server: name of the server
     :ivar server_id: its UUID
     :ivar flavor: name of its flavor
+    :ivar flavor_id: ID of the flavor; null if it was not read
     :ivar how: "live" or "cold" migration, or "shelve"; null if it stays
     :ivar source: name of its host
+    :ivar source_id: UUID of its compute node
     :ivar destination: name of the host to which it goes; null if it stays or
         is shelved
     :ivar destination_id: UUID of its compute node; null likewise
@@ -128,8 +135,10 @@ class DrainServer:
     server: str
     server_id: str
     flavor: str
+    flavor_id: str | None = None
     how: ty.Literal['live', 'cold', 'shelve'] | None
     source: str
+    source_id: str | None = None
     destination: str | None
     destination_id: str | None
     obstacle: MoveObstacle | None
@@ -150,7 +159,9 @@ class ReturningServer:
         "live-migration" or "evacuation"
     :ivar status: status of the migration in Nova
     :ivar source: name of the host that it leaves; null if not known
+    :ivar source_id: UUID of its compute node; null likewise
     :ivar destination: name of the host to which it goes; null if not known
+    :ivar destination_id: UUID of its compute node; null likewise
     :ivar to_confirm: whether the move has ended, and waits to be confirmed
     """
 
@@ -159,7 +170,9 @@ class ReturningServer:
     how: str
     status: str
     source: str | None
+    source_id: str | None = None
     destination: str | None
+    destination_id: str | None = None
     to_confirm: bool
 
 
@@ -250,10 +263,12 @@ class CapacityGain:
     """A change of the number of new servers that fit a host.
 
     :ivar host: name of the host
+    :ivar host_id: UUID of its compute node
     :ivar servers: how many more fit; negative for fewer
     """
 
     host: str
+    host_id: str | None = None
     servers: int
 
 
@@ -265,10 +280,12 @@ class DefragMove:
     :ivar server: name of the server
     :ivar server_id: its UUID
     :ivar flavor: name of its flavor
+    :ivar flavor_id: ID of the flavor; null if it was not read
     :ivar memory_mib: memory that is copied, in MiB
     :ivar how: kind of the migration
     :ivar paused: whether it is paused, and stays so
     :ivar source: name of its host
+    :ivar source_id: UUID of its compute node
     :ivar destination: name of the host to which it goes
     :ivar destination_id: UUID of its compute node
     :ivar gains: hosts on which more or fewer new servers fit after this move
@@ -279,10 +296,12 @@ class DefragMove:
     server: str
     server_id: str
     flavor: str
+    flavor_id: str | None = None
     memory_mib: int
     how: ty.Literal['live', 'cold']
     paused: bool
     source: str
+    source_id: str | None = None
     destination: str
     destination_id: str
     gains: tuple[CapacityGain, ...]
@@ -327,6 +346,7 @@ class Defrag:
     """Moves after which more servers of a flavor fit.
 
     :ivar flavor: name of the flavor
+    :ivar flavor_id: ID of the flavor; null if it was not read
     :ivar wanted: number of new servers that are to fit
     :ivar fits_before: number that fit without any move
     :ivar fits_after: number that fit after the moves, as far as was counted
@@ -341,6 +361,7 @@ class Defrag:
     """
 
     flavor: str
+    flavor_id: str | None = None
     wanted: int
     fits_before: int
     fits_after: int
@@ -361,6 +382,7 @@ class StrandedServer:
     :ivar server: its name
     :ivar server_id: its UUID
     :ivar flavor: name of its flavor
+    :ivar flavor_id: ID of the flavor; null if it was not read
     :ivar obstacle: why it is not evacuated at all; null if nothing is in the
         way
     :ivar lacks: why each host does not take it
@@ -369,6 +391,7 @@ class StrandedServer:
     server: str
     server_id: str
     flavor: str
+    flavor_id: str | None = None
     obstacle: MoveObstacle | None
     lacks: tuple[CapacityLack, ...]
 
@@ -411,26 +434,35 @@ def _host_ids(cloud: snapshot.Cloud) -> dict[str, str]:
     return {host.name: host.uuid for host in reversed(cloud.hosts)}
 
 
+def _flavor_ids(cloud: snapshot.Cloud) -> dict[str, str | None]:
+    """Return the ID of the flavor of each server, by UUID."""
+    return {server.uuid: server.flavor.id or None for server in cloud.servers}
+
+
 def drained(plan: 'drain.DrainPlan', cloud: snapshot.Cloud,
             options: DrainOptions = _NO_OPTIONS, first: int = 1) -> Drain:
     """Return the document of a plan that empties a host.
 
     :param first: number of the first move
     """
-    host_ids = _host_ids(cloud)
+    host_ids, flavor_ids = _host_ids(cloud), _flavor_ids(cloud)
     related = {move.uuid: move.related for move in plan.moves}
     return Drain(
         host=plan.host, host_id=host_ids[plan.host],
         servers=tuple([DrainServer(
             move=number if each.kind else None, server=each.name,
             server_id=each.uuid, flavor=each.flavor,
+            flavor_id=flavor_ids.get(each.uuid),
             how=ty.cast(ty.Any, each.kind and each.kind.value),
-            source=each.source, destination=each.destination,
+            source=each.source, source_id=host_ids.get(each.source),
+            destination=each.destination,
             destination_id=host_ids.get(each.destination or ''),
-            obstacle=_obstacle(each.reason), lacks=_lacks(each.lacking),
+            obstacle=_obstacle(each.reason),
+            lacks=_lacks(each.lacking, host_ids),
             related=related.get(each.uuid, ()), makes_room_for=each.room_for,
             relaxations=tuple([MoveRelaxation(
-                host=relaxed.host, policies=tuple([PolicyChange(
+                host=relaxed.host, host_id=host_ids.get(relaxed.host),
+                policies=tuple([PolicyChange(
                     policy=policy.policy, becomes=policy.becomes,
                     kept=ty.cast(ty.Any, policy.kept and policy.kept.value))
                     for policy in relaxed.policies]))
@@ -441,7 +473,10 @@ def drained(plan: 'drain.DrainPlan', cloud: snapshot.Cloud,
         unfinished=tuple([ReturningServer(
             server=each.name, server_id=each.uuid, how=each.move.kind,
             status=each.move.status, source=each.move.source,
-            destination=each.move.target, to_confirm=each.move.settled)
+            source_id=host_ids.get(each.move.source or ''),
+            destination=each.move.target,
+            destination_id=host_ids.get(each.move.target or ''),
+            to_confirm=each.move.settled)
             for each in plan.unfinished]),
         failed=plan.failed, exact=plan.exact, options=options,
         unread=_unread(plan.gaps))
@@ -476,20 +511,27 @@ def rolled(plan: 'rolling.RollingPlan', cloud: snapshot.Cloud,
 def defragmented(plan: 'defrag.DefragPlan', cloud: snapshot.Cloud,
                  options: DefragOptions) -> Defrag:
     """Return the document of a plan that makes more servers fit."""
-    host_ids = _host_ids(cloud)
+    host_ids, flavor_ids = _host_ids(cloud), _flavor_ids(cloud)
     names = {server.uuid: server.name for server in cloud.servers}
     return Defrag(
-        flavor=plan.flavor, wanted=plan.count, fits_before=plan.before,
+        flavor=plan.flavor, flavor_id=next(
+            (flavor.id for flavor in cloud.flavors
+             if flavor.name == plan.flavor), '') or None,
+        wanted=plan.count, fits_before=plan.before,
         fits_after=plan.after, enough=plan.enough,
         moves=tuple([DefragMove(
             move=number, server=step.move.name, server_id=step.move.uuid,
-            flavor=step.move.flavor, memory_mib=step.move.memory,
+            flavor=step.move.flavor,
+            flavor_id=flavor_ids.get(step.move.uuid),
+            memory_mib=step.move.memory,
             how=ty.cast(ty.Any, step.move.kind.value),
             paused=step.move.paused, source=step.move.source,
+            source_id=host_ids.get(step.move.source),
             destination=step.move.destination,
             destination_id=host_ids[step.move.destination],
-            gains=tuple([CapacityGain(host=host, servers=servers)
-                         for host, servers in step.gains.items()]),
+            gains=tuple([CapacityGain(
+                host=host, host_id=host_ids.get(host), servers=servers)
+                for host, servers in step.gains.items()]),
             related=step.move.related,
         ) for number, step in enumerate(plan.steps, 1)]),
         not_movable=tuple([FixedServer(
@@ -645,12 +687,14 @@ def lost(losses: 'Iterable[failover.Loss]', together: bool,
 
     :param together: whether all of the hosts are lost at once
     """
-    host_ids = _host_ids(cloud)
+    host_ids, flavor_ids = _host_ids(cloud), _flavor_ids(cloud)
     return Failover(together=together, hosts=tuple([LostHost(
         host=loss.host, host_id=host_ids[loss.host], servers=loss.guests,
         evacuable=loss.evacuable, stranded=tuple([StrandedServer(
             server=each.name, server_id=each.uuid, flavor=each.flavor,
-            obstacle=_obstacle(each.reason), lacks=_lacks(each.lacking))
+            flavor_id=flavor_ids.get(each.uuid),
+            obstacle=_obstacle(each.reason),
+            lacks=_lacks(each.lacking, host_ids))
             for each in loss.stranded]), unread=_unread(loss.gaps))
         for loss in losses]))
 
@@ -661,10 +705,12 @@ def _obstacle(obstacle: 'movable.Obstacle | None') -> MoveObstacle | None:
         text=str(obstacle))
 
 
-def _lacks(lacks: 'Iterable[refusals.Lack]') -> tuple[CapacityLack, ...]:
+def _lacks(lacks: 'Iterable[refusals.Lack]',
+           host_ids: Mapping[str, str]) -> tuple[CapacityLack, ...]:
     return tuple([CapacityLack(
         kind=each.kind.value, names=each.names, hosts=each.hosts,
-        nearest=each.host, why=each.text or None) for each in lacks])
+        nearest=each.host, nearest_id=host_ids.get(each.host),
+        why=each.text or None) for each in lacks])
 
 
 def _unread(gaps: 'Iterable[gap.Gap]') -> tuple[UnreadData, ...]:

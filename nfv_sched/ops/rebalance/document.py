@@ -167,10 +167,12 @@ class GainedServers:
     """A change of the number of servers that fit.
 
     :ivar flavor: name of the flavor
+    :ivar flavor_id: ID of the flavor; null if it was not read
     :ivar servers: how many more fit the cloud; negative for fewer
     """
 
     flavor: str
+    flavor_id: str | None = None
     servers: int
 
 
@@ -211,8 +213,9 @@ def rebalanced(
         plans=tuple(map(_plan, plans)),
         freed_ports=tuple([FreedPorts(host=host, ports=ports)
                            for host, ports in gain.ports.items()]),
-        gained_servers=tuple([GainedServers(flavor=flavor, servers=servers)
-                              for flavor, servers in gain.guests.items()]))
+        gained_servers=tuple([GainedServers(
+            flavor=flavor, flavor_id=gain.flavor_ids.get(flavor) or None,
+            servers=servers) for flavor, servers in gain.guests.items()]))
 
 
 def moves_of(plan: Rebalance) -> values.MovePlan:

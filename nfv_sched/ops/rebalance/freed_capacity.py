@@ -26,10 +26,13 @@ class Gain(ty.NamedTuple):
         negative if more are taken
     :ivar guests: name of a flavor -> how many more servers fit the cloud,
         negative for fewer; flavors without a change are left out
+    :ivar flavor_ids: name of each of these flavors -> its ID; empty if it was
+        not read
     """
 
     ports: Mapping[str, int]
     guests: Mapping[str, int]
+    flavor_ids: Mapping[str, str]
 
 
 def gain(cloud: snapshot.Cloud, plans: Sequence[rebalance.RebalancePlan],
@@ -53,13 +56,14 @@ def gain(cloud: snapshot.Cloud, plans: Sequence[rebalance.RebalancePlan],
     flavors = [flavor for flavor in cloud.flavors if not flavor.disabled]
     hosts = _limited(cloud, ports, flavors)
     if not hosts:
-        return Gain(ports, {})
+        return Gain(ports, {}, {})
     now, then = (
         capacity.capacities(each, flavors, hosts=hosts, update=update)
         for each in (cloud, later))
-    return Gain(ports, {
-        one.flavor.name: other.fits - one.fits
-        for one, other in zip(now, then) if other.fits != one.fits})
+    changes = [(one.flavor, other.fits - one.fits)
+               for one, other in zip(now, then) if other.fits != one.fits]
+    return Gain(ports, {flavor.name: change for flavor, change in changes},
+                {flavor.name: flavor.id for flavor, _change in changes})
 
 
 def after(cloud: snapshot.Cloud,

@@ -189,6 +189,7 @@ class DocumentsTest(base.CommandTestCase):
                 self.example('fragmented'), '--flavor', 'vrouter.6', *args)
             for move in document['moves']:
                 self.assertTrue(move['server_id'] and move['destination_id'])
+                self.assertTrue(move['flavor_id'] and move['source_id'])
         self.assertEqual({('avoided', None)}, {
             (each['obstacle']['kind'], each['obstacle']['name'])
             for each in document['not_movable']})
@@ -202,6 +203,11 @@ class DocumentsTest(base.CommandTestCase):
                 [(each['server_id'], each['source'], each['destination'])
                  for each in document['servers']],
                 [(row['Server ID'], row['From'], row['To']) for row in rows])
+            for each in document['servers']:
+                self.assertEqual(document['host_id'], each['source_id'])
+                self.assertTrue(each['flavor_id'])
+                for lack in each['lacks']:
+                    self.assertTrue(lack['nearest_id'])
 
     def test_drain_hosts(self):
         args = 'host', 'drain', '*', '--from', self.example('fragmented')
@@ -222,6 +228,8 @@ class DocumentsTest(base.CommandTestCase):
                 self.example('fragmented'), *args)
         stranded = document['hosts'][0]['stranded'][0]
         self.assertEqual('guests', stranded['lacks'][0]['kind'])
+        self.assertTrue(stranded['flavor_id'])
+        self.assertTrue(stranded['lacks'][0]['nearest_id'])
 
     def test_flavors(self):
         path = self.folder / 'flavors.json'
