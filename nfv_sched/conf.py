@@ -80,7 +80,7 @@ Related options:
         'numa_fragmentation_within_host',
         default=False,
         help="""
-Choose the NUMA nodes of a guest within its host so, too, that most room is
+Choose the NUMA nodes of a guest within its host so, too, that most capacity is
 left for large guests.
 
 Without it, Nova's own order of the NUMA nodes counts, as set by ``[compute]
@@ -529,13 +529,13 @@ _weigher_opts = [
         help="""
 Multiplier of the vSwitch NUMA affinity weigher.
 
-For a guest that prefers the NUMA node of the virtual switch, a host with room
-there weighs up to this much more than one without. The default outweighs
-Nova's resource weighers, so that such a guest leaves the switch's NUMA node
-only if no host has room there. 0 turns the weigher off; a negative value
-reverses it.
+For a guest that prefers the NUMA node of the virtual switch, a host with
+capacity there weighs up to this much more than one without. The default
+outweighs Nova's resource weighers, so that such a guest leaves the switch's
+NUMA node only if no host has capacity there. 0 turns the weigher off; a
+negative value reverses it.
 
-A host weighs less than nothing where the guest, for lack of room at the
+A host weighs less than nothing where the guest, for lack of capacity at the
 switch, would cost another server of its multi-create request its place there.
 
 Can be overridden per aggregate by metadata of the same name.
@@ -561,8 +561,8 @@ Can be overridden per aggregate by metadata of the same name.
 Multiplier of the place NUMA affinity weigher.
 
 For a guest that prefers the NUMA nodes of a place (``nfv:numa_affinity.*``),
-or others (``nfv:numa_anti_affinity.*``), a host with room there weighs up to
-this much more than one without. The default outweighs Nova's resource
+or others (``nfv:numa_anti_affinity.*``), a host with capacity there weighs up
+to this much more than one without. The default outweighs Nova's resource
 weighers. 0 turns the weigher off; a negative value reverses it.
 
 Can be overridden per aggregate by metadata of the same name.
@@ -585,10 +585,10 @@ Can be overridden per aggregate by metadata of the same name.
         help="""
 Multiplier of the NUMA fragmentation weigher.
 
-The host where a guest takes least of the room for large guests weighs up to
-this much more than the one where it takes most. That fills NUMA nodes up one
-after the other, so that others stay whole. By default the weigher is off, and
-Nova's own weighers spread guests over all hosts.
+The host where a guest takes least of the capacity for large guests weighs up
+to this much more than the one where it takes most. That fills NUMA nodes up
+one after the other, so that others stay whole. By default the weigher is off,
+and Nova's own weighers spread guests over all hosts.
 
 Something like 100.0 outweighs Nova's resource weighers, and leaves the last
 word to the weighers of preferred NUMA nodes and devices. A negative value

@@ -43,7 +43,7 @@ def resolve(reason: reasons.Lazy) -> reasons.Reason:
     except Exception:
         LOG.exception('The reason of a refusal cannot be worked out')
         return reasons.Reason(
-            reasons.CAPACITY, 'NUMA topology', 'room needed', 'none')
+            reasons.CAPACITY, 'NUMA topology', 'capacity needed', 'none')
 
 
 def report(name: str, request_note: RequestNote, index: int | None) -> None:

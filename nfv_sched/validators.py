@@ -31,7 +31,7 @@ _DESCRIPTIONS = {
         'Where the guest runs relative to the virtual switch of the host. '
         '``strict``: every NUMA node of the guest is on a host NUMA node on '
         'which the switch runs, or the guest is not scheduled. ``prefer``: '
-        'so if any host of the cloud has room for it.'),
+        'so if any host of the cloud has capacity for it.'),
     extra_specs.PCI_NUMA_AFFINITY: (
         'Where the guest runs relative to its PCI devices. ``strict``: every '
         'PCI device of the guest is on a host NUMA node that the guest '
@@ -46,12 +46,12 @@ _DESCRIPTIONS = {
         'Where the guest runs relative to a place that hosts declare by the '
         'label ``nfv_{place}``. ``strict``: every NUMA node of the guest is '
         'on a host NUMA node with the place, or the guest is not scheduled. '
-        '``prefer``: so if any host of the cloud has room for it.'),
+        '``prefer``: so if any host of the cloud has capacity for it.'),
     place.ANTI_AFFINITY: (
         'That the guest runs away from a place that hosts declare by the '
         'label ``nfv_{place}``. ``strict``: no NUMA node of the guest is on a '
         'host NUMA node with the place, or the guest is not scheduled. '
-        '``prefer``: so if any host of the cloud has room for it.'),
+        '``prefer``: so if any host of the cloud has capacity for it.'),
 }
 
 

@@ -17,7 +17,7 @@ Test whether Placement grants exactly what the ledger has.
 Limits of ports and rules that are kept in Placement ([nfv_sched] ledger =
 placement) hold only as far as Placement keeps them when many claims come at
 the same moment. This makes a resource provider of its own that no server can
-use, lets more claims come at once than it has room for, several times, and
+use, lets more claims come at once than it has capacity for, several times, and
 says how many were granted.
 
 It reads the nova.conf of nova-scheduler, of which it needs [placement].
@@ -30,7 +30,7 @@ exit codes:
   0    never more was granted than there was, and never less
   1    that could not be found out
   3    more was granted than there was
-  4    claims were refused while there was room for them
+  4    claims were refused while there was capacity for them
 """
 
 _TOO_MUCH = """\
@@ -49,7 +49,7 @@ def add_options(parser: argparse.ArgumentParser,
         granted; its value is ``capacity``, whatever the name
     """
     for name, dest, default, what in (
-        (capacity, 'capacity', 7, 'how many claims there is room for'),
+        (capacity, 'capacity', 7, 'how many claims there is capacity for'),
         ('--claims', 'claims', 12, 'how many claims come at once'),
         ('--bursts', 'bursts', 3, 'how many times'),
     ):
@@ -92,7 +92,8 @@ def run(conf, options: ty.Any, write: Callable[[str], None],
 
 
 def _described(burst: 'probe.Burst', options: ty.Any) -> str:
-    return (f'{options.claims} claims at once, room for {options.capacity}: '
+    return (f'{options.claims} claims at once, capacity for '
+            f'{options.capacity}: '
             f'{burst.granted} granted, {burst.conflicts} met a conflict, '
             f'{burst.refused} refused; after the conflicts were tried again '
             f'{burst.total} granted')
@@ -104,7 +105,7 @@ def _conclude(bursts: Sequence['probe.Burst'], capacity: int,
         write(_TOO_MUCH)
         return 3
     if any(burst.total < capacity for burst in bursts):
-        write('WRONG: claims were refused while there was room for them. '
+        write('WRONG: claims were refused while there was capacity for them. '
               'Please report this.')
         return 4
     if not any(burst.conflicts for burst in bursts):

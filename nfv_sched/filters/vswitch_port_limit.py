@@ -54,6 +54,6 @@ class VSwitchPortLimitFilter(network.NetworkLimitFilter):
             return None
         return reasons.Reason(
             self.counted.order, 'DHCP servers and routers',
-            'room beside them needed',
+            'capacity beside them needed',
             f'{services} on the host, at most '
             f'{limits.network_services_per_node:.0f} allowed', -services)

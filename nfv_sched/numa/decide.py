@@ -589,7 +589,7 @@ class _Decider:
         return reasons.Reason(
             reasons.ENFORCEMENT, policy,
             'NUMA nodes to which the claim can be held needed',
-            "Nova's search misses those with room")
+            "Nova's search misses those with capacity")
 
     def _decide_preferred(
         self, must: numa_rule.Goal, strict: frozenset[str],

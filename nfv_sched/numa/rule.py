@@ -414,7 +414,7 @@ class Rule(abc.ABC):
 
         :param before: the goal without this rule, for which there are choices
         """
-        return reasons.Reason(self.order, self.text, 'room needed', 'none')
+        return reasons.Reason(self.order, self.text, 'capacity needed', 'none')
 
     def claim_reason(self, facts: Facts, guest_on_host: GuestOnHost,
                      before: Goal) -> reasons.Reason | None:

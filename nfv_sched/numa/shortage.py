@@ -25,8 +25,8 @@ CAPACITY_TEXT = {
     fit.NO_DEDICATED: ('{} dedicated CPUs', '{}'),
     fit.NO_SHARED: ('{} shared CPUs', '{}'),
     fit.NO_THREADS: ('{} CPUs under the thread policy', '{}'),
-    fit.NO_SHARED_ROOM: ('room for {} shared vCPUs', '{}'),
-    fit.NO_MEMORY_ROOM: ('room for {} MiB of memory', '{} MiB'),
+    fit.NO_SHARED_ROOM: ('capacity for {} shared vCPUs', '{}'),
+    fit.NO_MEMORY_ROOM: ('capacity for {} MiB of memory', '{} MiB'),
 }
 
 
@@ -276,7 +276,7 @@ def _have(evaluation: Evaluation, need: str = '') -> str:
     each = [_AMOUNT_TEXT[amount.resource](amount.needed)
             for amount in _amounts(evaluation)]
     if not each:
-        each = ['room for the guest']
+        each = ['capacity for the guest']
     elif several:
         each[0] = f'each {each[0]}'
     *parts, last = [need, *each] if need else each
@@ -288,7 +288,7 @@ _AMOUNT_TEXT: dict[reasons.Resource, Callable[[int], str]] = {
     reasons.Resource.DEDICATED_CPUS:
         lambda needed: strings.count(needed, 'free dedicated CPU'),
     reasons.Resource.SHARED_VCPUS:
-        lambda needed: f'room for {strings.count(needed, "shared vCPU")}',
+        lambda needed: f'capacity for {strings.count(needed, "shared vCPU")}',
     reasons.Resource.PAGES: lambda needed: f'{needed} MiB in free pages',
 }
 

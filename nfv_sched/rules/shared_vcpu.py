@@ -121,7 +121,7 @@ class SharedVCPURule(rule.Rule):
         vcpus = evaluation.guest.cells[self.cell].shared
         return reasons.Reason(
             self.order, self.text,
-            f'room for {vcpus} on the shared CPUs of one NUMA node needed',
+            f'capacity for {vcpus} on the shared CPUs of one NUMA node needed',
             f'{free} free', free)
 
     def left(self, evaluation: numa_evaluation.Evaluation,

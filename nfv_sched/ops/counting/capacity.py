@@ -78,7 +78,7 @@ _NO_MORE: Mapping[str, int] = types.MappingProxyType({})
 _NOTHING_LIFTED: frozenset[Binding] = frozenset()
 _SEVERAL = Binding(
     BindingKind.SEVERAL, 'the PCI devices that Placement grants do not suit '
-    'the NUMA nodes with room', alone=False)
+    'the NUMA nodes with capacity', alone=False)
 _NO_PORTS = assumed_ports.Ports(
     basis=assumed_ports.Basis.NUMBER)
 #: Nova requires this trait for the thread policy require, and forbids it for

@@ -180,7 +180,7 @@ def _lines(
             yield tables.Line(f'    on {", ".join(reason.hosts)}', indent=7)
     if refusal.unnamed:
         yield (f'and {strings.count(refusal.unnamed, "host")} that had no '
-               'room in the journal')
+               'space in the journal')
 
 
 def _field(name: str, value: str) -> tables.Line:

@@ -81,23 +81,23 @@ GAUGES = (
     Metric('nfv_sched_failover_stranded_guests', ('host',),
            'Guests of a host that would find no place if it were lost.'),
     Metric('nfv_sched_flavor_fits', ('flavor', 'aggregate', 'ports'),
-           'More guests of a flavor that fit, in an aggregate, or without '
+           'More servers of a flavor that fit, in an aggregate, or without '
            'the label in the cloud, with such ports as most servers of the '
            'flavor have.'),
     Metric('nfv_sched_flavor_fits_placement',
            ('flavor', 'aggregate', 'ports'),
-           'More guests of a flavor that Placement has room for.'),
+           'More servers of a flavor that Placement has capacity for.'),
     Metric('nfv_sched_flavor_servers', ('flavor',),
            'Servers of a flavor that are on hosts.'),
     Metric('nfv_sched_flavor_lost', ('flavor', 'limits'),
-           'Guests of a flavor that Placement has room for and that do not '
-           'fit, by the limits that keep them off.'),
+           'Servers of a flavor that Placement has capacity for and that do '
+           'not fit, by the limits that keep them off.'),
     Metric('nfv_sched_fragmentation_ratio', ('flavor',),
-           'Part of the guests that Placement has room for that do not fit, '
-           'as the free CPUs are not on one NUMA node.'),
+           'Part of the servers that Placement has capacity for that do not '
+           'fit, as the free CPUs are not on one NUMA node.'),
     Metric('openstack_free_capacity_by_flavor_total',
            ('flavor_name', 'public'),
-           'More guests of a flavor that fit in the cloud.'),
+           'More servers of a flavor that fit in the cloud.'),
     Metric('nfv_sched_audit_findings', ('kind',),
            'What the audit finds not to be as it was promised or recorded.'),
 )

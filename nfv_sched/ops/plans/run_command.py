@@ -44,7 +44,7 @@ most. If none comes, or after Ctrl-C, nothing is checked, and the output says
 so; the same command checks later.
 
 Several moves are made at a time (--parallel), but only one to a host, and none
-before an earlier one whose room it may need. After a failure no other move
+before an earlier one whose capacity it may need. After a failure no other move
 begins. Ctrl-C has the same effect; pressed again, it ends the command, not
 the migrations.
 

@@ -177,7 +177,7 @@ class LostRaceTest(LostRace, base.NFVCloudTestCase):
 class LostDevices(LostRace, base.PCI):
     """CPUs or devices near the guest's devices are taken.
 
-    There is room for the guest elsewhere, which it must not use.
+    There is capacity for the guest elsewhere, which it must not use.
     """
 
     def test_strict_guest_does_not_land_elsewhere(self):

@@ -60,8 +60,8 @@ class PortLimitTest(network.NetworkCloudTestCase):
         with self.row('DHCP servers and routers'):
             self.flags(network_services_per_node=5,
                        vswitch_ports_per_node=0, group='nfv_sched')
-            self.refused('DHCP servers and routers: room beside them needed, '
-                         '6 on the host', host='host3')
+            self.refused('DHCP servers and routers: capacity beside them '
+                         'needed, 6 on the host', host='host3')
             self.guest(host='host1')
         with self.row('limits of aggregates'):
             for host, limit in (('host1', '11'), ('host2', '0')):

@@ -165,7 +165,7 @@ class OneHost:
         self.assertNothingLeft()
 
     def test_full_node(self):
-        """No room for the guest where its devices are."""
+        """No capacity for the guest where its devices are."""
         self.start_host('host1', devices={'nics': [1, 1], 'vfs': [0, 0, 0]})
         self.fill(1)
         before = self.usages()

@@ -100,7 +100,8 @@ class ProbeTest(base.TestCase):
         code, out, err = self.old_probe('--room', '2', '--claims', '3')
         self.assertEqual(0, code)
         self.assertIn('use "nfv-sched-status ledger probe"\n', err)
-        self.assertEqual(3, out.count('3 claims at once, room for 2: 2 gran'))
+        self.assertEqual(
+            3, out.count('3 claims at once, capacity for 2: 2 gran'))
         self.assert_nothing_left()
         self.assertEqual((out, code), self.probe(
             '--capacity', '2', '--claims', '3')[1::-1])
@@ -143,8 +144,8 @@ class ProbeTest(base.TestCase):
         code, out, err = self.probe()
         self.assertEqual((0, ''), (code, err))
         self.assertEqual(3, out.count(
-            '12 claims at once, room for 7: 7 granted, 0 met a conflict, 5 '
-            'refused; after the conflicts were tried again 7 granted'))
+            '12 claims at once, capacity for 7: 7 granted, 0 met a conflict, '
+            '5 refused; after the conflicts were tried again 7 granted'))
         self.assertIn('RIGHT, as far as this shows: no claims met', out)
         self.assert_nothing_left()
 
@@ -169,7 +170,7 @@ class ProbeTest(base.TestCase):
         self.room(11)
         code, out, _err = self.probe()
         self.assertEqual(3, code)
-        self.assertIn('room for 7: 11 granted', out)
+        self.assertIn('capacity for 7: 11 granted', out)
         self.assertIn('WRONG: Placement granted more than there was.', out)
         self.assertIn('allocation_conflict_retry_count = 1', out)
         self.assert_nothing_left()
@@ -178,7 +179,7 @@ class ProbeTest(base.TestCase):
         self.room(5)
         code, out, _err = self.probe()
         self.assertEqual(4, code)
-        self.assertIn('refused while there was room', out)
+        self.assertIn('refused while there was capacity', out)
         self.assert_nothing_left()
 
     def test_failure(self):

@@ -26,7 +26,7 @@ from nfv_sched.tests.unit.network import snapshots
 
 
 def reason(have='1 free'):
-    return reasons.Reason(reasons.CAPACITY, 'NUMA topology', 'room needed',
+    return reasons.Reason(reasons.CAPACITY, 'NUMA topology', 'capacity needed',
                           have)
 
 
@@ -50,11 +50,11 @@ class TestTell(base.TestCase):
     def test_tenants(self):
         for expose, text in (
                 ('none', None),
-                ('policy', 'NUMA topology: room needed, no host has it'),
-                ('summary', 'NUMA topology: room needed, best host: 1 free '
-                            '(2 hosts)'),
-                ('hosts', 'host1: NUMA topology: room needed, 1 free; '
-                          'host2: NUMA topology: room needed, 1 free')):
+                ('policy', 'NUMA topology: capacity needed, no host has it'),
+                ('summary', 'NUMA topology: capacity needed, best host: 1 '
+                            'free (2 hosts)'),
+                ('hosts', 'host1: NUMA topology: capacity needed, 1 free; '
+                          'host2: NUMA topology: capacity needed, 1 free')):
             self.assertEqual(text, self.told(expose))
 
     def test_later_servers(self):
@@ -67,7 +67,7 @@ class TestTell(base.TestCase):
         self.told('none')
         self.assertIn(
             'AFilter refused the last host for server uuid: NUMA topology: '
-            'room needed, best host: 1 free (2 hosts)', self.log.output)
+            'capacity needed, best host: 1 free (2 hosts)', self.log.output)
 
     def test_hosts_in_the_log(self):
         """If somebody debugs."""
@@ -89,7 +89,7 @@ class TestResolve(base.TestCase):
         def fail():
             raise ZeroDivisionError
 
-        self.assertEqual('NUMA topology: room needed, none',
+        self.assertEqual('NUMA topology: capacity needed, none',
                          str(refusals.resolve(fail)))
         self.assertIn('cannot be worked out', self.log.output)
 

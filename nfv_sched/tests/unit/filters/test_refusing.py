@@ -302,7 +302,7 @@ ROWS = {
         f'{AWAY}=strict: labels nfv_node0, '),
     'shared CPUs full': Row(
         (SHARED,), dict(usage=(64, 64)), {},
-        'nfv:shared_vcpu=0: room for 1 on the shared CPUs'),
+        'nfv:shared_vcpu=0: capacity for 1 on the shared CPUs'),
     'require, and no siblings': Row(
         THREADED, {}, dict(threads='require', shared=False),
         'hw:cpu_thread_policy=require: ', always=True, stock=True),

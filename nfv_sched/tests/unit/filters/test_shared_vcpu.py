@@ -38,8 +38,8 @@ class TestSharedVCPUFilter(base.SharedVCPUTestCase):
 
     def test_reason(self):
         self.assertEqual(
-            'No valid host was found. nfv:shared_vcpu=0: room for 1 on the '
-            'shared CPUs of one NUMA node needed, best host: 0 free '
+            'No valid host was found. nfv:shared_vcpu=0: capacity for 1 on '
+            'the shared CPUs of one NUMA node needed, best host: 0 free '
             '(2 hosts)',
             self.refusal([self.host((64, 64)), self.host((65, 64))],
                          self.spec()))

@@ -93,11 +93,11 @@ class TestPorts(network.NetworkTestCase):
                                       for number in range(hosts)], spec()))
         self.neutron(dhcp={'host1': 6})
         self.assertEqual(
-            'DHCP servers and routers: room beside them needed, no host has '
-            'it', self.refused([self.host()], spec()))
+            'DHCP servers and routers: capacity beside them needed, no host '
+            'has it', self.refused([self.host()], spec()))
         self.neutron({'number': 20, 'host': 'host2'}, dhcp={'host1': 6})
         self.assertEqual(
-            'DHCP servers and routers: room beside them needed; vSwitch '
+            'DHCP servers and routers: capacity beside them needed; vSwitch '
             'ports: 2 needed; no host has all of it',
             self.refused([self.host(), self.host('host2')], spec()))
         host = self.host('host3', metadata={'vnics_per_guest': '1'})
@@ -183,7 +183,7 @@ class TestPorts(network.NetworkTestCase):
         self.assertEqual(['host2'], self.passing(
             [self.host(), self.host('host2')], self.spec()))
         self.assertEqual(
-            'DHCP servers and routers: room beside them needed, 6 on the '
+            'DHCP servers and routers: capacity beside them needed, 6 on the '
             'host, at most 5 allowed (1 host)',
             self.refused([self.host()], self.spec()))
 

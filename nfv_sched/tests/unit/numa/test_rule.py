@@ -183,7 +183,7 @@ class TestBareRule(test_decide.DecideTestCase):
         self.assertEqual(0.0, rule.floating(None, names))
         self.assertEqual([], [*rule.partial_labels(facts, guest_on_host, goal),
                               *rule.assigned_cells(facts)])
-        self.assertEqual('bare: room needed, none',
+        self.assertEqual('bare: capacity needed, none',
                          str(rule.capacity_reason(facts, guest_on_host, goal)))
 
     def test_needs_topology(self):
@@ -222,7 +222,7 @@ class TestConditions(test_decide.DecideTestCase):
         self.assertAccepted(['nfv_node0'], self.decide(
             UnlikeRule('unlike', cells=0b10), given=given), ['nfv_node0'])
         self.assertRefused(
-            ('BareFilter',), 'unlike: room needed, none',
+            ('BareFilter',), 'unlike: capacity needed, none',
             self.decide(UnlikeRule('unlike', cells=0b1), given=given))
 
     def test_narrow_alone(self):
@@ -240,7 +240,7 @@ class TestConditions(test_decide.DecideTestCase):
                 UnlikeRule('unlike', cells=cells)), [f'nfv_node{node}'])
         # There is no room; no labels need be tried.
         self.assertRefused(
-            ('BareFilter',), 'two: room needed, none',
+            ('BareFilter',), 'two: capacity needed, none',
             self.decide(UnlikeRule('one', cells=0b1),
                         UnlikeRule('two', cells=0b10)))
 

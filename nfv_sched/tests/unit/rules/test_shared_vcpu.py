@@ -31,7 +31,7 @@ class TestSharedVCPU(base.SharedVCPUTestCase):
             self.assertEqual(([1], []), self.claimed(host, spec))
             host = self.host((full, full), threads=threads)
             self.assertIn(
-                'nfv:shared_vcpu=0: room for 1 on the shared CPUs of one '
+                'nfv:shared_vcpu=0: capacity for 1 on the shared CPUs of one '
                 'NUMA node needed, 0 free',
                 self.refusal([host], self.spec()))
             self.flags(enabled_filters=[
@@ -40,7 +40,7 @@ class TestSharedVCPU(base.SharedVCPUTestCase):
             host, spec = self.host((full, full), threads=threads), self.spec()
             self.assertEqual(
                 ['host1'], self.passing([host], spec, self.filters[:1]))
-            self.assertIn('nfv:shared_vcpu=0: room', self.refusal(
+            self.assertIn('nfv:shared_vcpu=0: capacity', self.refusal(
                 [host], spec, self.filters))
 
     def test_cap_by_option_and_aggregate(self):

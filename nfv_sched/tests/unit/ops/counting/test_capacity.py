@@ -553,7 +553,7 @@ class TestLostServers(CapacityTestCase):
         self.assertEqual({ON_ONE_NODE: 1}, self.lost(cloud))
 
     def test_network_and_fragments_on_one_host(self):
-        """Of two that Placement has room for, the far node takes one."""
+        """Of two that Placement has capacity for, the far node takes one."""
         self.assertEqual(
             {Kind.NETWORKS_NEAR: 1, ON_ONE_NODE: 1},
             self.lost(small_clouds.cloud(small_clouds.host(
@@ -575,7 +575,7 @@ class TestLostServers(CapacityTestCase):
             provider, inventories={
                 **provider.inventories, 'PCPU': dataclasses.replace(
                     provider.inventories['PCPU'], reserved=8)}),))
-        with self.subTest('Placement has room for two only'):
+        with self.subTest('Placement has capacity for two only'):
             self.assertEqual(
                 {('or', STRICT, Kind.NETWORKS_NEAR): 2},
                 self.lost(small_clouds.cloud(host), self.strict(), wan=True))

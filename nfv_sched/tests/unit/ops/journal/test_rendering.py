@@ -75,7 +75,7 @@ class TextTest(testtools.TestCase):
         text = self.text(hosts=100, unnamed=1)
         self.assertLess(max(map(len, text.splitlines())), 80)
         self.assertIn('Second-99\n', text)
-        self.assertIn('and 1 host that had no room', text)
+        self.assertIn('and 1 host that had no space', text)
 
     def test_summary(self):
         reason = 'nfv:key=strict: 2 CPUs needed, 1 free'
