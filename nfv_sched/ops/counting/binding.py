@@ -341,7 +341,7 @@ def _trials(case: _Case, empty: bool = False) -> Iterator[_BindingTrial]:
     yield from _of_rules(case)
     if guest is not None and host is not None:
         yield from _of_cells(
-            guest, _allowed(guest_request, host), case.ratios,
+            guest, _allowed_nodes(guest_request, host), case.ratios,
             _UNASKED if empty else _FREED)
     if request.demands:
         yield _of_devices(guest_request, room)
@@ -398,7 +398,7 @@ def _with_rule_only(guest_request: host_count.GuestRequest,
 def _without_networks(case: _Case, rule: numa_rule.Rule,
                       host: topology.HostTopology) -> '_AllowedNodes':
     """Return the NUMA nodes that one policy alone leaves."""
-    return _allowed(_asking(
+    return _allowed_nodes(_asking(
         _with_rule_only(case.wanted, rule), physnets=frozenset(),
         tunneled=False, tunnel_uncertain=False), host)
 
@@ -432,13 +432,13 @@ class _AllowedNodes(ty.NamedTuple):
         """
         if self.numbers is None:
             return f'{_sum(amounts)} free'
-        others = self.host.all_cells & ~self.cells
+        other_cells = self.host.all_cells & ~self.cells
         text = f'{self._sum(amounts, self.cells)} free on ' + _numbered(
             self.numbers)
-        if not any(amount > 0 for amount in self._of(amounts, others)):
+        if not any(amount > 0 for amount in self._of(amounts, other_cells)):
             return text
-        return (f'{text} ({self._sum(amounts, others)} on '
-                f'{_numbered(self.host.nodes(others))})')
+        return (f'{text} ({self._sum(amounts, other_cells)} on '
+                f'{_numbered(self.host.nodes(other_cells))})')
 
     @staticmethod
     def _of(amounts: Sequence[int], cells: int) -> list[int]:
@@ -454,8 +454,8 @@ def _numbered(numbers: Collection[int]) -> str:
         map(str, numbers))
 
 
-def _allowed(guest_request: host_count.GuestRequest,
-             host: topology.HostTopology) -> _AllowedNodes:
+def _allowed_nodes(guest_request: host_count.GuestRequest,
+                   host: topology.HostTopology) -> _AllowedNodes:
     """Return the NUMA nodes that strict policies and networks leave.
 
     All of them if nothing is left: then it is not for lack of resources that

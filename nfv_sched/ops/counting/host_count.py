@@ -145,10 +145,7 @@ def place_first(
 
 def decision(guest_request: GuestRequest, room: FreeResources,
              ratios: fit.Ratios) -> numa_decide.Decision:
-    """Return the decision of the filters of nfv-sched about a host.
-
-    Like :func:`place`, if Placement does not choose the devices.
-    """
+    """Return how filters decide if Placement chooses no devices."""
     return _decide(guest_request, room, ratios, None)[0]
 
 

@@ -260,10 +260,10 @@ def lacking_text(lacking: Sequence[refusals.Lack]) -> str:
 
 def _lack_text(lack: refusals.Lack) -> str:
     if lack.kind is refusals.LackKind.GUESTS:
-        others = '' if lack.hosts == 1 else (
+        more_hosts = '' if lack.hosts == 1 else (
             f' and {strings.count(lack.hosts - 1, "other host")}')
-        return (f'{lack.host}{others} would, but other servers that have to '
-                'move are placed there first')
+        return (f'{lack.host}{more_hosts} would, but other servers that have '
+                'to move are placed there first')
     what = _lack_cause(lack)
     if not lack.text:
         return f'{what} on {strings.count(lack.hosts, "host")}'

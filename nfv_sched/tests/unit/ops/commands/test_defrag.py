@@ -77,8 +77,9 @@ class DefragTest(base.CommandTestCase):
         self.assertEqual((0, 1, True, True), tuple(
             found[name] for name in (
                 'fits_before', 'fits_after', 'exact', 'enough')))
-        self.assertEqual([{'host': 'one', 'servers': 1}],
-                         found['moves'][0]['gains'])
+        gain, = found['moves'][0]['gains']
+        self.assertEqual(('one', 1), (gain['host'], gain['servers']))
+        self.assertTrue(gain['host_id'])
 
     def test_rows(self):
         code, out, _err = self.run_plan('-f', 'value', '-c', 'Server',

@@ -110,14 +110,16 @@ class PlanTest(PlanTestCase):
         full = small_clouds.host('two', small_clouds.node(0, range(8)),
                                  network=given.hosts[1].network)
         file.save(snapshots.with_uuids(dataclasses.replace(
-            given, hosts=(given.hosts[0], full))), self.path)
+            given, hosts=(given.hosts[0], full), flavors=tuple([
+                dataclasses.replace(each, id=f'id-of-{each.name}')
+                for each in given.flavors]))), self.path)
         self.assertIn('\nsmall: 2 guests more will fit.\n', self.plan())
         document = json.loads(self.plan('-f', 'json'))
         self.assertEqual([{'host': 'one', 'ports': 2},
                           {'host': 'two', 'ports': -2}],
                          document['freed_ports'])
-        self.assertEqual([{'flavor': 'small', 'servers': 2}],
-                         document['gained_servers'])
+        self.assertEqual([{'flavor': 'small', 'flavor_id': 'id-of-small',
+                           'servers': 2}], document['gained_servers'])
 
     def test_nothing_to_move(self):
         self.assertEqual(
