@@ -13,7 +13,6 @@ import urllib.parse
 
 from keystoneauth1 import exceptions as ks_exceptions
 import requests
-from urllib3.util import ssl_match_hostname
 
 _SOME_CAUSES = 20
 
@@ -36,12 +35,14 @@ def certificate_error(error: BaseException) -> str | None:
 
     :returns: None if it was, or none was sent
     """
+    of_tls = False
     for each in causes(error):
+        of_tls = of_tls or isinstance(each, requests.exceptions.SSLError)
         if isinstance(each, ssl.SSLCertVerificationError):
             return each.verify_message
         # NOTE: urllib3 before 2 (up to OpenStack 2025.2) compares names
-        # itself, of all certificates.
-        if isinstance(each, ssl_match_hostname.CertificateError):
+        # itself, and raises a ValueError of its own.
+        if of_tls and isinstance(each, ValueError):
             return str(each)
     return None
 
