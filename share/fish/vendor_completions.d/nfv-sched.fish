@@ -38,10 +38,10 @@ complete -c nfv-sched -n '__nfv_sched_after \'agent rebalance\'' -l noindent -d 
 complete -c nfv-sched -n '__nfv_sched_after \'agent rebalance\'' -l max-width -d 'maximum width of lines, 0 for no limit' -x
 complete -c nfv-sched -n '__nfv_sched_after \'agent rebalance\'' -l fit-width -d 'limit the width in a pipe or a file, too'
 complete -c nfv-sched -n '__nfv_sched_after \'agent rebalance\'' -l print-empty -d 'print the titles if there are no rows'
-complete -c nfv-sched -n '__nfv_sched_after \'agent rebalance\'' -l sort-column -d 'specify the column(s) to sort the data' -x
+complete -c nfv-sched -n '__nfv_sched_after \'agent rebalance\'' -l sort-column -d 'sort by this column, named by its title or as "pcpus_used"' -x
 complete -c nfv-sched -n '__nfv_sched_after \'agent rebalance\'' -l sort-ascending -d 'sort the column(s) in ascending order'
 complete -c nfv-sched -n '__nfv_sched_after \'agent rebalance\'' -l sort-descending -d 'sort the column(s) in descending order'
-complete -c nfv-sched -n '__nfv_sched_after \'agent rebalance\'' -l max-file-size -d 'size that a file which is read may have, after decompression' -x
+complete -c nfv-sched -n '__nfv_sched_after \'agent rebalance\'' -l max-file-size -d 'maximum size of a file to read, after decompression' -x
 complete -c nfv-sched -n '__nfv_sched_after \'agent rebalance\'' -l from -d 'a snapshot, or the https URL of "snapshot serve", or a ...' -r -F
 complete -c nfv-sched -n '__nfv_sched_after \'agent rebalance\'' -l config-file -d 'configuration of nova-scheduler' -r -F
 complete -c nfv-sched -n '__nfv_sched_after \'agent rebalance\'' -l api -d 'read the cloud by its API alone, with an account, not by ...'
@@ -69,10 +69,10 @@ complete -c nfv-sched -n '__nfv_sched_after \'capacity list\'' -l noindent -d 'w
 complete -c nfv-sched -n '__nfv_sched_after \'capacity list\'' -l max-width -d 'maximum width of lines, 0 for no limit' -x
 complete -c nfv-sched -n '__nfv_sched_after \'capacity list\'' -l fit-width -d 'limit the width in a pipe or a file, too'
 complete -c nfv-sched -n '__nfv_sched_after \'capacity list\'' -l print-empty -d 'print the titles if there are no rows'
-complete -c nfv-sched -n '__nfv_sched_after \'capacity list\'' -l sort-column -d 'specify the column(s) to sort the data' -x
+complete -c nfv-sched -n '__nfv_sched_after \'capacity list\'' -l sort-column -d 'sort by this column, named by its title or as "pcpus_used"' -x
 complete -c nfv-sched -n '__nfv_sched_after \'capacity list\'' -l sort-ascending -d 'sort the column(s) in ascending order'
 complete -c nfv-sched -n '__nfv_sched_after \'capacity list\'' -l sort-descending -d 'sort the column(s) in descending order'
-complete -c nfv-sched -n '__nfv_sched_after \'capacity list\'' -l max-file-size -d 'size that a file which is read may have, after decompression' -x
+complete -c nfv-sched -n '__nfv_sched_after \'capacity list\'' -l max-file-size -d 'maximum size of a file to read, after decompression' -x
 complete -c nfv-sched -n '__nfv_sched_after \'capacity list\'' -l from -d 'a snapshot, or the https URL of "snapshot serve", or a ...' -r -F
 complete -c nfv-sched -n '__nfv_sched_after \'capacity list\'' -l config-file -d 'configuration of nova-scheduler' -r -F
 complete -c nfv-sched -n '__nfv_sched_after \'capacity list\'' -l api -d 'read the cloud by its API alone, with an account, not by ...'
@@ -94,7 +94,7 @@ complete -c nfv-sched -n '__nfv_sched_after \'capacity list\'' -l flavor -d 'onl
 complete -c nfv-sched -n '__nfv_sched_after \'capacity list\'' -l by -d 'a row for all hosts, for each aggregate or for each host' -x -a 'cloud aggregate host'
 complete -c nfv-sched -n '__nfv_sched_after \'capacity list\'' -l empty -d 'add how many would fit if there were no servers'
 complete -c nfv-sched -n '__nfv_sched_after \'capacity list\'' -l survive -d 'add how many can be booted that still have a host after the ...' -x
-complete -c nfv-sched -n '__nfv_sched_after \'capacity list\'' -l mix -d 'show instead how many times these numbers of guests fit ...' -x
+complete -c nfv-sched -n '__nfv_sched_after \'capacity list\'' -l mix -d 'show instead how many times these numbers of servers fit ...' -x
 complete -c nfv-sched -n '__nfv_sched_after \'capacity show\'' -s h -l help -d 'show this help message and exit'
 complete -c nfv-sched -n '__nfv_sched_after \'capacity show\'' -s f -l format -d 'the output format, defaults to table' -x -a 'csv json table value yaml'
 complete -c nfv-sched -n '__nfv_sched_after \'capacity show\'' -s c -l column -d 'specify the column(s) to include, can be repeated to show ...' -x
@@ -103,10 +103,10 @@ complete -c nfv-sched -n '__nfv_sched_after \'capacity show\'' -l noindent -d 'w
 complete -c nfv-sched -n '__nfv_sched_after \'capacity show\'' -l max-width -d 'maximum width of lines, 0 for no limit' -x
 complete -c nfv-sched -n '__nfv_sched_after \'capacity show\'' -l fit-width -d 'limit the width in a pipe or a file, too'
 complete -c nfv-sched -n '__nfv_sched_after \'capacity show\'' -l print-empty -d 'print the titles if there are no rows'
-complete -c nfv-sched -n '__nfv_sched_after \'capacity show\'' -l sort-column -d 'specify the column(s) to sort the data' -x
+complete -c nfv-sched -n '__nfv_sched_after \'capacity show\'' -l sort-column -d 'sort by this column, named by its title or as "pcpus_used"' -x
 complete -c nfv-sched -n '__nfv_sched_after \'capacity show\'' -l sort-ascending -d 'sort the column(s) in ascending order'
 complete -c nfv-sched -n '__nfv_sched_after \'capacity show\'' -l sort-descending -d 'sort the column(s) in descending order'
-complete -c nfv-sched -n '__nfv_sched_after \'capacity show\'' -l max-file-size -d 'size that a file which is read may have, after decompression' -x
+complete -c nfv-sched -n '__nfv_sched_after \'capacity show\'' -l max-file-size -d 'maximum size of a file to read, after decompression' -x
 complete -c nfv-sched -n '__nfv_sched_after \'capacity show\'' -l from -d 'a snapshot, or the https URL of "snapshot serve", or a ...' -r -F
 complete -c nfv-sched -n '__nfv_sched_after \'capacity show\'' -l config-file -d 'configuration of nova-scheduler' -r -F
 complete -c nfv-sched -n '__nfv_sched_after \'capacity show\'' -l add-hosts -d 'as if there were N more hosts like this one, but empty and ...' -r -F
@@ -134,10 +134,10 @@ complete -c nfv-sched -n '__nfv_sched_after \'cloud audit\'' -l noindent -d 'whe
 complete -c nfv-sched -n '__nfv_sched_after \'cloud audit\'' -l max-width -d 'maximum width of lines, 0 for no limit' -x
 complete -c nfv-sched -n '__nfv_sched_after \'cloud audit\'' -l fit-width -d 'limit the width in a pipe or a file, too'
 complete -c nfv-sched -n '__nfv_sched_after \'cloud audit\'' -l print-empty -d 'print the titles if there are no rows'
-complete -c nfv-sched -n '__nfv_sched_after \'cloud audit\'' -l sort-column -d 'specify the column(s) to sort the data' -x
+complete -c nfv-sched -n '__nfv_sched_after \'cloud audit\'' -l sort-column -d 'sort by this column, named by its title or as "pcpus_used"' -x
 complete -c nfv-sched -n '__nfv_sched_after \'cloud audit\'' -l sort-ascending -d 'sort the column(s) in ascending order'
 complete -c nfv-sched -n '__nfv_sched_after \'cloud audit\'' -l sort-descending -d 'sort the column(s) in descending order'
-complete -c nfv-sched -n '__nfv_sched_after \'cloud audit\'' -l max-file-size -d 'size that a file which is read may have, after decompression' -x
+complete -c nfv-sched -n '__nfv_sched_after \'cloud audit\'' -l max-file-size -d 'maximum size of a file to read, after decompression' -x
 complete -c nfv-sched -n '__nfv_sched_after \'cloud audit\'' -l from -d 'a snapshot, or the https URL of "snapshot serve", or a ...' -r -F
 complete -c nfv-sched -n '__nfv_sched_after \'cloud audit\'' -l config-file -d 'configuration of nova-scheduler' -r -F
 complete -c nfv-sched -n '__nfv_sched_after \'cloud audit\'' -l host -d 'only these hosts' -x
@@ -153,10 +153,10 @@ complete -c nfv-sched -n '__nfv_sched_after \'cloud defrag\'' -l noindent -d 'wh
 complete -c nfv-sched -n '__nfv_sched_after \'cloud defrag\'' -l max-width -d 'maximum width of lines, 0 for no limit' -x
 complete -c nfv-sched -n '__nfv_sched_after \'cloud defrag\'' -l fit-width -d 'limit the width in a pipe or a file, too'
 complete -c nfv-sched -n '__nfv_sched_after \'cloud defrag\'' -l print-empty -d 'print the titles if there are no rows'
-complete -c nfv-sched -n '__nfv_sched_after \'cloud defrag\'' -l sort-column -d 'specify the column(s) to sort the data' -x
+complete -c nfv-sched -n '__nfv_sched_after \'cloud defrag\'' -l sort-column -d 'sort by this column, named by its title or as "pcpus_used"' -x
 complete -c nfv-sched -n '__nfv_sched_after \'cloud defrag\'' -l sort-ascending -d 'sort the column(s) in ascending order'
 complete -c nfv-sched -n '__nfv_sched_after \'cloud defrag\'' -l sort-descending -d 'sort the column(s) in descending order'
-complete -c nfv-sched -n '__nfv_sched_after \'cloud defrag\'' -l max-file-size -d 'size that a file which is read may have, after decompression' -x
+complete -c nfv-sched -n '__nfv_sched_after \'cloud defrag\'' -l max-file-size -d 'maximum size of a file to read, after decompression' -x
 complete -c nfv-sched -n '__nfv_sched_after \'cloud defrag\'' -l from -d 'a snapshot, or the https URL of "snapshot serve", or a ...' -r -F
 complete -c nfv-sched -n '__nfv_sched_after \'cloud defrag\'' -l config-file -d 'configuration of nova-scheduler' -r -F
 complete -c nfv-sched -n '__nfv_sched_after \'cloud defrag\'' -l add-hosts -d 'as if there were N more hosts like this one, but empty and ...' -r -F
@@ -164,6 +164,7 @@ complete -c nfv-sched -n '__nfv_sched_after \'cloud defrag\'' -l remove-host -d 
 complete -c nfv-sched -n '__nfv_sched_after \'cloud defrag\'' -l limit -d 'as if this option of [nfv_sched], a limit such as ...' -x
 complete -c nfv-sched -n '__nfv_sched_after \'cloud defrag\'' -l save -d 'also write the plan to a file, for "plan run FILE"' -r -F
 complete -c nfv-sched -n '__nfv_sched_after \'cloud defrag\'' -l run -d 'with --save'
+complete -c nfv-sched -n '__nfv_sched_after \'cloud defrag\'' -l os-cloud -d 'with --run' -x
 complete -c nfv-sched -n '__nfv_sched_after \'cloud defrag\'' -l yes -d 'with --run'
 complete -c nfv-sched -n '__nfv_sched_after \'cloud defrag\'' -l dry-run -d 'with --run'
 complete -c nfv-sched -n '__nfv_sched_after \'cloud defrag\'' -l parallel -d 'with --run' -x
@@ -184,10 +185,10 @@ complete -c nfv-sched -n '__nfv_sched_after \'cloud failover\'' -l noindent -d '
 complete -c nfv-sched -n '__nfv_sched_after \'cloud failover\'' -l max-width -d 'maximum width of lines, 0 for no limit' -x
 complete -c nfv-sched -n '__nfv_sched_after \'cloud failover\'' -l fit-width -d 'limit the width in a pipe or a file, too'
 complete -c nfv-sched -n '__nfv_sched_after \'cloud failover\'' -l print-empty -d 'print the titles if there are no rows'
-complete -c nfv-sched -n '__nfv_sched_after \'cloud failover\'' -l sort-column -d 'specify the column(s) to sort the data' -x
+complete -c nfv-sched -n '__nfv_sched_after \'cloud failover\'' -l sort-column -d 'sort by this column, named by its title or as "pcpus_used"' -x
 complete -c nfv-sched -n '__nfv_sched_after \'cloud failover\'' -l sort-ascending -d 'sort the column(s) in ascending order'
 complete -c nfv-sched -n '__nfv_sched_after \'cloud failover\'' -l sort-descending -d 'sort the column(s) in descending order'
-complete -c nfv-sched -n '__nfv_sched_after \'cloud failover\'' -l max-file-size -d 'size that a file which is read may have, after decompression' -x
+complete -c nfv-sched -n '__nfv_sched_after \'cloud failover\'' -l max-file-size -d 'maximum size of a file to read, after decompression' -x
 complete -c nfv-sched -n '__nfv_sched_after \'cloud failover\'' -l from -d 'a snapshot, or the https URL of "snapshot serve", or a ...' -r -F
 complete -c nfv-sched -n '__nfv_sched_after \'cloud failover\'' -l config-file -d 'configuration of nova-scheduler' -r -F
 complete -c nfv-sched -n '__nfv_sched_after \'cloud failover\'' -l add-hosts -d 'as if there were N more hosts like this one, but empty and ...' -r -F
@@ -212,10 +213,10 @@ complete -c nfv-sched -n '__nfv_sched_after \'flavor explain\'' -l noindent -d '
 complete -c nfv-sched -n '__nfv_sched_after \'flavor explain\'' -l max-width -d 'maximum width of lines, 0 for no limit' -x
 complete -c nfv-sched -n '__nfv_sched_after \'flavor explain\'' -l fit-width -d 'limit the width in a pipe or a file, too'
 complete -c nfv-sched -n '__nfv_sched_after \'flavor explain\'' -l print-empty -d 'print the titles if there are no rows'
-complete -c nfv-sched -n '__nfv_sched_after \'flavor explain\'' -l sort-column -d 'specify the column(s) to sort the data' -x
+complete -c nfv-sched -n '__nfv_sched_after \'flavor explain\'' -l sort-column -d 'sort by this column, named by its title or as "pcpus_used"' -x
 complete -c nfv-sched -n '__nfv_sched_after \'flavor explain\'' -l sort-ascending -d 'sort the column(s) in ascending order'
 complete -c nfv-sched -n '__nfv_sched_after \'flavor explain\'' -l sort-descending -d 'sort the column(s) in descending order'
-complete -c nfv-sched -n '__nfv_sched_after \'flavor explain\'' -l max-file-size -d 'size that a file which is read may have, after decompression' -x
+complete -c nfv-sched -n '__nfv_sched_after \'flavor explain\'' -l max-file-size -d 'maximum size of a file to read, after decompression' -x
 complete -c nfv-sched -n '__nfv_sched_after \'flavor explain\'' -l from -d 'a snapshot, or the https URL of "snapshot serve", or a ...' -r -F
 complete -c nfv-sched -n '__nfv_sched_after \'flavor explain\'' -l config-file -d 'configuration of nova-scheduler' -r -F
 complete -c nfv-sched -n '__nfv_sched_after \'flavor explain\'' -l api -d 'read the cloud by its API alone, with an account, not by ...'
@@ -224,7 +225,7 @@ complete -c nfv-sched -n '__nfv_sched_after \'flavor explain\'' -l add-hosts -d 
 complete -c nfv-sched -n '__nfv_sched_after \'flavor explain\'' -l remove-host -d 'as if there were no such hosts, and none of their servers' -x
 complete -c nfv-sched -n '__nfv_sched_after \'flavor explain\'' -l limit -d 'as if this option of [nfv_sched], a limit such as ...' -x
 complete -c nfv-sched -n '__nfv_sched_after \'flavor explain\'' -l network -d 'a network, by name or ID, on which the server has a port' -x
-complete -c nfv-sched -n '__nfv_sched_after \'flavor explain\'' -l host -d 'show these hosts only' -x
+complete -c nfv-sched -n '__nfv_sched_after \'flavor explain\'' -l host -d 'show only these hosts' -x
 complete -c nfv-sched -n '__nfv_sched_after \'flavor explain\'' -l all -d 'show all hosts, however many'
 complete -c nfv-sched -n '__nfv_sched_after \'flavor explain\'' -l all-filters -d 'show filters that refuse no host, too'
 complete -c nfv-sched -n '__nfv_sched_after \'flavor explain\'' -l for-tenant -d 'print a text for the owner of the server, without names and ...'
@@ -242,10 +243,10 @@ complete -c nfv-sched -n '__nfv_sched_after \'flavor lint\'' -l noindent -d 'whe
 complete -c nfv-sched -n '__nfv_sched_after \'flavor lint\'' -l max-width -d 'maximum width of lines, 0 for no limit' -x
 complete -c nfv-sched -n '__nfv_sched_after \'flavor lint\'' -l fit-width -d 'limit the width in a pipe or a file, too'
 complete -c nfv-sched -n '__nfv_sched_after \'flavor lint\'' -l print-empty -d 'print the titles if there are no rows'
-complete -c nfv-sched -n '__nfv_sched_after \'flavor lint\'' -l sort-column -d 'specify the column(s) to sort the data' -x
+complete -c nfv-sched -n '__nfv_sched_after \'flavor lint\'' -l sort-column -d 'sort by this column, named by its title or as "pcpus_used"' -x
 complete -c nfv-sched -n '__nfv_sched_after \'flavor lint\'' -l sort-ascending -d 'sort the column(s) in ascending order'
 complete -c nfv-sched -n '__nfv_sched_after \'flavor lint\'' -l sort-descending -d 'sort the column(s) in descending order'
-complete -c nfv-sched -n '__nfv_sched_after \'flavor lint\'' -l max-file-size -d 'size that a file which is read may have, after decompression' -x
+complete -c nfv-sched -n '__nfv_sched_after \'flavor lint\'' -l max-file-size -d 'maximum size of a file to read, after decompression' -x
 complete -c nfv-sched -n '__nfv_sched_after \'flavor lint\'' -l from -d 'a snapshot, or the https URL of "snapshot serve", or a ...' -r -F
 complete -c nfv-sched -n '__nfv_sched_after \'flavor lint\'' -l config-file -d 'configuration of nova-scheduler' -r -F
 complete -c nfv-sched -n '__nfv_sched_after \'flavor lint\'' -l api -d 'read the cloud by its API alone, with an account, not by ...'
@@ -267,10 +268,10 @@ complete -c nfv-sched -n '__nfv_sched_after \'flavor translate\'' -l noindent -d
 complete -c nfv-sched -n '__nfv_sched_after \'flavor translate\'' -l max-width -d 'maximum width of lines, 0 for no limit' -x
 complete -c nfv-sched -n '__nfv_sched_after \'flavor translate\'' -l fit-width -d 'limit the width in a pipe or a file, too'
 complete -c nfv-sched -n '__nfv_sched_after \'flavor translate\'' -l print-empty -d 'print the titles if there are no rows'
-complete -c nfv-sched -n '__nfv_sched_after \'flavor translate\'' -l sort-column -d 'specify the column(s) to sort the data' -x
+complete -c nfv-sched -n '__nfv_sched_after \'flavor translate\'' -l sort-column -d 'sort by this column, named by its title or as "pcpus_used"' -x
 complete -c nfv-sched -n '__nfv_sched_after \'flavor translate\'' -l sort-ascending -d 'sort the column(s) in ascending order'
 complete -c nfv-sched -n '__nfv_sched_after \'flavor translate\'' -l sort-descending -d 'sort the column(s) in descending order'
-complete -c nfv-sched -n '__nfv_sched_after \'flavor translate\'' -l max-file-size -d 'size that a file which is read may have, after decompression' -x
+complete -c nfv-sched -n '__nfv_sched_after \'flavor translate\'' -l max-file-size -d 'maximum size of a file to read, after decompression' -x
 complete -c nfv-sched -n '__nfv_sched_after \'flavor translate\'' -l from -d 'a snapshot, or the https URL of "snapshot serve", or a ...' -r -F
 complete -c nfv-sched -n '__nfv_sched_after \'flavor translate\'' -l config-file -d 'configuration of nova-scheduler' -r -F
 complete -c nfv-sched -n '__nfv_sched_after \'flavor translate\'' -l api -d 'read the cloud by its API alone, with an account, not by ...'
@@ -293,10 +294,10 @@ complete -c nfv-sched -n '__nfv_sched_after \'host drain\'' -l noindent -d 'whet
 complete -c nfv-sched -n '__nfv_sched_after \'host drain\'' -l max-width -d 'maximum width of lines, 0 for no limit' -x
 complete -c nfv-sched -n '__nfv_sched_after \'host drain\'' -l fit-width -d 'limit the width in a pipe or a file, too'
 complete -c nfv-sched -n '__nfv_sched_after \'host drain\'' -l print-empty -d 'print the titles if there are no rows'
-complete -c nfv-sched -n '__nfv_sched_after \'host drain\'' -l sort-column -d 'specify the column(s) to sort the data' -x
+complete -c nfv-sched -n '__nfv_sched_after \'host drain\'' -l sort-column -d 'sort by this column, named by its title or as "pcpus_used"' -x
 complete -c nfv-sched -n '__nfv_sched_after \'host drain\'' -l sort-ascending -d 'sort the column(s) in ascending order'
 complete -c nfv-sched -n '__nfv_sched_after \'host drain\'' -l sort-descending -d 'sort the column(s) in descending order'
-complete -c nfv-sched -n '__nfv_sched_after \'host drain\'' -l max-file-size -d 'size that a file which is read may have, after decompression' -x
+complete -c nfv-sched -n '__nfv_sched_after \'host drain\'' -l max-file-size -d 'maximum size of a file to read, after decompression' -x
 complete -c nfv-sched -n '__nfv_sched_after \'host drain\'' -l from -d 'a snapshot, or the https URL of "snapshot serve", or a ...' -r -F
 complete -c nfv-sched -n '__nfv_sched_after \'host drain\'' -l config-file -d 'configuration of nova-scheduler' -r -F
 complete -c nfv-sched -n '__nfv_sched_after \'host drain\'' -l add-hosts -d 'as if there were N more hosts like this one, but empty and ...' -r -F
@@ -304,6 +305,7 @@ complete -c nfv-sched -n '__nfv_sched_after \'host drain\'' -l remove-host -d 'a
 complete -c nfv-sched -n '__nfv_sched_after \'host drain\'' -l limit -d 'as if this option of [nfv_sched], a limit such as ...' -x
 complete -c nfv-sched -n '__nfv_sched_after \'host drain\'' -l save -d 'also write the plan to a file, for "plan run FILE"' -r -F
 complete -c nfv-sched -n '__nfv_sched_after \'host drain\'' -l run -d 'with --save'
+complete -c nfv-sched -n '__nfv_sched_after \'host drain\'' -l os-cloud -d 'with --run' -x
 complete -c nfv-sched -n '__nfv_sched_after \'host drain\'' -l yes -d 'with --run'
 complete -c nfv-sched -n '__nfv_sched_after \'host drain\'' -l dry-run -d 'with --run'
 complete -c nfv-sched -n '__nfv_sched_after \'host drain\'' -l parallel -d 'with --run' -x
@@ -325,10 +327,10 @@ complete -c nfv-sched -n '__nfv_sched_after \'host list\'' -l noindent -d 'wheth
 complete -c nfv-sched -n '__nfv_sched_after \'host list\'' -l max-width -d 'maximum width of lines, 0 for no limit' -x
 complete -c nfv-sched -n '__nfv_sched_after \'host list\'' -l fit-width -d 'limit the width in a pipe or a file, too'
 complete -c nfv-sched -n '__nfv_sched_after \'host list\'' -l print-empty -d 'print the titles if there are no rows'
-complete -c nfv-sched -n '__nfv_sched_after \'host list\'' -l sort-column -d 'specify the column(s) to sort the data' -x
+complete -c nfv-sched -n '__nfv_sched_after \'host list\'' -l sort-column -d 'sort by this column, named by its title or as "pcpus_used"' -x
 complete -c nfv-sched -n '__nfv_sched_after \'host list\'' -l sort-ascending -d 'sort the column(s) in ascending order'
 complete -c nfv-sched -n '__nfv_sched_after \'host list\'' -l sort-descending -d 'sort the column(s) in descending order'
-complete -c nfv-sched -n '__nfv_sched_after \'host list\'' -l max-file-size -d 'size that a file which is read may have, after decompression' -x
+complete -c nfv-sched -n '__nfv_sched_after \'host list\'' -l max-file-size -d 'maximum size of a file to read, after decompression' -x
 complete -c nfv-sched -n '__nfv_sched_after \'host list\'' -l from -d 'a snapshot, or the https URL of "snapshot serve", or a ...' -r -F
 complete -c nfv-sched -n '__nfv_sched_after \'host list\'' -l config-file -d 'configuration of nova-scheduler' -r -F
 complete -c nfv-sched -n '__nfv_sched_after \'host list\'' -l add-hosts -d 'as if there were N more hosts like this one, but empty and ...' -r -F
@@ -340,7 +342,7 @@ complete -c nfv-sched -n '__nfv_sched_after \'host list\'' -l availability-zone 
 complete -c nfv-sched -n '__nfv_sched_after \'host list\'' -l sort -d 'order of the hosts' -x -a 'name free fit worst'
 complete -c nfv-sched -n '__nfv_sched_after \'host list\'' -l full -d 'only hosts whose ports or security group rules are used to ...' -x
 complete -c nfv-sched -n '__nfv_sched_after \'host map\'' -s h -l help -d 'show this help message and exit'
-complete -c nfv-sched -n '__nfv_sched_after \'host map\'' -l max-file-size -d 'size that a file which is read may have, after decompression' -x
+complete -c nfv-sched -n '__nfv_sched_after \'host map\'' -l max-file-size -d 'maximum size of a file to read, after decompression' -x
 complete -c nfv-sched -n '__nfv_sched_after \'host map\'' -l from -d 'a snapshot, or the https URL of "snapshot serve", or a ...' -r -F
 complete -c nfv-sched -n '__nfv_sched_after \'host map\'' -l config-file -d 'configuration of nova-scheduler' -r -F
 complete -c nfv-sched -n '__nfv_sched_after \'host map\'' -l add-hosts -d 'as if there were N more hosts like this one, but empty and ...' -r -F
@@ -360,10 +362,10 @@ complete -c nfv-sched -n '__nfv_sched_after \'host profile\'' -l noindent -d 'wh
 complete -c nfv-sched -n '__nfv_sched_after \'host profile\'' -l max-width -d 'maximum width of lines, 0 for no limit' -x
 complete -c nfv-sched -n '__nfv_sched_after \'host profile\'' -l fit-width -d 'limit the width in a pipe or a file, too'
 complete -c nfv-sched -n '__nfv_sched_after \'host profile\'' -l print-empty -d 'print the titles if there are no rows'
-complete -c nfv-sched -n '__nfv_sched_after \'host profile\'' -l sort-column -d 'specify the column(s) to sort the data' -x
+complete -c nfv-sched -n '__nfv_sched_after \'host profile\'' -l sort-column -d 'sort by this column, named by its title or as "pcpus_used"' -x
 complete -c nfv-sched -n '__nfv_sched_after \'host profile\'' -l sort-ascending -d 'sort the column(s) in ascending order'
 complete -c nfv-sched -n '__nfv_sched_after \'host profile\'' -l sort-descending -d 'sort the column(s) in descending order'
-complete -c nfv-sched -n '__nfv_sched_after \'host profile\'' -l max-file-size -d 'size that a file which is read may have, after decompression' -x
+complete -c nfv-sched -n '__nfv_sched_after \'host profile\'' -l max-file-size -d 'maximum size of a file to read, after decompression' -x
 complete -c nfv-sched -n '__nfv_sched_after \'host profile\'' -l facts -d 'of lscpu, Ironic or Ansible' -r -F
 complete -c nfv-sched -n '__nfv_sched_after \'host profile\'' -l sys -d 'where /sys of the machine is, or a copy of it' -r -F
 complete -c nfv-sched -n '__nfv_sched_after \'host profile\'' -l node-memory -d 'memory of each NUMA node in GiB, if the facts lack it' -x
@@ -393,7 +395,7 @@ complete -c nfv-sched -n '__nfv_sched_after \'host show\'' -l prefix -d 'add a p
 complete -c nfv-sched -n '__nfv_sched_after \'host show\'' -l max-width -d 'maximum width of lines, 0 for no limit' -x
 complete -c nfv-sched -n '__nfv_sched_after \'host show\'' -l fit-width -d 'limit the width in a pipe or a file, too'
 complete -c nfv-sched -n '__nfv_sched_after \'host show\'' -l print-empty -d 'print the titles if there are no rows'
-complete -c nfv-sched -n '__nfv_sched_after \'host show\'' -l max-file-size -d 'size that a file which is read may have, after decompression' -x
+complete -c nfv-sched -n '__nfv_sched_after \'host show\'' -l max-file-size -d 'maximum size of a file to read, after decompression' -x
 complete -c nfv-sched -n '__nfv_sched_after \'host show\'' -l from -d 'a snapshot, or the https URL of "snapshot serve", or a ...' -r -F
 complete -c nfv-sched -n '__nfv_sched_after \'host show\'' -l config-file -d 'configuration of nova-scheduler' -r -F
 complete -c nfv-sched -n '__nfv_sched_after \'host show\'' -l api -d 'read the cloud by its API alone, with an account, not by ...'
@@ -403,7 +405,7 @@ complete -c nfv-sched -n '__nfv_sched_after \'host show\'' -l remove-host -d 'as
 complete -c nfv-sched -n '__nfv_sched_after \'host show\'' -l limit -d 'as if this option of [nfv_sched], a limit such as ...' -x
 complete -c nfv-sched -n '__nfv_sched_after \'host show\'' -l facts -d 'a folder with a file for each host, HOST.json or HOST, of ...' -r -F
 complete -c nfv-sched -n '__nfv_sched_after \'metrics\'' -s h -l help -d 'show this help message and exit'
-complete -c nfv-sched -n '__nfv_sched_after \'metrics\'' -l max-file-size -d 'size that a file which is read may have, after decompression' -x
+complete -c nfv-sched -n '__nfv_sched_after \'metrics\'' -l max-file-size -d 'maximum size of a file to read, after decompression' -x
 complete -c nfv-sched -n '__nfv_sched_after \'metrics\'' -l from -d 'a snapshot, or the https URL of "snapshot serve", or a ...' -r -F
 complete -c nfv-sched -n '__nfv_sched_after \'metrics\'' -l config-file -d 'configuration of nova-scheduler' -r -F
 complete -c nfv-sched -n '__nfv_sched_after \'metrics\'' -l textfile -d 'write them to this file, once' -r -F
@@ -418,7 +420,7 @@ complete -c nfv-sched -n '__nfv_sched_after \'metrics\'' -l failover -d 'add the
 complete -c nfv-sched -n '__nfv_sched_after \'metrics\'' -l journal -d 'directory of the decision journal' -r -F
 complete -c nfv-sched -n '__nfv_sched_follows \'plan\'' -a 'run' -d 'Carry out a plan of host drain, cloud defrag or agent rebalance'
 complete -c nfv-sched -n '__nfv_sched_after \'plan run\'' -s h -l help -d 'show this help message and exit'
-complete -c nfv-sched -n '__nfv_sched_after \'plan run\'' -l max-file-size -d 'size that a file which is read may have, after decompression' -x
+complete -c nfv-sched -n '__nfv_sched_after \'plan run\'' -l max-file-size -d 'maximum size of a file to read, after decompression' -x
 complete -c nfv-sched -n '__nfv_sched_after \'plan run\'' -F
 complete -c nfv-sched -n '__nfv_sched_after \'plan run\'' -l os-cloud -d 'the account of this name in clouds.yaml' -x
 complete -c nfv-sched -n '__nfv_sched_after \'plan run\'' -l config-file -d 'configuration of nova-scheduler' -r -F
@@ -440,10 +442,10 @@ complete -c nfv-sched -n '__nfv_sched_after \'server explain\'' -l noindent -d '
 complete -c nfv-sched -n '__nfv_sched_after \'server explain\'' -l max-width -d 'maximum width of lines, 0 for no limit' -x
 complete -c nfv-sched -n '__nfv_sched_after \'server explain\'' -l fit-width -d 'limit the width in a pipe or a file, too'
 complete -c nfv-sched -n '__nfv_sched_after \'server explain\'' -l print-empty -d 'print the titles if there are no rows'
-complete -c nfv-sched -n '__nfv_sched_after \'server explain\'' -l sort-column -d 'specify the column(s) to sort the data' -x
+complete -c nfv-sched -n '__nfv_sched_after \'server explain\'' -l sort-column -d 'sort by this column, named by its title or as "pcpus_used"' -x
 complete -c nfv-sched -n '__nfv_sched_after \'server explain\'' -l sort-ascending -d 'sort the column(s) in ascending order'
 complete -c nfv-sched -n '__nfv_sched_after \'server explain\'' -l sort-descending -d 'sort the column(s) in descending order'
-complete -c nfv-sched -n '__nfv_sched_after \'server explain\'' -l max-file-size -d 'size that a file which is read may have, after decompression' -x
+complete -c nfv-sched -n '__nfv_sched_after \'server explain\'' -l max-file-size -d 'maximum size of a file to read, after decompression' -x
 complete -c nfv-sched -n '__nfv_sched_after \'server explain\'' -l from -d 'a snapshot, or the https URL of "snapshot serve", or a ...' -r -F
 complete -c nfv-sched -n '__nfv_sched_after \'server explain\'' -l config-file -d 'configuration of nova-scheduler' -r -F
 complete -c nfv-sched -n '__nfv_sched_after \'server explain\'' -l api -d 'read the cloud by its API alone, with an account, not by ...'
@@ -452,7 +454,7 @@ complete -c nfv-sched -n '__nfv_sched_after \'server explain\'' -l add-hosts -d 
 complete -c nfv-sched -n '__nfv_sched_after \'server explain\'' -l remove-host -d 'as if there were no such hosts, and none of their servers' -x
 complete -c nfv-sched -n '__nfv_sched_after \'server explain\'' -l limit -d 'as if this option of [nfv_sched], a limit such as ...' -x
 complete -c nfv-sched -n '__nfv_sched_after \'server explain\'' -l network -d 'a network, by name or ID, on which the server has a port, ...' -x
-complete -c nfv-sched -n '__nfv_sched_after \'server explain\'' -l host -d 'show these hosts only' -x
+complete -c nfv-sched -n '__nfv_sched_after \'server explain\'' -l host -d 'show only these hosts' -x
 complete -c nfv-sched -n '__nfv_sched_after \'server explain\'' -l all -d 'show all hosts, however many'
 complete -c nfv-sched -n '__nfv_sched_after \'server explain\'' -l all-filters -d 'show filters that refuse no host, too'
 complete -c nfv-sched -n '__nfv_sched_after \'server explain\'' -l for-tenant -d 'print a text for the owner of the server, without names and ...'
@@ -471,10 +473,10 @@ complete -c nfv-sched -n '__nfv_sched_after \'simulation run\'' -l noindent -d '
 complete -c nfv-sched -n '__nfv_sched_after \'simulation run\'' -l max-width -d 'maximum width of lines, 0 for no limit' -x
 complete -c nfv-sched -n '__nfv_sched_after \'simulation run\'' -l fit-width -d 'limit the width in a pipe or a file, too'
 complete -c nfv-sched -n '__nfv_sched_after \'simulation run\'' -l print-empty -d 'print the titles if there are no rows'
-complete -c nfv-sched -n '__nfv_sched_after \'simulation run\'' -l sort-column -d 'specify the column(s) to sort the data' -x
+complete -c nfv-sched -n '__nfv_sched_after \'simulation run\'' -l sort-column -d 'sort by this column, named by its title or as "pcpus_used"' -x
 complete -c nfv-sched -n '__nfv_sched_after \'simulation run\'' -l sort-ascending -d 'sort the column(s) in ascending order'
 complete -c nfv-sched -n '__nfv_sched_after \'simulation run\'' -l sort-descending -d 'sort the column(s) in descending order'
-complete -c nfv-sched -n '__nfv_sched_after \'simulation run\'' -l max-file-size -d 'size that a file which is read may have, after decompression' -x
+complete -c nfv-sched -n '__nfv_sched_after \'simulation run\'' -l max-file-size -d 'maximum size of a file to read, after decompression' -x
 complete -c nfv-sched -n '__nfv_sched_after \'simulation run\'' -F
 complete -c nfv-sched -n '__nfv_sched_after \'simulation run\'' -l example -d 'run an example that comes with nfv-sched' -x
 complete -c nfv-sched -n '__nfv_sched_after \'simulation run\'' -l list-examples -d 'list the examples and where they are'
@@ -491,12 +493,12 @@ complete -c nfv-sched -n '__nfv_sched_after \'simulation run\'' -l config-file -
 complete -c nfv-sched -n '__nfv_sched_follows \'snapshot\'' -a 'save' -d 'Save the cloud as it is now to a file'
 complete -c nfv-sched -n '__nfv_sched_follows \'snapshot\'' -a 'serve' -d 'Serve a snapshot of the cloud, and metrics, over HTTPS'
 complete -c nfv-sched -n '__nfv_sched_after \'snapshot save\'' -s h -l help -d 'show this help message and exit'
-complete -c nfv-sched -n '__nfv_sched_after \'snapshot save\'' -l max-file-size -d 'size that a file which is read may have, after decompression' -x
+complete -c nfv-sched -n '__nfv_sched_after \'snapshot save\'' -l max-file-size -d 'maximum size of a file to read, after decompression' -x
 complete -c nfv-sched -n '__nfv_sched_after \'snapshot save\'' -F
 complete -c nfv-sched -n '__nfv_sched_after \'snapshot save\'' -l anonymize -d 'replace names and UUIDs'
 complete -c nfv-sched -n '__nfv_sched_after \'snapshot save\'' -l config-file -d 'configuration of nova-scheduler' -r -F
 complete -c nfv-sched -n '__nfv_sched_after \'snapshot serve\'' -s h -l help -d 'show this help message and exit'
-complete -c nfv-sched -n '__nfv_sched_after \'snapshot serve\'' -l max-file-size -d 'size that a file which is read may have, after decompression' -x
+complete -c nfv-sched -n '__nfv_sched_after \'snapshot serve\'' -l max-file-size -d 'maximum size of a file to read, after decompression' -x
 complete -c nfv-sched -n '__nfv_sched_after \'snapshot serve\'' -l from -d 'a snapshot, or the https URL of "snapshot serve", or a ...' -r -F
 complete -c nfv-sched -n '__nfv_sched_after \'snapshot serve\'' -l config-file -d 'configuration of nova-scheduler' -r -F
 complete -c nfv-sched -n '__nfv_sched_after \'snapshot serve\'' -l listen -d 'where to listen' -x
