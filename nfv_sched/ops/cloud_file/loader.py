@@ -37,6 +37,7 @@ class _Loader:
         self._errors = errors
         self._defaults = defaults
         self._check_extra_spec = check_extra_spec
+        self._patterns = cloud_steps.Patterns(errors)
 
     def load(self, data) -> scenarios.Scenario:
         """Read a cloud file.
@@ -197,7 +198,8 @@ class _Loader:
         """Return an aggregate with patterns replaced by names of hosts."""
         members: dict[str, None] = {}
         for pattern in aggregate.hosts:
-            matches = cloud_steps.matching(pattern, hosts)
+            matches = self._patterns.matching(
+                ('aggregates', number, 'hosts'), pattern, hosts)
             if not matches:
                 self._errors.known(('aggregates', number, 'hosts'), 'host',
                                    pattern, hosts)

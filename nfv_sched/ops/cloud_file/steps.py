@@ -9,26 +9,48 @@ import fnmatch
 import re
 import typing as ty
 
+from nfv_sched import files
 from nfv_sched.ops.cloud_file import actions
 from nfv_sched.ops.cloud_file import problems
 from nfv_sched.ops.cloud_file import schema
 
 _HOST_ACTIONS = ('host_down', 'host_up')
+# Items of files.max_items() that a server counts for.
+_ITEMS_PER_SERVER = 8
 # Most servers that a message names.
 _SHOWN = 5
 _GLOB = re.compile(r'[*?\[]')
 
 
-def matching(pattern: str, names: Collection[str]) -> list[str]:
-    """Return the names that match a pattern with ``*``, ``?`` or ``[``.
+class Patterns:
+    """A comparison of names with patterns, a limited number of them.
 
-    A pattern that is itself a name matches only that one.
+    :param errors: collects the problems
     """
-    if pattern in names:
-        return [pattern]
-    if not _GLOB.search(pattern):
-        return []
-    return [name for name in names if fnmatch.fnmatchcase(name, pattern)]
+
+    def __init__(self, errors: problems.Problems):
+        self._errors = errors
+        self._compared = 0
+
+    def matching(self, path: problems.Path, pattern: str,
+                 names: Collection[str]) -> list[str]:
+        """Return the names that match a pattern with ``*``, ``?`` or ``[``.
+
+        A pattern that is itself a name matches only that one.
+
+        :param path: path of the pattern in the file
+        :raises InputError: if too many names were compared
+        """
+        if pattern in names:
+            return [pattern]
+        if not _GLOB.search(pattern):
+            return []
+        self._compared += len(names)
+        if self._compared > files.max_items():
+            self._errors.add(path, str(files.beyond(
+                f'{files.max_items()} names to compare with patterns')))
+            self._errors.stop_if_wrong()
+        return [name for name in names if fnmatch.fnmatchcase(name, pattern)]
 
 
 class Steps:
@@ -48,6 +70,8 @@ class Steps:
                  errors: problems.Problems,
                  servers: Mapping[str, Sequence[str]] | None = None):
         self._errors = errors
+        self._patterns = Patterns(errors)
+        self._booted_count = 0
         self._networks = networks
         self._meant = servers or {}
         # Names of the servers that exist at the step.
@@ -119,7 +143,7 @@ class Steps:
                        else ('server', self._servers))
         targets: dict[str, None] = {}
         for name in getattr(step, action):
-            matches = matching(name, names)
+            matches = self._patterns.matching(path, name, names)
             if not matches and kind == 'server':
                 matches = [each for each in self._meant.get(name, ())
                            if each in self._servers]
@@ -140,6 +164,12 @@ class Steps:
                 step: actions.Boot) -> tuple[str, ...]:
         if _GLOB.search(step.boot):
             self._errors.add(path, 'a server name must not have *, ? or [')
+        self._booted_count += step.count or 1
+        most = files.max_items() // _ITEMS_PER_SERVER
+        if self._booted_count > most:
+            self._errors.add((*path[:-1], 'count'), str(files.beyond(
+                f'{most} servers in all steps')))
+            self._errors.stop_if_wrong()
         names = ((step.boot,) if step.count is None else
                  tuple(f'{step.boot}-{n}' for n in range(1, step.count + 1)))
         duplicate = next((n for n in names if n in self._servers), None)

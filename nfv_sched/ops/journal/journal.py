@@ -246,8 +246,8 @@ def _newest(journal_files: Sequence[files.File],
         size += file.size
         newest.append(file)
     if left_out:
-        others = f' and {len(left_out) - 1} more' if left_out[1:] else ''
-        unread.append(f'{left_out[0].path}{others}, with newer files, ' + str(
+        suffix = f' and {len(left_out) - 1} more' if left_out[1:] else ''
+        unread.append(f'{left_out[0].path}{suffix}, with newer files, ' + str(
             file_limits.beyond(f'{most >> 20} MiB')))
     return newest[::-1]
 

@@ -121,9 +121,7 @@ def decode(kind: type, data: ty.Any) -> ty.Any:
 def decode_document(kind: type, data: ty.Any) -> ty.Any:
     """Make an instance of a dataclass from the document of a command.
 
-    Keys that the dataclass does not have are ignored.
-
-    :raises WrongError: if the data does not fit the dataclass
+    :raises WrongError: if the data does not fit; unknown keys are ignored
     """
     try:
         return _document_validator(kind).validate_python(data)

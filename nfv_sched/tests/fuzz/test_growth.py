@@ -13,6 +13,7 @@ import gzip
 import json
 import uuid
 
+from nfv_sched import files
 from nfv_sched.journal import entry
 from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cloud_file import loader
@@ -124,7 +125,7 @@ class GrowthTest(test_files.FilesTestCase):
         self.assertIn(host['name'], out)
 
     def test_cloud_file(self):
-        many = 12_000
+        many = 20_000
         path = self.write('cloud.yaml', ''.join((
             'hosts:\n', *(
                 f'- {{name: h{number}, cores: 4, memory: 8 GiB}}\n'
@@ -135,10 +136,32 @@ class GrowthTest(test_files.FilesTestCase):
                 f'- {{name: a, hosts: x{number + 1}}}\n'
                 for number in range(1000)),
             'steps:\n- {boot: s, flavor: f, count: 100000}\n', *(
-                f'- {{delete: s-{number}}}\n'
+                f'- {{delete: s-{100_000 - number}}}\n'
                 for number in range(1, many)))).encode())
         with self.limited():
             self.assertEqual(many, len(loader.load(path).steps))
+
+    def test_products_in_cloud_file(self):
+        """Short steps and patterns that stand for many names."""
+        hosts = ('hosts:\n- {name: "h{n}", cores: 4, memory: 8 GiB, '
+                 'count: 50000}\nflavors: {f: {vcpus: 1, memory: 1 GiB}}\n')
+        boots = ''.join(f'- {{boot: s{number}, flavor: f, count: 100000}}\n'
+                        for number in range(3000))
+        for text, message in (
+                (f'steps:\n{boots}', 'steps[1].count: has more than '
+                 '131072 servers in all steps; --max-file-size raises'),
+                ('steps:\n' + "- {host_down: 'h*'}\n" * 3000,
+                 'steps[20].host_down: has more than 1048576 names to '
+                 'compare with patterns; --max-file-size raises'),
+                ('aggregates:\n' + "- {name: a, hosts: 'h*'}\n" * 3000
+                 + 'steps: []\n', 'aggregates[20].hosts: has more than '
+                 '1048576 names to compare with patterns')):
+            path = self.write('cloud.yaml', f'{hosts}{text}'.encode())
+            with self.limited(), files.limited(16):
+                error = self.assertRaises(
+                    problems.InputError, loader.load, path)
+            problem, = error.problems
+            self.assertIn(message, problem)
 
     def test_wrong_cloud_file(self):
         path = self.write(
