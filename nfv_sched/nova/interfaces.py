@@ -254,6 +254,7 @@ INTERFACES = (
         '_content', '_content_consumed', 'encoding', 'raw')),
     Used('requests', 'Session', _LIMITS, ('adapters', 'mount', 'trust_env')),
     Used('requests.exceptions', 'RequestException', _LIMITS),
+    Used('requests.exceptions', 'SSLError', _LIMITS),
     Used('urllib3.exceptions', 'HTTPError', _LIMITS),
     Used('urllib3', 'HTTPConnectionPool.ConnectionCls', _LIMITS,
          ('_tunnel', 'connect')),

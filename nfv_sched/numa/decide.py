@@ -156,6 +156,26 @@ def claim_groups(
     return groups + [host.labels[label] for label in decision.labels]
 
 
+def strict_cells(
+    host: topology.HostTopology, masks: Sequence[int], terms: Terms,
+) -> tuple[Sequence[int], list[numa_rule.Rule]]:
+    """Return the host cells that strict policies leave, whatever is free.
+
+    :param masks: bitmask of host cells for each guest cell
+    :returns: such bitmasks, and the rules that left cells out
+    """
+    narrowing = []
+    for rule in terms.rules:
+        facts = rule.read(host, terms.names)
+        if not rule.strict or facts is None:
+            continue
+        narrowed = rule.narrow(facts, numa_rule.Goal(masks))
+        if list(narrowed) != list(masks):
+            narrowing.append(rule)
+        masks = narrowed
+    return masks, narrowing
+
+
 def floating(host: topology.HostTopology | None, terms: Terms) -> Decision:
     """Decide about a guest without NUMA topology.
 

@@ -464,14 +464,9 @@ def _allowed_nodes(guest_request: host_count.GuestRequest,
     request, terms = guest_request.request, guest_request.terms
     masks: Sequence[int] = [host.all_cells] * len(request.guest.cells)
     places: list[str] = []
-    for rule in terms.rules if terms is not None else ():
-        facts = rule.read(host, terms.names)
-        if not rule.strict or facts is None:
-            continue
-        narrowed = rule.narrow(facts, numa_rule.Goal(masks))
-        if list(narrowed) != list(masks) and rule.where:
-            places.append(rule.where.strip())
-        masks = narrowed
+    if terms is not None:
+        masks, narrowing = numa_decide.strict_cells(host, masks, terms)
+        places += [rule.where.strip() for rule in narrowing if rule.where]
     if guest_request.limited:
         near = shortage.near(masks, numa_decide.claim_groups(
             host, request, numa_decide.Decision(

@@ -222,7 +222,7 @@ def no_host(subject: values.LintSubject) -> Iterator[values.LintFinding]:
     for each in first:
         alike[each.label].append(each)
     commonest = sorted(alike.items(), key=lambda item: -len(item[1]))
-    causes = [f'on {strings.count(len(same), "host")} {_cause(same[0])}'
+    causes = [f'{_cause(same[0])} ({strings.count(len(same), "host")})'
               for _label, same in commonest[:_KINDS]]
     key, do = _about(commonest[0][1][0], subject) if first else _UNKNOWN
     yield values.LintFinding(
@@ -232,9 +232,10 @@ def no_host(subject: values.LintSubject) -> Iterator[values.LintFinding]:
 
 def _cause(binding: bindings.Binding) -> str:
     """Return the limiting resource or policy, and why it limits."""
-    # The text of a policy names it.
-    return binding.text if binding.kind is BindingKind.POLICY else (
-        f'{binding.label} ({binding.text})')
+    # These texts name it.
+    if binding.kind in (BindingKind.POLICY, BindingKind.TOO_SMALL):
+        return binding.text
+    return f'{binding.label} ({binding.text})'
 
 
 def _named(unknown: placement.Unknown, subject: values.LintSubject) -> str:

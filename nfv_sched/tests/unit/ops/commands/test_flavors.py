@@ -226,7 +226,7 @@ class LintTest(base.CommandTestCase):
         out = self.lint('--all', '--hosts', code=3)
         self.assertIn('4 flavors: 2 errors, 1 warning, 1 note.\n', out)
         for text in ('Flavor  Severity  Key', 'hw:cpu_polcy',
-                     'hw:cpu_policy?'):
+                     'set hw:cpu_policy instead'):
             self.assertIn(text, out)
         self.assertEqual('1 flavor: nothing found.\n', self.lint('good'))
 

@@ -591,12 +591,12 @@ class RulesTest(base.TestCase):
             for host in CLOUD.hosts]))
         found, = [each for each in fine(
             {'nfv:vswitch_numa_affinity': 'strict'}, cloud=cloud).run()
-            if each.rule == 'no host']
+            if each.rule == 'no-host']
         self.assertEqual(
             ('nfv:vswitch_numa_affinity',
-             'it fits no host, even an empty one: on 2 hosts '
+             'it fits no host, even an empty one: '
              'nfv:vswitch_numa_affinity=strict: a guest NUMA topology needed, '
-             'set hw:numa_nodes', lint_flavor.GIVE_TOPOLOGY),
+             'set hw:numa_nodes (2 hosts)', lint_flavor.GIVE_TOPOLOGY),
             (found.key, found.finding, found.do))
 
     def test_what_to_do_about_a_binding(self):
