@@ -37,11 +37,11 @@ class LimitsTest(base.CommandTestCase):
         self.path = os.path.join(
             self.useFixture(fixtures.TempDir()).path, 'cloud')
 
-    def rows(self, cloud, *args):
+    def rows(self, cloud, *args, told=''):
         file.save(cloud, self.path)
         code, out, err = self.run_command(
             'host', 'list', '--from', self.path, '-f', 'csv', *args)
-        self.assertEqual((0, ''), (code, err))
+        self.assertEqual((0, told), (code, err))
         return self.csv_rows(out)
 
     def with_ledger(self, used):
@@ -105,9 +105,11 @@ class LimitsTest(base.CommandTestCase):
             'note': '17 ports allocated of 16'}, row)
 
     def test_full(self):
-        for percent, hosts in (('50', ['one']), ('51', [])):
-            self.assertEqual(hosts, [
-                row['Host'] for row in self.rows(CLOUD, '--full', percent)])
+        for percent, hosts, told in (
+                ('50', ['one'], ''),
+                ('51', [], 'no host uses 51 % of its ports or rules\n')):
+            self.assertEqual(hosts, [row['Host'] for row in self.rows(
+                CLOUD, '--full', percent, told=told)])
 
     def test_hosts(self):
         self.assertEqual(['two'], [

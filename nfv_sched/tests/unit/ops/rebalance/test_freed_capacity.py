@@ -86,10 +86,10 @@ class GainTest(base.TestCase):
 
     def test_where_ports_do_not_bind(self):
         given = cloud(14, 0, vswitch_ports_per_node=25400)
-        self.assertEqual(({'one': 4, 'two': -4}, {}), self.found(given)[1])
+        self.assertEqual(({'one': 4, 'two': -4}, {}, {}), self.found(given)[1])
 
     def test_no_moves(self):
-        self.assertEqual(({}, {}), self.found(cloud(14, 0, 2))[1])
+        self.assertEqual(({}, {}, {}), self.found(cloud(14, 0, 2))[1])
 
     def test_after(self):
         given = cloud(14, 0)
