@@ -36,8 +36,9 @@ _NUMERIC = re.compile(r'-|-?\d+(\.\d+)?|(\?|\d+)/(\d+|unlimited)', re.ASCII)
 _FIRST_WORD = re.compile(r'\w*')
 
 #: Columns that are not left out: the answers of a table, in sentences.
-SENTENCES = frozenset({'Binding', 'Do', 'Finding', 'Lacks', 'Next', 'Reason',
-                       'Remark', 'Stranded', 'What to do', 'Why'})
+SENTENCES = frozenset({
+    'Do', 'Finding', 'Lacks', 'Limiting resource', 'Next', 'Reason', 'Remark',
+    'Stranded', 'What to do', 'Why'})
 
 GOOD, MEDIUM, BAD = 'green', 'yellow', 'red'
 _OTHER_TEXT = ''
