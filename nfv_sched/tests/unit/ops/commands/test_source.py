@@ -74,7 +74,7 @@ class LoadTest(base.TestCase):
                 (b'steps: [', 'not valid YAML'),
                 (b'kind: Pod', file.NEITHER),
                 (b'{"format": "odd"}', file.NEITHER),
-                (b'\x1f\x8bodd', 'damaged gzip file: it is cut off'),
+                (b'\x1f\x8b\x08\0dd', 'damaged gzip file: it is cut off'),
                 (b'\xff\xfe', file.NEITHER)):
             error = self.assertRaises(
                 source.CloudUnreadError, source.load, self.file(content))
@@ -421,7 +421,7 @@ steps:""", 1)
                  'no such host: '),
                 ({**good, 'nova': {
                     **good['nova'], 'physnets': {'a': ['x']}}},
-                 'nova.physnets.a.0: '))):
+                 'nova.physnets.a[0]: '))):
             pathlib.Path('new.json').write_text(
                 bad if isinstance(bad, str) else json.dumps(bad))
             code, out, err = self.run_on_cloud(
