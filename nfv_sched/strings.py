@@ -13,6 +13,8 @@ _MOST_PARTS = 20
 # Characters that are searched for secrets. The answer of a service may have 64
 # MiB, and while Python searches, no other thread of nova-scheduler runs.
 _MOST_SEARCHED = 1 << 15
+# In characters; tokens of Keystone have a few hundred.
+_LONGEST_SECRET = 1 << 12
 # Tokens of Keystone (Fernet and JWS), headers with a token, and arguments of
 # commands: strutils.mask_password() does not know them.
 # A run of their characters is searched once: from each "eyJ" in it, it would
@@ -112,12 +114,19 @@ def mask_secrets(message: str) -> str:
     masked as a whole: passwords have ``/``, ``#`` and ``@`` where they should
     have been quoted.
 
-    :param message: of any length; words in the middle of a long one are left
-        out
+    :param message: of any length; the end of a long one is left out
     """
+    masked = _mask(message[:_MOST_SEARCHED])
+    if len(message) <= _MOST_SEARCHED:
+        return masked
+    # A secret that was cut looks like none.
+    return (f'{masked[:-_LONGEST_SECRET]} '
+            f'[the rest of {len(message)} characters left out]')
+
+
+def _mask(message: str) -> str:
     # Takes time to import, and --help is to be quick.
     from oslo_utils import strutils
-    message = _ends(message)
     parts: set[str] = set()
     message = _WORD.sub(lambda match: _mask_account(match[0], parts), message)
     if parts:
@@ -127,19 +136,6 @@ def mask_secrets(message: str) -> str:
             _MASK, message)
     message = strutils.mask_password(message, _MASK)
     return _HEADER.sub(rf'\g<1>{_MASK}', _TOKEN.sub(_MASK, message))
-
-
-def _ends(message: str) -> str:
-    """Return a message without its middle if it is too long to search.
-
-    Words that would be cut are left out: a part of a token looks like none.
-    """
-    if len(message) <= _MOST_SEARCHED:
-        return message
-    first = message[:_MOST_SEARCHED // 2].rpartition(' ')[0]
-    last = message[-(_MOST_SEARCHED // 2):].partition(' ')[2]
-    left_out = len(message) - len(first) - len(last)
-    return f'{first} [{left_out} characters left out] {last}'
 
 
 def _mask_account(word: str, parts: set[str]) -> str:
