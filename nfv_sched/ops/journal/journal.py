@@ -72,7 +72,8 @@ def read(directory: str, server: str | None = None) -> JournalContent:
         raise JournalError(f'{directory}: {exc.strerror or exc}') from exc
     entries = 0
     most_entries = file_limits.max_items() // _ITEMS_PER_ENTRY
-    for file in _newest(journal_files, unread):
+    # The newest first: what exceeds the limit is left out at the other end.
+    for file in reversed(_newest(journal_files, unread)):
         damaged = 0
         try:
             for line in _lines(file.path):
@@ -119,8 +120,8 @@ def read(directory: str, server: str | None = None) -> JournalContent:
     refusals += copies.values()
     refusals.sort(key=lambda refusal: refusal.time)
     placed.sort(key=lambda each: each.time)
-    return JournalContent(tuple(refusals), lost, removed, tuple(unread),
-                          tuple(placed))
+    return JournalContent(tuple(refusals), lost, removed,
+                          tuple(sorted(unread)), tuple(placed))
 
 
 def read_all(directories: Iterable[str],
@@ -239,8 +240,10 @@ def _newest(journal_files: Sequence[files.File],
     size = 0
     newest: list[files.File] = []
     left_out: list[files.File] = []
+    full = False
     for file in reversed(journal_files):
-        if size + file.size > most:
+        full = full or file.size <= most < size + file.size
+        if full or file.size > most:
             left_out.append(file)
             continue
         size += file.size

@@ -87,6 +87,21 @@ class ReadTest(base.TestCase):
                           'older files, has more than 8192 entries',
                           ' '.join(found.unread))
 
+    def test_newest_entries(self):
+        """They are kept, and the oldest left out."""
+        for number in range(3):
+            value = test_entry.numbered(number)
+            self.write(dataclasses.replace(value, earlier=(entry.Earlier(
+                time=value.time, server=''),) * 3000),
+                name=f'2026010{number}T030405Z-1-0123abcd')
+        with files.limited(1):
+            found = journal.read(self.directory)
+        self.assertEqual(
+            {'server-1', 'server-2'},
+            {each.server for each in found.refusals if each.server})
+        text, = found.unread
+        self.assertIn('refusals-20260100T030405Z', text)
+
     def test_copied(self):
         """What is there twice while it is copied is one refusal."""
         values = [test_entry.numbered(number) for number in range(3)]
