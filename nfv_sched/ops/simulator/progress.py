@@ -77,6 +77,10 @@ class _Bar:
                 console=rich_console.Console(stderr=True), transient=True)
             self._task = self._bar.add_task('', total=total)
             self._bar.start()
+        # rich keeps the total of a task for which None is given.
+        if total is None and self._bar.tasks[0].total is not None:
+            self._bar.remove_task(self._task)
+            self._task = self._bar.add_task('', total=None)
         self._bar.update(
             self._task, completed=finished, total=total,
             description=what[:1].upper() + what[1:])
