@@ -187,13 +187,15 @@ def parse_json(content: bytes) -> ty.Any:
     if sum(content.count(mark) for mark in (b',', b'[', b'{')) > max_items():
         raise beyond(f'{max_items()} items')
     # Of bytes, json.loads() would also take UTF-16, and halves of characters.
-    text = content.decode('utf-8-sig')
     try:
+        text = content.decode('utf-8-sig')
         data = json.loads(text, parse_float=_finite, parse_constant=_finite)
+    except UnicodeDecodeError as exc:
+        raise ValueError(f'not UTF-8 from byte {exc.start} on') from exc
     except json.JSONDecodeError as exc:
         raise ValueError(
             f'not JSON from line {exc.lineno}, column {exc.colno} on'
-            if content.strip() else 'the file is empty') from exc
+            if text.strip() else 'the file is empty') from exc
     if _HALVES.search(content):
         json.dumps(data, ensure_ascii=False).encode()
     return data
