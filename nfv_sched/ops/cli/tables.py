@@ -185,7 +185,8 @@ def _table(table: Table, width: int | None, color: bool) -> str:
     text = ''.join(
         _printed(_rich_table(shown, widths, rows_of), sum(widths) + (
             _GAP * len(shown)), color) + ''.join(
-                _below(each, rows_of.start, width) for each in below)
+                _below(each, rows_of.start, width)
+                for each in below if rows)
         for rows_of in slices)
     left_out = [each.title for each in columns
                 if each not in shown and each.title not in SENTENCES]

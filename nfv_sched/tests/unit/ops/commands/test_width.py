@@ -263,6 +263,11 @@ class WidthTest(base.CommandTestCase):
              '        bad',
              '        evil',
              '    Do: change it all'), tuple(text.splitlines()))
+        self.assertEqual(
+            ['Host  Verdict  Why', '──────────────────'],
+            tables.render([tables.Table(
+                ('Host', 'Verdict', 'Why', 'Finding', 'What to do'), [])],
+                20).splitlines())
 
     def test_terminal(self):
         """Colors are for terminals, and change nothing else."""
