@@ -179,8 +179,7 @@ def find(
         together = _confining(case, [
             trial for trial in trials if trial not in alone])
         return tuple([
-            trial.binding._replace(text=trial.text + (
-                together if trial.binding.allowed_nodes is None else ''))
+            trial.binding._replace(text=trial.text + together)
             for trial in alone])
     if room.host is not None and request.guest is not None:
         # Without PCI devices, of which other servers may have the rest: only

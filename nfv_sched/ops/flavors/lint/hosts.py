@@ -220,7 +220,9 @@ def no_host(subject: values.LintSubject) -> Iterator[values.LintFinding]:
         return
     alike: dict[str, list[bindings.Binding]] = collections.defaultdict(list)
     for each in first:
-        alike[each.label].append(each)
+        # The text of a policy has the NUMA nodes of its host.
+        alike[each.text if each.kind is BindingKind.POLICY
+              else each.label].append(each)
     commonest = sorted(alike.items(), key=lambda item: -len(item[1]))
     causes = [f'{_cause(same[0])} ({strings.count(len(same), "host")})'
               for _label, same in commonest[:_KINDS]]
@@ -251,8 +253,11 @@ def _about(binding: bindings.Binding,
     match binding.kind:
         case BindingKind.POLICY if key := keys.policy_key(
                 name, subject.flavor):
-            return key, ('remove it, or declare on hosts what it needs'
-                         if subject.guest else lint_flavor.GIVE_TOPOLOGY)
+            if not subject.guest:
+                return key, lint_flavor.GIVE_TOPOLOGY
+            return key, ('take fewer vCPUs, or remove it'
+                         if binding.allowed_nodes else
+                         'remove it, or declare on hosts what it needs')
         case BindingKind.TRAIT:
             return f'trait:{name}', 'remove it, or add hosts with this trait'
         case BindingKind.TOO_SMALL:
