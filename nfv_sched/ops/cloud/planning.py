@@ -263,6 +263,7 @@ class PlanMixin(plan_execution.RunMixin):
         account = getattr(parsed_args, 'os_cloud', None)
         if account is not None:
             words += ['--os-cloud', account]
+        words += base.configuration(parsed_args)
         if parsed_args.source is not None and source.is_url(
                 parsed_args.source):
             words += ['--from', parsed_args.source]

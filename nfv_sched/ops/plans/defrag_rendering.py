@@ -69,12 +69,12 @@ def _no_moves(
     if not freeing:
         yield ('No host takes one more, even without any one of the servers '
                'that can be moved.')
-    stuck = [each for each in freeing if not each.has_destination]
-    for each in stuck[:_REASONS]:
-        yield (f'{each.host} takes one more without {each.name}, but no other '
-               f'host takes {each.name}.')
-    if len(stuck) > _REASONS:
-        yield f'So it is with {len(stuck) - _REASONS} more servers.'
+    for each in freeing[:_REASONS]:
+        yield f'{each.host} takes one more without {each.name}, but ' + (
+            f'wherever {each.name} goes, no more fit in all.'
+            if each.has_destination else f'no other host takes {each.name}.')
+    if len(freeing) > _REASONS:
+        yield f'The same holds for {len(freeing) - _REASONS} more servers.'
 
 
 def rows(plan: defrag.DefragPlan) -> list[Sequence[ty.Any]]:

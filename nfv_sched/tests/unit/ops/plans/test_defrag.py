@@ -165,6 +165,15 @@ class DefragTest(base.TestCase):
         self.assertIn('one takes one more without a, but no other host takes '
                       'a.', defrag_rendering.text(plan))
 
+    def test_nothing_gained(self):
+        """A server in the way finds a host, which then takes one less."""
+        plan = self.plan(cloud([ONE, TWO], [
+            running('a', ONE, 0, (1, 5))]), count=2)
+        self.assertMoves([], plan)
+        self.assertTrue(all(each.has_destination for each in plan.freeing))
+        self.assertIn('one takes one more without a, but wherever a goes, no '
+                      'more fit in all.', defrag_rendering.text(plan))
+
     def test_none_in_the_way(self):
         plan = self.plan(cloud([ONE], [
             running('a', ONE, 0, (1, 5)), running('b', ONE, 0, (2, 6))]))
