@@ -6,6 +6,7 @@ from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Sequence
+import math
 import typing as ty
 
 from cliff import columns as cliff_columns
@@ -167,7 +168,8 @@ class ListHost(source.CloudMixin, base.Lister):
         self._views = views
         if parsed_args.full is not None and not views:
             self.app.stderr.write(
-                f'no host uses {parsed_args.full:g} % of its ports or rules\n')
+                f'no host uses {parsed_args.full:g} % or more of its ports or '
+                'rules\n')
         records = _machine(views, sizes)
         if parsed_args.formatter != base.TABLE:
             return records
@@ -182,7 +184,10 @@ Table = tuple[Sequence[str], list[tuple]]
 
 
 def _percent(text: str) -> float:
-    value = float(text)
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
     if not 0 <= value <= 100:
         raise argparse.ArgumentTypeError('a number from 0 to 100 is needed')
     return value

@@ -143,9 +143,9 @@ class ListTest(_CommandTest):
         for percent in ('200', '-3', 'nan', 'x'):
             code, out, err = self.host('list', f'--full={percent}')
             self.assertEqual((2, ''), (code, out))
-            self.assertIn('--full: ', err)
+            self.assertIn('--full: a number from 0 to 100 is needed', err)
         self.assertEqual(
-            (0, '', 'no host uses 100 % of its ports or rules\n'),
+            (0, '', 'no host uses 100 % or more of its ports or rules\n'),
             self.host('list', '--full', '100'))
 
     def test_chosen(self):

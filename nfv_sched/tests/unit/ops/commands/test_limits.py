@@ -107,7 +107,8 @@ class LimitsTest(base.CommandTestCase):
     def test_full(self):
         for percent, hosts, told in (
                 ('50', ['one'], ''),
-                ('51', [], 'no host uses 51 % of its ports or rules\n')):
+                ('51', [],
+                 'no host uses 51 % or more of its ports or rules\n')):
             self.assertEqual(hosts, [row['Host'] for row in self.rows(
                 CLOUD, '--full', percent, told=told)])
 
