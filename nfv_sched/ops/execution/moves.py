@@ -210,7 +210,6 @@ def _call(connection: _Connection, service: ty.Literal['compute', 'network'],
     """
     options = {'microversion': microversion} if service == 'compute' else {}
     try:
-        # May ask for the versions of the API.
         # Nothing is repeated: a second request may begin a second migration
         # after the first is over.
         response = getattr(connection, service).request(

@@ -251,8 +251,9 @@ def depends(move: values.Move, earlier: values.Move) -> bool:
     if move.is_shelving:
         # The last resort: not before all that can move has moved.
         return not earlier.is_shelving
-    # It may need the room that the other frees, and a claim depends on those
-    # before it.  Moves that leave the same host do not depend on each other.
+    # It may need the capacity that the other frees, and a claim depends on
+    # those before it. Moves that leave the same host do not depend on each
+    # other.
     return (move.id == earlier.id
             or earlier.destination in (move.source, move.destination)
             or earlier.source == move.destination
