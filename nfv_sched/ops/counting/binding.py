@@ -9,6 +9,7 @@ minimal set is named that has to grow together.
 
 from collections.abc import Callable
 from collections.abc import Collection
+from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Sequence
 import dataclasses
@@ -84,6 +85,10 @@ class BindingKind(enum.Enum):
 
 
 _CPUS = (BindingKind.CPUS, BindingKind.CPUS_ON_NODES)
+
+
+# Kinds that leave a server only some of the NUMA nodes.
+_NARROWING_NODES = (BindingKind.POLICY, BindingKind.NETWORKS_NEAR)
 
 
 class Binding(ty.NamedTuple):
@@ -176,10 +181,14 @@ def find(
     trials = list(_trials(case))
     alone = [trial for trial in trials if case.fits([trial])]
     if alone:
-        together = _confining(case, [
+        confining = _confining(case, [
             trial for trial in trials if trial not in alone])
         return tuple([
-            trial.binding._replace(text=trial.text + together)
+            trial.binding._replace(text=trial.text + _ruled_out(
+                each for each in confining
+                # The nodes show what these leave.
+                if trial.binding.allowed_nodes is None or
+                each.kind not in _NARROWING_NODES))
             for trial in alone])
     if room.host is not None and request.guest is not None:
         # Without PCI devices, of which other servers may have the rest: only
@@ -294,17 +303,21 @@ def _too_small(case: _Case, guest: topology.GuestTopology,
     return _lacking(case, list(_trials(case, empty=True)))
 
 
-def _confining(case: _Case, trials: list[_BindingTrial]) -> str:
-    """Describe the limits that rule out the rest of what is free.
+def _confining(case: _Case, trials: list[_BindingTrial]) -> list[Binding]:
+    """Return the limits that rule out the rest of what is free.
 
     :returns: empty if the server does not fit with them lifted, either
     """
-    # Without this, CPUs would seem to be lacking although a node has enough.
     if not case.fits(trials):
-        return ''
-    labels = ' and '.join(
-        trial.binding.label for trial in _fewest(case, trials))
-    return f'; {labels} rule out the rest'
+        return []
+    return [trial.binding for trial in _fewest(case, trials)]
+
+
+def _ruled_out(confining: Iterable[Binding]) -> str:
+    """Return, as text, what rules out the rest of what is free."""
+    # Without this, CPUs would seem to be lacking although a node has enough.
+    labels = ' and '.join(binding.label for binding in confining)
+    return f'; {labels} rule out the rest' if labels else ''
 
 
 def _lacking(case: _Case, trials: list[_BindingTrial]) -> str:

@@ -305,6 +305,26 @@ class CountTest(base.TestCase):
             '4 pCPUs on one NUMA node with the virtual switch needed, 0 free '
             'on NUMA node 0 (8 on NUMA node 1)', binding.text)
 
+    def test_free_where_devices_do_not_allow(self):
+        """One node of the switch has CPUs, the other pages and a VF."""
+        def near_switch(node):
+            return dataclasses.replace(node, physnets=frozenset(
+                {f'nfv_node{node.number}', 'nfv_vswitch'}))
+
+        cloud = small_clouds.cloud(small_clouds.host(
+            'one', near_switch(small_clouds.node(0, huge=16)),
+            near_switch(small_clouds.node(1, range(8))), small_clouds.node(2),
+            devices=(small_clouds.device(1, 1),)))
+        found = self.count(cloud, small_clouds.flavor(
+            4, memory=2048, hw__mem_page_size='1GB',
+            nfv__vswitch_numa_affinity='strict',
+            nfv__pci_numa_affinity='strict', pci_passthrough__alias='nic:1'))
+        binding, = [each for each in found.hosts['one'].binding
+                    if each.kind is bindings.BindingKind.CPUS_ON_NODES]
+        self.assertEqual((0, 1), binding.allowed_nodes)
+        self.assertEqual('VFs nearby rule out the rest',
+                         binding.text.rpartition('; ')[2])
+
     def test_rules(self):
         """Security groups as servers of the flavor have them."""
         flavor = small_clouds.flavor(1, name='fw')
