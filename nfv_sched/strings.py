@@ -109,11 +109,6 @@ def _is_symbol(char: str) -> bool:
 def mask_secrets(message: str) -> str:
     """Mask passwords and tokens in an error message.
 
-    Libraries put the URL that they failed with into their messages, with the
-    account that may be in it.  The part of a word before its last ``@`` is
-    masked as a whole: passwords have ``/``, ``#`` and ``@`` where they should
-    have been quoted.
-
     :param message: of any length; the end of a long one is left out
     """
     masked = _mask(message[:_MOST_SEARCHED])
@@ -125,6 +120,13 @@ def mask_secrets(message: str) -> str:
 
 
 def _mask(message: str) -> str:
+    """Mask passwords and tokens, wherever they are.
+
+    Libraries put the URL that they failed with into their messages, with the
+    account that may be in it.  The part of a word before its last ``@`` is
+    masked as a whole: passwords have ``/``, ``#`` and ``@`` where they should
+    have been quoted.
+    """
     # Takes time to import, and --help is to be quick.
     from oslo_utils import strutils
     parts: set[str] = set()

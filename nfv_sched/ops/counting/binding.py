@@ -304,10 +304,8 @@ def _too_small(case: _Case, guest: topology.GuestTopology,
 
 
 def _confining(case: _Case, trials: list[_BindingTrial]) -> list[Binding]:
-    """Return the limits that rule out the rest of what is free.
-
-    :returns: empty if the server does not fit with them lifted, either
-    """
+    """Return the limits that rule out the rest of what is free."""
+    # The server may not fit with all of them lifted, either.
     if not case.fits(trials):
         return []
     return [trial.binding for trial in _fewest(case, trials)]
