@@ -110,14 +110,16 @@ class ReleasesTest(base.TestCase):
                              name)
 
     def test_gate(self):
-        """The gate names functional tests that there are."""
-        script = re.search(r'^GATE_FUNCTIONAL=\((.*?)\)$', _text('.ci/run'),
-                           re.M | re.S)
-        names = script[1].split()
-        self.assertEqual(sorted(set(names)), names)
+        """Functional tests that are named by .ci/run are there."""
         functional = _ROOT / 'nfv_sched' / 'tests' / 'functional'
-        for name in names:
-            self.assertTrue((functional / f'test_{name}.py').is_file(), name)
+        for variable in ('GATE_FUNCTIONAL', 'LONG_FUNCTIONAL'):
+            script = re.search(fr'^{variable}=\((.*?)\)$', _text('.ci/run'),
+                               re.M | re.S)
+            names = script[1].split()
+            self.assertEqual(sorted(set(names)), names)
+            for name in names:
+                self.assertTrue((functional / f'test_{name}.py').is_file(),
+                                name)
 
     def test_pythons(self):
         metadata = self.setup['metadata']
