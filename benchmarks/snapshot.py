@@ -53,7 +53,24 @@ endpoint_override = {placement}
 [neutron]
 auth_type = none
 endpoint_override = {neutron}
+[pci]
+alias = {alias}
+[filter_scheduler]
+available_filters = nova.scheduler.filters.all_filters
+available_filters = nfv_sched.filters.all_filters
+enabled_filters = {filters}
+weight_classes = {weighers}
 """
+_WEIGHERS = ('nova.scheduler.weights.all_weighers',
+             'nfv_sched.weights.all_weighers')
+_ALIAS = {'name': 'nic', 'vendor_id': '8086', 'product_id': '154c',
+          'device_type': 'type-VF'}
+_FILTERS = (
+    'ComputeFilter', 'ComputeCapabilitiesFilter', 'ImagePropertiesFilter',
+    'ServerGroupAntiAffinityFilter', 'ServerGroupAffinityFilter',
+    'PciPassthroughFilter', 'NFVTopologyFilter', 'VSwitchNUMAAffinityFilter',
+    'PCINUMAAffinityFilter', 'PlaceNUMAAffinityFilter', 'SharedVCPUFilter',
+    'CPUThreadPolicyFilter')
 
 
 def fill_placement(url, hosts, guests, nested):
@@ -78,6 +95,9 @@ def fill_placement(url, hosts, guests, nested):
 
         classes = ids('resource_classes')
         traits = ids('traits')
+        # With this one Nova takes the hosts for disabled.
+        own_traits = [trait for name, trait in traits.items()
+                      if name != 'COMPUTE_STATUS_DISABLED'][:TRAITS]
         for table in ('projects', 'users'):
             add(table, [{'id': number + 1, 'external_id': f'{table}-{number}'}
                         for number in range(PROJECTS)])
@@ -91,7 +111,7 @@ def fill_placement(url, hosts, guests, nested):
             'root_provider_id': number + 1} for number in numbers])
         add('resource_provider_traits', [
             {'resource_provider_id': number + 1, 'trait_id': trait}
-            for number in numbers for trait in list(traits.values())[:TRAITS]])
+            for number in numbers for trait in own_traits])
         add('resource_provider_aggregates', [
             {'resource_provider_id': number + 1, 'aggregate_id': 1}
             for number in numbers[::2]])
@@ -249,7 +269,9 @@ def cloud(hosts, guests, nested, workers):
             with open(conf, 'w') as out:
                 out.write(_CONF.format(
                     api=server.url('api'), cell=server.url('cell1'),
-                    placement=placement, neutron=neutron))
+                    placement=placement, neutron=neutron,
+                    alias=json.dumps(_ALIAS), filters=','.join(_FILTERS),
+                    weighers=','.join(_WEIGHERS)))
             subprocess.run(
                 [sys.executable, '-W', 'ignore', '-m',
                  'nfv_sched.tests.nova_database', '--config-file', conf,

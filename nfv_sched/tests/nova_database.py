@@ -107,6 +107,16 @@ def _topology(guests: int) -> str:
     return objects.NUMATopology(cells=cells)._to_json()
 
 
+def _free_devices(guests: int) -> str:
+    pools = objects.PciDevicePoolList(objects=[
+        objects.PciDevicePool(
+            vendor_id='8086', product_id='154c', numa_node=node,
+            count=len([vf for vf in range(guests, VFS) if vf % 2 == node]),
+            tags={'dev_type': 'type-VF', 'physical_network': 'physnet2'})
+        for node in range(2)])
+    return json.dumps(pools.obj_to_primitive())
+
+
 def _guest_topology(guest: int):
     node, cpus = _pins(guest)
     cell = objects.InstanceNUMACell(
@@ -196,9 +206,10 @@ class _Tables:
             self._write(table)
 
 
-def _fill_host(tables: _Tables, api: _Tables, number: int, row: int,
-               guests: int, flavors: list) -> None:
+def _fill_host(tables: _Tables, api: _Tables, cell: int, number: int,
+               row: int, guests: int, flavors: list) -> None:
     name = host_name(number)
+    api.add(api_models.HostMapping, host=name, cell_id=cell)
     tables.add(
         main_models.Service, uuid=identifier('service', number), host=name,
         binary='nova-compute', topic='compute', report_count=1,
@@ -214,7 +225,8 @@ def _fill_host(tables: _Tables, api: _Tables, number: int, row: int,
         memory_mb_used=MIB * guests, local_gb=2000, local_gb_used=20 * guests,
         stats=json.dumps({'num_instances': guests}),
         cpu_allocation_ratio=1.0, ram_allocation_ratio=1.0,
-        disk_allocation_ratio=1.0, numa_topology=_topology(guests), deleted=0)
+        disk_allocation_ratio=1.0, numa_topology=_topology(guests),
+        pci_stats=_free_devices(guests), deleted=0)
     for vf in range(VFS):
         server = identifier('server', number, vf) if vf < guests else None
         tables.add(
@@ -318,7 +330,8 @@ def make(cells: dict[str, str], hosts: int, guests: int) -> None:
             tables = _Tables(main_db.get_context_manager(cell), cell)
             for row, number in enumerate(
                     range(index, hosts, len(mappings) - 1), 1):
-                _fill_host(tables, api, number, row, guests, flavors)
+                _fill_host(tables, api, mapping.id, number, row, guests,
+                           flavors)
             tables.flush()
     api.flush()
 
