@@ -89,10 +89,11 @@ class Visit(scheduler.ConsumeListener):
     # -- decisions
 
     def _key(self, host_state, request: Request, terms: Terms) -> tuple:
-        """Return everything that the decision depends on, to be compared.
+        """Return what changes while a request is scheduled, to be compared.
 
-        And the host's limits: they are written again if another filter has
-        replaced them.
+        The decision depends on it; the rest of the host stays as it is until
+        the next request. The limits are among it, as they are written again if
+        another filter has replaced them.
         """
         candidates = host_state.allocation_candidates
         first = (candidates[0]

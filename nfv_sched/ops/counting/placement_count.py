@@ -64,8 +64,8 @@ def queries(state: states.State,
     try:
         requests = nova_internals.placement_requests(
             state.context, spec, state.manager)
-    except exception.RequestFilterFailed as exc:
-        raise NoAggregateError(nova_internals.NO_AGGREGATE) from exc
+    except nova_internals.NoTenantAggregateError as exc:
+        raise NoAggregateError(str(exc)) from exc
     except (exception.NovaException, ValueError) as exc:
         raise servers.Refused(
             f"Nova's scheduler refuses the flavor: {exc}") from exc

@@ -100,9 +100,12 @@ _ONLINE_REQUEST_FILTERS = frozenset((
 #: Project of everything that a cloud file creates.
 PROJECT = 'simulator'
 
-#: Reason of require_tenant_aggregate.
-NO_AGGREGATE = ('no aggregate is for the project, and [scheduler] '
-                'placement_aggregate_required_for_tenants is set')
+
+class NoTenantAggregateError(exception.RequestFilterFailed):
+    """No aggregate is for the project, and Nova requires one."""
+
+    msg_fmt = ('no aggregate is for the project, and [scheduler] '
+               'placement_aggregate_required_for_tenants is set')
 
 
 def admin_context():
@@ -161,7 +164,7 @@ def _require_tenant_aggregate(context: ty.Any,
     except exception.RequestFilterFailed as exc:
         if spec.project_id != PROJECT:
             # Nova's exception does not say why there are no hosts.
-            raise exception.RequestFilterFailed(reason=NO_AGGREGATE) from exc
+            raise NoTenantAggregateError() from exc
         return False
 
 

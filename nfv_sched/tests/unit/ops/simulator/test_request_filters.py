@@ -3,6 +3,9 @@
 
 import dataclasses
 
+from nova import exception
+from nova.scheduler import request_filter
+
 from nfv_sched.ops.counting import binding
 from nfv_sched.ops.counting import capacity
 from nfv_sched.ops.explain import explanation
@@ -129,6 +132,22 @@ class ProjectTest(running.RunningTestCase):
         self.assertIn('placement_aggregate_required_for_tenants is set',
                       found.reason)
         self.assertEqual({()}, {host.refusals for host in found.hosts})
+
+    def test_capacity_other_refusal(self):
+        """What another request filter refuses is not an aggregate."""
+        cloud = self.cloud_of('b p1 one', projects={'b': 'beta'})
+
+        def refuse(_context, _spec):
+            raise exception.RequestFilterFailed(reason='no such secret')
+
+        request_filter.ALL_REQUEST_FILTERS.append(refuse)
+        self.addCleanup(request_filter.ALL_REQUEST_FILTERS.remove, refuse)
+        found, = capacity.capacities(cloud, [cloud.servers[0].flavor])
+        bindings = [each for host in found.hosts.values()
+                    for each in host.binding]
+        self.assertEqual({binding.BindingKind.FLAVOR},
+                         {each.kind for each in bindings})
+        self.assertIn('no such secret', bindings[0].text)
 
     def test_no_project_in_particular(self):
         cloud = self.cloud_of('a p1 one', projects={}, required=True)
