@@ -302,7 +302,6 @@ class ListCapacity(_Capacity):
     schemas = {'capacity-list': capacity_document.FlavorFits,
                'capacity-list-api': capacity_document.FlavorBounds,
                'capacity-list-mix': capacity_document.MixFit}
-    details = rendering.ASSUMED_COLUMNS[1:]
     least_important = ('Ports', 'Hosts with capacity', 'Placement capacity',
                        'Lost capacity by cause')
 
@@ -376,25 +375,30 @@ class ListCapacity(_Capacity):
             each.flavor.name: each.ports for each in counted})
         self._tell_not_known(parsed_args, counted)
         self._tell_reserved(parsed_args, cloud, hosts)
-        if parsed_args.formatter in documents.FORMATS:
-            self._document = documents.Document(capacity_document.FlavorFits(
-                by=parsed_args.by, hosts_lost=parsed_args.survive,
-                blazar=capacity_document.blazar_hosts(cloud, hosts),
-                capacities=tuple([capacity_document.fit(
-                    cloud, each, part, survive=parsed_args.survive,
-                    if_empty=if_empty,
-                    allowance=allowances.get(each.flavor.name))
-                    for each, if_empty in zip(counted, empty)
-                    for part in _parts(parsed_args.by, cloud, hosts)])),
-                ('capacities',))
-        columns += rendering.ASSUMED_COLUMNS
-        return columns, [
-            [*row, *rendering.assumptions(flavor_capacity)]
-            for flavor_capacity, if_empty in zip(counted, empty)
-            for row in _rows(
-                parsed_args, cloud, hosts, flavor_capacity, if_empty,
-                self._quota_values(parsed_args, allowances.get(
-                    flavor_capacity.flavor.name)))]
+        columns.append(rendering.ASSUMED_COLUMNS[0])
+        parts = _parts(parsed_args.by, cloud, hosts)
+        rows, fits, of_parts = [], [], []
+        for flavor_capacity, if_empty in zip(counted, empty):
+            allowance = allowances.get(flavor_capacity.flavor.name)
+            rows += [
+                [*row, flavor_capacity.ports.label] for row in _rows(
+                    parsed_args, parts, flavor_capacity, if_empty,
+                    self._quota_values(parsed_args, allowance))]
+            fits += [
+                capacity_document.fit(
+                    cloud, flavor_capacity, part, survive=parsed_args.survive,
+                    if_empty=if_empty, allowance=allowance)
+                for part in parts]
+            of_parts += [flavor_capacity.within(part.hosts) for part in parts]
+        self._document = documents.Document(capacity_document.FlavorFits(
+            by=parsed_args.by, hosts_lost=parsed_args.survive,
+            blazar=capacity_document.blazar_hosts(cloud, hosts),
+            capacities=tuple(fits)), ('capacities',))
+        return self.with_details(
+            parsed_args, (columns, rows), rendering.fit_records(
+                parsed_args.by, fits, of_parts,
+                has_quota=bool(self._quota_columns(parsed_args)),
+                survive=parsed_args.survive, empty=parsed_args.empty))
 
     @staticmethod
     def _quota_columns(parsed_args: argparse.Namespace) -> tuple[str, ...]:
@@ -471,14 +475,17 @@ class ListCapacity(_Capacity):
             for part in [each.within(members)]]
         if parsed_args.by != _CLOUD:
             columns.insert(0, parsed_args.by.capitalize())
+        bounds = [
+            capacity_document.bound(
+                cloud, each, part, allowances.get(each.flavor.name))
+            for each in flavor_bounds
+            for part in _parts(parsed_args.by, cloud, hosts)]
         self._document = documents.Document(capacity_document.FlavorBounds(
-            by=parsed_args.by, capacities=tuple([
-                capacity_document.bound(
-                    cloud, each, part, allowances.get(each.flavor.name))
-                for each in flavor_bounds
-                for part in _parts(parsed_args.by, cloud, hosts)])),
-            ('capacities',))
-        return columns, rows
+            by=parsed_args.by, capacities=tuple(bounds)), ('capacities',))
+        return self.with_details(
+            parsed_args, (columns, rows), rendering.bound_records(
+                parsed_args.by, bounds,
+                has_quota=bool(self._quota_columns(parsed_args))))
 
     def document(self, column_names, data):
         return self._document
@@ -521,7 +528,12 @@ class ListCapacity(_Capacity):
         columns.append('Ports')
         row.append('; '.join(f'{name}: {each.label}'
                              for name, each in of_name.items()))
-        return columns, [row]
+        if parsed_args.formatter == base.TABLE:
+            return columns, [row]
+        return ('Flavor', 'Flavor ID', 'Count', *columns[1:]), [
+            (flavor.name, flavor.id or None, count, *row[1:-1],
+             ', '.join(of_name[flavor.name].kinds))
+            for flavor, count in flavor_counts]
 
 
 class ShowCapacity(_Capacity):
@@ -533,7 +545,6 @@ class ShowCapacity(_Capacity):
 
     epilog = _SHOW_EPILOG
     schemas = {'capacity-show': capacity_document.HostFits}
-    details = rendering.ASSUMED_COLUMNS
     least_important = ('Placement capacity', 'Limiting resource',
                        'pCPUs used', 'Next')
 
@@ -570,10 +581,10 @@ class ShowCapacity(_Capacity):
         self._tell_not_known(parsed_args, [flavor_capacity])
         self._tell_reserved(parsed_args, cloud, hosts)
         self._ports = flavor_capacity.ports
-        columns += rendering.ASSUMED_COLUMNS
-        for row in rows:
-            row += rendering.assumptions(flavor_capacity)
-        return columns, rows
+        return self.with_details(
+            parsed_args, (columns, rows), rendering.host_records(
+                [of_name[name] for name in flavor_capacity.hosts],
+                flavor_capacity, leaving if parsed_args.next else None))
 
     def document(self, column_names, data):
         return self._document
@@ -654,14 +665,15 @@ def _chosen(cloud: snapshot.Cloud,
     return chosen
 
 
-def _rows(parsed_args: argparse.Namespace, cloud: snapshot.Cloud,
-          hosts: Sequence[str], flavor_capacity: ty.Any,
-          if_empty: ty.Any, quota: Sequence[ty.Any]) -> Iterator[list]:
-    """Yield the rows of a flavor.
+def _rows(parsed_args: argparse.Namespace,
+          parts: Iterable[capacity_document.CloudPart],
+          flavor_capacity: ty.Any, if_empty: ty.Any,
+          quota: Sequence[ty.Any]) -> Iterator[list]:
+    """Yield the rows of a flavor, for people.
 
     :param quota: values of the columns for the quota of a project
     """
-    for _by, name, members in _parts(parsed_args.by, cloud, hosts):
+    for _by, name, members in parts:
         part = flavor_capacity.within(members)
         row = rendering.flavor_row(part, quota)
         if parsed_args.survive is not None:

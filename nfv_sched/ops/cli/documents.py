@@ -107,6 +107,28 @@ def _chosen(content: Mapping[str, ty.Any], keys: Mapping[str, Iterable[str]],
     return chosen
 
 
+def flat(content: ty.Any) -> dict[str, ty.Any]:
+    """Return the values of a document, with a key for each.
+
+    The key has the keys that lead to the value, and the number of each item in
+    its list, from 0: ``numa_nodes_0_pcpus_used``.
+
+    :param content: as in a :class:`Document`
+    """
+    return dict(_flat(builtins_of(content), ()))
+
+
+def _flat(value: ty.Any,
+          path: tuple[str, ...]) -> Iterator[tuple[str, ty.Any]]:
+    if isinstance(value, list):
+        value = {str(number): each for number, each in enumerate(value)}
+    if not isinstance(value, Mapping):
+        yield '_'.join(path), value
+        return
+    for key, each in value.items():
+        yield from _flat(each, (*path, key))
+
+
 def dumps(value: ty.Any, formatter: str, indent: bool = True) -> str:
     """Return a value as JSON or YAML.
 

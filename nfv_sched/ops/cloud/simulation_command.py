@@ -308,7 +308,21 @@ class RunSimulation(source.ErrorMixin, base.Lister):
         if len(self._sections) > 1 and not report.has_network(self._result):
             self._sections = tuple(
                 key for key in self._sections if key != 'network')
-        self._tables = [make[key]() for key in self._sections]
+        self._tables = [self._detailed(parsed_args, make[key]())
+                        for key in self._sections]
+
+    def _detailed(self, parsed_args: argparse.Namespace,
+                  table: ty.Any) -> ty.Any:
+        """Return a table for programs, or with their columns as details.
+
+        :param table: ``report.ReportTable``
+        """
+        if parsed_args.formatter == base.TABLE and (
+                len(table.rows) != len(table.records[1])):
+            return table  # of groups of hosts
+        columns, rows = self.with_details(
+            parsed_args, (table.columns, table.rows), table.records)
+        return dataclasses.replace(table, columns=columns, rows=rows)
 
     def document(self, column_names, data):
         if self._result is None:
@@ -333,7 +347,8 @@ class RunSimulation(source.ErrorMixin, base.Lister):
         tables = [table for table in self._tables
                   if not chosen or set(chosen) & set(table.columns)]
         if parsed_args.formatter == base.TABLE:
-            self.print_text(parsed_args, self._report.text(tables, chosen))
+            self.print_text(parsed_args, self._report.text(
+                tables, chosen, self.details))
             if not chosen:
                 self.print_text(parsed_args, [
                     self._report.summary(self._result)])

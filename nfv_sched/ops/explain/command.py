@@ -170,7 +170,8 @@ class _Explain(source.CloudMixin, base.Lister, metaclass=abc.ABCMeta):
             host.name: host.uuid for host in reversed(cloud.hosts)}
         self.has_findings = self._found.fits is False
         return (explain_rendering.columns(self._found),
-                explain_rendering.host_rows(self._found, self._hosts))
+                explain_rendering.host_rows(
+                    self._found, self._hosts, self._host_ids))
 
     @staticmethod
     def _explain(state: ty.Any, subject: ty.Any,

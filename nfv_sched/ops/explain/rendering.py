@@ -2,6 +2,7 @@
 
 """Render an explanation as text and as rows."""
 
+from collections.abc import Mapping
 from collections.abc import Sequence
 import shlex
 import typing as ty
@@ -20,9 +21,10 @@ _CHANGES = 10
 _CAUSES = 3
 _UNKNOWN = ('Not known by the API: filters, weights, the nearest hosts, and '
             'what would make filters take it.')
-COLUMNS = ('Host', 'Placement', 'Refused by', 'Passed', 'Rank', 'Lacks')
+COLUMNS = ('Host', 'Host ID', 'Placement', 'Refused by', 'Passed', 'Rank',
+           'Lacks')
 #: Columns if filters are not known.
-PLACEMENT_COLUMNS = ('Host', 'Placement', 'Lacks')
+PLACEMENT_COLUMNS = ('Host', 'Host ID', 'Placement', 'Lacks')
 
 
 def text(explanation: values.Explanation, hosts: Sequence[str],
@@ -341,18 +343,20 @@ def columns(explanation: values.Explanation) -> tuple[str, ...]:
     return PLACEMENT_COLUMNS if explanation.filters is None else COLUMNS
 
 
-def host_rows(explanation: values.Explanation,
-              hosts: Sequence[str]) -> list[tuple]:
+def host_rows(explanation: values.Explanation, hosts: Sequence[str],
+              host_ids: Mapping[str, str]) -> list[tuple]:
     """Return a row for each host, in the order of :func:`columns`.
 
     :param hosts: names of the hosts to show
+    :param host_ids: UUID of the compute node of each host, by its name
     """
     chosen = frozenset(hosts)
     if explanation.filters is None:
-        return [(host.name, host.found, '; '.join(_lacks(host)))
+        return [(host.name, host_ids[host.name], host.found,
+                 '; '.join(_lacks(host)))
                 for host in explanation.hosts if host.name in chosen]
     return [
-        (host.name, host.found,
+        (host.name, host_ids[host.name], host.found,
          ' '.join(refusal.filter for refusal in host.refusals or ()),
          host.passed, '' if host.rank is None else host.rank,
          '; '.join(_lacks(host)))

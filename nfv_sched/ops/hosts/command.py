@@ -9,8 +9,6 @@ from collections.abc import Sequence
 import math
 import typing as ty
 
-from cliff import columns as cliff_columns
-
 from nfv_sched.ops import atomic_file
 from nfv_sched.ops.cli import base
 from nfv_sched.ops.cli import documents
@@ -47,7 +45,8 @@ these ports.
 
 With -f csv or value, a column "... used" has only what is used; "... total",
 "... limit" and "... free" are columns of their own, as are the sources of the
-limits and notes on them; a table has these columns with -c. Ports free and
+limits and notes on them, and the UUIDs of the host (its compute node) and of
+guests; a table has these columns with -c. Ports free and
 Rules free are what new servers can have, by the ledger in Placement where it
 is published, else by Neutron; empty without a limit, or if not known. Limit
 notes name over-allocations.
@@ -67,7 +66,9 @@ _SHOW_EPILOG = f"""\
 For each core, the CPUs and what uses them: a vCPU of a guest, the emulator
 threads of a guest, idle (a guest has the core to itself), shared, or free.
 "unknown guest" means that the CPU is used in Nova's record of the host, but by
-no server on the host. With -f json or yaml everything is a value of its own.
+no server on the host. With -f json, yaml, shell or value everything is a value
+of its own. Names of -f shell, value and -c have the keys of JSON, and the
+number of each item in its list, from 0: numa_nodes_0_pcpus_used.
 
 With --api there are the host and its servers, each with its NUMA nodes on the
 host, the CPUs of its pinned vCPUs and its page size: a request for each server
@@ -106,6 +107,7 @@ examples:
 
 {source.EXIT_CODES}"""
 
+_NOT_KNOWN = 'not known'
 _STDOUT = '/dev/stdout'
 # What is read of the cloud with --api.
 _BY_API = ('hosts', 'servers')
@@ -171,9 +173,7 @@ class ListHost(source.CloudMixin, base.Lister):
                 f'no host uses {parsed_args.full:g} % or more of its ports or '
                 'rules\n')
         records = _machine(views, sizes)
-        if parsed_args.formatter != base.TABLE:
-            return records
-        return self.with_details(_table(views, sizes), records)
+        return self.with_details(parsed_args, _table(views, sizes), records)
 
     def document(self, column_names, data):
         return documents.Document(
@@ -252,15 +252,15 @@ def _machine(views: Iterable['values.HostView'],
     from nfv_sched.ops.cli import tables
     from nfv_sched.ops.hosts import rendering
     columns = (
-        'Host', 'Availability zone', 'State', 'Node', 'Switch', 'pCPUs used',
-        'pCPUs total', 'Largest fit', 'Shared used', 'Shared total',
-        'Memory MiB used', 'Memory MiB total',
+        'Host', 'Host ID', 'Availability zone', 'State', 'Node', 'Switch',
+        'pCPUs used', 'pCPUs total', 'Largest fit', 'Shared used',
+        'Shared total', 'Memory MiB used', 'Memory MiB total',
         *(f'{rendering.page_column(size)} {text}' for size in sizes
           for text in ('used', 'total', 'free')),
         'VFs used', 'VFs total', 'VFs free', 'Ports used', 'Ports limit',
         'Ports free', 'Rules used', 'Rules limit', 'Rules free',
         'DHCP servers', 'Routers', 'Services limit', 'Limit sources',
-        'Limit notes', 'Networks', 'Guests')
+        'Limit notes', 'Networks', 'Guests', 'Guest IDs')
     rows: list[tuple] = []
     for view in views:
         network = view.host.network
@@ -270,10 +270,11 @@ def _machine(views: Iterable['values.HostView'],
             network and network.dhcp_servers, network and network.routers,
             view.limits.services_limit, ', '.join(view.limits.sources),
             ', '.join(view.limits.notes))
+        host = view.title, view.host.uuid, view.host.zone, view.state
         for node in view.nodes:
             pages = {each.size: each for each in node.node.pages}
             rows.append((
-                view.title, view.host.zone, view.state, node.node.number,
+                *host, node.node.number,
                 tables.yes_or_no(node.switch), node.used,
                 len(node.node.dedicated),
                 node.largest_fit, node.node.shared_used, node.shared_limit,
@@ -282,12 +283,11 @@ def _machine(views: Iterable['values.HostView'],
                     rendering.page_amounts(pages[size]) if size in pages
                     else (None, None, None))),
                 *node.devices_of('VF'), *limits, ', '.join(node.networks),
-                ', '.join([guest.label for guest in node.guests])))
+                *_guests(node.guests)))
         if view.floating or not view.nodes:
             whole, small = not view.nodes, view.small_pages
             rows.append((
-                view.title, view.host.zone, view.state, None, None, None,
-                None, None,
+                *host, None, None, None, None, None,
                 view.host.vcpus_used if whole else
                 sum(guest.vcpus for guest in view.floating),
                 view.shared_limit if whole else None,
@@ -299,34 +299,14 @@ def _machine(views: Iterable['values.HostView'],
                     if small is not None and small.size == size
                     else (None, None, None))),
                 None, None, None, *limits, '',
-                ', '.join([guest.label for guest in view.floating])))
+                *_guests(view.floating)))
     return columns, rows
 
 
-class _NamesColumn(cliff_columns.FormattableColumn):
-    """A cell of names."""
-
-    def human_readable(self) -> str:
-        return strings.line(', '.join(self._value))
-
-    machine_readable = human_readable
-
-
-class _NumberColumn(cliff_columns.FormattableColumn):
-    """A cell with a number, or None if it is not known."""
-
-    def human_readable(self) -> str:
-        return 'not known' if self._value is None else str(self._value)
-
-
-class _LinesColumn(cliff_columns.FormattableColumn):
-    """A cell with several lines for people, and one for programs."""
-
-    def human_readable(self) -> str:
-        return '\n'.join(map(strings.line, self._value))
-
-    def machine_readable(self) -> str:
-        return '; '.join(map(strings.line, self._value))
+def _guests(guests: Sequence['values.GuestView']) -> tuple[str, str]:
+    """Return a list of names, and one of UUIDs."""
+    return (', '.join([guest.label for guest in guests]),
+            ', '.join([guest.uuid for guest in guests]))
 
 
 class _WithFacts(source.CloudMixin):
@@ -381,11 +361,14 @@ class ShowHost(_WithFacts, base.ShowOne):
     def take_action(self, parsed_args):
         _cloud, (host,) = self.views(
             parsed_args, lambda cloud: _named(cloud, parsed_args.host))
-        self._host = host
-        return tuple(zip(*_facts(host)))
+        self._host = host_document.shown(host)
+        if parsed_args.formatter == base.TABLE:
+            return tuple(zip(*_facts(host)))
+        values = documents.flat(self._host)
+        return tuple(values), tuple(values.values())
 
     def document(self, column_names, data):
-        return documents.Document(host_document.shown(self._host))
+        return documents.Document(self._host)
 
 
 def _named(cloud: 'snapshot.Cloud', name: str) -> list['snapshot.Host']:
@@ -411,6 +394,7 @@ def _named(cloud: 'snapshot.Cloud', name: str) -> list['snapshot.Host']:
 
 def _facts(view: 'values.HostView') -> Iterator[tuple[str, ty.Any]]:
     """Yield names and values for the table of a host."""
+    from nfv_sched.ops.cli import tables
     from nfv_sched.ops.hosts import rendering
     host = view.host
     state = view.state
@@ -421,31 +405,35 @@ def _facts(view: 'values.HostView') -> Iterator[tuple[str, ty.Any]]:
     if host.cell:
         yield 'Cell', host.cell
     yield 'Availability zone', host.zone
-    yield 'Aggregates', _NamesColumn(host.aggregates)
-    yield 'pCPUs', _NumberColumn(None) if view.is_by_api else (
+    yield 'Aggregates', ', '.join(host.aggregates)
+    yield 'pCPUs', _NOT_KNOWN if view.is_by_api else (
         f'{view.used} of {view.dedicated} used; largest fit '
         f'{view.largest_fit}')
     yield 'Memory MiB', f'{host.memory_used} of {host.memory} used'
     small = view.small_pages
     if small is not None:
         yield 'Small pages MiB', rendering.small_pages(small)
-    yield 'Ports', (_NumberColumn(None) if view.is_by_api
+    yield 'Ports', (_NOT_KNOWN if view.is_by_api
                     else _of(view.limits.ports))
     network = host.network
-    yield 'DHCP servers', _NumberColumn(network and network.dhcp_servers)
-    yield 'Routers', _NumberColumn(network and network.routers)
-    yield 'CPUs not for guests', _NumberColumn(view.hidden)
-    yield 'Notes', _LinesColumn(view.notes)
+    yield 'DHCP servers', _number(network and network.dhcp_servers)
+    yield 'Routers', _number(network and network.routers)
+    yield 'CPUs not for guests', _number(view.hidden)
+    yield 'Notes', tables.Lines(view.notes)
     for node in view.nodes:
-        yield f'Node {node.node.number}', _LinesColumn(
+        yield f'Node {node.node.number}', tables.Lines(
             list(_node_lines(node)))
     if view.devices:
-        yield 'Devices without node', _LinesColumn(
+        yield 'Devices without node', tables.Lines(
             list(map(rendering.devices, view.devices)))
     # By the API there are no nodes with a line for each core.
-    yield 'Guests', _LinesColumn([
+    yield 'Guests', tables.Lines([
         rendering.guest(guest, with_cpus=view.is_by_api)
         for guest in view.guests])
+
+
+def _number(value: int | None) -> int | str:
+    return _NOT_KNOWN if value is None else value
 
 
 def _node_lines(view: 'values.NodeView') -> Iterator[str]:

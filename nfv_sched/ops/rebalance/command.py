@@ -122,10 +122,9 @@ class RebalanceAgent(planning.PlanMixin, source.CloudMixin, base.Lister):
             return ('Command',), [
                 (line,) for line in rendering.commands(self._plans)]
         records = rendering.RECORD_COLUMNS, rendering.records(self._plans)
-        if parsed_args.formatter != base.TABLE:
-            return records
         return self.with_details(
-            (rendering.COLUMNS, rendering.rows(self._plans)), records)
+            parsed_args, (rendering.COLUMNS, rendering.rows(self._plans)),
+            records)
 
     def plan_again(self, parsed_args, saved, failed, finished):
         """Return a new plan of the agents as they are now."""

@@ -16,7 +16,7 @@ from nfv_sched import strings
 #: Columns of :func:`rows`.
 COLUMNS = ('Move', 'Kind', 'What', 'From', 'To', 'Ports', 'After')
 #: Columns of :func:`records`.
-RECORD_COLUMNS = (*COLUMNS, 'ID', 'From agent', 'To agent', 'Most after',
+RECORD_COLUMNS = (*COLUMNS[:-1], 'ID', 'From agent', 'To agent', 'Most after',
                   'Fewest after')
 
 _NOUNS = {snapshot.DHCP: 'DHCP servers', snapshot.ROUTER: 'Routers',
@@ -197,8 +197,8 @@ def _of_gain(gain: freed_capacity.Gain) -> Iterator[str]:
 
 def records(plans: Sequence[rebalance.RebalancePlan]) -> list[tuple]:
     """Return the moves as rows for programs."""
-    return [(*row, move.service.id, move.source.id, move.target.id, move.most,
-             move.fewest)
+    return [(*row[:-1], move.service.id, move.source.id, move.target.id,
+             move.most, move.fewest)
             for row, (_number, move) in zip(rows(plans), _numbered(plans))]
 
 

@@ -88,6 +88,14 @@ class Ports:
             for vnic_type, physnet, count in self._per_kind()) or 'none'
 
     @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kind of each port, without numbers: ``direct@physnet0``."""
+        return tuple([
+            f'{vnic_type}@{physnet}' if physnet else vnic_type
+            for vnic_type, physnet, count in self._per_kind()
+            for _port in range(count)])
+
+    @property
     def description(self) -> str:
         """The ports in words: ``1 direct port on physical network data``."""
         return ', '.join(

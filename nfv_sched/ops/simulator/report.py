@@ -2,8 +2,9 @@
 
 """Convert the result of a simulation to tables and to a document.
 
-All cells of tables are strings; the document, for JSON and YAML, has numbers,
-lists and nulls.  Nothing here prints.
+All cells of tables for people are strings; records, for programs, have one
+name or number in each cell; the document, for JSON and YAML, has lists, too.
+Nothing here prints.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -40,12 +41,15 @@ class ReportTable:
 
     :ivar key: name of the table in the document and on the command line
     :ivar title: heading
+    :ivar records: columns and rows for programs; of the same rows if each host
+        has rows of its own
     """
 
     key: str
     title: str
-    columns: tuple[str, ...]
-    rows: Sequence[tuple[str, ...]]
+    columns: Sequence[str]
+    rows: Sequence[Sequence[ty.Any]]
+    records: tuple[Sequence[str], Sequence[Sequence[ty.Any]]]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -125,15 +129,16 @@ def node_states(host: compute.ComputeHost) -> list[NodeState]:
     return states
 
 
-def text(report_tables: Sequence[ReportTable],
-         chosen: Sequence[str] = ()) -> list[tables.Part]:
+def text(report_tables: Sequence[ReportTable], chosen: Sequence[str] = (),
+         details: Collection[str] = ()) -> list[tables.Part]:
     """Return tables for people.
 
-    :param chosen: columns to show; empty for all
+    :param chosen: columns to show; empty for all but the details
     """
     parts: list[tables.Part] = []
     for table in report_tables:
-        shown = [not chosen or column in chosen for column in table.columns]
+        shown = [column in chosen if chosen else column not in details
+                 for column in table.columns]
         parts += [table.title, tables.Table(
             list(itertools.compress(table.columns, shown)),
             [list(itertools.compress(row, shown)) for row in table.rows],
@@ -228,7 +233,37 @@ def servers(result: outcome.SimulationResult) -> ReportTable:
           *((_policy(server.policy.pci, server.pci),
              _device_list(server.devices)) if devices else ()),
           _remark(server, outcomes.get(server.name, ())))
-         for server in result.servers])
+         for server in result.servers], _server_records(result))
+
+
+def _server_records(
+    result: outcome.SimulationResult,
+) -> tuple[Sequence[str], list[tuple]]:
+    """Return columns and rows of servers for programs."""
+    outcomes = _by_server(result)
+    places = _place_names(result)
+    return ('Server', 'Server ID', 'Flavor', 'Status', 'Host', 'Host ID',
+            'NUMA nodes', 'Pinned CPUs', 'vSwitch', 'vSwitch policy',
+            *places, 'PCI', 'PCI policy', 'PCI devices', 'Remark'), [
+        (server.name, server.uuid, server.flavor_name, server.status,
+         server.host.name if server.host else None,
+         server.host.uuid if server.host else None, _numbers(server.nodes),
+         cpu_spec.to_text(server.pinned_cpus), server.vswitch,
+         server.policy.vswitch, *map(server.places.get, places.values()),
+         server.pci, server.policy.pci, _addresses(server.devices),
+         _remark(server, outcomes.get(server.name, ())))
+        for server in result.servers]
+
+
+def _place_names(result: outcome.SimulationResult) -> dict[str, str]:
+    """Return the column of each place, with its name."""
+    return {f'Place {name}': name for name in sorted({
+        name for places in result.scenario.places.values()
+        for name in places})}
+
+
+def _addresses(devices: Iterable[tuple[str, int | None]]) -> str:
+    return ', '.join([address for address, _node in devices])
 
 
 def steps(result: outcome.SimulationResult) -> ReportTable:
@@ -244,7 +279,27 @@ def steps(result: outcome.SimulationResult) -> ReportTable:
           *((outcome.places_text(o.places),) if places else ()),
           *((o.pci or '', _device_list(o.devices)) if devices else ()),
           '; '.join(filter(None, (o.reason, *_notes(o)))))
-         for o in result.outcomes])
+         for o in result.outcomes], _step_records(result))
+
+
+def _step_records(
+    result: outcome.SimulationResult,
+) -> tuple[Sequence[str], list[tuple]]:
+    """Return columns and rows of steps for programs."""
+    places = _place_names(result)
+    host_ids = {host.name: host.uuid for host in result.hosts}
+    # A step may also be of a host.
+    ids = host_ids | {server.name: server.uuid for server in result.servers}
+    return ('Step', 'Action', 'Server', 'Server ID', 'Result', 'From',
+            'From ID', 'To', 'To ID', 'NUMA nodes', 'vSwitch', *places, 'PCI',
+            'PCI devices', 'Remark'), [
+        (o.step, o.action, o.server, ids.get(o.server),
+         'done' if o.ok else 'refused', o.source,
+         host_ids.get(o.source or ''), o.host, host_ids.get(o.host or ''),
+         _numbers(o.nodes), o.vswitch, *map(o.places.get, places.values()),
+         o.pci, _addresses(o.devices),
+         '; '.join(filter(None, (o.reason, *_notes(o)))))
+        for o in result.outcomes]
 
 
 def _pages_text(pages: Iterable[tuple[int, int, int]]) -> str:
@@ -285,7 +340,43 @@ def hosts(result: outcome.SimulationResult, full: bool = False) -> ReportTable:
          _used(s.pcpus_free, s.pcpus), _used(s.shared_free, s.shared),
          _used(s.memory_free, s.memory), _pages_text(s.pages),
          *((_used_devices(s),) if devices else ()))
-        for s in states])
+        for s in states], _node_records(result))
+
+
+def _node_records(
+    result: outcome.SimulationResult,
+) -> tuple[Sequence[str], list[tuple]]:
+    """Return columns and rows of NUMA nodes for programs."""
+    states = [(host, state) for host in result.hosts
+              for state in node_states(host)]
+    sizes = sorted({size for _host, state in states
+                    for size, _total, _free in state.pages})
+    kinds = sorted({kind for _host, state in states
+                    for kind in state.devices},
+                   key=lambda kind: (kind[0], kind[1] or ''))
+    columns = ['Host', 'Host ID', 'Node', 'Switch', 'Places', *(
+        f'{name} {text}' for name in (
+            'pCPUs', 'Shared', 'Memory MiB', *(
+                f'{page_name(size)} pages' for size in sizes), *(
+                    f'{kind}s{f" {physnet}" if physnet else ""}'
+                    for kind, physnet in kinds))
+        for text in ('used', 'total'))]
+    rows = []
+    for host, state in states:
+        pages = {size: (total, free) for size, total, free in state.pages}
+        amounts = [
+            (state.pcpus, state.pcpus_free), (state.shared, state.shared_free),
+            (state.memory, state.memory_free), *map(pages.get, sizes),
+            *map(state.devices.get, kinds)]
+        rows.append((
+            host.name, host.uuid, state.node,
+            tables.yes_or_no(state.vswitch if state.node is not None
+                             and host.switch_nodes else None),
+            ', '.join(state.places),
+            *(number for amount in amounts for number in (
+                (None, None) if amount is None
+                else (amount[0] - amount[1], amount[0])))))
+    return columns, rows
 
 
 def _titles(result: outcome.SimulationResult) -> dict[str, str]:
@@ -387,7 +478,24 @@ def network_loads(result: outcome.SimulationResult,
         'network', title,
         ('Host', 'vSwitch ports', 'of guests', 'Rules', 'DHCP servers',
          'Routers', *(('Claimed ports', 'Claimed rules') if claims else ())),
-        rows)
+        rows, _load_records(result))
+
+
+def _load_records(
+    result: outcome.SimulationResult,
+) -> tuple[Sequence[str], list[tuple]]:
+    """Return columns and rows of the network load for programs."""
+    rows = []
+    for host in result.hosts:
+        load = _load(host.name, result.loads[host.name], result.scenario)
+        rows.append((
+            host.name, host.uuid, load.vswitch_ports, load.vswitch_port_limit,
+            load.server_ports, load.security_rules, load.security_rule_limit,
+            load.dhcp_servers, load.routers, load.claimed_ports,
+            load.claimed_rules))
+    return ('Host', 'Host ID', 'vSwitch ports', 'vSwitch port limit',
+            'of guests', 'Rules', 'Rule limit', 'DHCP servers', 'Routers',
+            'Claimed ports', 'Claimed rules'), rows
 
 
 def _claimed(load: network.HostLoad, resource_class: str) -> int | None:

@@ -253,7 +253,8 @@ class APITest(test_simulate.SimulateTestCase):
     def test_rows(self):
         code, out, err = self.explain('flavor', 'pinned', '-f', 'csv')
         self.assertEqual((0, ''), (code, err))
-        self.assertEqual('"Host","Placement","Lacks"', out.splitlines()[0])
+        self.assertEqual('"Host","Host ID","Placement","Lacks"',
+                         out.splitlines()[0])
         self.assertEqual(3, len(out.splitlines()[1:]))
 
     def test_placement_unread(self):

@@ -226,7 +226,7 @@ class PlanTest(PlanTestCase):
         rows = list(csv.DictReader(io.StringIO(self.plan('-f', 'csv'))))
         self.assertEqual(
             {'Move': '1', 'Kind': 'dhcp', 'What': 'net 0',
-             'From': 'one', 'To': 'two', 'Ports': '1', 'After': '4-1',
+             'From': 'one', 'To': 'two', 'Ports': '1',
              'ID': snapshots.id_of('n0'),
              'From agent': snapshots.id_of('dhcp-1'),
              'To agent': snapshots.id_of('dhcp-2'),

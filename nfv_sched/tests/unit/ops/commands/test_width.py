@@ -8,6 +8,7 @@ import itertools
 import json
 import os
 import re
+import shlex
 from unittest import mock
 
 import fixtures
@@ -58,6 +59,21 @@ OLD = snapshot.Flavor(name='old', vcpus=2, memory=2048, extra_specs={
     **KEYS, 'hw:wrs:live_migration_max_downtime': '1000',
     'hw:wrs:vcpu:scheduler': 'fifo:99:0', 'hw:cpu_polcy': 'x'})
 JOURNAL = 'refusals-20260102T030405Z-1-0123abcd.jsonl'
+#: Columns of sentences and names, beside those of tables, and of lists.
+TEXTS = tables.SENTENCES | {'Description', 'Limit notes', 'Not known', 'What'}
+NUMBER_LISTS = {'NUMA nodes', 'Pinned CPUs'}
+#: A number that is neither alone nor part of a name or an address.
+FIGURE = re.compile(r'(?<![\w.:=@-])\d+(\.\d+)?(?![\w.:=@-])')
+#: Columns of names, of which csv has the IDs, too.
+NAMED = ('Aggregate', 'Flavor', 'Host', 'Next', 'Server')
+#: Commands with names that are unique, or are UUIDs themselves.
+WITHOUT_ID = {
+    ('cloud_audit', 'Host'), ('cloud_defrag', 'Flavor'),
+    ('cloud_failover', 'Flavor'), ('cloud_failover', 'Host'),
+    ('flavor_lint', 'Flavor'), ('flavor_translate', 'Flavor'),
+    ('host_drain', 'Flavor'), ('host_drain', 'Host'),
+    ('server_explain', 'Flavor'), ('server_explain', 'Server'),
+    ('simulation_run', 'Flavor')}
 PIECES = re.compile(r'[^\s,]+')
 ESCAPES = re.compile(r'\x1b\[[0-9;]*m')
 LEFT_OUT = re.compile(
@@ -302,6 +318,71 @@ class WidthTest(base.CommandTestCase):
                 if form == 'csv':
                     first, *_rows = csv.reader(io.StringIO(wide))
                     self.assertEqual(len(first), len(set(first)))
+
+    def program_calls(self):
+        """Yield commands, with arguments that add columns."""
+        for name, args in self.calls().items():
+            if name == 'simulation_run':
+                for section in ('servers', 'hosts', 'network', 'steps'):
+                    yield name, ('--show', section, *args[2:])
+            elif name == 'host_show':
+                continue  # has no table
+            else:
+                yield name, args
+        cloud = ('--from', self.path('cloud'))
+        example = ('--from', 'telco')
+        for by in ('cloud', 'aggregate', 'host'):
+            yield 'capacity_list', ('--by', by, '--survive', '1', *example)
+        yield 'capacity_list', ('--mix', f'{SMALL}=2,{LARGE}=1', *cloud)
+        yield 'capacity_show', ('vfw.4', '--next', *example)
+        yield 'cloud_defrag', ('--flavor', 'vrouter.6', '--from', 'fragmented')
+        yield 'host_drain', ('compute-[13]', *example)
+        yield 'host_list', ('--from', 'ports-fill-up')
+        yield 'server_explain', ('fw-1', *example)
+        yield 'server_explain', ('--then', '--full', '--journal', self.folder)
+        yield 'simulation_run', ('--show', 'hosts', '--example', 'telco')
+
+    def test_figures(self):
+        """A cell for programs has one number, or none: nothing is parsed."""
+        faults = set()
+        for name, args in self.program_calls():
+            out, _parts = self.run_at(None, *name.split('_'), *args,
+                                      '-f', 'csv')
+            for row in csv.DictReader(io.StringIO(out)):
+                faults.update(
+                    (name, title, cell) for title, cell in row.items()
+                    if title not in TEXTS | NUMBER_LISTS and FIGURE.search(
+                        cell) and not FIGURE.fullmatch(cell))
+        self.assertEqual(set(), faults)
+
+    def test_figures_of_a_host(self):
+        """Each variable has one number, or none."""
+        for name in (HOSTS[0], 'compute-1'):
+            cloud = self.path('cloud') if name == HOSTS[0] else 'telco'
+            words = ('host', 'show', name, '--from', cloud)
+            out, _parts = self.run_at(None, *words, '-f', 'shell')
+            cells = dict(word.split('=', 1) for word in shlex.split(out))
+            self.assertEqual([], [
+                (key, cell) for key, cell in cells.items()
+                if not key.startswith('notes_')  # in sentences
+                and FIGURE.search(cell) and not FIGURE.fullmatch(cell)])
+            out, _parts = self.run_at(None, *words, '-f', 'value')
+            self.assertEqual(list(cells.values()), out.splitlines())
+            out, _parts = self.run_at(None, *words, '-f', 'json')
+            self.assertEqual(cells['numa_nodes_1_pcpus_used'], str(
+                json.loads(out)['numa_nodes'][1]['pcpus_used']))
+
+    def test_ids(self):
+        """Next to a name is an ID, where the name is not one."""
+        faults = set()
+        for name, args in self.program_calls():
+            out, _parts = self.run_at(None, *name.split('_'), *args,
+                                      '-f', 'csv')
+            titles = next(csv.reader(io.StringIO(out)))
+            faults.update(
+                (name, title) for title in NAMED
+                if title in titles and f'{title} ID' not in titles)
+        self.assertEqual(WITHOUT_ID, faults)
 
     def test_columns_on_screen(self):
         """Those of the table without ``-c`` can be chosen, too."""

@@ -92,7 +92,8 @@ class TextTest(testtools.TestCase):
             self.assertNotIn(text, told)
         self.assertEqual(rendering.PLACEMENT_COLUMNS, rendering.columns(found))
         self.assertEqual(
-            [('free', True, '')], rendering.host_rows(found, ['free']))
+            [('free', 'f', True, '')],
+            rendering.host_rows(found, ['free'], {'free': 'f'}))
 
     def test_fits(self):
         found = self.text(values.Explanation(
@@ -212,5 +213,5 @@ class RowsTest(testtools.TestCase):
     def test_chosen_hosts(self):
         found = values.Explanation(
             subject='s', hosts=(host('a', 'x'), host('b')))
-        self.assertEqual([('a', True, 'F0Filter', False, '', 'F0: x')],
-                         rendering.host_rows(found, ['a']))
+        self.assertEqual([('a', 'x', True, 'F0Filter', False, '', 'F0: x')],
+                         rendering.host_rows(found, ['a'], {'a': 'x'}))
