@@ -25,7 +25,8 @@ HOST_COLUMNS = ('Host', 'Fits', 'Placement capacity', 'pCPUs used',
 def assumptions(flavor_capacity: 'capacity.FlavorCapacity') -> list[str]:
     """Return the assumptions about servers of a flavor, for programs."""
     return [', '.join(flavor_capacity.ports.kinds),
-            flavor_capacity.ports.basis.value, ', '.join(not_known(flavor_capacity))]
+            flavor_capacity.ports.basis.value,
+            ', '.join(not_known(flavor_capacity))]
 
 
 def not_known(flavor_capacity: 'capacity.FlavorCapacity') -> list[str]:

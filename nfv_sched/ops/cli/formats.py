@@ -126,13 +126,16 @@ def print_parts(parts: 'Iterable[tables.Part]', stdout: ty.Any,
     from nfv_sched.ops.cli import tables
     color = stdout.isatty() and not os.environ.get('NO_COLOR') and (
         os.environ.get('TERM') != 'dumb')
-    text = tables.render(parts, _width(stdout, parsed_args), color)
+    text = tables.render(parts, width(stdout, parsed_args), color)
     # Everything but the colors is escaped already.
     (stdout.write_escaped if color else stdout.write)(text)
 
 
-def _width(stdout: ty.Any, parsed_args: argparse.Namespace) -> int | None:
-    """Return the maximum width of lines; None for no limit."""
+def width(stdout: ty.Any, parsed_args: argparse.Namespace) -> int | None:
+    """Return the maximum width of lines; None for no limit.
+
+    :param parsed_args: with the options of :class:`TableFormatter`
+    """
     if parsed_args.max_width is not None:
         return max(parsed_args.max_width, 0) or None
     columns = _variable('COLUMNS')

@@ -12,6 +12,7 @@ import typing as ty
 from nfv_sched.ops import atomic_file
 from nfv_sched.ops.cli import base
 from nfv_sched.ops.cli import documents
+from nfv_sched.ops.cli import formats
 from nfv_sched.ops.cloud import source
 from nfv_sched.ops.hosts import document as host_document
 from nfv_sched.ops.hosts import facts
@@ -474,6 +475,12 @@ class MapHost(_WithFacts, base.Command):
             '--format', choices=('text', 'svg', 'html'), default='text',
             help='of the map (default: text)')
         parser.add_argument(
+            '--max-width', metavar='<integer>', type=int,
+            help='maximum width of the lines of text, 0 for no limit '
+                 '(default: that of the terminal; COLUMNS if it is set; no '
+                 'limit in a pipe or a file)')
+        parser.set_defaults(fit_width=False)
+        parser.add_argument(
             '-o', '--output', metavar='FILE',
             help='where to write it; a file that is there is replaced '
                  '(default: standard output)')
@@ -486,11 +493,15 @@ class MapHost(_WithFacts, base.Command):
         from nfv_sched.ops.hosts.map import page
         from nfv_sched.ops.hosts.map import picture
         from nfv_sched.ops.hosts.map import text
-        render = {'text': text.render, 'svg': picture.render,
-                  'html': page.render}[parsed_args.format]
         views = sorted(views, key=lambda host: host.title)
-        pieces = render(cloud, views)
-        if parsed_args.output in (None, _STDOUT):
+        on_stdout = parsed_args.output in (None, _STDOUT)
+        if parsed_args.format == 'text':
+            pieces = text.render(cloud, views, formats.width(
+                self.app.stdout, parsed_args) if on_stdout else None)
+        else:
+            pieces = {'svg': picture.render, 'html': page.render}[
+                parsed_args.format](cloud, views)
+        if on_stdout:
             self.app.stdout.writelines(pieces)
             return
         try:

@@ -4,30 +4,42 @@
 from collections.abc import Iterator
 from collections.abc import Sequence
 
+from nfv_sched.ops.cli import tables
 from nfv_sched.ops.hosts.map import captions
 from nfv_sched.ops.hosts.map import marks
 from nfv_sched.ops.hosts import rendering
 from nfv_sched.ops.hosts import values
 from nfv_sched.ops.snapshot import snapshot
-from nfv_sched import strings
 
 _WIDTH = 64  # most characters of a row of cores
+_INDENT = 4  # of these rows, and of lines that continue another
 
 
-def render(cloud: snapshot.Cloud,
-           views: Sequence[values.HostView]) -> Iterator[str]:
-    """Yield the map, line by line."""
+def render(cloud: snapshot.Cloud, views: Sequence[values.HostView],
+           width: int | None = None) -> Iterator[str]:
+    """Yield the map, line by line.
+
+    :param width: of the lines; a longer word is not broken; None for lines as
+        long as they need
+    """
+    for line in _lines(views, width):
+        indent = len(line) - len(line.lstrip()) + _INDENT
+        yield tables.render([tables.Line(line, indent=indent)], width)
+
+
+def _lines(views: Sequence[values.HostView],
+           width: int | None) -> Iterator[str]:
+    """Yield lines that may be too long, but for those with CPUs."""
     for view in views:
-        for line in _host(view):
-            yield f'{strings.line(line)}\n'
-        yield '\n'
-    yield 'The CPUs of a core stand together.\n'
+        yield from _host(view, width)
+        yield ''
+    yield 'The CPUs of a core stand together.'
     for sign, meaning in marks.key(marks.has_others(views)):
-        yield f'{sign}  {meaning}\n'
-    yield '*  a device or network of the guest is near another node\n'
+        yield f'{sign}  {meaning}'
+    yield '*  a device or network of the guest is near another node'
 
 
-def _host(view: values.HostView) -> Iterator[str]:
+def _host(view: values.HostView, width: int | None) -> Iterator[str]:
     letters = marks.letters(view)
     colours = marks.colours(letters)
     yield f'{view.title}: {", ".join(captions.of_host(view))}'
@@ -41,7 +53,7 @@ def _host(view: values.HostView) -> Iterator[str]:
         yield f'  node {node.node.number}: {captions.of_node(node)}{switch}'
         cells = [''.join(marks.sign(thread, letters, colours).text
                          for thread in core) for core in node.cores]
-        yield from _wrapped(cells)
+        yield from _wrapped(cells, width)
         facts = [f'{_page_title(pages.size)} {captions.pages(pages)}'
                  for pages in node.node.pages if pages.total]
         facts += [f'{group.kind} {group.name} {group.used}/{group.total}'
@@ -67,12 +79,14 @@ def _page_title(size: int) -> str:
     return f'small pages ({text})' if rendering.is_small(size) else text
 
 
-def _wrapped(cells: Sequence[str]) -> Iterator[str]:
+def _wrapped(cells: Sequence[str], width: int | None) -> Iterator[str]:
+    most = _WIDTH if width is None else min(_WIDTH, width - _INDENT)
+    indent = ' ' * _INDENT
     line = ''
     for cell in cells:
-        if line and len(line) + len(cell) > _WIDTH:
-            yield f'    {line.rstrip()}'
+        if line and len(line) + len(cell) > most:
+            yield f'{indent}{line.rstrip()}'
             line = ''
         line += f'{cell} '
     if line:
-        yield f'    {line.rstrip()}'
+        yield f'{indent}{line.rstrip()}'

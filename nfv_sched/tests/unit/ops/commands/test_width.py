@@ -262,6 +262,23 @@ class WidthTest(base.CommandTestCase):
         self.assertEqual([], faults)
         self.assertLessEqual(tables.SENTENCES, titles)
 
+    def test_map(self):
+        """Lines of the map are broken between words, not at a file's."""
+        words = ('host', 'map', '--from', self.path('cloud'))
+        wide, _parts = self.run_at(None, *words)
+        path = self.path('map')
+        for width in WIDTHS:
+            out, _parts = self.run_at(width, *words)
+            self.assertEqual(wide.split(), out.split())
+            self.assertGreaterEqual(width, max(map(len, out.splitlines())))
+            self.assertEqual(out, self.run_at(
+                None, *words, '--max-width', str(width))[0])
+            self.run_at(width, *words, '-o', path)
+            with open(path) as stream:
+                self.assertEqual(wide, stream.read())
+        self.assertLess(WIDTHS[0], max(map(len, wide.splitlines())))
+        self.assertEqual(wide, self.run_at(80, *words, '--max-width', '0')[0])
+
     def test_below(self):
         """Sentences without space are lines below their rows, in order."""
         text = tables.render([tables.Table(
