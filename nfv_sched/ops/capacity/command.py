@@ -58,6 +58,10 @@ fit. They are lost to a limit if they fit without it; to "A or B" if they fit
 without either; to "A and B" if they fit only without both. The rest is lost to
 "pCPUs on one NUMA node": enough CPUs are free, but not on one NUMA node.
 
+With -f csv or value, each cause has a column, such as "Lost to pCPUs", and
+each resource of the quota has "used", "limit" and "needed", for one server.
+With --mix, there is a row for each flavor; "Fits" is that of the whole mix.
+
 With --project, "Quota allows" is how many more servers the project's quota
 allows, wherever they would run, and "Quota used" what of it is in use, for the
 resources that limit it; ram is in MiB. Both are for each flavor alone. A file
@@ -88,6 +92,9 @@ examples:
 
 _SHOW_EPILOG = f"""\
 {_MEANING}
+With -f csv or value, "pCPUs used" and "pCPUs total" are those of the host, and
+each NUMA node has its own columns, such as "Node 0 pCPUs used".
+
 With --next: the smallest server that would have to leave the host for one
 more, and what it uses there; nothing if no single server is enough.
 "nfv-sched cloud defrag" finds out whether it fits on another host.

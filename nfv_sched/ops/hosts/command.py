@@ -95,7 +95,8 @@ for each. Hosts whose free CPUs are most scattered over NUMA nodes come first,
 then the fullest; hosts without free CPUs come last. A box above the index
 filters hosts by name, and by their servers, networks, availability zone and
 aggregates. Point at something to see what it is. svg is a picture, text is for
-terminals; both sort the hosts by name, so that two maps can be compared.
+terminals, as wide as these; both sort the hosts by name, so that two maps can
+be compared.
 
 {facts.EPILOG}
 

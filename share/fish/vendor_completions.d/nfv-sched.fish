@@ -352,6 +352,7 @@ complete -c nfv-sched -n '__nfv_sched_after \'host map\'' -l host -d 'only these
 complete -c nfv-sched -n '__nfv_sched_after \'host map\'' -l aggregate -d 'only hosts of these aggregates' -x
 complete -c nfv-sched -n '__nfv_sched_after \'host map\'' -l availability-zone -d 'only hosts of these availability zones' -x
 complete -c nfv-sched -n '__nfv_sched_after \'host map\'' -l format -d 'of the map' -x -a 'text svg html'
+complete -c nfv-sched -n '__nfv_sched_after \'host map\'' -l max-width -d 'maximum width of the lines of text, 0 for no limit' -x
 complete -c nfv-sched -n '__nfv_sched_after \'host map\'' -s o -l output -d 'where to write it' -r -F
 complete -c nfv-sched -n '__nfv_sched_after \'host map\'' -l facts -d 'a folder with a file for each host, HOST.json or HOST, of ...' -r -F
 complete -c nfv-sched -n '__nfv_sched_after \'host profile\'' -s h -l help -d 'show this help message and exit'
