@@ -108,18 +108,13 @@ def _chosen(content: Mapping[str, ty.Any], keys: Mapping[str, Iterable[str]],
 
 
 def flat(content: ty.Any) -> dict[str, ty.Any]:
-    """Return the values of a document, with a key for each.
-
-    The key has the keys that lead to the value, and the number of each item in
-    its list, from 0: ``numa_nodes_0_pcpus_used``.
-
-    :param content: as in a :class:`Document`
-    """
+    """Return the values of a document: ``numa_nodes_0_pcpus_used``."""
     return dict(_flat(builtins_of(content), ()))
 
 
 def _flat(value: ty.Any,
           path: tuple[str, ...]) -> Iterator[tuple[str, ty.Any]]:
+    # Items of a list are numbered from 0.
     if isinstance(value, list):
         value = {str(number): each for number, each in enumerate(value)}
     if not isinstance(value, Mapping):

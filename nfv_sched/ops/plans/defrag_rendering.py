@@ -85,10 +85,7 @@ def rows(plan: defrag.DefragPlan) -> list[Sequence[ty.Any]]:
 
 
 def records(plan: defrag.DefragPlan) -> list[Sequence[ty.Any]]:
-    """Return a row for each move, for programs.
-
-    It makes room for a number of servers, on all hosts together.
-    """
+    """Return a row for each move, with its gain on all hosts together."""
     return [(*row[:2], step.move.uuid, *row[2:-1], sum(step.gains.values()))
             for row, step in zip(rows(plan), plan.steps)]
 

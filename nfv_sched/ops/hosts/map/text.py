@@ -17,11 +17,7 @@ _INDENT = 4  # of these rows, and of lines that continue another
 
 def render(cloud: snapshot.Cloud, views: Sequence[values.HostView],
            width: int | None = None) -> Iterator[str]:
-    """Yield the map, line by line.
-
-    :param width: of the lines; a longer word is not broken; None for lines as
-        long as they need
-    """
+    """Yield the map, line by line; without a width, lines are not broken."""
     for line in _lines(views, width):
         indent = len(line) - len(line.lstrip()) + _INDENT
         yield tables.render([tables.Line(line, indent=indent)], width)
