@@ -66,7 +66,7 @@ NUMBER_LISTS = {'NUMA nodes', 'Pinned CPUs'}
 FIGURE = re.compile(r'(?<![\w.:=@-])\d+(\.\d+)?(?![\w.:=@-])')
 #: Columns of names, of which csv has the IDs, too.
 NAMED = ('Aggregate', 'Flavor', 'Host', 'Next', 'Server')
-#: Commands with names that are unique, or are UUIDs themselves.
+#: Names of which csv has no IDs: those of hosts and flavors are unique.
 WITHOUT_ID = {
     ('cloud_audit', 'Host'), ('cloud_defrag', 'Flavor'),
     ('cloud_failover', 'Flavor'), ('cloud_failover', 'Host'),
