@@ -451,9 +451,9 @@ class _Decider:
         predictor, evaluation = self.predictor, self.predictor.evaluation
         chosen = predictor.predicted(labels)
         usual = None if chosen is None else candidates.mask_of(chosen)
-        for target in itertools.islice(candidates.assignments(
+        for target in candidates.some(
                 evaluation.masks, fragmentation.order(evaluation),
-                predictor.label_groups(labels), predictor.stock), _MAX_ROOMY):
+                predictor.label_groups(labels), predictor.stock, _MAX_ROOMY):
             cells = candidates.mask_of(target)
             # The claim makes this choice anyway: no label is needed, and what
             # follows would be worse.

@@ -344,7 +344,12 @@ class Evaluation:
             # guest cell gets what another has fitted.
             except walk.Undecided:
                 pass
-        return candidates.first(self.masks, self.order, groups, condition)
+        try:
+            return candidates.first(self.masks, self.order, groups, condition)
+        except candidates.TooManySets:
+            return self._found_soon(
+                groups, condition, traces,
+                self.order) if self.uniform else None
 
     def accepted(
         self, groups: Sequence[int] = (),
@@ -355,18 +360,46 @@ class Evaluation:
         if self.too_few_cells:
             return False
         if self.uniform:
+            try:
+                return candidates.satisfiable(self.masks, groups, condition)
+            except candidates.TooManySets:
+                return self._found_soon(
+                    groups, condition, traces,
+                    self._filter_order()) is not None
+        try:
+            return self._search(
+                groups, condition, traces or self.claim_traces(),
+                self._filter_order()) is not None
+        except walk.Undecided:
+            pass
+        try:
             return candidates.satisfiable(self.masks, groups, condition)
+        except candidates.TooManySets:
+            return False
+
+    def _filter_order(self) -> list[int]:
+        """Return the order in which the scheduler's filter tries the cells."""
         order = self.order
         if not (self.pci_requested or self.sorting.devices_in_claims):
             # NOTE: The scheduler's filter sorts by free devices in every
             # release; only claims differ.
             order = self._sorted_cells(True)
+        return order
+
+    def _found_soon(
+        self, groups: Sequence[int], condition: Condition | None,
+        traces: walk.Traces | None, order: Sequence[int],
+    ) -> tuple[int, ...] | None:
+        """Return the choice of Nova's search if it ends early; else None.
+
+        For hosts with so many NUMA nodes and PCI devices that it is not known
+        whether there is a choice at all; Nova might search for hours.
+        """
         try:
             return self._search(
-                groups, condition, traces or self.claim_traces(),
-                order) is not None
+                groups, condition, traces or self.claim_traces(), order)
         except walk.Undecided:
-            return candidates.satisfiable(self.masks, groups, condition)
+            return None
 
     def choose_steered(
         self, groups: Sequence[int],
@@ -391,8 +424,11 @@ class Evaluation:
         # to follow. Nova tests networks on whole permutations only, so it goes
         # through all that precede the choice.
         if self.uniform:
-            chosen = candidates.first(
-                self.masks, self.order, groups, condition)
+            try:
+                chosen = candidates.first(
+                    self.masks, self.order, groups, condition)
+            except candidates.TooManySets as exc:
+                raise walk.Undecided() from exc
             if chosen is None or len(chosen) == 1:
                 return chosen
             if self.claim_tries(chosen) > MAX_STEERED_TRIES:
@@ -432,7 +468,11 @@ class Evaluation:
             else:
                 return None if chosen is None else ClaimChoice(
                     chosen, tuple(traces.pagesizes), tuple(traces.pinned))
-        chosen = candidates.first(self.masks, self.order, groups, condition)
+        try:
+            chosen = candidates.first(
+                self.masks, self.order, groups, condition)
+        except candidates.TooManySets:
+            chosen = None
         if chosen is None:
             return None
         return ClaimChoice(chosen, tuple([

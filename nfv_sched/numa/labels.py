@@ -12,7 +12,6 @@ objects.
 
 from collections.abc import Iterator
 from collections.abc import Sequence
-import itertools
 
 from nfv_sched.numa import candidates
 from nfv_sched.numa.evaluation import Evaluation
@@ -84,9 +83,12 @@ class ClaimPredictor:
         return self._chosen[labels]
 
     def possible(self, goal: numa_rule.Goal) -> bool:
-        """Return whether any choice satisfies a goal."""
-        return candidates.satisfiable(
-            goal.masks, self.groups, goal.condition)
+        """Return whether any choice is known to satisfy a goal."""
+        try:
+            return candidates.satisfiable(
+                goal.masks, self.groups, goal.condition)
+        except candidates.TooManySets:
+            return False
 
     def always_within(self, groups: Sequence[int], cells: int) -> bool:
         """See :meth:`nfv_sched.numa.rule.GuestOnHost.always_within`."""
@@ -106,10 +108,13 @@ class ClaimPredictor:
     def always_meets(self, groups: Sequence[int],
                      condition: candidates.Condition) -> bool:
         """See :meth:`nfv_sched.numa.rule.GuestOnHost.always_meets`."""
-        return not candidates.satisfiable(
-            self.evaluation.static_masks, groups, candidates.Condition(
-                lambda chosen: not condition.test(chosen),
-                condition.relevant))
+        try:
+            return not candidates.satisfiable(
+                self.evaluation.static_masks, groups, candidates.Condition(
+                    lambda chosen: not condition.test(chosen),
+                    condition.relevant))
+        except candidates.TooManySets:
+            return False
 
     def keeps_pins(self, labels: frozenset[str]) -> bool:
         """Return whether every claim pins CPUs of the chosen host cells only.
@@ -209,9 +214,9 @@ class ClaimPredictor:
         yield from tried_labels
         if len(tried_labels) > 1:
             yield frozenset().union(*tried_labels)
-        for target in itertools.islice(candidates.assignments(
-            goal.masks, self.evaluation.order, self.groups, goal.condition,
-        ), _MAX_TARGETS):
+        for target in candidates.some(
+                goal.masks, self.evaluation.order, self.groups,
+                goal.condition, _MAX_TARGETS):
             exact = self.node_labels(candidates.mask_of(target))
             if exact:
                 yield exact

@@ -23,7 +23,6 @@ from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
-import itertools
 import re
 import typing as ty
 
@@ -515,9 +514,12 @@ class CellsRule(Rule):
         cells = len(must.masks)
         if cells == 1:
             return
-        target = candidates.most_local(
-            must.masks, facts, guest_on_host.groups, guest_on_host.stock)
-        for rows in itertools.combinations(range(cells), target):
+        try:
+            target = candidates.most_local(
+                must.masks, facts, guest_on_host.groups, guest_on_host.stock)
+        except candidates.TooManySets:
+            return
+        for rows in candidates.row_sets(cells, target):
             goal = Goal(
                 [mask & facts if row in rows else mask
                  for row, mask in enumerate(must.masks)],

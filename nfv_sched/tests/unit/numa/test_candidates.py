@@ -2,6 +2,7 @@
 """Bitmasks and matching against plain enumeration."""
 
 import itertools
+from unittest import mock
 
 from hypothesis import given
 from hypothesis import settings
@@ -23,6 +24,17 @@ def enumerate_all(rows, needed, order=range(HOSTS)):
             chosen = candidates.mask_of(assignment)
             if all(chosen & group for group in needed):
                 yield assignment
+
+
+def counted(test, most):
+    """A condition on all cells that fails if it is tested too often."""
+    numbers = itertools.count(1)
+
+    def counting(chosen):
+        assert next(numbers) <= most
+        return test(chosen)
+
+    return candidates.Condition(counting, -1)
 
 
 class TestCandidates(base.TestCase):
@@ -86,3 +98,36 @@ class TestCandidates(base.TestCase):
         # 16 host cells, 8 guest cells, room on 7: 518918400 permutations.
         self.assertFalse(candidates.feasible([0b1111111] * 8))
         self.assertTrue(candidates.feasible([0xffff] * 8, [1 << 15]))
+
+    def test_devices_on_many_cells(self):
+        """Without the sets that leave guest cells over."""
+        masks = [2 ** 32 - 1] * 8
+        condition = counted(lambda chosen: bool(chosen), 100)
+        self.assertTrue(candidates.satisfiable(masks, (), condition))
+        self.assertEqual(
+            tuple(range(8)),
+            candidates.first(masks, range(32), (), condition))
+
+    def test_too_many_sets(self):
+        masks = [2 ** 32 - 1] * 8
+        for search in (
+                lambda condition: candidates.satisfiable(
+                    masks, (), condition),
+                lambda condition: candidates.first(
+                    masks, range(32), (), condition),
+                lambda condition: candidates.most_local(
+                    masks, 1, (), condition)):
+            self.assertRaises(
+                candidates.TooManySets, search,
+                counted(lambda chosen: False, candidates.MAX_SETS))
+        self.assertEqual([], list(candidates.some(
+            masks, range(32), (), counted(
+                lambda chosen: False, candidates.MAX_SETS), 5)))
+
+    def test_most_local_of_many(self):
+        """All 16 guest cells differ; there are 65,536 sets of them."""
+        masks = [0xffff & ~(1 << row) for row in range(16)]
+        with mock.patch.object(candidates, 'satisfiable',
+                               wraps=candidates.satisfiable) as satisfiable:
+            self.assertEqual(2, candidates.most_local(masks, 0b11))
+        self.assertGreater(16 * 256, satisfiable.call_count)

@@ -262,6 +262,22 @@ class TestSteered(tests_base.TestCase):
                 clouds.host_topology(nodes=nodes),
                 clouds.guest(cells=cells, vcpus=1)).many_permutations)
 
+    def test_many_sets_of_cells(self):
+        """Nova's own search ends early, the search for any choice does not."""
+        busy = {node: 2 for node in range(16)}
+        found = base.evaluation(
+            clouds.host_topology(nodes=32, free=busy), clouds.guest(cells=8))
+        chosen = tuple(range(16, 24))
+        first = candidates.Condition(
+            lambda cells: cells == candidates.mask_of(chosen), -1)
+        self.assertTrue(found.accepted((), first))
+        self.assertEqual(chosen, found.choose((), first))
+        self.assertRaises(walk.Undecided, found.choose_steered, (), first)
+        none = candidates.Condition(lambda cells: False, -1)
+        self.assertFalse(found.accepted((), none))
+        self.assertIsNone(found.choose((), none))
+        self.assertIsNone(found.claimed((), none))
+
 
 class TestRatios(tests_base.TestCase):
 
