@@ -88,7 +88,7 @@ class _Cell:
                  near: Collection[int | None]):
         self._cell = cell
         siblings, free = cell.siblings, cell.free_cpus
-        self._threads = threads = len(siblings[0]) if siblings else 1
+        self._threads = threads = (len(siblings[0]) if siblings else 0) or 1
         self._cpus = self._whole = len(free)
         # Where all CPUs are free, or none, so are all cores, or none.
         if 0 < self._cpus < cell.dedicated:

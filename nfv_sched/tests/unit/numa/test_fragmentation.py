@@ -126,6 +126,14 @@ class TestLost(FragmentationTestCase):
             self.lost(made, guest(4)),
             self.lost(made, guest(2, threads='isolate')))
 
+    def test_core_without_cpus(self):
+        """Nova takes such a host."""
+        made = host(Node())
+        expected = self.lost(made)
+        for cell in made.cells:
+            cell.siblings = [set(), *cell.siblings]
+        self.assertEqual(expected, self.lost(made))
+
     def test_several_guest_cells(self):
         made = host(Node(4), Node(6), Node(8))
         self.assertLess(self.lost(made, guest(cells=2), (0, 1)),
