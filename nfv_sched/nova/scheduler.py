@@ -49,17 +49,23 @@ def weight_multiplier(host_state, name: str, default: float) -> float:
 
     :param name: metadata key
     :param default: value of the option, used if no aggregate sets the key, or
-        if the aggregates cannot be read
+        if the aggregates cannot be read, or the value is not finite
     """
     from nova.scheduler import utils
     try:
         if not host_state.aggregates:
             return default
-        return utils.get_weight_multiplier(host_state, name, default)
+        multiplier = utils.get_weight_multiplier(host_state, name, default)
     except Exception:
         LOG.exception('The aggregates of host %s cannot be read',
                       getattr(host_state, 'host', host_state))
         return default
+    # Infinity times a weight of 0 is no number, and neither is "nan": Nova
+    # would sort all hosts of the request in no order.
+    if not math.isfinite(multiplier):
+        _log_bad_number(name, str(multiplier), 'finite number')
+        return default
+    return multiplier
 
 
 def normalized_weights(
@@ -239,6 +245,14 @@ def _give_reason(without_host: Callable[[ty.Any], None], spec_obj) -> None:
         LOG.exception('Why no host is left cannot be told')
 
 
+@functools.lru_cache(maxsize=64)
+def _log_bad_number(name: str, value: str, needed: str) -> None:
+    """Log a value in the metadata of an aggregate that is ignored, once."""
+    # Some are read for each host of each request.
+    LOG.warning('Aggregate metadata %s=%s is not a %s; ignored', name, value,
+                needed)
+
+
 def aggregate_numbers(host_state, name: str) -> list[float]:
     """Return the numbers under a key in the metadata of a host's aggregates.
 
@@ -264,8 +278,7 @@ def aggregate_numbers(host_state, name: str) -> list[float]:
         except (TypeError, ValueError):
             number = math.nan
         if math.isnan(number):
-            LOG.warning('Aggregate metadata %s=%s is not a number; ignored',
-                        name, value)
+            _log_bad_number(name, str(value), 'number')
         else:
             numbers.append(number)
     return numbers

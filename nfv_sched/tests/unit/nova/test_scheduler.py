@@ -6,6 +6,7 @@ from unittest import mock
 
 import fixtures
 from nova import exception
+from nova import objects
 
 from nfv_sched.ledger import names
 from nfv_sched.nova import scheduler as nova_scheduler
@@ -210,3 +211,12 @@ class AggregatesTest(unit_base.TestCase):
             self.assertEqual(7.0, values.for_host(host))
             self.assertEqual(2.0, nova_scheduler.weight_multiplier(
                 host, 'multiplier', 2.0))
+
+    def test_no_number_is_logged_once(self):
+        """Limits may be read for each host of each request."""
+        host = clouds.host()
+        host.aggregates = [objects.Aggregate(metadata={'limit': 'loads'})]
+        for _ in range(3):
+            self.assertEqual(
+                7.0, nova_scheduler.aggregate_limit(host, 'limit', 7.0))
+        self.assertEqual(1, self.log.output.count('limit=loads'))

@@ -44,6 +44,17 @@ class TestMultipliers(base.TestCase):
             self.assertEqual(base.CONF.nfv_sched[cls.multiplier],
                              cls().weight_multiplier(host))
 
+    def test_not_finite(self):
+        """Such weights would leave all hosts without order."""
+        for cls in all_weighers():
+            for value in ('nan', 'inf', '-inf', '1e999'):
+                host = clouds.host()
+                host.aggregates = [
+                    objects.Aggregate(metadata={cls.multiplier: each})
+                    for each in (value, value)]
+                self.assertEqual(base.CONF.nfv_sched[cls.multiplier],
+                                 cls().weight_multiplier(host))
+
     def test_requests_of_two_threads(self):
         """Each request keeps the multipliers that it has begun with."""
         for cls in all_weighers():
