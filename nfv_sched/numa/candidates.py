@@ -289,10 +289,7 @@ def some(
     masks: Masks, order: Sequence[int], groups: Sequence[int],
     condition: Condition | None, most: int,
 ) -> Iterator[tuple[int, ...]]:
-    """Yield the first ``most`` of :func:`assignments`.
-
-    Fewer if the next one takes too long to find.
-    """
+    """Yield the first ``most`` assignments, fewer if that takes too long."""
     try:
         yield from itertools.islice(
             assignments(masks, order, groups, condition), most)

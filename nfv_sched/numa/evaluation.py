@@ -390,11 +390,9 @@ class Evaluation:
         self, groups: Sequence[int], condition: Condition | None,
         traces: walk.Traces | None, order: Sequence[int],
     ) -> tuple[int, ...] | None:
-        """Return the choice of Nova's search if it ends early; else None.
-
-        For hosts with so many NUMA nodes and PCI devices that it is not known
-        whether there is a choice at all; Nova might search for hours.
-        """
+        """Return the choice of Nova's search if it ends early; else None."""
+        # Otherwise it is not known whether there is a choice at all, and Nova
+        # might search for hours.
         try:
             return self._search(
                 groups, condition, traces or self.claim_traces(), order)
