@@ -31,6 +31,8 @@ INTERVAL = 2.0
 
 _MAX_JOURNAL = 16 << 20
 _SHELVE: values.Kind = 'shelve'
+# How each line of a journal begins.
+_LINE_START = b'{"plan": "'
 
 
 class MoveJournalError(Exception):
@@ -111,6 +113,11 @@ class MoveJournal:
             raise ValueError(f'has more than {_MAX_JOURNAL >> 20} MiB')
         # A line that is not complete was being written when the run ended.
         complete = content[:content.rfind(b'\n') + 1]
+        # After a crash some file systems show zeros in its place. Anything
+        # else belongs to another file, and must not be cut off.
+        rest = content[len(complete):].rstrip(b'\0')
+        if rest[:len(_LINE_START)] != _LINE_START[:len(rest)]:
+            raise ValueError('is not a journal; use another file')
         plans: set[str] = set()
         for number, line in enumerate(complete.splitlines(), 1):
             try:

@@ -535,17 +535,24 @@ class PlanRunTest(PlanRunTestCase):
                  'line 1 is not one of a journal'),
                 (lines.replace(b'+00:00"', b'"'),
                  'line 1 is not one of a journal'),
-                (lines + b'x\n', 'line 4 is not one of a journal')):
+                (lines + b'x\n', 'line 4 is not one of a journal'),
+                # Files of one line that does not end.
+                (b'a note', 'is not a journal'),
+                (b'{"format": "x"}', 'is not a journal'),
+                (lines + b'x', 'is not a journal')):
             with open(path, 'wb') as stream:
                 stream.write(content)
             _out, err = self.carry_out('--yes', '--journal', path, code=1)
             self.assertIn(f'error: {path}: {text}', err)
+            with open(path, 'rb') as stream:
+                self.assertEqual(content, stream.read())
         # What was being written when the power failed.
-        with open(path, 'wb') as stream:
-            stream.write(lines + b'{"plan": "')
-        self.carry_out('--yes', '--journal', path)
-        with open(path, 'rb') as stream:
-            self.assertEqual(lines, stream.read())
+        for rest in (b'{', b'{"plan": "0', b'\0' * 20):
+            with open(path, 'wb') as stream:
+                stream.write(lines + rest)
+            self.carry_out('--yes', '--journal', path)
+            with open(path, 'rb') as stream:
+                self.assertEqual(lines, stream.read())
         os.remove(path)
         os.mkfifo(path)
         _out, err = self.carry_out('--yes', '--journal', path, code=1)
