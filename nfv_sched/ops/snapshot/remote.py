@@ -9,6 +9,7 @@ import email.utils
 import ipaddress
 import os
 import time
+import typing as ty
 import urllib.parse
 
 import requests
@@ -179,8 +180,13 @@ def _requested(url: str, where: str, method: str) -> requests.Response:
         if os.environ.get(CERT):
             session.cert = (os.environ[CERT],
                             os.environ.get(KEY) or os.environ[CERT])
+        # Without TLS, a proxy of the environment would read the password, and
+        # its loopback is another one.
+        proxies: ty.Any = ({'http': None, 'all': None}
+                           if url.lower().startswith('http:') else None)
         answer = session.request(
             method, url, timeout=SECONDS, allow_redirects=False,
+            proxies=proxies,
             # True lets REQUESTS_CA_BUNDLE decide.
             verify=os.environ.get(CA) or True)
     if answer.status_code == 200:

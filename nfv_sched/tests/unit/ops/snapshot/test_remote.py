@@ -94,6 +94,24 @@ class RemoteTest(RemoteTestCase):
                 f'Basic {base64.b64encode(token.strip().encode()).decode()}',
                 self.requests[-1].headers['Authorization'])
 
+    def test_no_proxy_without_tls(self):
+        """A proxy would read the password."""
+        servers = []
+        requests = []
+        for number in range(2):
+            servers.append(server.Listener(
+                ('127.0.0.1', 0), lambda request, number=number: (
+                    requests.append(number),
+                    server.Answer(200, body=self.saved()))[1]))
+            servers[-1].start()
+            self.addCleanup(servers[-1].stop)
+        url, proxy = [
+            f'http://127.0.0.1:{each.server_port}' for each in servers]
+        for name in ('http_proxy', 'all_proxy'):
+            with fixtures.EnvironmentVariable(name, proxy):
+                self.assertEqual(CLOUD, remote.load(url))
+        self.assertEqual([0, 0], requests)
+
     def test_statuses(self):
         for status, sentence in (
                 (401, ': no user with this password; NFV_SCHED_TOKEN='
