@@ -205,6 +205,9 @@ class MoveSearch:
 
         It assumes that servers can leave without going to another host.
         """
+        # More servers than there are cannot leave.
+        moves_left = min(moves_left, sum(
+            map(len, self._positions.on_host.values())))
         total = [0] * (moves_left + 1)
         for name in self._positions.hosts:
             best = self._gains(arrangement, name, moves_left)

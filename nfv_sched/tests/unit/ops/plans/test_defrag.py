@@ -132,6 +132,13 @@ class DefragTest(base.TestCase):
         self.assertMoves([('c', 'two', 'one')],
                          self.plan(found, max_moves=1))
 
+    def test_more_moves_than_servers(self):
+        """They take neither memory nor time: no more servers can leave."""
+        found = cloud([ONE, TWO], [
+            running('a', ONE, 0, (1, 5)), running('b', TWO, 0, (1, 5))])
+        self.assertEqual(self.plan(found, count=2),
+                         self.plan(found, count=2, max_moves=10 ** 9))
+
     def test_avoided(self):
         found = cloud([ONE, TWO], [
             running('a', ONE, 0, (1, 5)), running('b', TWO, 0, (1, 5))])
