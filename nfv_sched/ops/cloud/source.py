@@ -63,6 +63,8 @@ _OS_CLOUD = (
 _HOST = 'host'
 # Maximum number of hosts to add.
 _MOST_NEW = 1000
+# Maximum number of ports of a new server; each is an object of Nova.
+_MOST_PORTS = 1000
 # What makes a pattern of a name.
 _WILDCARD = re.compile('[*?[]')
 # What begins the URL of a snapshot.
@@ -754,8 +756,12 @@ def ports(cloud: snapshot.Cloud, parsed_args: argparse.Namespace) -> ty.Any:
 
     :returns: ``ops.requests.assumed_ports.Choice``
     :raises NotInCloudError: if the cloud has no such network or server
+    :raises UsageError: if there are too many ports
     """
     from nfv_sched.ops.requests import assumed_ports
+    # The plan that is made again may be a file that somebody edited.
+    if (parsed_args.ports or 0) > _MOST_PORTS:
+        raise UsageError(f'--ports: {_MOST_PORTS} at most')
     try:
         if parsed_args.networks:
             return assumed_ports.of_networks(cloud, parsed_args.networks)

@@ -89,7 +89,8 @@ class DefragTest(base.CommandTestCase):
     def test_bad_usage(self):
         for args, text in (
                 (('--count', '0'), 'a number from 1 is needed'),
-                (('--flavor', 'x'), "no flavor named 'x'")):
+                (('--flavor', 'x'), "no flavor named 'x'"),
+                (('--ports', '1001'), '--ports: 1000 at most')):
             code, _out, err = self.run_plan(*args)
             self.assertEqual(2, code)
             self.assertIn(text, err)
