@@ -20,6 +20,7 @@ from nfv_sched.ops.journal import command
 from nfv_sched.ops.journal import journal
 from nfv_sched.ops.simulator import progress
 from nfv_sched.ops.snapshot import snapshot
+from nfv_sched import strings
 
 LOG = logging.getLogger(__name__)
 
@@ -79,7 +80,13 @@ class Collection:
     def render(self, accept: str) -> tuple[str, bytes]:
         """Return type and text of the metrics, for a header ``Accept``."""
         from prometheus_client import exposition
-        encoder, content_type = exposition.choose_encoder(accept)
+        # The version in it becomes a part of the type. White space may have
+        # line breaks, where a header goes on in the next line.
+        accept = ' '.join(accept.split())
+        try:
+            encoder, content_type = exposition.choose_encoder(accept)
+        except (TypeError, ValueError):  # of a version such as "x"
+            encoder, content_type = exposition.choose_encoder('')
         return content_type, encoder(self.registry)
 
     def collect(self) -> list[str]:
@@ -138,7 +145,7 @@ class Collection:
         except (OSError, ValueError, KeyError, EOFError,
                 zlib.error) as exc:
             LOG.warning('%s is replaced, and its counts are lost: %s',
-                        path, exc)
+                        path, strings.one_line(exc))
             return
         self._tally = journal.Tally(
             counts, latest, servers, decisions, latest_placed)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command ``nfv-sched metrics``."""
 
+import argparse
 import base64
 import contextlib
 import dataclasses
@@ -22,6 +23,7 @@ from prometheus_client import parser
 
 from nfv_sched.journal import entry
 from nfv_sched.ops.audit import values as audit_values
+from nfv_sched.ops.metrics import collecting
 from nfv_sched.ops.snapshot import file
 from nfv_sched.ops.snapshot import snapshot
 from nfv_sched.tests import snapshots
@@ -83,6 +85,27 @@ class TextFileTest(MetricsTestCase):
                              self.cloud, *args))
         with open(self.textfile) as written:
             return figures(written.read())
+
+    def test_another_file_is_replaced(self):
+        """What was in it is not shown at length, and no password."""
+        log = self.useFixture(fixtures.FakeLogger())
+        for content in ('a 1 password=hunter2', 'a ' + 'b' * 100000):
+            with open(self.textfile, 'w') as stream:
+                stream.write(content)
+            self.write()
+        self.assertEqual(2, log.output.count('its counts are lost'))
+        self.assertNotIn('hunter2', log.output)
+        self.assertLess(len(log.output), 5000)
+
+    def test_accept(self):
+        """No header raises, or puts line breaks into the answer."""
+        collection = collecting.Collection(argparse.Namespace(
+            source=self.cloud, config_file=[], journal=None))
+        for version in ('1.0.0', '0', 'x', '1.x', '2.\r\n x', '9' * 5000, ''):
+            for name in ('application/openmetrics-text', 'text/plain'):
+                content_type, _text = collection.render(
+                    f'{name}; version={version}')
+                self.assertTrue(content_type.isprintable(), content_type)
 
     def test_audit_of_older_files(self):
         """Where no host could be checked, none is said to be in order."""
