@@ -250,7 +250,7 @@ function _nfv_sched_halve_cpus {
     dedicated=$(nfv_host_half dedicated)
     if [[ -z $dedicated ]]; then
         warn $LINENO "No NUMA node of this machine has two cores: there will \
-be no dedicated CPUs, and no pinned guests"
+be no dedicated CPUs, and no pinned servers"
         return 0
     fi
     nfv_conf_set compute cpu_dedicated_set "$dedicated"

@@ -50,7 +50,7 @@ Prefix of the physical network names that identify single host NUMA nodes.
 
 With the default, a compute node with two NUMA nodes lists ``nfv_node0`` and
 ``nfv_node1`` in ``[neutron] physnets`` and declares each on the NUMA node of
-that number. They let the scheduler name the exact NUMA nodes of a guest.
+that number. They let the scheduler name the exact NUMA nodes of a server.
 """),
     cfg.StrOpt(
         'strict_enforcement',
@@ -61,14 +61,14 @@ that number. They let the scheduler name the exact NUMA nodes of a guest.
                       'policy, whatever else arrives there first.'),
             ('predicted', 'A host is also accepted if the claim, made on '
                           'what the scheduler knows of the host now, ends '
-                          'in a placement that keeps the policy. A guest '
+                          'in a placement that keeps the policy. A server '
                           'that arrives in between can change that.'),
         ],
         help="""
-What a host must offer to take a guest with a strict policy or a node mapping.
+What a host must offer to take a server with a strict policy or a node mapping.
 
-A guest with one NUMA node is enforced by the labels. The choice matters for
-guests with several NUMA nodes on hosts without node labels, and for mappings
+A server with one NUMA node is enforced by the labels. The choice matters for
+servers with several NUMA nodes on hosts without node labels, and for mappings
 of several guest NUMA nodes, which labels cannot tell apart.
 
 Related options:
@@ -80,8 +80,8 @@ Related options:
         'numa_fragmentation_within_host',
         default=False,
         help="""
-Choose the NUMA nodes of a guest within its host so, too, that most capacity is
-left for large guests.
+Choose the NUMA nodes of a server within its host so, too, that most capacity
+is left for large servers.
 
 Without it, Nova's own order of the NUMA nodes counts, as set by ``[compute]
 packing_host_numa_cells_allocation_strategy`` on the compute nodes; the NUMA
@@ -112,7 +112,7 @@ Related options:
                        'policy, as where the switch runs on every NUMA node.'),
         ],
         help="""
-What becomes of live migrations of guests with a strict policy or a node
+What becomes of live migrations of servers with a strict policy or a node
 mapping, on a Nova whose live migrations lose the limits of the scheduler.
 
 Before 2026.2 the claim on the destination of a live migration is made without
@@ -131,9 +131,9 @@ move is taken for a live migration.
         default=16.0,
         help="""
 Shared vCPUs that a shared physical core takes, on the host NUMA node of a
-guest with ``nfv:shared_vcpu``.
+server with ``nfv:shared_vcpu``.
 
-All shared vCPUs of the NUMA node count, also those of guests without that
+All shared vCPUs of the NUMA node count, also those of servers without that
 extra spec. The sibling threads of a core are one core. The limit comes on top
 of Nova's own CPU allocation ratio. 0 or less: no limit but Nova's.
 
@@ -175,7 +175,7 @@ _limit_opts = [
         default=254,
         help=f"""
 Ports that the virtual switch of a host may have: its physical ports, the vNICs
-of guests, the ports of DHCP servers and routers, and any other port that
+of servers, the ports of DHCP servers and routers, and any other port that
 Neutron has bound to the host. Ports beside the switch, such as those of
 SR-IOV, do not count. Kept by ``VSwitchPortLimitFilter``.
 
@@ -196,8 +196,8 @@ aggregates the highest counts.
         'vnics_per_guest',
         default=8,
         help=f"""
-Network interfaces that a guest may have on the virtual switch. Kept by
-``VSwitchPortLimitFilter`` for new guests.
+Network interfaces that a server may have on the virtual switch. Kept by
+``VSwitchPortLimitFilter`` for new servers.
 
 {_LIMIT_HELP}
 """),
@@ -205,8 +205,8 @@ Network interfaces that a guest may have on the virtual switch. Kept by
         'sriov_vfs_per_guest',
         default=8,
         help=f"""
-SR-IOV virtual functions that a guest may have, by ports and by aliases. Kept
-by ``VSwitchPortLimitFilter`` for new guests.
+SR-IOV virtual functions that a server may have, by ports and by aliases. Kept
+by ``VSwitchPortLimitFilter`` for new servers.
 
 {_LIMIT_HELP}
 """),
@@ -214,8 +214,8 @@ by ``VSwitchPortLimitFilter`` for new guests.
         'pci_nics_per_guest',
         default=8,
         help=f"""
-Whole PCI NICs, that is physical functions, that a guest may have, by ports and
-by aliases. Kept by ``VSwitchPortLimitFilter`` for new guests.
+Whole PCI NICs, that is physical functions, that a server may have, by ports
+and by aliases. Kept by ``VSwitchPortLimitFilter`` for new servers.
 
 {_LIMIT_HELP}
 """),
@@ -224,7 +224,7 @@ by aliases. Kept by ``VSwitchPortLimitFilter`` for new guests.
         default=250,
         help=f"""
 DHCP servers and routers that may share a host. A host that carries more takes
-no guest that uses its virtual switch. Kept by ``VSwitchPortLimitFilter``.
+no server that uses its virtual switch. Kept by ``VSwitchPortLimitFilter``.
 
 {_LIMIT_HELP}
 """),
@@ -242,8 +242,8 @@ of its virtual switch the rules of the port's security groups. Kept by
         'security_rules_per_port',
         default=128,
         help=f"""
-Security-group rules, ingress and egress, that a port of a guest may have. Kept
-by ``SecurityRuleLimitFilter`` for new guests.
+Security-group rules, ingress and egress, that a port of a server may have.
+Kept by ``SecurityRuleLimitFilter`` for new servers.
 
 {_LIMIT_HELP}
 """),
@@ -253,7 +253,7 @@ by ``SecurityRuleLimitFilter`` for new guests.
         choices=[
             ('none', 'Limits are kept by what Neutron reports and by what '
                      'this process has placed since. Several scheduler '
-                     'processes that place guests at once can exceed a limit '
+                     'processes that place servers at once can exceed a limit '
                      'by what the others have placed.'),
             ('placement', 'Ports and rules are also claimed in Placement '
                           'together with CPUs and memory, so that '
@@ -529,13 +529,13 @@ _weigher_opts = [
         help="""
 Multiplier of the vSwitch NUMA affinity weigher.
 
-For a guest that prefers the NUMA node of the virtual switch, a host with
+For a server that prefers the NUMA node of the virtual switch, a host with
 capacity there weighs up to this much more than one without. The default
-outweighs Nova's resource weighers, so that such a guest leaves the switch's
+outweighs Nova's resource weighers, so that such a server leaves the switch's
 NUMA node only if no host has capacity there. 0 turns the weigher off; a
 negative value reverses it.
 
-A host weighs less than nothing where the guest, for lack of capacity at the
+A host weighs less than nothing where the server, for lack of capacity at the
 switch, would cost another server of its multi-create request its place there.
 
 Can be overridden per aggregate by metadata of the same name.
@@ -546,9 +546,9 @@ Can be overridden per aggregate by metadata of the same name.
         help="""
 Multiplier of the PCI NUMA affinity weigher.
 
-For a guest that prefers PCI devices on its own NUMA nodes, a host that can
+For a server that prefers PCI devices on its own NUMA nodes, a host that can
 give such devices weighs up to this much more than one that cannot. The default
-outweighs Nova's resource weighers, so that such a guest gets remote devices
+outweighs Nova's resource weighers, so that such a server gets remote devices
 only if no host has local ones. 0 turns the weigher off; a negative value
 reverses it.
 
@@ -560,7 +560,7 @@ Can be overridden per aggregate by metadata of the same name.
         help="""
 Multiplier of the place NUMA affinity weigher.
 
-For a guest that prefers the NUMA nodes of a place (``nfv:numa_affinity.*``),
+For a server that prefers the NUMA nodes of a place (``nfv:numa_affinity.*``),
 or others (``nfv:numa_anti_affinity.*``), a host with capacity there weighs up
 to this much more than one without. The default outweighs Nova's resource
 weighers. 0 turns the weigher off; a negative value reverses it.
@@ -573,7 +573,7 @@ Can be overridden per aggregate by metadata of the same name.
         help="""
 Multiplier of the shared vCPU weigher.
 
-For a guest with ``nfv:shared_vcpu``, a host whose shared CPUs are idle weighs
+For a server with ``nfv:shared_vcpu``, a host whose shared CPUs are idle weighs
 up to this much more than one whose shared CPUs are full. 0 turns the weigher
 off; a negative value fills the shared CPUs of one host after the other.
 
@@ -585,14 +585,14 @@ Can be overridden per aggregate by metadata of the same name.
         help="""
 Multiplier of the NUMA fragmentation weigher.
 
-The host where a guest takes least of the capacity for large guests weighs up
+The host where a server takes least of the capacity for large servers weighs up
 to this much more than the one where it takes most. That fills NUMA nodes up
 one after the other, so that others stay whole. By default the weigher is off,
-and Nova's own weighers spread guests over all hosts.
+and Nova's own weighers spread servers over all hosts.
 
 Something like 100.0 outweighs Nova's resource weighers, and leaves the last
 word to the weighers of preferred NUMA nodes and devices. A negative value
-spreads guests over NUMA nodes.
+spreads servers over NUMA nodes.
 
 Can be overridden per aggregate by metadata of the same name.
 

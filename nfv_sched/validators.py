@@ -28,29 +28,29 @@ _AFFINITY = {
 
 _DESCRIPTIONS = {
     extra_specs.VSWITCH_NUMA_AFFINITY: (
-        'Where the guest runs relative to the virtual switch of the host. '
-        '``strict``: every NUMA node of the guest is on a host NUMA node on '
-        'which the switch runs, or the guest is not scheduled. ``prefer``: '
+        'Where the server runs relative to the virtual switch of the host. '
+        '``strict``: every NUMA node of the server is on a host NUMA node on '
+        'which the switch runs, or the server is not scheduled. ``prefer``: '
         'so if any host of the cloud has capacity for it.'),
     extra_specs.PCI_NUMA_AFFINITY: (
-        'Where the guest runs relative to its PCI devices. ``strict``: every '
-        'PCI device of the guest is on a host NUMA node that the guest '
-        'occupies, or the guest is not scheduled. ``prefer``: so if any host '
+        'Where the server runs relative to its PCI devices. ``strict``: every '
+        'PCI device of the server is on a host NUMA node that the server '
+        'occupies, or the server is not scheduled. ``prefer``: so if any host '
         'of the cloud can provide it.'),
     extra_specs.SHARED_VCPU: (
-        'Index of the one vCPU of a guest with dedicated CPUs that runs on '
+        'Index of the one vCPU of a server with dedicated CPUs that runs on '
         'the shared CPUs of the host.'),
     extra_specs.NUMA_NODE: (
         'The host NUMA node on which the given guest NUMA node runs.'),
     place.AFFINITY: (
-        'Where the guest runs relative to a place that hosts declare by the '
-        'label ``nfv_{place}``. ``strict``: every NUMA node of the guest is '
-        'on a host NUMA node with the place, or the guest is not scheduled. '
+        'Where the server runs relative to a place that hosts declare by the '
+        'label ``nfv_{place}``. ``strict``: every NUMA node of the server is '
+        'on a host NUMA node with the place, or the server is not scheduled. '
         '``prefer``: so if any host of the cloud has capacity for it.'),
     place.ANTI_AFFINITY: (
-        'That the guest runs away from a place that hosts declare by the '
-        'label ``nfv_{place}``. ``strict``: no NUMA node of the guest is on a '
-        'host NUMA node with the place, or the guest is not scheduled. '
+        'That the server runs away from a place that hosts declare by the '
+        'label ``nfv_{place}``. ``strict``: no NUMA node of the server is on '
+        'a host NUMA node with the place, or the server is not scheduled. '
         '``prefer``: so if any host of the cloud has capacity for it.'),
 }
 

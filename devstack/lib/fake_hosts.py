@@ -5,7 +5,7 @@ usage: fake_hosts.py DESCRIPTION STATE HOST...
 
 DESCRIPTION is a file like devstack/fake-hosts.yaml. Its first compute node is
 what HOST, the first one, is to report, and so on: in STATE/HOST is written
-what the driver reads there. Guests that the driver has recorded are forgotten.
+what the driver reads there. It forgets the servers that were recorded there.
 """
 
 import pathlib

@@ -217,7 +217,7 @@ def _combination(enabled: list[str]) -> list[findings.Finding]:
         lost = f'{", ".join(policies)} enabled without {TOPOLOGY}: '
         lost += f'{_keeps()[TOPOLOGY]} is not kept'
         if STOCK_TOPOLOGY not in enabled:
-            lost += ', and no filter looks whether guests without a policy ' \
+            lost += ', and no filter looks whether servers without a policy ' \
                     'fit on the NUMA nodes of a host'
         problems.append(findings.warning(
             f'{lost}; add {TOPOLOGY} in the place of {STOCK_TOPOLOGY}.'))
@@ -245,8 +245,8 @@ def _shadowed(enabled: list[str],
             STOCK_TOPOLOGY not in enabled):
         problems.append(findings.warning(
             f'{TOPOLOGY} is in shadow, and no other filter looks whether '
-            f'guests fit on the NUMA nodes of a host: enable {STOCK_TOPOLOGY} '
-            'for as long.'))
+            'servers fit on the NUMA nodes of a host: enable '
+            f'{STOCK_TOPOLOGY} for as long.'))
     return problems
 
 
@@ -426,7 +426,7 @@ def _inconsistent(values) -> list[findings.Finding]:
             '[nfv_sched] vswitch_ports_per_node='
             f'{values.vswitch_ports_per_node:g} leaves no port beside '
             f'vswitch_physical_ports={values.vswitch_physical_ports}: no '
-            'guest with a port fits on any host.'))
+            'server with a port fits on any host.'))
     return problems
 
 

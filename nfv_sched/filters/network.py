@@ -174,7 +174,7 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
                snapshot: usage.Snapshot | None) -> reasons.Reason:
         return reasons.Reason(
             self.counted.order, self.counted.noun,
-            f'{need} needed' if need else "those of the guest's ports needed",
+            f'{need} needed' if need else "those of the server's ports needed",
             'no figures from Neutron' if snapshot is None else
             f'the figures from Neutron are {snapshot.age():.0f} s old')
 

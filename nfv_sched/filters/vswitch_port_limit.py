@@ -34,10 +34,10 @@ class VSwitchPortLimitFilter(network.NetworkLimitFilter):
     def guest_refusal(self, demand, limits):
         """Return the reason for more interfaces or devices than allowed."""
         for what, need, most in (
-            ('vNICs of a guest', demand.vswitch_ports,
+            ('vNICs of a server', demand.vswitch_ports,
              limits.vnics_per_guest),
-            ('VFs of a guest', demand.vfs, limits.sriov_vfs_per_guest),
-            ('PFs of a guest', demand.pci_nics, limits.pci_nics_per_guest),
+            ('VFs of a server', demand.vfs, limits.sriov_vfs_per_guest),
+            ('PFs of a server', demand.pci_nics, limits.pci_nics_per_guest),
         ):
             if need > most:
                 return self._allowed(what, need, most)

@@ -95,6 +95,6 @@ def log_missing() -> None:
         LOG.error(
             'Nova does not hand over what Placement says of the candidate '
             'hosts. [nfv_sched] ledger = placement has no effect: limits are '
-            'kept as with "none", and guests claim nothing in the ledger. '
+            'kept as with "none", and servers claim nothing in the ledger. '
             'This version of Nova is not one that nfv-sched is made for, or '
             'something else has replaced the code of its scheduler.')

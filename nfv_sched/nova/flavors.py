@@ -193,7 +193,7 @@ def oversized(key: str, value: ty.Any) -> str | None:
     """
     text = str(value)
     if _CPU_SETS.fullmatch(key) and cpu_count(text) > MOST_VCPUS:
-        return f'{key} has more than {MOST_VCPUS} CPUs, which no guest has'
+        return f'{key} has more than {MOST_VCPUS} CPUs, which no server has'
     if key in _NODES and text.isdecimal() and (
             len(text) > 9 or int(text) > MOST_NODES):
         return f'{key} is more than {MOST_NODES}, which no host has'

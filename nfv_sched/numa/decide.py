@@ -599,7 +599,7 @@ class _Decider:
             prefix = predictor.names.node_prefix
             return reasons.Reason(
                 reasons.ENFORCEMENT, policy,
-                f'labels {prefix}0, {prefix}1, ... needed to hold the guest '
+                f'labels {prefix}0, {prefix}1, ... needed to hold the server '
                 f'on its host NUMA nodes', 'the host declares none for them')
         if any(rule.assigns_cells for rule, _facts in must.rules):
             return reasons.Reason(

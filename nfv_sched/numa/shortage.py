@@ -276,7 +276,7 @@ def _have(evaluation: Evaluation, need: str = '') -> str:
     each = [_AMOUNT_TEXT[amount.resource](amount.needed)
             for amount in _amounts(evaluation)]
     if not each:
-        each = ['capacity for the guest']
+        each = ['capacity for the server']
     elif several:
         each[0] = f'each {each[0]}'
     *parts, last = [need, *each] if need else each

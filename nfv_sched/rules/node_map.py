@@ -47,7 +47,7 @@ class NodeMapRule(rule.Rule):
             if cells and guest >= cells:
                 raise rule.RequestError(
                     text,
-                    f'the guest has {strings.count(cells, "NUMA node")}')
+                    f'the server has {strings.count(cells, "NUMA node")}')
         return (cls(', '.join(texts), pairs=policy.node_map,
                     keys_used=texts),)
 

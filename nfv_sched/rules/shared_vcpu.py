@@ -54,7 +54,7 @@ class SharedVCPURule(rule.Rule):
                 request_parts.properties.get('hw_cpu_policy')) != 'mixed':
             raise rule.RequestError(
                 text,
-                'needs a guest with both kinds of CPUs; set '
+                'needs a server with both kinds of CPUs; set '
                 f'hw:cpu_policy=mixed and hw:cpu_dedicated_mask=^{vcpu}')
         cell = _cell(request_parts, vcpu, text)
         return (cls(text, cell=cell,
@@ -170,7 +170,7 @@ def _cell(request_parts: rule.RequestParts, vcpu: int, name: str) -> int:
                 name, 'not possible with hw:cpu_thread_policy=isolate or '
                       'require')
         return number
-    raise rule.RequestError(name, 'the guest has no such vCPU')
+    raise rule.RequestError(name, 'the server has no such vCPU')
 
 
 def _cpus(cell, field: str) -> ty.Collection[int]:

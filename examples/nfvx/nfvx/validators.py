@@ -10,5 +10,5 @@ def register():
     """The validators; called by ``nova-api``."""
     return [base.ExtraSpecValidator(
         name='nfvx:even_nodes',
-        description='Whether the guest runs on even host NUMA nodes only.',
+        description='Whether the server runs on even host NUMA nodes only.',
         value={'type': str, 'enum': list(extra_specs.AFFINITIES)})]

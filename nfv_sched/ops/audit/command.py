@@ -25,9 +25,9 @@ if ty.TYPE_CHECKING:
 
 _EPILOG = """\
 Finds strict policies that are not satisfied now, PCI devices remote from their
-guest, CPUs that two guests have, guests in the record of a host that are gone,
-and differences between Placement and the pinned CPUs of guests, between the
-ledger and Neutron, and more. Nothing is changed.
+server, CPUs that two servers have, servers in the record of a host that are
+gone, and differences between Placement and the pinned CPUs of servers, between
+the ledger and Neutron, and more. Nothing is changed.
 
 Nova, Placement and Neutron are read one after the other, while servers are
 booted and deleted. So a live cloud is read again after --confirm seconds if

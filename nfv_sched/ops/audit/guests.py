@@ -39,7 +39,7 @@ def floating(site: hosts.Site) -> Iterator[values.AuditFinding]:
         if shown:
             yield values.finding(
                 values.FLOATING, site.title,
-                'floats over the CPUs that guests are pinned to, on node '
+                'floats over the CPUs that servers are pinned to, on node '
                 + ', '.join(map(str, shown)), server)
 
 

@@ -42,7 +42,7 @@ def check(site: hosts.Site) -> Iterator[values.AuditFinding]:
         if capacity != expected:
             yield values.finding(
                 values.LEDGER, site.title,
-                f'{name}: {capacity} for guests by the ledger, {expected} by '
+                f'{name}: {capacity} for servers by the ledger, {expected} by '
                 'Neutron')
 
 

@@ -63,7 +63,7 @@ def _misplaced(
             yield values.finding(
                 values.NOT_DEDICATED, site.title,
                 f'node {node.number}: CPU {cpu_spec.to_text(beyond)} is not '
-                f'for pinned guests there', server)
+                f'for pinned servers there', server)
     groups: dict[tuple[str, ...], list[int]] = {}
     for cpu, servers in owners.items():
         if len(servers) > 1:

@@ -41,12 +41,12 @@ KINDS: Mapping[str, str] = {
     PINNED_TWICE: 'migrate one of the servers',
     NOT_DEDICATED: "put the CPU back into the host's cpu_dedicated_set, or "
                    'migrate the server',
-    UNKNOWN_GUEST: f'look for the guest with virsh list; {_RESTART}',
+    UNKNOWN_GUEST: f'look for the server with virsh list; {_RESTART}',
     LEFT_BEHIND: 'start nova-compute on the host, which cleans up; if it '
                  'never comes back, delete its compute service',
     NOT_IN_RECORD: _RESTART,
     PAGES: 'for its memory pages to be claimed, migrate the server',
-    FLOATING: 'migrate the server to a host for shared guests',
+    FLOATING: 'migrate the server to a host for servers with shared CPUs',
     DEVICE_GONE: _RESTART,
     DEVICE_OTHER: 'hard-reboot the server, and compare its devices with '
                   'virsh dumpxml',

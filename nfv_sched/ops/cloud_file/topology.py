@@ -141,7 +141,7 @@ def build(host: model.HostGroup, physnets: ty.Sequence[ty.Iterable[str]]
     else:
         sets = _explicit(host, node_cpus)
     if not any(shared or dedicated for shared, dedicated in sets):
-        raise LayoutError('cores', 'no CPU is left for guests')
+        raise LayoutError('cores', 'no CPU is left for servers')
     cpus = [shared | dedicated for shared, dedicated in sets]
     return tuple(
         snapshot.Node(

@@ -81,7 +81,7 @@ def flavor(flavor: snapshot.Flavor) -> Translated:
         line = TranslatedKey(
             key=NO_KEY, value='', becomes={'hw:numa_nodes': '1'},
             kind=translations.COMBINATION,
-            do='a guest had one NUMA node by default; policies need one')
+            do='a server had one NUMA node by default; policies need one')
         lines.append(line)
         extra_specs = _merged(lines)
     errors = _errors(dataclasses.replace(flavor, extra_specs=extra_specs))

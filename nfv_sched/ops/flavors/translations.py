@@ -185,7 +185,7 @@ _PIECES = ('each guest NUMA node may have another size; 2MB or 1GB is the '
            'same everywhere, also after a migration')
 
 _STRICT_DEVICES = (
-    f'devices were on the NUMA nodes of the guest or the server was refused; '
+    f'devices were on the NUMA nodes of the server, or it was refused; '
     f'set {extra_specs.PCI_NUMA_AFFINITY}=strict if that is wanted')
 
 _NO_AVP = 'set hw:mem_page_size in the flavor, too'
@@ -215,7 +215,7 @@ _FLAVORS = (
     ('hw:cpu_model', HOST, _nothing, _TRAIT),
     ('hw:wrs:nested_vmx', HOST,
      _if_true('trait:HW_CPU_X86_VMX', 'required'),
-     'hosts must pass vmx to their guests, by [libvirt] cpu_mode or '
+     'hosts must pass vmx to their servers, by [libvirt] cpu_mode or '
      'cpu_model_extra_flags', _ZERO),
     ('hw:hpet', COMBINATION, _nothing, _HPET, _ZERO),
     ('sw:wrs:guest:hpet', COMBINATION, _nothing, _HPET, _ZERO),
@@ -237,12 +237,12 @@ _FLAVORS = (
     ('sw:wrs:auto_recovery', SERVICE, _nothing, _MASAKARI, _ZERO),
     ('sw:wrs:guest:heartbeat', COMBINATION,
      _if_true('hw:watchdog_action', 'reset'),
-     'the guest needs a watchdog daemon; other actions: poweroff, pause, '
+     'the server needs a watchdog daemon; other actions: poweroff, pause, '
      'none', _ZERO),
     ('sw:wrs:vtpm', COMBINATION, _tpm,
      'hosts need [libvirt] swtpm_enabled and the key manager', _ZERO),
     ('sw:wrs:srv_grp_messaging', NONE, _nothing,
-     'guests of a server group talk over a network', _ZERO),
+     'servers of a server group talk over a network', _ZERO),
     ('hw:wrs:nic_isolation', NONE, _nothing,
      'see hw:mem_page_size and port security', _ZERO),
     ('aggregate_instance_extra_specs:storage', SAME, None,
@@ -253,7 +253,7 @@ _FLAVORS = (
     # Intel
     ('hw:capabilities:cpu_info:features', COMBINATION, _features, ''),
     ('hw:numa_mempolicy', NONE, _nothing,
-     'memory is always taken strictly from the NUMA nodes of the guest',
+     'memory is always taken strictly from the NUMA nodes of the server',
      ('strict',)),
 )
 

@@ -28,15 +28,15 @@ Columns of a NUMA node:
 
 - Switch: whether the virtual switch is there: yes, no, or nothing if no node
   of the host has the label
-- pCPUs used: CPUs for pinned guests: used and total
-- Largest fit: most vCPUs of a pinned guest with one NUMA node and no thread
+- pCPUs used: CPUs for pinned servers: used and total
+- Largest fit: most vCPUs of a pinned server with one NUMA node and no thread
   policy that Nova would accept there, whatever its memory
 - Shared used: shared vCPUs, and how many the shared CPUs take at the CPU
   allocation ratio
 - 2M used, 1G used: pages used, and all but reserved ones; small pages in MiB
 - VFs used: used ones near it, and all
 
-A row without a node is for a host that reports no NUMA nodes, and for guests
+A row without a node is for a host that reports no NUMA nodes, and for servers
 without NUMA topology, which run on all shared CPUs of the host. Their memory
 is taken from the small pages that are left besides the platform's.
 
@@ -64,8 +64,8 @@ examples:
 {source.EXIT_CODES}"""
 
 _SHOW_EPILOG = f"""\
-For each core, the CPUs and what uses them: a vCPU of a guest, the emulator
-threads of a guest, idle (a guest has the core to itself), shared, or free.
+For each core, the CPUs and what uses them: a vCPU of a server, the emulator
+threads of a server, idle (a server has the core to itself), shared, or free.
 "unknown guest" means that the CPU is used in Nova's record of the host, but by
 no server on the host. With -f json, yaml, shell or value everything is a value
 of its own. Names of -f shell, value and -c have the keys of JSON, and the
@@ -88,7 +88,7 @@ examples:
 {source.EXIT_CODES}"""
 
 _MAP_EPILOG = f"""\
-Letters stand for the guests with pinned CPUs of a host, the oldest is A.
+Letters stand for the servers with pinned CPUs of a host, the oldest is A.
 
 html is one file that needs nothing else: an index of the hosts and a section
 for each. Hosts whose free CPUs are most scattered over NUMA nodes come first,
@@ -203,7 +203,7 @@ def _table(views: Iterable['values.HostView'],
     columns = ('Host', 'Availability zone', 'State', 'Node', 'Switch',
                'pCPUs used', 'Largest fit', 'Shared used',
                *(f'{rendering.page_column(size)} used' for size in sizes),
-               'VFs used', 'Ports used', 'Rules used', 'Guests')
+               'VFs used', 'Ports used', 'Rules used', 'Servers')
     rows = []
     for view in views:
         # In each row, because --sort-column can separate the rows of a host.
@@ -262,7 +262,7 @@ def _machine(views: Iterable['values.HostView'],
         'VFs used', 'VFs total', 'VFs free', 'Ports used', 'Ports limit',
         'Ports free', 'Rules used', 'Rules limit', 'Rules free',
         'DHCP servers', 'Routers', 'Services limit', 'Limit sources',
-        'Limit notes', 'Networks', 'Guests', 'Guest IDs')
+        'Limit notes', 'Networks', 'Servers', 'Server IDs')
     rows: list[tuple] = []
     for view in views:
         network = view.host.network
@@ -420,7 +420,7 @@ def _facts(view: 'values.HostView') -> Iterator[tuple[str, ty.Any]]:
     network = host.network
     yield 'DHCP servers', _number(network and network.dhcp_servers)
     yield 'Routers', _number(network and network.routers)
-    yield 'CPUs not for guests', _number(view.hidden)
+    yield 'CPUs not for servers', _number(view.hidden)
     yield 'Notes', tables.Lines(view.notes)
     for node in view.nodes:
         yield f'Node {node.node.number}', tables.Lines(
@@ -429,7 +429,7 @@ def _facts(view: 'values.HostView') -> Iterator[tuple[str, ty.Any]]:
         yield 'Devices without node', tables.Lines(
             list(map(rendering.devices, view.devices)))
     # By the API there are no nodes with a line for each core.
-    yield 'Guests', tables.Lines([
+    yield 'Servers', tables.Lines([
         rendering.guest(guest, with_cpus=view.is_by_api)
         for guest in view.guests])
 

@@ -115,19 +115,19 @@ def problems(node: snapshot.Node,
     where = f'node {node.number}'
     notes = []
     for state, text in (
-            (values.CPUState.UNKNOWN, 'taken by a guest that is not known, '
+            (values.CPUState.UNKNOWN, 'taken by a server that is not known, '
                                       'such as one that is being moved'),
-            (values.CPUState.CONFLICT, 'taken by several guests')):
+            (values.CPUState.CONFLICT, 'taken by several servers')):
         cpus = [thread.cpu for thread in threads if thread.state is state]
         if cpus:
             notes.append(f'{where}: CPU {cpu_spec.to_text(cpus)} {text}')
     used_cpus = pinned.keys() | reserved.keys()
     free = used_cpus & node.free
     if free:
-        notes.append(f'{where}: CPU {cpu_spec.to_text(free)} of a guest, but '
+        notes.append(f'{where}: CPU {cpu_spec.to_text(free)} of a server, but '
                      'free by the record of the host')
     beyond = used_cpus - node.dedicated
     if beyond:
-        notes.append(f'{where}: CPU {cpu_spec.to_text(beyond)} of a guest, '
-                     'but not for pinned guests here')
+        notes.append(f'{where}: CPU {cpu_spec.to_text(beyond)} of a server, '
+                     'but not for pinned servers here')
     return notes

@@ -35,10 +35,10 @@ _MOST_CORES = 1024
 _MOST_OSDS = 10000
 
 _EPILOG = f"""\
-For a new host: what each CPU is for, how much memory is kept from guests, and
+For a new host: what each CPU is for, how much memory is kept from servers, and
 which pages, labels and options it needs. Whole cores are assigned, those with
 the lowest CPU numbers first: to the platform, the virtual switch, Ceph OSDs,
-shared vCPUs; pinned guests get the rest.
+shared vCPUs; pinned servers get the rest.
 
 Layouts:
 
@@ -46,7 +46,7 @@ Layouts:
   node, as in HPE Helion Carrier Grade
 - every-node: one core of each NUMA node and 4 GiB, as with TripleO; the
   switch has a core of each node, too
-- floating: guests share all CPUs with the platform, as in hyper-converged
+- floating: servers share all CPUs with the platform, as in hyper-converged
   clouds; with --osds or --guest-gb a formula says how much memory is kept
 
 By default this machine is read, from /sys. --facts names files about another
@@ -191,7 +191,7 @@ class ProfileHost(source.ErrorMixin, base.Lister):
         parser = super().get_parser(prog_name)
         _add_machine(parser.add_argument_group('the machine'))
         _add_host(parser.add_argument_group('the host'))
-        _add_guests(parser.add_argument_group('Ceph and guests'))
+        _add_guests(parser.add_argument_group('Ceph and servers'))
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple:
@@ -349,9 +349,9 @@ def _add_host(group: ty.Any) -> None:
         help='one core of each NUMA node for shared vCPUs')
     group.add_argument(
         '--pages', type=_pages, metavar='SIZE[:PERCENT][,...]',
-        help='huge pages for guests: 1G, 2M, 4K for none, and how much of the '
-             'memory that is left (default: 1G, 2M where there are none; with '
-             'layout floating: 4K)')
+        help='huge pages for servers: 1G, 2M, 4K for none, and how much of '
+             'the memory that is left (default: 1G, 2M where there are none; '
+             'with layout floating: 4K)')
     group.add_argument(
         '--network-node', action='store_true',
         help='DHCP servers or routers run on the host: 4000 MiB more are kept')
@@ -393,11 +393,11 @@ def _add_guests(group: ty.Any) -> None:
     group.add_argument(
         '--guest-gb', metavar='GB',
         type=lambda text: _number(text, 0.01, 65536, 'a memory size in GB'),
-        help='memory of an average guest')
+        help='memory of an average server')
     group.add_argument(
         '--utilisation', metavar='PART',
         type=lambda text: _number(text, 0.001, 1, 'a utilisation'),
-        help='of the CPUs of an average guest, up to 1 (default: 1)')
+        help='of the CPUs of an average server, up to 1 (default: 1)')
     group.add_argument(
         '--workload', choices=tuple(choices.WORKLOADS),
         help='--guest-gb and --utilisation of a usual workload: ' + '; '.join(

@@ -299,7 +299,7 @@ def _notes(host: snapshot.Host, tenancies: Mapping[int, list[cores.Tenancy]],
             f'of small pages, {small_pages.available} MiB are there beyond '
             f'the reserve of {small_pages.reserved} MiB')
     if host.nodes is None:
-        notes.append('it reports no NUMA nodes: no guest with pinned CPUs, '
+        notes.append('it reports no NUMA nodes: no server with pinned CPUs, '
                      'huge pages or NUMA nodes fits')
     for node in host.nodes or ():
         notes += cores.problems(node, tenancies.get(node.number, []))

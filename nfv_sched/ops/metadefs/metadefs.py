@@ -42,7 +42,7 @@ _NONE: Further = types.MappingProxyType({})
 #: with all values) -> description.
 NOVA_KEYS = {
     'hw:numa_nodes': (
-        'Number of NUMA nodes of the guest. Each of them runs on a host NUMA '
+        'Number of NUMA nodes of the server. Each of them runs on a host NUMA '
         'node of its own.'),
     'hw:numa_cpus.{num}': (
         'vCPUs of the guest NUMA node, such as 0-3,8. Needed only if the '
@@ -52,28 +52,28 @@ NOVA_KEYS = {
         'not to be equal, and then for each of them.'),
     'hw:cpu_policy': (
         'How vCPUs get host CPUs. dedicated: each has one for itself. shared: '
-        'they share some with other guests. mixed: those that the mask of '
+        'they share some with other servers. mixed: those that the mask of '
         'dedicated vCPUs names are dedicated, the others shared.'),
     'hw:cpu_dedicated_mask': (
-        'The dedicated vCPUs of a guest with the CPU policy mixed, such as '
+        'The dedicated vCPUs of a server with the CPU policy mixed, such as '
         '2-7, or ^0 for all but vCPU 0.'),
     'hw:cpu_realtime': (
         'Whether dedicated vCPUs get real-time priority: all of them with a '
         'policy for emulator threads, or those of the mask.'),
     'hw:cpu_realtime_mask': (
         'Which vCPUs get real-time priority, such as ^0 for all but vCPU 0, '
-        'which does the housekeeping of the guest.'),
+        'which does the housekeeping of the guest OS.'),
     'hw:emulator_threads_policy': (
         'Where the threads of the emulator run. share: on the shared CPUs of '
         'the host. isolate: on one more dedicated CPU. Without it they '
         'disturb the dedicated vCPUs.'),
     'hw:pci_numa_affinity_policy': (
-        'How near to the guest its PCI devices have to be. required: on a '
-        'NUMA node of the guest. socket: on its socket. preferred: anywhere, '
+        'How near to the server its PCI devices have to be. required: on a '
+        'NUMA node of the server. socket: on its socket. preferred: anywhere, '
         'rather near. legacy: as required, but devices whose NUMA node is not '
         'known will do. The claim on the compute node follows this.'),
     'hw:locked_memory': (
-        'Whether the memory of the guest is kept from being swapped. Needs a '
+        'Whether the memory of the server is kept from being swapped. Needs a '
         'page size.'),
 }
 
@@ -154,22 +154,22 @@ def namespaces(further: Further = _NONE) -> tuple[Namespace, ...]:
         Namespace(
             'nfv-placement.json', 'OS::Compute::NFVPlacement',
             'NFV Placement',
-            'Which host NUMA nodes a guest runs on: those of the virtual '
+            'Which host NUMA nodes a server runs on: those of the virtual '
             'switch, of its PCI devices, of places that hosts declare. Kept '
-            'by the filters of nfv-sched. The guest needs a NUMA topology: '
+            'by the filters of nfv-sched. The server needs a NUMA topology: '
             'hw:numa_nodes, hw:cpu_policy or hw:mem_page_size.',
             (Association(FLAVOR, extra_specs.NAMESPACE),),
             dict(_own_keys(further))),
         Namespace(
             'nfv-guest.json', 'OS::Compute::NFVGuest', 'NFV Guest',
-            "NUMA nodes, CPUs, memory and PCI devices of a guest: Nova's own "
+            "NUMA nodes, CPUs, memory and PCI devices of a server: Nova's own "
             'keys.',
             (Association(FLAVOR, _NOVA), Association(IMAGE, _NOVA_IMAGE)),
             dict(_nova_keys(True))),
         Namespace(
             'nfv-guest-flavor.json', 'OS::Compute::NFVGuestFlavor',
             'NFV Guest (flavors only)',
-            "CPUs of a guest: those of Nova's own keys that are not for "
+            "CPUs of a server: those of Nova's own keys that are not for "
             'images.',
             (Association(FLAVOR, _NOVA),), dict(_nova_keys(False))),
         Namespace(

@@ -32,11 +32,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of what is counted."""
     parser.add_argument(
         '--flavors', metavar='PATTERN', action='append', default=[],
-        help='count only guests of flavors whose name matches, with * '
+        help='count only servers of flavors whose name matches, with * '
              'and ?; can be repeated')
     parser.add_argument(
         '--failover', action='store_true',
-        help='add the guests of each host that would find no place if it '
+        help='add the servers of each host that would find no place if it '
              'were lost, see "cloud failover"; takes minutes in large '
              'clouds')
     parser.add_argument(

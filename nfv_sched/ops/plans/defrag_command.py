@@ -12,11 +12,11 @@ from nfv_sched.ops.plans import move_command
 from nfv_sched.ops.simulator import progress
 
 _EPILOG = f"""\
-Guests may not fit although the hosts together have enough free CPUs, pages and
-devices. The plan says which servers to live-migrate, and where to. It has the
-fewest moves that were found, and prefers servers with little memory. In a
+Servers may not fit although the hosts together have enough free CPUs, pages
+and devices. The plan says which servers to live-migrate, and where to. It has
+the fewest moves that were found, and prefers servers with little memory. In a
 cloud of a few hosts no plan has fewer moves; in larger ones at most three
-servers leave a host for one new guest.
+servers leave a host for one new server.
 
 Nothing is moved without --run. Before a plan is shown, it is carried out in
 the simulator by Nova's own scheduler and claims: each move with its
@@ -24,7 +24,7 @@ destination, then the boots of the new servers. No policy of a server, or of
 its server group, is satisfied less than before. The cloud changes: carry a
 plan out soon.
 
-New guests have the ports that most servers of the flavor have, or those of
+New servers have the ports that most servers of the flavor have, or those of
 --network, --like or --ports.
 
 Servers that cannot be live-migrated stay: those that are stopped or locked,
@@ -56,10 +56,10 @@ class DefragCloud(move_command.MovePlanCommand):
         parser = super().get_parser(prog_name)
         parser.add_argument(
             '--flavor', required=True, metavar='NAME',
-            help='flavor of the new guests')
+            help='flavor of the new servers')
         parser.add_argument(
             '--count', type=source.positive, default=1, metavar='N',
-            help='number of new guests (default: 1)')
+            help='number of new servers (default: 1)')
         parser.add_argument(
             '--max-moves', type=source.positive, default=10, metavar='M',
             help='maximum number of moves (default: 10)')

@@ -550,7 +550,7 @@ class _DrainSearch:
         many, few = {}, {}
         self._reach = {}
         for index, uuid in enumerate(self._in_order()):
-            self._update(index, len(self._kinds), 'guests')
+            self._update(index, len(self._kinds), 'servers')
             # Each other server blocks one host at most, except those that
             # must be on the same host: for them, all hosts count.
             bound = uuid in self._leading or bool(self._partners[uuid])
@@ -558,7 +558,7 @@ class _DrainSearch:
                 self._candidates(uuid), None if bound else len(self._kinds)))
             (few if bound or len(names) < len(self._kinds)
              else many)[uuid] = names
-        self._update(len(self._kinds), len(self._kinds), 'guests')
+        self._update(len(self._kinds), len(self._kinds), 'servers')
         chosen, exact = self._choose(few, until)
         arrangement = arrangements.Arrangement()
         moves: list[trial.ServerMove] = []

@@ -15,25 +15,25 @@ from nfv_sched.ops.simulator import progress
 from nfv_sched.ops.snapshot import snapshot
 
 _EPILOG = f"""\
-To empty a host, for repair or an upgrade: which of its guests can be moved,
+To empty a host, for repair or an upgrade: which of its servers can be moved,
 how, in which order, and where to. Each is moved live if possible, else cold,
 or it stays; "Why" says why it is not moved live, or not at all. The plan moves
-as many guests as possible: if a guest has few possible hosts, all orders and
+as many servers as possible: if a server has few possible hosts, all orders and
 destinations are tried, for half a minute at most.
 
-Only guests of this host move, unless --make-room is given: if no host takes a
-guest, others are moved away first. Strict policies are kept after the move,
+Only servers of this host move, unless --make-room is given: if no host takes a
+server, others are moved away first. Strict policies are kept after the move,
 also those that are not kept now, and other policies no less than before.
 Server groups are respected; soft policies of server groups if there is a host
-for that. A guest with policy affinity goes only where others of its group are.
-Nothing is moved without --run. Before a plan is shown, it is carried out in
-the simulator by Nova's own scheduler and claims. Guests come and go meanwhile:
-carry a plan out soon.
+for that. A server with policy affinity goes only where others of its group
+are. Nothing is moved without --run. Before a plan is shown, it is carried out
+in the simulator by Nova's own scheduler and claims. Servers come and go
+meanwhile: carry a plan out soon.
 
-With --shelve, guests that no move takes off the host are shelved when all
+With --shelve, servers that no move takes off the host are shelved when all
 others have moved. Shelving stops a server; its image is saved, unless it boots
 from a volume; its ports and IP addresses stay; when it is unshelved, Nova
-looks for a host anew, and may find none. Locked guests are not shelved, nor,
+looks for a host anew, and may find none. Locked servers are not shelved, nor,
 with --relax, those that could move if a policy were relaxed.
 
 Some reasons that prevent a move are not recorded, such as how nova-compute
@@ -68,8 +68,8 @@ examples:
   nfv-sched host drain 'compute-1*'
 
 exit code: 0; 1 if something could not be read, and is named; 2 if the command
-line is wrong; 3 if a guest cannot be moved, or a server elsewhere may come, or
-come back: by a resize that is not confirmed, or a move under way.
+line is wrong; 3 if a server cannot be moved, or a server elsewhere may come,
+or come back: by a resize that is not confirmed, or a move under way.
 """
 
 

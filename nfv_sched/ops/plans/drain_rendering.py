@@ -42,15 +42,15 @@ def text(plan: drain.DrainPlan) -> list[tables.Part]:
 
 def _headline(plan: drain.DrainPlan) -> str:
     if not plan.guests:
-        return f'{plan.host} has no guests.'
+        return f'{plan.host} has no servers.'
     kinds = [guest.kind for guest in plan.guests if guest.room_for is None]
     parts = [f'{kinds.count(kind)} {word}' for kind, word in (
         (movable.LIVE, 'live'), (movable.COLD, 'cold'),
         (movable.SHELVE, 'shelved'), (None, STAYS))
         if kinds.count(kind)]
-    guests = tables.count(len(kinds), "guest")
+    guests = tables.count(len(kinds), "server")
     if plan.others is not None:
-        guests = f'{len(kinds)} of {len(kinds) + plan.others} guests'
+        guests = f'{len(kinds)} of {len(kinds) + plan.others} servers'
     headline = f'{guests} of {plan.host}: {", ".join(parts)}.'
     if plan.making_room:
         headline += (f' {tables.count(len(plan.making_room), "move")} on '

@@ -10,16 +10,16 @@ from nfv_sched.ops.plans import document
 from nfv_sched.ops.simulator import progress
 
 _EPILOG = """\
-For each host: its guests, how many of them find another host when they are
+For each host: its servers, how many of them find another host when they are
 evacuated, and which are stranded, and why.
 
-The guests are evacuated one after the other, the newest first, as the API
+The servers are evacuated one after the other, the newest first, as the API
 lists them, and each goes where the scheduler puts it. In another order others
-may be stranded. Shelved servers and those without a host do not count. A guest
-that Nova does not evacuate is stranded, too, with the reason. A host that is
-already down is checked like the others; no guest is evacuated to it.
+may be stranded. Shelved servers and those without a host do not count. A
+server that Nova does not evacuate is stranded, too, with the reason. A host
+that is already down is checked like the others; no server is evacuated to it.
 
-If it is not clear whether a guest finds a host, it is evacuated in the
+If it is not clear whether a server finds a host, it is evacuated in the
 simulator, by Nova's own scheduler and claims. This is slow in large clouds
 that are nearly full.
 
@@ -31,7 +31,7 @@ examples:
   nfv-sched cloud failover -f csv
 
 exit code: 0; 1 if something could not be read, and is named; 2 if the command
-line is wrong; 3 if a guest finds no place.
+line is wrong; 3 if a server finds no place.
 """
 
 

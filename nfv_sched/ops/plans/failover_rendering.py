@@ -8,10 +8,10 @@ from nfv_sched.ops.cli import tables
 from nfv_sched.ops.plans import failover
 from nfv_sched.ops.plans import rendering
 
-COLUMNS = ('Host', 'Guests', 'Evacuable', 'Stranded')
+COLUMNS = ('Host', 'Servers', 'Evacuable', 'Stranded')
 #: Columns of :func:`records`.
 RECORD_COLUMNS = ('Host', 'Server', 'Server ID', 'Flavor', 'Why')
-_LEAST_IMPORTANT = ('Evacuable', 'Guests')
+_LEAST_IMPORTANT = ('Evacuable', 'Servers')
 
 
 def text(losses: Sequence[failover.Loss],
@@ -32,12 +32,12 @@ def _losses(losses: Sequence[failover.Loss],
         len(losses), 'host'))
     if not hosts:
         return [tables.Line(
-            f'{condition}, all its guests find a place.' if not together
-            else f'{condition}, their {guests} guests find a place.',
+            f'{condition}, all its servers find a place.' if not together
+            else f'{condition}, their {guests} servers find a place.',
             tables.GOOD)]
     stranded = sum(len(loss.stranded) for loss in hosts)
     return [tables.Line(
-        f'{condition}: {tables.count(stranded, "guest")} of '
+        f'{condition}: {tables.count(stranded, "server")} of '
         f'{tables.count(len(hosts), "host")} '
         f'{"finds" if stranded == 1 else "find"} no place.', tables.BAD),
         '', tables.Table(COLUMNS, rows(losses), _LEAST_IMPORTANT)]

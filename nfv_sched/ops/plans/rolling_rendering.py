@@ -49,7 +49,7 @@ def _headline(plan: rolling.RollingPlan) -> str:
         return f'{headline}, without a move.'
     uuids = [move.uuid for move in moves]
     twice = sum(uuids.count(uuid) > 1 for uuid in set(uuids))
-    again = f' {count(twice, "guest")} move{"s" * (twice == 1)} more ' \
+    again = f' {count(twice, "server")} move{"s" * (twice == 1)} more ' \
             'than once.' if twice else ''
     return (f'{headline} by {count(len(moves), "move")}: '
             f'{", ".join(parts)}.{again}')
@@ -74,7 +74,7 @@ def rows(plan: rolling.RollingPlan) -> list[Sequence[ty.Any]]:
              guest.kind or drain_rendering.STAYS, guest.source,
              guest.destination or '-',
              drain_rendering.reason(guest, each.names)) if guest else
-            (number or '-', each.host, *['-'] * 6, 'it has no guests'
+            (number or '-', each.host, *['-'] * 6, 'it has no servers'
              if number else 'a server may come back')
             for number, each, move, guest in _guests(plan)]
 

@@ -93,9 +93,9 @@ def plan(ceph: choices.Ceph, memory: int, cpus: int,
             ratio=None if ratio is None else float(ratio))
         if ratio is not None and ratio < LEAST_RATIO:
             raise choices.ProfileError(
-                f'{cpus} CPUs are not enough for {ceph.count} OSDs and guests:'
-                f' the CPU allocation ratio would be {float(ratio):.2f}, less '
-                f'than {float(LEAST_RATIO)}')
+                f'{cpus} CPUs are not enough for {ceph.count} OSDs and '
+                f'servers: the CPU allocation ratio would be '
+                f'{float(ratio):.2f}, less than {float(LEAST_RATIO)}')
     if ceph.count:
         refuse_much(plan.reserved, memory, ceph.mb_per_gb)
     return plan
@@ -110,7 +110,7 @@ def refuse_much(reserved: int, memory: int, mb_per_gb: int) -> None:
     most = MOST_RESERVED * Fraction(memory * mb_per_gb, 1024)
     if reserved > most:
         raise choices.ProfileError(
-            f'{reserved} MB would be kept from guests, more than 80 % of the '
+            f'{reserved} MB would be kept from servers, more than 80 % of the '
             f'{memory} MiB of memory: use fewer OSDs, or other hosts')
 
 

@@ -29,7 +29,7 @@ def nova_conf(profile: profiles.HostProfile) -> str:
 def _nova_conf(profile: profiles.HostProfile) -> Iterator[str]:
     settings = profile.settings
     yield '[DEFAULT]'
-    yield '# What Placement keeps from guests; the pages of the switch are in.'
+    yield '# What Placement keeps from servers, with the pages of the switch.'
     yield f'reserved_host_memory_mb = {settings.reserved_memory}'
     for value in check.reserved_pages(settings.reserved_pages):
         yield f'reserved_huge_pages = {value}'

@@ -162,7 +162,7 @@ def assign(machine: values.Machine, chosen: choices.Choices) -> CPUAssignment:
     if not any(assigned[GUESTS].values()) and not (
             chosen.layout == choices.FLOATING and any(
                 assigned[SHARED].values())):
-        raise choices.ProfileError('no CPU is left for guests')
+        raise choices.ProfileError('no CPU is left for servers')
     return CPUAssignment(assigned)
 
 

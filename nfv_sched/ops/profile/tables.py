@@ -36,8 +36,9 @@ def text(profile: profiles.HostProfile) -> list[tables.Part]:
 def _by_node(profile: profiles.HostProfile) -> Iterator[Sequence[str]]:
     for function in cpus.FUNCTIONS:
         if profile.cpus(function):
-            yield (function, *(cpu_spec.to_text(node.cpus[function]) or _NONE
-                               for node in profile.nodes))
+            yield (_function(function), *(
+                cpu_spec.to_text(node.cpus[function]) or _NONE
+                for node in profile.nodes))
     yield ('memory kept', *(_mib(node.memory.kept)
                             for node in profile.nodes))
     for size in profile.page_sizes:
@@ -45,6 +46,11 @@ def _by_node(profile: profiles.HostProfile) -> Iterator[Sequence[str]]:
             _pages(node.memory.pages.get(size, 0),
                    node.memory.reserved.get(size, 0))
             for node in profile.nodes))
+
+
+def _function(function: str) -> str:
+    # As everywhere for people; the JSON document has "guests".
+    return 'servers' if function == cpus.GUESTS else function
 
 
 def _mib(number: int) -> str:
@@ -78,7 +84,7 @@ def _settings(profile: profiles.HostProfile) -> Iterator[str]:
         for name, nodes in settings.physnets.items())
     ceph = profile.ceph
     if ceph.guests is not None:
-        yield (f'guests by memory: {ceph.guests}' + (
+        yield (f'servers by memory: {ceph.guests}' + (
             f'; vCPUs on shared CPUs: {ceph.vcpus}'
             if settings.shared else ''))
 
@@ -96,7 +102,8 @@ def rows(profile: profiles.HostProfile) -> list[Sequence[ty.Any]]:
                 for size in sorted(node.memory.pages)) if (
                     function == cpus.GUESTS) else ''
             if numbers or memory or pages:
-                rows.append((function, node.number, numbers, memory, pages))
+                rows.append((_function(function), node.number, numbers, memory,
+                             pages))
     return rows
 
 

@@ -60,7 +60,7 @@ def _machine(machine: values.Machine) -> Iterator[Warning]:
     if len(sockets) < _SOCKETS:
         yield Warning(
             f'{strings.count(len(sockets), "socket")}, fewer than {_SOCKETS}',
-            'a host for carrier-grade guests needs two; use this one for '
+            'a host for carrier-grade servers needs two; use this one for '
             'tests')
     small = {number: cores for number, cores in sorted(sockets.items())
              if cores < _CORES}
@@ -99,11 +99,11 @@ def _memory(machine: values.Machine,
         if not node.cores:
             yield Warning(
                 f'NUMA node {node.number} has memory, but no CPUs',
-                'Nova puts no guest there: all of it is kept from guests')
+                'Nova puts no server there: all of it is kept from servers')
         elif not node.memory:
             yield Warning(
                 f'NUMA node {node.number} has CPUs, but no memory',
-                'no guest can be there: put memory there')
+                'no server can be there: put memory there')
     page_sizes = [size for size, _part in memory.sizes(machine, chosen)]
     if not memory.has_1g(machine):
         if choices.PAGE_SIZES['1G'] in page_sizes:
@@ -129,7 +129,7 @@ def _small_pages(machine: values.Machine,
     if settings.shared and free_memory < _LEAST * len(machine.usable):
         yield Warning(
             f'{max(free_memory, 0)} MiB of small pages are left beyond what '
-            'is kept: guests on the shared CPUs without huge pages take '
+            'is kept: servers on the shared CPUs without huge pages take '
             'memory of the platform', 'leave some, such as --pages 1G:80%, or '
             'have their flavors ask for hw:mem_page_size')
 
@@ -142,7 +142,7 @@ def _switch(machine: values.Machine, chosen: choices.Choices,
     if not cores:
         if chosen.layout != choices.FLOATING:
             yield Warning(
-                'no core for the virtual switch', 'guests with '
+                'no core for the virtual switch', 'servers with '
                 'nfv:vswitch_numa_affinity=strict are refused here: give it '
                 'cores by --vswitch-cores')
     elif cores > _MOST_SWITCH_CORES:
@@ -170,7 +170,7 @@ def _cpus(machine: values.Machine, assignment: cpus.CPUAssignment,
           settings: compute_settings.Settings) -> Iterator[Warning]:
     if machine.threads > 1 and settings.dedicated:
         yield Warning(
-            'cores have several threads: Nova refuses guests with '
+            'cores have several threads: Nova refuses servers with '
             'hw:cpu_thread_policy=isolate here',
             'have flavors ask for require and twice the vCPUs, or turn '
             'threads off in the firmware where latency counts most')
@@ -179,7 +179,7 @@ def _cpus(machine: values.Machine, assignment: cpus.CPUAssignment,
                  if not assignment.cpus(cpus.GUESTS, node.number)]
         if empty:
             yield Warning(
-                'no CPU is left for pinned guests on NUMA node '
+                'no CPU is left for pinned servers on NUMA node '
                 f'{", ".join(map(str, empty))}', 'give fewer cores to the '
                 'switch or to OSDs there')
 
@@ -202,7 +202,7 @@ def _ceph(machine: values.Machine, chosen: choices.Choices,
             'no --ceph-node: OSDs have cores on NUMA node '
             f'{", ".join(map(str, nodes))}',
             'give --ceph-node NODE, the node of their disks: where OSDs are '
-            'on all nodes, guests with nfv:numa_anti_affinity.osd=strict are '
+            'on all nodes, servers with nfv:numa_anti_affinity.osd=strict are '
             'refused')
     types = sorted(kind for kind, count in ceph.osds.items() if count)
     if len(types) > 1:
@@ -217,6 +217,6 @@ def _ceph(machine: values.Machine, chosen: choices.Choices,
             f'--osds-per-device {ceph_plan.BEST_PER_NVME}')
     if chosen.guest_gb is None:
         yield Warning(
-            'what guests need is not known: no CPU allocation ratio, and '
-            'nothing kept for what the host needs for each guest',
+            'what servers need is not known: no CPU allocation ratio, and '
+            'nothing kept for what the host needs for each server',
             'say --guest-gb and --utilisation, or --workload')

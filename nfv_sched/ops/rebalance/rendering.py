@@ -191,7 +191,7 @@ def _of_gain(gain: freed_capacity.Gain) -> Iterator[str]:
         if hosts:
             yield f'{verb} ports of virtual switches: {strings.some(hosts)}.'
     for flavor, count in sorted(gain.guests.items()):
-        yield (f'{_word(flavor)}: {strings.count(abs(count), "guest")} '
+        yield (f'{_word(flavor)}: {strings.count(abs(count), "server")} '
                f'{"more" if count > 0 else "fewer"} will fit.')
 
 

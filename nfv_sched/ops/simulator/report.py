@@ -476,7 +476,7 @@ def network_loads(result: outcome.SimulationResult,
         rows.append(tuple(row))
     return ReportTable(
         'network', title,
-        ('Host', 'vSwitch ports', 'of guests', 'Rules', 'DHCP servers',
+        ('Host', 'vSwitch ports', 'of servers', 'Rules', 'DHCP servers',
          'Routers', *(('Claimed ports', 'Claimed rules') if claims else ())),
         rows, _load_records(result))
 

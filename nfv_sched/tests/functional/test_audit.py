@@ -375,7 +375,7 @@ class FaultsTest(AuditTestCase):
         self.bind('host2', 3, owner='network:dhcp')
         self.assertFound((values.LEDGER, 'host2', ''))
         self.assertIn(
-            f'{names.PORTS}: 18 for guests by the ledger, 15 by Neutron',
+            f'{names.PORTS}: 18 for servers by the ledger, 15 by Neutron',
             self.findings[0].text)
         self.publish()
 

@@ -33,7 +33,7 @@ class PortLimitTest(network.NetworkCloudTestCase):
             self.assertEqual((6, 6 * network.DEFAULT_RULES),
                              self.on_host('host1'))
             self.refused(full)
-        with self.row('guests that take no port'):
+        with self.row('servers that take no port'):
             self.boot(self.small)
         with self.row('one is gone'):
             self.delete_all(self.booted[1:2])
@@ -53,9 +53,9 @@ class PortLimitTest(network.NetworkCloudTestCase):
         self.refused('vSwitch ports: 2 needed, best host: 1 of 10 free '
                      '(3 hosts)', nics=2)
         self.assertEqual('host1', self.host(self.guest()))
-        with self.row('limits of guests'):
+        with self.row('limits of servers'):
             self.flags(vnics_per_guest=2, group='nfv_sched')
-            self.refused('vNICs of a guest: 3 needed, best host: at most 2 '
+            self.refused('vNICs of a server: 3 needed, best host: at most 2 '
                          'allowed (3 hosts)', nics=3)
         with self.row('DHCP servers and routers'):
             self.flags(network_services_per_node=5,
@@ -246,22 +246,22 @@ class SRIOVTest(base.PCI, network.NetworkCloudTestCase):
                 self.boot(self.small, expect='ERROR',
                           networks=[self.port(), {'uuid': base.TUNNELED}]),
                 'vSwitch ports: 1 needed, 0 of 5 free')
-        with self.row('virtual functions of a guest'):
+        with self.row('virtual functions of a server'):
             self.assertRefused(
                 self.boot(self.small, expect='ERROR',
                           networks=[self.port() for _ in range(3)]),
-                'VFs of a guest: 3 needed, at most 2 allowed')
+                'VFs of a server: 3 needed, at most 2 allowed')
             self.assertRefused(
                 self.boot(self.flavor_with(
                     {'pci_passthrough:alias': 'vf:2'}, vcpus=1),
                     networks=[self.port()], expect='ERROR'),
-                'VFs of a guest: 3 needed, at most 2 allowed')
-        with self.row('NICs of a guest'):
+                'VFs of a server: 3 needed, at most 2 allowed')
+        with self.row('NICs of a server'):
             self.assertRefused(
                 self.boot(self.flavor_with(
                     {'pci_passthrough:alias': 'pf:2'}, vcpus=1),
                     expect='ERROR'),
-                'PFs of a guest: 2 needed, at most 1 allowed')
+                'PFs of a server: 2 needed, at most 1 allowed')
 
 
 class MovesTest(network.NetworkCloudTestCase):

@@ -160,4 +160,4 @@ class GuestLimitTest(base.LiveTestCase):
     def test_eight_vnics(self):
         self.boot(self.flavor(), networks=self.networks(8))
         message = self.boot_refused(self.flavor(), networks=self.networks(9))
-        self.assertIn('vNICs of a guest', message)
+        self.assertIn('vNICs of a server', message)

@@ -34,7 +34,7 @@ class ReasonsTest(base.LiveTestCase):
 
     def test_ports(self):
         message = self.boot_refused(self.flavor(), networks=self.networks(9))
-        self.assertIn('vNICs of a guest', message)
+        self.assertIn('vNICs of a server', message)
         self.assertIn('9 needed, at most 8 allowed', message)
 
     def test_later_guest_of_a_request(self):

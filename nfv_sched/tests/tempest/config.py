@@ -92,7 +92,7 @@ The host NUMA nodes with devices of ``pci_alias``, in the form of
         min=0,
         help="""
 The limit of the same name in nova.conf: ports of the virtual switch that a
-guest may have. 0 if there is no limit.
+server may have. 0 if there is no limit.
 """),
     cfg.BoolOpt(
         'ledger',

@@ -6,6 +6,7 @@ specs, unless it is told another one.  Options of nova.conf are those that Nova
 and nfv-sched know, with values that they take.
 """
 
+import ast
 import json
 import os
 import pathlib
@@ -736,6 +737,55 @@ class BlocksTest(testtools.TestCase):
             self.assertEqual([wide], self.wide(path), page)
             path.write_text(page.format(wide[1:]), encoding='utf-8')
             self.assertEqual([], self.wide(path), page)
+
+
+class WordsTest(testtools.TestCase):
+    """Users read "server", and "guest" only of what is inside one."""
+
+    # Not names, such as vnics_per_guest, --guest-gb and unknown-guest, nor
+    # values that JSON documents have.
+    _GUEST = re.compile(
+        r'(?<![\w:/.`-])(?<!unknown )(?<!NFV )guests?\b(?![-_/]|\w)'
+        r'(?!\s+(?:NUMA|nodes?|cells?|vCPUs?|CPUs?|OS)\b)', re.IGNORECASE)
+    _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef)
+
+    def messages(self, source):
+        """Return the sentences, and the nouns that are counted in them."""
+        nodes = list(ast.walk(ast.parse(source)))
+        docstrings = [
+            node.body[0].value for node in nodes
+            if isinstance(node, self._DOCUMENTED) and ast.get_docstring(node)]
+        counted = [
+            node.args[1] for node in nodes if isinstance(node, ast.Call) and
+            getattr(node.func, 'attr', '') == 'count' and len(node.args) > 1]
+        return [node.value for node in nodes
+                if isinstance(node, ast.Constant) and
+                isinstance(node.value, str) and node not in docstrings and
+                (' ' in node.value or node in counted)]
+
+    def test_messages(self):
+        for path in sorted((_ROOT / 'nfv_sched').rglob('*.py')):
+            if 'tests' not in path.parts:
+                for text in self.messages(path.read_text(encoding='utf-8')):
+                    self.assertIsNone(self._GUEST.search(text), (path, text))
+
+    def test_pages(self):
+        for path in documented.pages():
+            if 'contributor' not in path.parts:
+                match = self._GUEST.search(path.read_text(encoding='utf-8'))
+                self.assertIsNone(match, (path, match))
+
+    def test_what_is_found(self):
+        for source in ("f'{number} guests'", "'the guest ' 'has it'",
+                       "tables.count(many, 'guest')", "'Guest: none'"):
+            self.assertTrue(any(map(
+                self._GUEST.search, self.messages(f'x = {source}'))), source)
+        for source in ('0\ndef guest():\n    """Return a guest."""',
+                       "'a guest ' 'NUMA node'", "'give --guest-gb'",
+                       "'kind unknown-guest'", "'guest'", "words.get('guest')",
+                       "'Guest nodes 0 and 1'"):
+            self.assertFalse(any(map(
+                self._GUEST.search, self.messages(f'x = {source}'))), source)
 
 
 class TaskPagesTest(testtools.TestCase):

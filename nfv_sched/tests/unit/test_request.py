@@ -70,7 +70,7 @@ class TestRead(base.TestCase):
                 (clouds.spec('x'), "flavor: nfv:vswitch_numa_affinity='x' is "
                  'not one of strict, prefer'),
                 (clouds.spec(extra_specs={'nfv:shared_vcpu': '0'}),
-                 'nfv:shared_vcpu=0: needs a guest with both kinds of CPUs; '
+                 'nfv:shared_vcpu=0: needs a server with both kinds of CPUs; '
                  'set hw:cpu_policy=mixed and hw:cpu_dedicated_mask=^0'),
                 (odd, 'NUMA topology: unreadable: a guest NUMA node without '
                  'memory'),

@@ -170,8 +170,8 @@ complete -c nfv-sched -n '__nfv_sched_after \'cloud defrag\'' -l dry-run -d 'wit
 complete -c nfv-sched -n '__nfv_sched_after \'cloud defrag\'' -l parallel -d 'with --run' -x
 complete -c nfv-sched -n '__nfv_sched_after \'cloud defrag\'' -l timeout -d 'with --run' -x
 complete -c nfv-sched -n '__nfv_sched_after \'cloud defrag\'' -l replan -d 'with --run' -x
-complete -c nfv-sched -n '__nfv_sched_after \'cloud defrag\'' -l flavor -d 'flavor of the new guests' -x
-complete -c nfv-sched -n '__nfv_sched_after \'cloud defrag\'' -l count -d 'number of new guests' -x
+complete -c nfv-sched -n '__nfv_sched_after \'cloud defrag\'' -l flavor -d 'flavor of the new servers' -x
+complete -c nfv-sched -n '__nfv_sched_after \'cloud defrag\'' -l count -d 'number of new servers' -x
 complete -c nfv-sched -n '__nfv_sched_after \'cloud defrag\'' -l max-moves -d 'maximum number of moves' -x
 complete -c nfv-sched -n '__nfv_sched_after \'cloud defrag\'' -l avoid -d 'do not move servers with such names, nor servers from or to ...' -x
 complete -c nfv-sched -n '__nfv_sched_after \'cloud defrag\'' -l like -d 'new servers have the ports of this server' -x
@@ -376,7 +376,7 @@ complete -c nfv-sched -n '__nfv_sched_after \'host profile\'' -l vswitch-cores -
 complete -c nfv-sched -n '__nfv_sched_after \'host profile\'' -l vswitch-nic -d 'a NIC of the virtual switch, by name or PCI address, and ...' -x
 complete -c nfv-sched -n '__nfv_sched_after \'host profile\'' -l mtu -d 'MTUs of the networks of the switch, for its memory' -x
 complete -c nfv-sched -n '__nfv_sched_after \'host profile\'' -l shared -d 'one core of each NUMA node for shared vCPUs'
-complete -c nfv-sched -n '__nfv_sched_after \'host profile\'' -l pages -d 'huge pages for guests' -x
+complete -c nfv-sched -n '__nfv_sched_after \'host profile\'' -l pages -d 'huge pages for servers' -x
 complete -c nfv-sched -n '__nfv_sched_after \'host profile\'' -l network-node -d 'DHCP servers or routers run on the host'
 complete -c nfv-sched -n '__nfv_sched_after \'host profile\'' -l vswitch-label -d 'as in [nfv_sched] vswitch_label of nova-scheduler' -x
 complete -c nfv-sched -n '__nfv_sched_after \'host profile\'' -l node-label-prefix -d 'as in [nfv_sched] node_label_prefix of nova-scheduler' -x
@@ -385,8 +385,8 @@ complete -c nfv-sched -n '__nfv_sched_after \'host profile\'' -l osds-per-device
 complete -c nfv-sched -n '__nfv_sched_after \'host profile\'' -l gb-per-osd -d 'memory of an OSD' -x
 complete -c nfv-sched -n '__nfv_sched_after \'host profile\'' -l mb-per-gb -d 'MB in a GB' -x -a '1000 1024'
 complete -c nfv-sched -n '__nfv_sched_after \'host profile\'' -l ceph-node -d 'NUMA node of the OSDs' -x
-complete -c nfv-sched -n '__nfv_sched_after \'host profile\'' -l guest-gb -d 'memory of an average guest' -x
-complete -c nfv-sched -n '__nfv_sched_after \'host profile\'' -l utilisation -d 'of the CPUs of an average guest, up to 1' -x
+complete -c nfv-sched -n '__nfv_sched_after \'host profile\'' -l guest-gb -d 'memory of an average server' -x
+complete -c nfv-sched -n '__nfv_sched_after \'host profile\'' -l utilisation -d 'of the CPUs of an average server, up to 1' -x
 complete -c nfv-sched -n '__nfv_sched_after \'host profile\'' -l workload -d '--guest-gb and --utilisation of a usual workload' -x -a 'default many_small_vms few_large_vms nfv_default'
 complete -c nfv-sched -n '__nfv_sched_after \'host show\'' -s h -l help -d 'show this help message and exit'
 complete -c nfv-sched -n '__nfv_sched_after \'host show\'' -s f -l format -d 'the output format, defaults to table' -x -a 'json shell table value yaml'
@@ -416,8 +416,8 @@ complete -c nfv-sched -n '__nfv_sched_after \'metrics\'' -l tls-key -d 'its priv
 complete -c nfv-sched -n '__nfv_sched_after \'metrics\'' -l interval -d 'with --listen' -x
 complete -c nfv-sched -n '__nfv_sched_after \'metrics\'' -l tls-client-ca -d 'with --tls-cert' -r -F
 complete -c nfv-sched -n '__nfv_sched_after \'metrics\'' -l auth-file -d 'with --listen' -r -F
-complete -c nfv-sched -n '__nfv_sched_after \'metrics\'' -l flavors -d 'count only guests of flavors whose name matches, with * and ...' -x
-complete -c nfv-sched -n '__nfv_sched_after \'metrics\'' -l failover -d 'add the guests of each host that would find no place if it ...'
+complete -c nfv-sched -n '__nfv_sched_after \'metrics\'' -l flavors -d 'count only servers of flavors whose name matches, with * ...' -x
+complete -c nfv-sched -n '__nfv_sched_after \'metrics\'' -l failover -d 'add the servers of each host that would find no place if it ...'
 complete -c nfv-sched -n '__nfv_sched_after \'metrics\'' -l journal -d 'directory of the decision journal' -r -F
 complete -c nfv-sched -n '__nfv_sched_follows \'plan\'' -a 'run' -d 'Carry out a plan of host drain, cloud defrag or agent rebalance'
 complete -c nfv-sched -n '__nfv_sched_after \'plan run\'' -s h -l help -d 'show this help message and exit'
@@ -508,6 +508,6 @@ complete -c nfv-sched -n '__nfv_sched_after \'snapshot serve\'' -l tls-cert -d '
 complete -c nfv-sched -n '__nfv_sched_after \'snapshot serve\'' -l tls-key -d 'its private key' -r -F
 complete -c nfv-sched -n '__nfv_sched_after \'snapshot serve\'' -l interval -d 'from the start of one reading of the cloud to the start of ...' -x
 complete -c nfv-sched -n '__nfv_sched_after \'snapshot serve\'' -l tls-client-ca -d 'with --tls-cert' -r -F
-complete -c nfv-sched -n '__nfv_sched_after \'snapshot serve\'' -l flavors -d 'count only guests of flavors whose name matches, with * and ...' -x
-complete -c nfv-sched -n '__nfv_sched_after \'snapshot serve\'' -l failover -d 'add the guests of each host that would find no place if it ...'
+complete -c nfv-sched -n '__nfv_sched_after \'snapshot serve\'' -l flavors -d 'count only servers of flavors whose name matches, with * ...' -x
+complete -c nfv-sched -n '__nfv_sched_after \'snapshot serve\'' -l failover -d 'add the servers of each host that would find no place if it ...'
 complete -c nfv-sched -n '__nfv_sched_after \'snapshot serve\'' -l journal -d 'directory of the decision journal' -r -F

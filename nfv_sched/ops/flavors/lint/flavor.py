@@ -147,7 +147,7 @@ def no_topology(subject: values.LintSubject) -> Iterator[values.LintFinding]:
     for (guest, _host), key in zip(policy.node_map, policy.node_keys):
         if guest:
             yield values.LintFinding(
-                values.ERROR, key, 'a guest without NUMA nodes: every host '
+                values.ERROR, key, 'a server without NUMA nodes: every host '
                 'is refused', f'set {_NODES}={guest + 1}')
         else:
             policies.append((key, True))
@@ -155,7 +155,7 @@ def no_topology(subject: values.LintSubject) -> Iterator[values.LintFinding]:
         so = ('hosts with more than one NUMA node are refused' if strict else
               'the policy does nothing on hosts with more than one')
         yield values.LintFinding(
-            values.WARNING, key, f'a guest without NUMA nodes: {so}',
+            values.WARNING, key, f'a server without NUMA nodes: {so}',
             GIVE_TOPOLOGY)
 
 
@@ -170,7 +170,7 @@ def switch_pages(subject: values.LintSubject) -> Iterator[values.LintFinding]:
         yield values.LintFinding(
             values.WARNING, subject.policy.vswitch_key,
             'without huge pages a switch such as OVS-DPDK cannot reach the '
-            'memory of the guest', 'set hw:mem_page_size=2MB or 1GB')
+            'memory of the server', 'set hw:mem_page_size=2MB or 1GB')
 
 
 def any_pages(subject: values.LintSubject) -> Iterator[values.LintFinding]:
@@ -249,7 +249,7 @@ def alias_policy(subject: values.LintSubject) -> Iterator[values.LintFinding]:
         values.WARNING, 'pci_passthrough:alias',
         'no NUMA policy for these devices: unless the alias has one, one '
         'without NUMA information is as good as a local one' if subject.guest
-        else 'no NUMA policy, and a guest without NUMA nodes: devices may be '
+        else 'no NUMA policy, and a server without NUMA nodes: devices may be '
         'anywhere',
         f'set {extra_specs.PCI_NUMA_AFFINITY}, and '
         f'{extra_specs.NATIVE_PCI_KEY}' + (
@@ -279,7 +279,7 @@ def ignored(subject: values.LintSubject) -> Iterator[values.LintFinding]:
             number, key = late[0]
             yield values.LintFinding(
                 values.WARNING, key, 'Nova does not look at it: ' + (
-                    f'the guest has {strings.count(cells, "NUMA node")}'
+                    f'the server has {strings.count(cells, "NUMA node")}'
                     if number >= cells else
                     'a lower number is missing, or the number begins with 0'),
                 _LISTS + f', and {_NODES}')

@@ -166,7 +166,7 @@ def _no_switch(key: str, label: str, none_fits: bool) -> values.LintFinding:
             f'{label} where its virtual switch runs', do)
     return values.LintFinding(
         values.WARNING, key, f'strict: no host has the label {label}; only '
-        'those take a guest that are near all of its physical networks', do)
+        'those take a server that are near all of its physical networks', do)
 
 
 def nodes(subject: values.LintSubject) -> Iterator[values.LintFinding]:
@@ -317,7 +317,7 @@ def straddles(subject: values.LintSubject) -> Iterator[values.LintFinding]:
                 f'{memory} MiB')
         yield values.LintFinding(
             values.WARNING, 'hw:numa_nodes', f'{what}: it is on several '
-            'nodes, and the guest cannot see on which',
+            'nodes, and the server cannot see on which',
             'set hw:numa_nodes=2')
 
 
@@ -340,7 +340,7 @@ def packs(subject: values.LintSubject) -> Iterator[values.LintFinding]:
         fits, unused = divmod(size, need)
         if fits and unused >= WASTE * size:
             yield values.LintFinding(
-                values.NOTE, 'vCPUs', f'{strings.count(fits, "guest")} with '
+                values.NOTE, 'vCPUs', f'{strings.count(fits, "server")} with '
                 f'{need} pinned vCPUs {"leaves" if fits == 1 else "leave"} '
                 f'{unused} of {size} CPUs of a NUMA node '
                 f'({strings.count(len(names), "host")})',

@@ -120,7 +120,7 @@ def huge_lists(subject: values.LintSubject) -> Iterator[values.LintFinding]:
         for key, value in source.items():
             if is_huge(key, value):
                 yield values.LintFinding(
-                    values.ERROR, key, 'a number of a vCPU that no guest '
+                    values.ERROR, key, 'a number of a vCPU that no server '
                     'has', 'use the numbers of the vCPUs of this flavor, 0 to '
                     f'{subject.flavor.vcpus - 1}')
 

@@ -33,9 +33,9 @@ def of_host(view: values.HostView) -> Iterator[str]:
             if number:
                 yield strings.count(number, what)
     if view.hidden:
-        yield strings.count(view.hidden, 'CPU') + ' not for guests'
+        yield strings.count(view.hidden, 'CPU') + ' not for servers'
     if view.remote:
-        yield strings.count(len(view.remote), 'remote guest')
+        yield strings.count(len(view.remote), 'remote server')
 
 
 def fit(view: values.HostView) -> str:

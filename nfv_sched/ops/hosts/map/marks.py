@@ -25,12 +25,12 @@ _STATES = {
 
 #: Sign and meaning, for the key of a map.
 _KEY = (
-    ('A', 'a vCPU of guest A is pinned to it'),
-    ('e', "for a guest's emulator threads"),
-    ('-', 'idle: the guest beside it wants the core for itself'),
-    ('?', 'taken by a guest that is not known'),
-    ('!', 'taken by several guests'),
-    ('s', 'for shared guests'),
+    ('A', 'a vCPU of server A is pinned to it'),
+    ('e', "for a server's emulator threads"),
+    ('-', 'idle: the server beside it wants the core for itself'),
+    ('?', 'taken by a server that is not known'),
+    ('!', 'taken by several servers'),
+    ('s', 'for servers with shared CPUs'),
     ('.', 'free'),
 )
 #: For CPUs that only maps with facts about the machines have.

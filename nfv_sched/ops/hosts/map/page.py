@@ -31,7 +31,7 @@ _UNSAFE = re.compile(r'[^A-Za-z0-9_.-]+')
 #: Sign in the key -> the shape that shows it.
 _KEY_SHAPES = {'A': 'b0', 'e': 'b0', '-': 'bi', '?': 'bu', '!': 'bx',
                's': 'bs', '.': 'bf', 'n': 'bn'}
-_REMOTE = ('b1r', 'B', 'outlined: a device or network of the guest is near '
+_REMOTE = ('b1r', 'B', 'outlined: a device or network of the server is near '
                        'another node')
 _BLANK = '-.'  # the shape alone shows what they mean
 

@@ -32,7 +32,7 @@ def _lines(views: Sequence[values.HostView],
     yield 'The CPUs of a core stand together.'
     for sign, meaning in marks.key(marks.has_others(views)):
         yield f'{sign}  {meaning}'
-    yield '*  a device or network of the guest is near another node'
+    yield '*  a device or network of the server is near another node'
 
 
 def _host(view: values.HostView, width: int | None) -> Iterator[str]:

@@ -78,7 +78,7 @@ class TestRules(network.NetworkTestCase):
         self.show(None)
         self.flags(stale_snapshot_policy='deny')
         self.assertEqual(
-            "security-group rules: those of the guest's ports needed, no "
+            "security-group rules: those of the server's ports needed, no "
             'figures from Neutron (1 host)',
             self.refused([self.host()], self.spec(1), RULES))
         self.assertEqual(['host1'], self.passing(

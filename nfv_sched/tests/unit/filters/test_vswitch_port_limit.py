@@ -102,11 +102,11 @@ class TestPorts(network.NetworkTestCase):
             self.refused([self.host(), self.host('host2')], spec()))
         host = self.host('host3', metadata={'vnics_per_guest': '1'})
         self.assertEqual(
-            'vNICs of a guest: 2 needed, at most 1 allowed; vSwitch ports: 2 '
+            'vNICs of a server: 2 needed, at most 1 allowed; vSwitch ports: 2 '
             'needed, no host has it',
             self.refused([host, self.host('host2')], spec()))
         self.assertEqual(
-            'vNICs of a guest: 4 needed, at most 3 allowed',
+            'vNICs of a server: 4 needed, at most 3 allowed',
             self.refused([self.host()], self.spec(4)))
 
     def test_best_host(self):
@@ -161,15 +161,15 @@ class TestPorts(network.NetworkTestCase):
                    pci_nics_per_guest=1)
         host = self.host()
         self.assertEqual(
-            'vNICs of a guest: 4 needed, at most 3 allowed (1 host)',
+            'vNICs of a server: 4 needed, at most 3 allowed (1 host)',
             self.refused([host], self.spec(4)))
         self.assertEqual(['host1'], self.passing([host], self.spec(3)))
         self.assertEqual(
-            'VFs of a guest: 3 needed, at most 2 allowed (1 host)',
+            'VFs of a server: 3 needed, at most 2 allowed (1 host)',
             self.refused([host], self.spec(
                 1, devices=[clouds.pci_request(3)])))
         self.assertEqual(
-            'PFs of a guest: 2 needed, at most 1 allowed (1 host)',
+            'PFs of a server: 2 needed, at most 1 allowed (1 host)',
             self.refused([host], self.spec(
                 0, devices=[clouds.pci_request(2, dev_type='type-PF')])))
         self.assertEqual(['host1'], self.passing(

@@ -188,7 +188,7 @@ class TestStrict(DecideTestCase):
                 'switch': None, 'free': {0: 2}}
         self.assertRefused(
             away().filters, 'away: labels nfv_node0, nfv_node1, ... needed '
-            'to hold the guest on its host NUMA nodes, the host declares '
+            'to hold the server on its host NUMA nodes, the host declares '
             'none for them', self.decide(away(), **host))
         enough = {'predicted_is_enough': True}
         self.assertAccepted([], self.decide(away(), how=enough, **host))
@@ -206,7 +206,7 @@ class TestStrict(DecideTestCase):
             self.decide(switch(), how=lost, switch=(0, 1)).accepted)
 
     @testtools.skipIf(scheduler.pinned_guests_need_cell_memory(),
-                      'this Nova looks at no pages of a guest without a size')
+                      'this Nova looks at no pages of a server without a size')
     def test_a_claim_that_would_take_long(self):
         guest = clouds.guest(cells=8, vcpus=1)
         host = clouds.host_topology(nodes=16)

@@ -57,7 +57,7 @@ class TestNodeMapping(base.FilterTestCase):
     def test_absent_nodes(self):
         self.assertIn('host NUMA node 7 needed', self.refusal(
             [clouds.host()], clouds.spec(nodes={0: 7})))
-        self.assertIn('the guest has 1 NUMA node', self.refusal(
+        self.assertIn('the server has 1 NUMA node', self.refusal(
             [clouds.host()], clouds.spec(nodes={1: 0})))
 
 

@@ -66,7 +66,7 @@ class GuestPortLimitTest(PortTest):
         most = CONF.nfv_sched.vnics_per_guest
         message = self.boot_refused(self.create_flavor(1, {}),
                                     networks=self.ports(most + 1))
-        self.assert_reason(message, 'vNICs of a guest', f'{most + 1} needed')
+        self.assert_reason(message, 'vNICs of a server', f'{most + 1} needed')
 
 
 @decorators.serial

@@ -390,9 +390,9 @@ class HostTest(PlacementTestCase):
             ['Availability zone', 'nova'], ['Aggregates', 'dpdk'],
             ['pCPUs', 'not known'], ['Memory MiB', '1024 of 4096 used'],
             ['Ports', 'not known'], ['DHCP servers', 'not known'],
-            ['Routers', 'not known'], ['CPUs not for guests', 'not known'],
+            ['Routers', 'not known'], ['CPUs not for servers', 'not known'],
             ['Notes', self.LIMITS],
-            ['Guests', 'fw: 4 vCPUs, 2048 MiB, node 1: 3 pinned on CPU 8-10, '
+            ['Servers', 'fw: 4 vCPUs, 2048 MiB, node 1: 3 pinned on CPU 8-10, '
              '1 shared, 1G pages'],
             ['web: 4 vCPUs, 2048 MiB, floats over the host'],
         ], base.cells(out))

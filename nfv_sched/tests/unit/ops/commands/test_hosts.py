@@ -60,7 +60,7 @@ class ListTest(_CommandTest):
         self.assertEqual([
             ['Host', 'Availability zone', 'State', 'Node', 'Switch',
              'pCPUs used', 'Largest fit', 'Shared used', '4K MiB used',
-             '1G used', 'VFs used', 'Ports used', 'Rules used', 'Guests'],
+             '1G used', 'VFs used', 'Ports used', 'Rules used', 'Servers'],
             ['a', 'nova', 'up', '0', 'yes', '2/3', '1', '0/2', '0/8192',
              '0/119', '0/0', '10/254', '?/16384', 'db (half), router'],
             ['a', 'nova', 'up', '1', 'no', '1/3', '2', '0/2', '-', '-',
@@ -75,13 +75,13 @@ class ListTest(_CommandTest):
 
     def test_sorted_rows_keep_their_host(self):
         for column in ('pCPUs used', 'Shared used', 'Ports used',
-                       'Guests'):
+                       'Servers'):
             code, out, err = self.host('list', '--sort-column', column)
             self.assertEqual((0, ''), (code, err))
             hosts = {cells[13]: cells[0] for cells in base.cells(out)}
             self.assertEqual(
                 {'db (half), router': 'a', 'db (half)': 'a', 'web': 'a',
-                 '-': 'b', 'mail': 'c', 'Guests': 'Host'}, hosts)
+                 '-': 'b', 'mail': 'c', 'Servers': 'Host'}, hosts)
 
     def test_sorted_by_figures(self):
         for column, figures in (
@@ -103,10 +103,10 @@ class ListTest(_CommandTest):
                 'Largest fit', 'Switch', 'Ports used', 'Ports limit',
                 'Networks')))
         self.assertEqual((1, '', 'db', 'no'), (
-            second['Node'], second['1G total'], second['Guests'],
+            second['Node'], second['1G total'], second['Servers'],
             second['Switch']))
         self.assertEqual(('', 1, 'web', 1024, 8192), (
-            third['Node'], third['Shared used'], third['Guests'],
+            third['Node'], third['Shared used'], third['Servers'],
             third['Memory MiB used'], third['Memory MiB total']))
         self.assertEqual((0, 119, 119), tuple(
             first[f'1G {text}'] for text in ('used', 'total', 'free')))
@@ -125,7 +125,7 @@ class ListTest(_CommandTest):
     def test_csv(self):
         code, out, err = self.host('list', '-f', 'csv')
         rows = list(csv.DictReader(io.StringIO(out)))
-        self.assertEqual('db, router', rows[0]['Guests'])
+        self.assertEqual('db, router', rows[0]['Servers'])
         self.assertEqual('119', rows[0]['1G free'])
 
     def test_zones(self):

@@ -681,7 +681,7 @@ class SavedPlanTest(PlanRunTestCase, running.RunningTestCase):
             'host', 'drain', 'one', '--shelve', '--from', cloud, '--save',
             self.path)
         self.assertEqual(0, code)
-        for text in ('1 guest of one: 1 shelved.', 'its image is saved',
+        for text in ('1 server of one: 1 shelved.', 'its image is saved',
                      'To start a again: openstack server unshelve -- '):
             self.assertIn(text, out)
         with open(self.path) as stream:
@@ -857,7 +857,7 @@ class SavedPlanTest(PlanRunTestCase, running.RunningTestCase):
         self.assertEqual([], self.nova.actions)
         code, out, err = self.run_command(*args)
         self.assertEqual((0, ''), (code, err))
-        self.assertIn('1 guest of one: 1 live.', out)
+        self.assertIn('1 server of one: 1 live.', out)
         self.assertIn('1 of 1 move made.', out)
         self.assertNotIn('one', self.hosts().values())
         self.assertIn('one is disabled. To enable it: ', out)

@@ -30,7 +30,7 @@ class PlanningTest(base.CommandTestCase, running.RunningTestCase):
         self.save('b vf one', 'a p4 one', 'c p4 two')
         code, out = self.run_it('host', 'drain', 'one')
         self.assertEqual(0, code)
-        for text in ('2 guests of one: 1 live, 1 cold.', 'Move  Server',
+        for text in ('2 servers of one: 1 live, 1 cold.', 'Move  Server',
                      'it has PCI devices of an alias', 'made in the simul'):
             self.assertIn(text, out)
         code, out = self.run_it('host', 'drain', 'one', '-f', 'json')
@@ -80,7 +80,7 @@ class PlanningTest(base.CommandTestCase, running.RunningTestCase):
         self.save('a p1 one', 'b p1 one', 'c p1 two')
         code, out = self.run_it('host', 'drain', 'one', '--server', 'b')
         self.assertEqual(0, code)
-        self.assertIn('1 of 2 guests of one: 1 live.\n', out)
+        self.assertIn('1 of 2 servers of one: 1 live.\n', out)
         code, out = self.run_it('host', 'drain', 'one', '--server', 'b',
                                 '--server', 'a', '-f', 'commands')
         self.assertEqual(0, code)
@@ -95,7 +95,7 @@ class PlanningTest(base.CommandTestCase, running.RunningTestCase):
 
     def test_drain_nothing(self):
         self.save('a p1 one')
-        self.assertEqual((0, 'two has no guests.\n'),
+        self.assertEqual((0, 'two has no servers.\n'),
                          self.run_it('host', 'drain', 'two'))
 
     def test_drain_not_confirmed(self):
@@ -105,7 +105,7 @@ class PlanningTest(base.CommandTestCase, running.RunningTestCase):
         code, out = self.run_it('host', 'drain', 'one')
         self.assertEqual(3, code)
         self.assertEqual(
-            'one has no guests. Also holding resources of one: a: its '
+            'one has no servers. Also holding resources of one: a: its '
             'resize to two is not confirmed: it can come back.',
             ' '.join(out.split()))
         _code, out = self.run_it('host', 'drain', 'one', '-f', 'commands')
@@ -126,7 +126,7 @@ class PlanningTest(base.CommandTestCase, running.RunningTestCase):
         self.assertEqual(3, self.run_it('host', 'drain', 'one')[0])
         code, out = self.run_it('host', 'drain', 'one', '--make-room')
         self.assertEqual(0, code)
-        for text in ('1 guest of one: 1 live. 1 move on other hosts to make '
+        for text in ('1 server of one: 1 live. 1 move on other hosts to make '
                      'room.', 'From', 'makes room for a'):
             self.assertIn(text, out)
         code, out = self.run_it('host', 'drain', 'one', '--make-room', '-f',
@@ -176,7 +176,7 @@ class PlanningTest(base.CommandTestCase, running.RunningTestCase):
         code, out = self.run_it('host', 'drain', 'one', 't*')
         self.assertEqual(0, code)
         for text in ('3 hosts emptied in 3 rounds by 3 moves: 2 live, 1 cold.',
-                     'it has no guests', 'must be enabled again'):
+                     'it has no servers', 'must be enabled again'):
             self.assertIn(text, ' '.join(out.split()))
         code, out = self.run_it('host', 'drain', '--availability-zone',
                                 'nova', '-f', 'json')
@@ -239,7 +239,7 @@ class PlanningTest(base.CommandTestCase, running.RunningTestCase):
     def test_failover(self):
         self.save('a p4 one', 'b p4 two', 'c p4 three', 'd p4 three')
         self.assertEqual(
-            (0, 'If any one host of 3 is lost, all its guests find a '
+            (0, 'If any one host of 3 is lost, all its servers find a '
                 'place.\n'), self.run_it('cloud', 'failover'))
         code, out = self.run_it('cloud', 'failover', '--host', 't*',
                                 '--together')

@@ -34,7 +34,7 @@ TABLE = """\
 platform     0,28                           -
 switch       1-2,29-30                      -
 shared       3,31                           14,42
-guests       4-13,32-41                     15-27,43-55
+servers      4-13,32-41                     15-27,43-55
 memory kept  8 GiB                          2 GiB
 1G pages     120, 1 of them for the switch  126, 1 of them for the switch
 
@@ -47,12 +47,12 @@ pmd-cpu-mask = 0x60000006
 dpdk-socket-mem = 1024,1024
 labels: nfv_vswitch = 0, nfv_node0 = 0, nfv_node1 = 1
 
-Warning: 0 MiB of small pages are left beyond what is kept: guests on the \
+Warning: 0 MiB of small pages are left beyond what is kept: servers on the \
 shared CPUs without huge pages take memory of
 the platform. Do: leave some, such as --pages 1G:80%, or have their flavors \
 ask for hw:mem_page_size.
 
-Warning: cores have several threads: Nova refuses guests with \
+Warning: cores have several threads: Nova refuses servers with \
 hw:cpu_thread_policy=isolate here. Do: have flavors ask
 for require and twice the vCPUs, or turn threads off in the firmware where \
 latency counts most.
@@ -134,7 +134,7 @@ class ProfileTest(base.CommandTestCase):
 
     def test_rows(self):
         rows = list(csv.reader(io.StringIO(self.profile('-f', 'csv'))))
-        self.assertIn(['guests', '1', '14-27,42-55', '', '1G:125'], rows)
+        self.assertIn(['servers', '1', '14-27,42-55', '', '1G:125'], rows)
         # All memory that is kept, also where the platform has no CPUs.
         self.assertEqual([['0', '0,28', '8192'], ['1', '', '2048']], [
             row[1:4] for row in rows if row[0] == 'platform'])
@@ -228,7 +228,7 @@ class ProfileTest(base.CommandTestCase):
             self.assertEqual((mb, ratio), (
                 found['nova']['reserved_host_memory_mib'],
                 found['nova']['cpu_allocation_ratio']))
-        self.assertIn('209920 MB would be kept from guests', self.refused(
+        self.assertIn('209920 MB would be kept from servers', self.refused(
             2, '--facts', self.facts, '--layout', 'floating', '--osds', '36',
             '--guest-gb', '1', '--utilisation', '0.05'))
 

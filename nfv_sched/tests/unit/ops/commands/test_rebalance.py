@@ -113,7 +113,7 @@ class PlanTest(PlanTestCase):
             given, hosts=(given.hosts[0], full), flavors=tuple([
                 dataclasses.replace(each, id=f'id-of-{each.name}')
                 for each in given.flavors]))), self.path)
-        self.assertIn('\nsmall: 2 guests more will fit.\n', self.plan())
+        self.assertIn('\nsmall: 2 servers more will fit.\n', self.plan())
         document = json.loads(self.plan('-f', 'json'))
         self.assertEqual([{'host': 'one', 'ports': 2},
                           {'host': 'two', 'ports': -2}],

@@ -138,17 +138,17 @@ class CoresTest(base.TestCase):
         node = snapshots.node(pinned=frozenset([1]), **self.NODE)
         self.assertEqual((State.CONFLICT, ['a', 'b']), states(
             cores.cores(node, tenancies(*pair)))[1])
-        self.assertEqual(['node 0: CPU 1 taken by several guests'],
+        self.assertEqual(['node 0: CPU 1 taken by several servers'],
                          cores.problems(node, tenancies(*pair)))
 
     def test_problems(self):
         guest = snapshots.server('a', {0: [0, 1, 9]})
         node = snapshots.node(pinned=frozenset([2, 3]), **self.NODE)
         self.assertEqual([
-            'node 0: CPU 2-3 taken by a guest that is not known, such as one '
+            'node 0: CPU 2-3 taken by a server that is not known, such as one '
             'that is being moved',
-            'node 0: CPU 1 of a guest, but free by the record of the host',
-            'node 0: CPU 0,9 of a guest, but not for pinned guests here',
+            'node 0: CPU 1 of a server, but free by the record of the host',
+            'node 0: CPU 0,9 of a server, but not for pinned servers here',
         ], cores.problems(node, tenancies(guest)))
 
     def test_no_problem(self):

@@ -246,7 +246,7 @@ class HostTest(base.TestCase):
                 kind='type-VF', node=7, status='allocated', server='gone')])
         found = look(host)
         self.assertEqual([
-            'node 0: CPU 1 taken by a guest that is not known, such as one '
+            'node 0: CPU 1 taken by a server that is not known, such as one '
             'that is being moved',
             '1 devices of servers that are not known here, such as '
             '0000:01:00.1'], list(found.notes))

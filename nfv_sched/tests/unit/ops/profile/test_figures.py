@@ -201,7 +201,7 @@ class HyperConvergedTest(base.TestCase):
         error = self.assertRaises(
             choices.ProfileError, ceph.plan, choices.Ceph(osds={'hdd': 36}),
             256 * GIB, 56, 1, 0.05)
-        self.assertIn('209920 MB would be kept from guests, more than 80 %',
+        self.assertIn('209920 MB would be kept from servers, more than 80 %',
                       str(error))
 
     def test_small_host(self):

@@ -132,7 +132,7 @@ class RefusalTest(base.TestCase):
         self.assertEqual(
             'NUMA node 0 has 1 core left, but 2 wanted for: switch',
             self.refused(of))
-        self.assertEqual('no CPU is left for guests',
+        self.assertEqual('no CPU is left for servers',
                          self.refused(of, switch_cores=1))
         self.assertIn('wanted for: shared', self.refused(
             of, switch_cores=1, shared=True))
@@ -286,7 +286,7 @@ class WarningTest(base.TestCase):
                   switch_nics=(choices.SwitchNIC(name='eth0'),))
 
     def test_node_without_guests(self):
-        self.only('no CPU is left for pinned guests on NUMA node 1',
+        self.only('no CPU is left for pinned servers on NUMA node 1',
                   machines.machine(cores=8, threads=1),
                   switch_cores={1: 8})
 
@@ -299,7 +299,7 @@ class WarningTest(base.TestCase):
         self.assertEqual([], self.warned(
             machines.machine(threads=1), ceph=choices.Ceph(
                 osds={'nvme': 4}, per_device=4), **workload))
-        self.only('what guests need is not known',
+        self.only('what servers need is not known',
                   ceph=choices.Ceph(osds={'hdd': 1}, node=0))
         self.only('a CPU allocation ratio of 20, more than 16',
                   utilisation=0.05, **workload)

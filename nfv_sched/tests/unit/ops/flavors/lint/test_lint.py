@@ -507,7 +507,7 @@ class RulesTest(base.TestCase):
              ['2 of 7 CPUs of a NUMA node (1 host)']),
         ):
             self.assertEqual(
-                [f'1 guest with 5 pinned vCPUs leaves {size}'
+                [f'1 server with 5 pinned vCPUs leaves {size}'
                  for size in sizes],
                 [each.finding for each in fine(
                     specs, vcpus=5, cloud=MIXTURE).run()

@@ -26,7 +26,7 @@ class TextTest(base.TestCase):
         self.assertIn('  node 1: no pCPUs', lines)
         self.assertIn('plain: down', lines)
         self.assertIn('  availability zone: nova', lines)
-        self.assertIn('  ! node 0: CPU 3 taken by several guests', lines)
+        self.assertIn('  ! node 0: CPU 3 taken by several servers', lines)
         self.assertIn('      floats: 1 vCPU, floating', lines)
 
     def test_facts(self):
@@ -36,7 +36,7 @@ class TextTest(base.TestCase):
         self.assertIn('    nn A. An .n', lines)
         self.assertIn('    .. . .', lines)
         self.assertIn("n  not Nova's: in none of its sets of CPUs", lines)
-        self.assertIn('4 CPUs not for guests', lines[0])
+        self.assertIn('4 CPUs not for servers', lines[0])
 
     def test_no_facts(self):
         """The key has no letter that the map does not need."""
