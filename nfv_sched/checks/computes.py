@@ -39,7 +39,7 @@ class Computes:
 
         :raises ComputesUnreadError: if none can be read
         """
-        nodes, failures = self._all()
+        nodes, failures = self._read_all()
         if failures and not nodes:
             raise ComputesUnreadError(
                 f'{"; ".join(map(strings.brief, failures))}.')
@@ -55,9 +55,9 @@ class Computes:
         """
         return [findings.warning(
             f'Compute nodes were not looked at: {strings.brief(failure)}.')
-            for failure in self._all()[1]]
+            for failure in self._read_all()[1]]
 
-    def _all(self) -> tuple[list, list[str]]:
+    def _read_all(self) -> tuple[list, list[str]]:
         if self._error is not None:
             raise ComputesUnreadError(self._error)
         if self._read is None:
@@ -130,7 +130,7 @@ def labels(conf, computes: Computes) -> upgradecheck.Result:
         if view.labels or view.tunnel:
             declared += 1
         elif conf.workarounds.disable_fallback_pcpu_query and (
-                not _dedicates(view)):
+                not _has_dedicated_set(view)):
             # No pinned servers go there, so it needs no labels.
             ordinary.append(node.host)
             continue
@@ -220,7 +220,7 @@ def aggregates(computes: Computes) -> upgradecheck.Result:
                     for text in scheduler.unknown_in_shadow(
                         nova_scheduler.items(value))]
                 continue
-            if not _overrides(name):
+            if not _is_limit_or_weight(name):
                 continue
             overriding += 1
             if not _is_number(value):
@@ -232,7 +232,7 @@ def aggregates(computes: Computes) -> upgradecheck.Result:
         'aggregates.')
 
 
-def _overrides(name: str) -> bool:
+def _is_limit_or_weight(name: str) -> bool:
     return name in limits.Limits._fields or name in (
         'shared_vcpus_per_core',
     ) or name.endswith('_weight_multiplier') and (
@@ -263,7 +263,8 @@ def pinning(conf, computes: Computes) -> upgradecheck.Result:
         return findings.unread(option, str(exc))
     legacy = [host for host, view in views.items()
               if any(cell.dedicated and cell.legacy for cell in view.cells)]
-    dedicated = [host for host, view in views.items() if _dedicates(view)]
+    dedicated = [host for host, view in views.items()
+                 if _has_dedicated_set(view)]
     if disabled and legacy and not dedicated:
         problems.append(findings.warning(
             f'{option} is true, but no host has [compute] cpu_dedicated_set, '
@@ -289,7 +290,7 @@ def pinning(conf, computes: Computes) -> upgradecheck.Result:
             '[compute] cpu_dedicated_set.' if disabled and legacy else ''))
 
 
-def _dedicates(host_topology: topology.HostTopology) -> bool:
+def _has_dedicated_set(host_topology: topology.HostTopology) -> bool:
     """Return whether a compute node has ``cpu_dedicated_set``."""
     return any(cell.dedicated and not cell.legacy
                for cell in host_topology.cells)

@@ -62,7 +62,7 @@ def nova_interfaces() -> upgradecheck.Result:
         'Nova and its libraries have all that the filters and weighers use.')
 
 
-def _keeps() -> dict[str, str]:
+def _specs_by_filter() -> dict[str, str]:
     """Return filter -> the extra spec, or rule, not enforced without it."""
     # Without the rules of Nova's own extra specs. A rule of another package
     # may have a name only.
@@ -79,7 +79,7 @@ def _policies() -> tuple[str, ...]:
 def _preferences() -> dict[str, type[weights_base.PreferenceWeigher]]:
     """Return filter -> weigher, for policies that can be preferred."""
     # A weigher whose rule is not installed has nothing to weigh.
-    keeps = _keeps()
+    keeps = _specs_by_filter()
     return {cls.rule.filters[0]: cls
             for cls in extensions.classes('nfv_sched.weighers')
             if inspect.isclass(cls) and
@@ -145,7 +145,7 @@ def filters(conf) -> upgradecheck.Result:
     provided = {cls.__name__ for cls in nfv_filters.all_filters()}
     missing = [name for name in enabled if name not in classes]
     if missing:
-        problems.append(_unavailable(missing, available, provided))
+        problems.append(_unavailable_finding(missing, available, provided))
     ours = [name for name in enabled if name in provided]
     if not ours:
         problems.append(findings.warning(
@@ -154,15 +154,15 @@ def filters(conf) -> upgradecheck.Result:
             'available_filters and the filters to enabled_filters.'))
     shadowed = set(conf.nfv_sched.shadow)
     counting = [name for name in enabled if name not in shadowed]
-    problems += _combination(counting)
-    problems += _order(enabled)
-    problems += _shadowed(enabled, shadowed & provided)
+    problems += _check_combination(counting)
+    problems += _check_order(enabled)
+    problems += _check_shadow(enabled, shadowed & provided)
     if conf.nfv_sched.numa_fragmentation_within_host and (
             TOPOLOGY not in counting):
         problems.append(findings.warning(
             '[nfv_sched] numa_fragmentation_within_host is set and has no '
             f'effect without {TOPOLOGY}: enable it.'))
-    off = [what for name, what in {**_keeps(), **_LIMITED}.items()
+    off = [what for name, what in {**_specs_by_filter(), **_LIMITED}.items()
            if name not in enabled]
     well = f'Enabled: {", ".join(ours)}.'
     if shadowed.intersection(ours):
@@ -182,7 +182,7 @@ def filters(conf) -> upgradecheck.Result:
     return findings.conclude(problems, well)
 
 
-def _unavailable(
+def _unavailable_finding(
     missing: list[str], available: list[str], nfv_filters: set[str],
 ) -> findings.Finding:
     """Return the failure for enabled filters that Nova does not find.
@@ -205,7 +205,7 @@ def _unavailable(
         f'does not offer, and nova-scheduler will not start: {advice}.')
 
 
-def _combination(enabled: list[str]) -> list[findings.Finding]:
+def _check_combination(enabled: list[str]) -> list[findings.Finding]:
     """Warn of filters that exclude each other or need another one."""
     problems = []
     if TOPOLOGY in enabled and STOCK_TOPOLOGY in enabled:
@@ -215,7 +215,7 @@ def _combination(enabled: list[str]) -> list[findings.Finding]:
     policies = [name for name in _policies() if name in enabled]
     if policies and TOPOLOGY not in enabled:
         lost = f'{", ".join(policies)} enabled without {TOPOLOGY}: '
-        lost += f'{_keeps()[TOPOLOGY]} is not kept'
+        lost += f'{_specs_by_filter()[TOPOLOGY]} is not kept'
         if STOCK_TOPOLOGY not in enabled:
             lost += ', and no filter looks whether servers without a policy ' \
                     'fit on the NUMA nodes of a host'
@@ -228,8 +228,8 @@ def _combination(enabled: list[str]) -> list[findings.Finding]:
     return problems
 
 
-def _shadowed(enabled: list[str],
-              shadowed: set[str]) -> list[findings.Finding]:
+def _check_shadow(enabled: list[str],
+                  shadowed: set[str]) -> list[findings.Finding]:
     """Warn of filters in shadow that are not enabled, or are missed.
 
     :param shadowed: names of filters of nfv-sched
@@ -250,7 +250,7 @@ def _shadowed(enabled: list[str],
     return problems
 
 
-def _order(enabled: list[str]) -> list[findings.Finding]:
+def _check_order(enabled: list[str]) -> list[findings.Finding]:
     """Warn of filters after those of limits, which have to come last.
 
     These replace the list of allocation candidates by one that makes
@@ -286,11 +286,13 @@ def weighers(conf) -> upgradecheck.Result:
         if weigher.__name__ not in classes:
             problems.append(findings.warning(
                 f'{name} is enabled without {weigher.__name__}: '
-                f'{_keeps()[name]}=prefer chooses NUMA nodes, but not hosts. '
+                f'{_specs_by_filter()[name]}=prefer chooses NUMA nodes, but '
+                'not hosts. '
                 f'Add {NFV_WEIGHERS} to [filter_scheduler] '
                 'weight_classes.'))
         else:
-            problems += _multiplier(conf, _keeps()[name], weigher)
+            problems += _check_multiplier(
+                conf, _specs_by_filter()[name], weigher)
     if conf.nfv_sched[_FRAGMENTATION.multiplier] and (
             _FRAGMENTATION.__name__ not in classes):
         problems.append(findings.warning(
@@ -315,7 +317,7 @@ def weighers(conf) -> upgradecheck.Result:
     return findings.conclude(problems, well)
 
 
-def _multiplier(
+def _check_multiplier(
     conf, key: str, weigher: type[weights_base.PreferenceWeigher],
 ) -> list[findings.Finding]:
     """Warn of a preference's weigher that others can outweigh.
@@ -364,21 +366,21 @@ def options(conf) -> upgradecheck.Result:
             conf.nfv_sched[option.dest]
         except (cfg.Error, ValueError) as exc:
             problems.append(findings.failure(
-                f'[nfv_sched] {option.name}: {_why(exc)}.'))
-    problems += _unknown(conf, {option.dest for option in all_options})
+                f'[nfv_sched] {option.name}: {_value_error(exc)}.'))
+    problems += _check_names(conf, {option.dest for option in all_options})
     if not any(finding.code == upgradecheck.Code.FAILURE
                for finding in problems):
-        problems += _inconsistent(conf.nfv_sched)
+        problems += _check_consistency(conf.nfv_sched)
     return findings.conclude(
         problems, f'All {len(all_options)} options are valid.')
 
 
-def _why(exc: Exception) -> str:
+def _value_error(exc: Exception) -> str:
     """Return the error of a value, without oslo.config's introduction."""
     return strings.brief(str(exc).rpartition(' is not valid: ')[2])
 
 
-def _unknown(conf, option_names: set[str]) -> list[findings.Finding]:
+def _check_names(conf, option_names: set[str]) -> list[findings.Finding]:
     """Warn of names in the section ``[nfv_sched]`` that are not options."""
     problems = []
     for path in _config_files(conf):
@@ -404,7 +406,7 @@ def _config_files(conf) -> list[str]:
     return paths
 
 
-def _inconsistent(values) -> list[findings.Finding]:
+def _check_consistency(values) -> list[findings.Finding]:
     """Return findings about options that contradict each other."""
     problems = [findings.failure(
         f'[nfv_sched] shadow has {text}.')

@@ -97,7 +97,7 @@ def ledger(conf) -> upgradecheck.Result:
     problems = [findings.warning(
         f'Hosts of a cell were not looked at: {strings.brief(failure)}.')
         for failure in round_report.failures]
-    problems += _unpublished(conf, hosts)
+    problems += _unpublished_findings(conf, hosts)
     problems += [findings.warning(
         f'{report.host}: {strings.brief(report.note)}.')
         for report in round_report.hosts if report.action is Action.FAILED]
@@ -113,7 +113,7 @@ def ledger(conf) -> upgradecheck.Result:
         f'published and up to date. {_PROBE}')
 
 
-def _unpublished(
+def _unpublished_findings(
     conf, hosts: dict[publisher.Action, list[str]],
 ) -> list[findings.Finding]:
     """Return findings about the hosts that a round would change.

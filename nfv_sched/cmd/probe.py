@@ -54,11 +54,11 @@ def add_options(parser: argparse.ArgumentParser,
         ('--bursts', 'bursts', 3, 'how many times'),
     ):
         parser.add_argument(
-            name, dest=dest, type=_positive, default=default,
+            name, dest=dest, type=_positive_number, default=default,
             metavar='NUMBER', help=f'{what} (default: {default})')
 
 
-def _positive(value: str) -> int:
+def _positive_number(value: str) -> int:
     number = int(value)
     if not 1 <= number <= 1000:
         raise argparse.ArgumentTypeError('a number from 1 to 1000 is needed')
@@ -85,13 +85,13 @@ def run(conf, options: ty.Any, write: Callable[[str], None],
             bursts = []
             for _ in range(options.bursts):
                 bursts.append(ledger_probe.burst())
-                write(_described(bursts[-1], options))
+                write(_burst_text(bursts[-1], options))
     except (cfg.Error, probe.ProbeError, client.PlacementError) as exc:
         return fail(exc)
     return _conclude(bursts, options.capacity, write)
 
 
-def _described(burst: 'probe.Burst', options: ty.Any) -> str:
+def _burst_text(burst: 'probe.Burst', options: ty.Any) -> str:
     return (f'{options.claims} claims at once, capacity for '
             f'{options.capacity}: '
             f'{burst.granted} granted, {burst.conflicts} met a conflict, '

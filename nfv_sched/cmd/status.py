@@ -65,7 +65,7 @@ class Checks(upgradecheck.UpgradeCommands):
         from nfv_sched.checks import services
         nodes = computes.Computes()
         self._upgrade_checks = tuple(
-            (name, _guarded(check)) for name, check in (
+            (name, _never_raising(check)) for name, check in (
                 ('Options of [nfv_sched]', lambda: scheduler.options(conf)),
                 ('Nova and libraries', scheduler.nova_interfaces),
                 ('Filters', lambda: scheduler.filters(conf)),
@@ -91,7 +91,7 @@ class Checks(upgradecheck.UpgradeCommands):
                 upgrade_check_result.code, line)) for line in lines)
 
 
-def _guarded(
+def _never_raising(
     check: Callable[[], upgradecheck.Result],
 ) -> Callable[[upgradecheck.UpgradeCommands], upgradecheck.Result]:
     """Wrap a check so that an exception becomes its result: a failure."""
@@ -173,12 +173,12 @@ def _probe() -> int:
     from nfv_sched.nova import scheduler as nova_scheduler
     conf = nova_scheduler.CONF
     if conf.command.claims <= conf.command.capacity:
-        _tell('--claims must be more than --capacity')
+        _print_error('--claims must be more than --capacity')
         return UNUSABLE
-    return probe.run(conf, conf.command, print, _tell)
+    return probe.run(conf, conf.command, print, _print_error)
 
 
-def _tell(error: object) -> int:
+def _print_error(error: object) -> int:
     """Write an error to stderr, in one line, and return exit code 1."""
     print(f'{PROG}: {strings.one_line(error)}', file=sys.stderr)
     return 1
