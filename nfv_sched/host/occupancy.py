@@ -103,7 +103,7 @@ def take(
     :raises UnrecordedError: if CPUs are not free, or not for pinned vCPUs, or
         a host cell has no memory pages at all
     """
-    return _changed(host, shares, 1)
+    return _change_cells(host, shares, 1)
 
 
 def give_back(
@@ -114,11 +114,11 @@ def give_back(
     Nothing is freed beyond the capacity of the empty host, even if the record
     of the host lacks the server, or a part of it.
     """
-    return _changed(host, shares, -1)
+    return _change_cells(host, shares, -1)
 
 
-def _changed(host: topology.HostTopology, shares: Iterable[Share],
-             sign: int) -> topology.HostTopology:
+def _change_cells(host: topology.HostTopology, shares: Iterable[Share],
+                  sign: int) -> topology.HostTopology:
     cells = list(host.cells)
     for each in shares:
         cell = cells[each.position]
@@ -237,7 +237,7 @@ def consume(host_state: ty.Any, more: Amounts) -> Callable[[], None]:
     """Change a ``HostState`` for more servers; return the undo."""
     # Like consume_from_request, but NUMA cells, PCI devices and the number of
     # servers that are being built stay as they are: servers come one by one.
-    return _set(
+    return _set_attributes(
         host_state, free_ram_mb=host_state.free_ram_mb - more.memory,
         free_disk_mb=host_state.free_disk_mb - 1024 * more.disk,
         vcpus_used=host_state.vcpus_used + more.vcpus,
@@ -253,14 +253,14 @@ def record(node: ty.Any, more: Amounts) -> Callable[[], None]:
     """
     memory, disk = (node.memory_mb_used + more.memory,
                     node.local_gb_used + more.disk)
-    return _set(
+    return _set_attributes(
         node, memory_mb_used=memory, free_ram_mb=node.memory_mb - memory,
         local_gb_used=disk, free_disk_gb=node.local_gb - disk,
         vcpus_used=node.vcpus_used + more.vcpus,
         running_vms=node.running_vms + more.servers)
 
 
-def _set(owner: ty.Any, **values: int) -> Callable[[], None]:
+def _set_attributes(owner: ty.Any, **values: int) -> Callable[[], None]:
     before = {name: getattr(owner, name) for name in values}
 
     def write(figures: Mapping[str, int]) -> None:

@@ -160,11 +160,11 @@ class PCIPools:
             ).taken(cells)
             if chosen is None:
                 return None
-            pools, numbers = pools._without(chosen)
+            pools, numbers = pools._take_devices(chosen)
             devices += numbers
         return pools, tuple(devices)
 
-    def _without(
+    def _take_devices(
         self, chosen: Sequence[tuple[int, int]],
     ) -> 'tuple[PCIPools, list[int]]':
         """Take devices from the end of pools.
@@ -205,7 +205,7 @@ class PCIPools:
         for device in devices:
             # In the order in which PciDevice.free returns them, which is the
             # order of the pool from then on.
-            for number in [*self._unblocked(device, free), device]:
+            for number in [*self._freed_with(device, free), device]:
                 if number in free:
                     continue
                 free.add(number)
@@ -221,7 +221,7 @@ class PCIPools:
                 pools[pool].append(number)
         return PCIPools(inventory, pools)
 
-    def _unblocked(self, device: int, free: set[int]) -> Sequence[int]:
+    def _freed_with(self, device: int, free: set[int]) -> Sequence[int]:
         """Return the devices that become free with another."""
         devices = self._inventory.devices
         parent = devices[device].parent

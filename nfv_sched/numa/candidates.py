@@ -106,7 +106,7 @@ def has_matching(masks: Masks) -> bool:
     return True
 
 
-def _covers(masks: Masks, hosts: Iterable[int]) -> bool:
+def _all_can_host(masks: Masks, hosts: Iterable[int]) -> bool:
     """Return whether each of these host cells can have its own guest cell."""
     columns = []
     for host in hosts:
@@ -148,7 +148,7 @@ def feasible(masks: Masks, groups: Iterable[int] = ()) -> bool:
         while index < len(needed) and needed[index] & chosen:
             index += 1
         if index == len(needed):
-            return _covers(masks, bits(chosen))
+            return _all_can_host(masks, bits(chosen))
         # Every guest cell has a host cell already.
         if chosen.bit_count() == len(masks):
             return False
@@ -158,7 +158,7 @@ def feasible(masks: Masks, groups: Iterable[int] = ()) -> bool:
     return choose(0, 0)
 
 
-def _met(
+def _sets_meeting(
     masks: Masks, groups: Sequence[int], condition: Condition,
 ) -> Iterator[int]:
     """Yield the sets of relevant host cells that meet a condition.
@@ -183,12 +183,12 @@ def _met(
             if tested > MAX_SETS:
                 raise TooManySets()
             part = mask_of(chosen)
-            if condition.test(part) and _possible(
+            if condition.test(part) and _can_use_exactly(
                     masks, groups, part, relevant):
                 yield part
 
 
-def _possible(
+def _can_use_exactly(
     masks: Masks, groups: Iterable[int], part: int, relevant: int,
 ) -> bool:
     """Return whether an assignment uses exactly these relevant cells."""
@@ -214,7 +214,7 @@ def satisfiable(
         return any(condition.test(1 << bit) for bit in bits(mask))
     if not feasible(masks, groups):
         return False
-    return any(True for _ in _met(masks, groups, condition))
+    return any(True for _ in _sets_meeting(masks, groups, condition))
 
 
 def assignments(

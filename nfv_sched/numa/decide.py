@@ -293,15 +293,15 @@ class _Decider:
             reason = rule.missing_reason(facts, predictor)
             if reason is not None:
                 return Decision(False, reason, rule.filters)
-            narrowed = self._with(must, rule, facts)
+            narrowed = self._add_rule(must, rule, facts)
             if not predictor.possible(narrowed):
                 return Decision(False, functools.partial(
                     self._capacity_reason, rule, facts, must), rule.filters)
             must = narrowed
         return self._decide_strict(must, held)
 
-    def _with(self, goal: numa_rule.Goal, rule: numa_rule.Rule,
-              facts: numa_rule.Facts) -> numa_rule.Goal:
+    def _add_rule(self, goal: numa_rule.Goal, rule: numa_rule.Rule,
+                  facts: numa_rule.Facts) -> numa_rule.Goal:
         """Return the goal narrowed by one more rule."""
         condition = rule.condition(facts, self.predictor)
         if condition is None:
@@ -325,14 +325,16 @@ class _Decider:
 
     # -- which labels make the claim satisfy the rules
 
-    def _reached(self, goal: numa_rule.Goal,
-                 chosen: Sequence[int] | None) -> bool:
+    def _satisfies(self, goal: numa_rule.Goal,
+                   chosen: Sequence[int] | None) -> bool:
         """Return whether a choice satisfies all rules of a goal."""
         return chosen is not None and all(
             rule.is_satisfied(facts, self.predictor, chosen)
             for rule, facts in goal.rules)
 
-    def _enforced(self, labels: frozenset[str], goal: numa_rule.Goal) -> bool:
+    def _is_enforced(
+        self, labels: frozenset[str], goal: numa_rule.Goal,
+    ) -> bool:
         """Return whether labels make the claim satisfy all rules of a goal.
 
         In every state that the host may be in by then.
@@ -351,10 +353,12 @@ class _Decider:
         # strict rules, the claim is what stock Nova would do.
         return not self.strict or predictor.keeps_pins(labels)
 
-    def _keeps(self, labels: frozenset[str], must: numa_rule.Goal) -> bool:
+    def _labels_suffice(
+        self, labels: frozenset[str], must: numa_rule.Goal,
+    ) -> bool:
         """Return whether these labels are enough for the strict rules."""
-        return self._reached(must, self.predictor.predicted(labels)) and (
-            self.terms.predicted_is_enough or self._enforced(labels, must))
+        return self._satisfies(must, self.predictor.predicted(labels)) and (
+            self.terms.predicted_is_enough or self._is_enforced(labels, must))
 
     def _find(
         self, goal: numa_rule.Goal, options: Iterable[frozenset[str]] | None,
@@ -375,14 +379,14 @@ class _Decider:
         if enough:
             options = list(options)
         for labels in options:
-            if self._enforced(labels, goal) and self._reached(
+            if self._is_enforced(labels, goal) and self._satisfies(
                     goal, predictor.predicted(labels)):
                 return labels
         # A claim without limits knows neither labels nor networks, with which
         # the choice is predicted.
         if enough and not self.terms.limits_lost:
             for labels in options:
-                if self._reached(goal, predictor.predicted(labels)):
+                if self._satisfies(goal, predictor.predicted(labels)):
                     return labels
         return None
 
@@ -402,11 +406,11 @@ class _Decider:
         predictor, fallback = self.predictor, None
         for labels in (predictor.label_sets(goal)
                        if options is None else options):
-            if not self._reached(goal, predictor.predicted(labels)):
+            if not self._satisfies(goal, predictor.predicted(labels)):
                 continue
-            if self._enforced(labels, goal):
+            if self._is_enforced(labels, goal):
                 return labels
-            if fallback is None and self._keeps(labels, must):
+            if fallback is None and self._labels_suffice(labels, must):
                 fallback = labels
         return fallback
 
@@ -540,7 +544,7 @@ class _Decider:
         # The rule to name is the first with which no labels are left.
         blamed = next(
             (number for number in range(len(must.rules)) if self._find(
-                self._first(must, number + 1), options) is None), None)
+                self._first_rules(must, number + 1), options) is None), None)
         refused_by = FIT if blamed is None else (
             must.rules[blamed][0].filters)
         if held is not None and self.strict:
@@ -551,12 +555,12 @@ class _Decider:
         return Decision(False, functools.partial(
             self._not_held, must, blamed), refused_by)
 
-    def _first(self, goal: numa_rule.Goal, count: int) -> numa_rule.Goal:
+    def _first_rules(self, goal: numa_rule.Goal, count: int) -> numa_rule.Goal:
         """Return a goal of only the first ``count`` rules of a goal."""
         narrowed = numa_rule.Goal(
             self.predictor.evaluation.masks, (), self.predictor.stock)
         for rule, facts in goal.rules[:count]:
-            narrowed = self._with(narrowed, rule, facts)
+            narrowed = self._add_rule(narrowed, rule, facts)
         return narrowed
 
     def _text(self) -> str:
@@ -587,7 +591,7 @@ class _Decider:
         if blamed is not None:
             rule, facts = must.rules[blamed]
             reason = rule.claim_reason(
-                facts, predictor, self._first(must, blamed))
+                facts, predictor, self._first_rules(must, blamed))
             if reason is not None:
                 return reason
         if predictor.pins_astray:
@@ -631,14 +635,14 @@ class _Decider:
         for chosen in _combinations(preferred):
             goal = must
             for rule, facts in chosen:
-                goal = self._with(goal, rule, facts)
+                goal = self._add_rule(goal, rule, facts)
             if self.predictor.possible(goal):
                 labels = self._find_preferred(goal, must, options)
                 if labels is not None:
                     return self._accept(labels, strict, held)
-        return self._partly(must, preferred, strict, held)
+        return self._accept_preferred(must, preferred, strict, held)
 
-    def _partly(
+    def _accept_preferred(
         self, must: numa_rule.Goal,
         preferred: list[tuple[numa_rule.Rule, numa_rule.Facts]],
         strict: frozenset[str], held: Decision | None,
@@ -657,7 +661,7 @@ class _Decider:
                 options += rule.partial_labels(facts, self.predictor, must)
         best, most = strict, (-1.0,)
         for labels in options:
-            if not self._keeps(labels, must):
+            if not self._labels_suffice(labels, must):
                 continue
             # Equal sums are told apart by the order of the rules, so that the
             # result does not depend on that of the filters.

@@ -92,9 +92,9 @@ class Evaluation:
         self._static: tuple[int, ...] | None = None
         self._order: list[int] | None = None
         #: Host cells that each guest cell fits, as bitmasks.
-        self.masks = self._fitting(host.cells)
+        self.masks = self._fitting_masks(host.cells)
 
-    def _fitting(
+    def _fitting_masks(
         self, cells: Sequence[topology.HostCell],
     ) -> tuple[int, ...]:
         guest_cells = self.guest.cells
@@ -137,8 +137,8 @@ class Evaluation:
         cells for each other (see :mod:`nfv_sched.numa.walk`).
         """
         if self._static is None:
-            cells = self._emptied()
-            masks = list(self._fitting(cells))
+            cells = self._empty_cells()
+            masks = list(self._fitting_masks(cells))
             # The claim reads what Nova has not narrowed yet.
             if self.pristine.any_pages:
                 sizes = {page.size_kb for cell in cells
@@ -163,9 +163,9 @@ class Evaluation:
     @property
     def static_fits(self) -> tuple[int, ...]:
         """Host cells that each guest cell would fit if empty, as bitmasks."""
-        return self._fitting(self._emptied())
+        return self._fitting_masks(self._empty_cells())
 
-    def _emptied(self) -> Sequence[topology.HostCell]:
+    def _empty_cells(self) -> Sequence[topology.HostCell]:
         """Return the host cells as if no guest were on them.
 
         Host cells that all guest cells fit now are left as they are: the guest

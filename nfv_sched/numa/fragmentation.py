@@ -160,12 +160,12 @@ class _Cell:
             free = max(free - need, 0)
             # Nova takes whole cores first.
             whole = min(max(whole - -(-need // threads) * threads, 0), free)
-        if self._takes(guest.pagesize):
+        if self._counts_pages(guest.pagesize):
             free_kb = max(free_kb - guest.memory * 1024, 0)
         room, free_then = self._measure(free, whole, free_kb)
         return self._room - room, free_then
 
-    def _takes(self, pagesize: int | None) -> bool:
+    def _counts_pages(self, pagesize: int | None) -> bool:
         """Return whether a guest cell takes memory of the counted pages."""
         if not pagesize or pagesize == topology.PAGES_SMALL:
             return not self._huge

@@ -29,7 +29,7 @@ def pins(host: HostCell, cell: GuestCell, reserved: int) -> set[int]:
         # marks the siblings as used (pin_cpus_with_siblings).
         usable = [core[:1] for core in cores if len(core) == host.threads]
     else:
-        usable = _evenly(cores, need)
+        usable = _divide_evenly(cores, need)
     cpus = set(itertools.islice(itertools.chain(*usable), need))
     if reserved:
         # For isolated vCPUs the rest of their cores stays idle.
@@ -41,7 +41,7 @@ def pins(host: HostCell, cell: GuestCell, reserved: int) -> set[int]:
     return cpus
 
 
-def _evenly(cores: list[list[int]], need: int) -> list[list[int]]:
+def _divide_evenly(cores: list[list[int]], need: int) -> list[list[int]]:
     """Return the CPUs to use of each core: the same number of each.
 
     The largest number of threads with which there are enough CPUs.

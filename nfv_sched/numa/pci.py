@@ -92,7 +92,7 @@ class Demand(ty.NamedTuple):
         for spec in self.specs:
             for name, value in spec:
                 have = pool.get(name)
-                if have != value and not _alike(have, value):
+                if have != value and not _property_matches(have, value):
                     break
             else:
                 return True
@@ -116,7 +116,7 @@ class Demand(ty.NamedTuple):
                 pool.get('live_migratable') == self.migratable)
 
 
-def _alike(pool_value, value) -> bool:
+def _property_matches(pool_value, value) -> bool:
     """Return whether a property has a value, ignoring case."""
     # Capabilities such as those of a network device, of which the device may
     # have more.
@@ -245,13 +245,13 @@ class HostDevices:
         self._relevant: int | None = None
         try:
             self.counts = [pool['count'] for pool in pools]
-            self.matched = [self._matched(demand, pools)
+            self.matched = [self._matching_pools(demand, pools)
                             for demand in demands]
             self._providers = [pool.get('rp_uuid') for pool in pools]
         except Exception as exc:
             raise OddDevicesError('a pool without its fields') from exc
 
-    def _matched(self, demand: Demand, pools) -> list[_Pool]:
+    def _matching_pools(self, demand: Demand, pools) -> list[_Pool]:
         bit_of = self.host.bit_of
         matched = []
         for index, pool in enumerate(pools):
@@ -440,7 +440,7 @@ class CandidateDevices:
         :returns: (pool, number of devices); None if there are too few
         """
         need = demand.count
-        near = self._near(demand, pools, counts, cells)
+        near = self._pools_by_policy(demand, pools, counts, cells)
         if near is None:
             return None
         if not providers:
@@ -474,7 +474,7 @@ class CandidateDevices:
         # the pools, but takes what Placement has allocated of each.
         return [(pool, of_provider[pool.provider]) for pool in fitting]
 
-    def _near(self, demand, pools, counts, cells):
+    def _pools_by_policy(self, demand, pools, counts, cells):
         """Return the pools that suit the NUMA policy, in Nova's order.
 
         :param cells: bitmask of the chosen host cells; None for any devices

@@ -104,7 +104,8 @@ def capacity_reason(
     there = _nodes(evaluation, places)
     if count < cells:
         return reasons.Reason(
-            order, policy, f'needs {there} that {_have(evaluation)}',
+            order, policy,
+            f'needs {there} that {_capacity_clause(evaluation)}',
             f'{count} {"has" if count == 1 else "have"}', count,
             shortage=_shortage(reasons.Resource.NUMA_NODES, cells, count,
                                places)._replace(beside=_amounts(evaluation)))
@@ -124,7 +125,7 @@ def capacity_reason(
         return reasons.Reason(
             order, policy,
             f'needs {there} near the networks and PCI devices of the request '
-            f'that {_have(evaluation)}', 'none', count)
+            f'that {_capacity_clause(evaluation)}', 'none', count)
     return reasons.Reason(
         order, policy,
         f'a NUMA node{reasons.where(places)} for each guest NUMA node needed',
@@ -253,7 +254,7 @@ def devices_reason(
         need = strings.count(demand.count, f'free {demand.noun}')
         return reasons.Reason(
             order, policy, f'needs {_nodes(evaluation, places)} that '
-            f'{_have(evaluation, need)}',
+            f'{_capacity_clause(evaluation, need)}',
             f'{strings.count(have, demand.noun)} free{there}', have,
             shortage=reasons.Shortage(amount, have, tuple(places),
                                       _amounts(evaluation)))
@@ -267,7 +268,7 @@ def _nodes(evaluation: Evaluation, places: Sequence[str]) -> str:
     return f'{nodes}{reasons.where(places)}'
 
 
-def _have(evaluation: Evaluation, need: str = '') -> str:
+def _capacity_clause(evaluation: Evaluation, need: str = '') -> str:
     """Return what NUMA nodes must have for a guest, with the verb.
 
     :param need: a need of all of them together, which is said first

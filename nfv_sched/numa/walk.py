@@ -50,7 +50,7 @@ class Traces:
         self.pinned = [-1] * len(self.ids)
 
 
-def _next(
+def _advance(
     current: list[int], depth: int, hosts: int,
 ) -> bool:
     """Advance to the next permutation that differs at ``depth`` or before.
@@ -139,5 +139,5 @@ def search(
             # The guest cells have changed, so the same first host cells may
             # fit next time.
             broken = count - 1
-        if not _next(current, broken, hosts):
+        if not _advance(current, broken, hosts):
             return None

@@ -118,7 +118,7 @@ class PlaceRule(rule.CellsRule):
         """Description of the host cells for reasons: "without ceph"."""
         return f'{"without" if self.away else "with"} {self.place}'
 
-    def _declared(self, host, names: rule.Names) -> int:
+    def _declared_cells(self, host, names: rule.Names) -> int:
         """Return the host cells of the place, as a bitmask."""
         return host.labels.get(label_of(self.place, names), 0)
 
@@ -128,7 +128,7 @@ class PlaceRule(rule.CellsRule):
 
     def read(self, host, names):
         """Return the cells of the place; for anti-affinity, all others."""
-        declared = self._declared(host, names)
+        declared = self._declared_cells(host, names)
         if self.away:
             return host.all_cells & ~declared
         # None refuses the host for a lack of the label, 0 for a lack of cells.
@@ -151,6 +151,7 @@ class PlaceRule(rule.CellsRule):
     def floating(self, host, names):
         """Return a degree or reason, as for other rules about host cells."""
         # But hosts that do not declare the place satisfy anti-affinity.
-        if self.away and (host is None or not self._declared(host, names)):
+        if self.away and (
+                host is None or not self._declared_cells(host, names)):
             return 1.0
         return super().floating(host, names)

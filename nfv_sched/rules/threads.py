@@ -72,7 +72,7 @@ class ThreadsRule(rule.Rule):
                         self.order, 'hw:cpu_thread_policy=require',
                         'vCPUs on sibling threads needed',
                         f'{alone} are alone on their core')
-            if self.isolates and self._crowded(
+            if self.isolates and self._shares_a_core(
                     cells[index].siblings, cores, pinning.others):
                 return reasons.Reason(
                     self.order, 'hw:cpu_thread_policy=isolate',
@@ -80,7 +80,7 @@ class ThreadsRule(rule.Rule):
         return None
 
     @staticmethod
-    def _crowded(siblings, cores, other_guest_cpus) -> bool:
+    def _shares_a_core(siblings, cores, other_guest_cpus) -> bool:
         """Return whether any core of the guest runs more than one vCPU."""
         return any(
             # CPUs of other guests on the core count only if this guest is
