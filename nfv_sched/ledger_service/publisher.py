@@ -280,14 +280,14 @@ class Publisher:
         gone = [] if failures else [
             provider for compute, provider in published.items()
             if compute not in present]
-        reports = self._together(
+        reports = self._map_in_threads(
             lambda provider: self._retire(provider, dry_run), gone, began)
-        reports += self._together(
+        reports += self._map_in_threads(
             lambda task: self._leave_out(*task, dry_run), [
                 (host, note, [published[node.uuid] for node in host_nodes
                               if node.uuid in published])
                 for host, note, host_nodes in left_out], began)
-        reports += self._together(
+        reports += self._map_in_threads(
             lambda task: self._host(*task, dry_run), tasks, began)
         self._forget({ledger_names.provider_uuid(node.uuid)
                       for node in chosen})
@@ -354,7 +354,7 @@ class Publisher:
         self._left_out = names
         return chosen, left_out
 
-    def _together(self, function, items: list, began: float) -> list:
+    def _map_in_threads(self, function, items: list, began: float) -> list:
         """Call a function with each item, in ``ledger_threads`` threads.
 
         :param began: when the round began, seconds of ``time.monotonic()``
@@ -509,13 +509,15 @@ class Publisher:
         host_usage = self._snapshot.host(node.host)
         state = self._read(node, provider, last_result, dry_run)
         guests = self._guests.get(node.host, {})
-        allocations, migrations = self._see(node, state.held, guests)
+        allocations, migrations = self._match_consumers(
+            node, state.held, guests)
         lowered = self._take_back(
             node, state.held, migrations, returned, dry_run)
         if lowered:
             state = (state._replace(held={**state.held, **lowered}) if dry_run
                      else self._read(node, provider, last_result, dry_run))
-            allocations, migrations = self._see(node, state.held, guests)
+            allocations, migrations = self._match_consumers(
+                node, state.held, guests)
         accounts = ledger_inventory.accounts(
             host_usage, guests, host_limits, allocations, migrations)
         can_raise = (
@@ -591,7 +593,7 @@ class Publisher:
             raise ledger_client.ConflictError('changed while it was read')
         return _State(generation, held, existing)
 
-    def _see(
+    def _match_consumers(
         self, node: database.ComputeNode,
         held: Mapping[str, ledger_names.Held],
         guests: Mapping[str, usage.GuestUsage],

@@ -124,7 +124,7 @@ class Interfaces:
                         nic.port not in more.ports):
                     ports[nic.port] = None
                 continue
-            secured = self._secured(nic.network)
+            secured = self._has_port_security(nic.network)
             if secured is None:
                 networks[nic.network] = None
             # Neutron puts no security groups on ports of such a network.
@@ -137,7 +137,7 @@ class Interfaces:
                         if self._project:
                             projects[self._project] = None
                         continue
-                if self._rules(group) is None:
+                if self._group_rules(group) is None:
                     groups[group] = None
         lacking = Lacking(tuple(ports), tuple(groups), tuple(projects),
                           tuple(networks))
@@ -168,18 +168,18 @@ class Interfaces:
             groups = port.security_groups
         elif nic.port:
             groups = (None,)
-        elif self._secured(nic.network) is False:
+        elif self._has_port_security(nic.network) is False:
             return 0
         else:
             groups = [self._default_group() if group == DEFAULT_GROUP
                       else group for group in self._groups]
-        counts = [self._rules(group) for group in groups]
+        counts = [self._group_rules(group) for group in groups]
         if self._snapshot.hides_groups:
             return sum(count or 0 for count in counts)
         known_rules = sum(count or 0 for count in counts)
         return known_rules if None not in counts else max(known_rules, assumed)
 
-    def _secured(self, network: str | None) -> bool | None:
+    def _has_port_security(self, network: str | None) -> bool | None:
         """Return whether a network has port security; None if unknown."""
         # Neutron makes the network, with port security, when the server is
         # built.
@@ -192,7 +192,7 @@ class Interfaces:
         return self._snapshot.default_groups.get(
             self._project) or self.more.default_groups.get(self._project)
 
-    def _rules(self, group: str | None) -> int | None:
+    def _group_rules(self, group: str | None) -> int | None:
         return self._snapshot.rules.get(group, self.more.rules.get(group))
 
 

@@ -332,14 +332,15 @@ class Reader:
         """
         self._deadline = math.inf
         builder = usage.SnapshotBuilder(None)
-        ports = self._few('ports', _PORT_FIELDS, [('limit', str(_PROBED))])
+        ports = self._first_page(
+            'ports', _PORT_FIELDS, [('limit', str(_PROBED))])
         for port in ports:
             self._add_port(builder, port)
         for resource in (
                 'security-group-rules', 'security-groups', 'networks'):
-            self._few(resource, ('id',), [('limit', '1')])
+            self._first_page(resource, ('id',), [('limit', '1')])
         hidden = _HIDDEN_GROUPS if self._hides_groups(builder) else ''
-        agents = self._few('agents', ('id', 'agent_type'), [])
+        agents = self._first_page('agents', ('id', 'agent_type'), [])
         shown = f'Neutron shows {len(agents)} agents, and '
         if ports:
             return shown + 'where ports are bound.', hidden
@@ -347,8 +348,8 @@ class Reader:
             'no ports yet. Run the check again when there are some, to see '
             'whether it shows where they are bound.'), hidden
 
-    def _few(self, resource: str, fields: tuple[str, ...],
-             query: list[tuple[str, str]]) -> list[dict]:
+    def _first_page(self, resource: str, fields: tuple[str, ...],
+                    query: list[tuple[str, str]]) -> list[dict]:
         """Return the first page of a resource; empty if Neutron lacks it."""
         try:
             body = self._get(
@@ -391,7 +392,7 @@ class Reader:
         for network in self.items(
             'networks', ('id', 'port_security_enabled'), optional=True,
         ):
-            builder.add_network(network['id'], _secured(network))
+            builder.add_network(network['id'], _has_port_security(network))
         self._add_agents(builder)
         hidden = builder.hides_groups = self._hides_groups(builder)
         if hidden and not self._hidden_told:
@@ -422,15 +423,15 @@ class Reader:
         ports: dict[str, usage.NeutronPort | None] = dict.fromkeys(
             lacking.ports[:_LOOKED_UP])
         groups = dict.fromkeys(lacking.groups)
-        for port in self._chosen('ports', _PORT_FIELDS, 'id', ports):
+        for port in self._items_with('ports', _PORT_FIELDS, 'id', ports):
             ports[port['id']] = usage.NeutronPort(*_port(port))
             groups.update(dict.fromkeys(ports[port['id']].security_groups))
         networks = dict.fromkeys(lacking.networks[:_LOOKED_UP], True)
-        for network in self._chosen(
+        for network in self._items_with(
                 'networks', ('id', 'port_security_enabled'), 'id', networks):
-            networks[network['id']] = _secured(network)
+            networks[network['id']] = _has_port_security(network)
         default_groups: dict[str, str] = {}
-        for group in self._chosen(
+        for group in self._items_with(
             'security-groups', ('id', 'project_id'), 'project_id',
             lacking.projects[:_LOOKED_UP], ('name', 'default'),
         ):
@@ -447,13 +448,13 @@ class Reader:
     def _rules_of(self, groups: list[str]) -> dict[str, int]:
         """Return group UUID -> number of rules, without hidden groups."""
         rules = dict.fromkeys(groups, 0)
-        for rule in self._chosen(
+        for rule in self._items_with(
             'security-group-rules', ('id', 'security_group_id'),
             'security_group_id', groups,
         ):
             rules[text_of(rule, 'security_group_id')] += 1
         empty = [group for group in groups if not rules[group]]
-        shown = {group['id'] for group in self._chosen(
+        shown = {group['id'] for group in self._items_with(
             'security-groups', ('id',), 'id', empty)}
         return {group: count for group, count in rules.items()
                 if count or group in shown}
@@ -471,7 +472,7 @@ class Reader:
                 raise
             return _DEFAULT_GROUP_RULES  # before 2023.2
 
-    def _chosen(
+    def _items_with(
         self, resource: str, fields: tuple[str, ...], name: str,
         values: Collection[str], *filters: tuple[str, str],
     ) -> Iterator[dict]:
@@ -501,12 +502,12 @@ class Reader:
         the user's own project.
         """
         groups = builder.groups_without_rules(_PROBED)
-        shown = {group['id'] for group in self._chosen(
+        shown = {group['id'] for group in self._items_with(
             'security-groups', ('id',), 'id', groups)}
         hidden = groups.keys() - shown
         # A group may have been deleted since, but not if a port still has it.
         return any(
-            not hidden.isdisjoint(_port(port)[4]) for port in self._chosen(
+            not hidden.isdisjoint(_port(port)[4]) for port in self._items_with(
                 'ports', _PORT_FIELDS, 'id',
                 {groups[group] for group in hidden}))
 
@@ -688,7 +689,7 @@ def _port(
             text_of(port, 'project_id'))
 
 
-def _secured(network: dict) -> bool:
+def _has_port_security(network: dict) -> bool:
     """Return whether ports of a network get security groups."""
     return network.get('port_security_enabled') is not False
 
@@ -776,7 +777,7 @@ class Lookups:
         if timeout <= 0 or began < self._paused_until:
             return
         if not self._threads.acquire(timeout=timeout):
-            self._failed(f'no answer to others within {timeout:g} s')
+            self._note_failure(f'no answer to others within {timeout:g} s')
             return
         # Another request may have read it meanwhile, or have failed.
         lacking = self._lacks(snapshot, interfaces)
@@ -790,10 +791,10 @@ class Lookups:
                 args=(snapshot, lacking, began + timeout, finished)).start()
         except RuntimeError as exc:  # there are too many threads
             self._threads.release()
-            self._failed(str(exc))
+            self._note_failure(str(exc))
             return
         if not finished.wait(max(began + timeout - time.monotonic(), 0)):
-            self._failed(f'no answer within {timeout:g} s')
+            self._note_failure(f'no answer within {timeout:g} s')
         self._lacks(snapshot, interfaces)
 
     def kept(self) -> int:
@@ -827,7 +828,7 @@ class Lookups:
             if reader is not None:
                 reader.close()
             if not isinstance(exc, periodic.Stopped):
-                self._failed(str(exc), not isinstance(exc, NeutronError))
+                self._note_failure(str(exc), not isinstance(exc, NeutronError))
         else:
             self.readers.append(reader)
         finally:
@@ -851,7 +852,7 @@ class Lookups:
             self._failures = 0
             self._paused_until = 0.0
 
-    def _failed(self, text: str, defect: bool = False) -> None:
+    def _note_failure(self, text: str, defect: bool = False) -> None:
         with self._lock:
             now = time.monotonic()
             if now < self._paused_until:

@@ -252,7 +252,7 @@ class Memory:
         # From the check to the entry no other request may take the same.
         with self._lock:
             if snapshot is not None:
-                more_ports, more_rules, _changed = self._unseen(
+                more_ports, more_rules, _changed = self._unread_entries(
                     snapshot, host, instance)
                 ports -= more_ports
                 rules -= more_rules
@@ -351,12 +351,12 @@ class Memory:
 
         :param without: UUID of a server to ignore
         """
-        ports, rules, changed = self._unseen(snapshot, host, without)
+        ports, rules, changed = self._unread_entries(snapshot, host, without)
         if changed:
             self._change(host, changed)
         return ports, rules
 
-    def _unseen(
+    def _unread_entries(
         self, snapshot: usage.Snapshot, host: str, without: str | None,
     ) -> tuple[int, int, dict[str, tuple[Entry, Entry | None]]]:
         """Return ports, rules, and server UUID -> (entry, changed entry)."""

@@ -485,7 +485,8 @@ class SnapshotBuilder:
         self._agent_types.add(agent_type)
 
     def add_agent_host(self, agent_type: str, host: str) -> None:
-        """Record the host of an agent, alive or not; see :meth:`_believes`."""
+        """Record the host of an agent, alive or not."""
+        # For _believes_owners.
         self._agent_hosts.setdefault(agent_type, set()).add(host)
 
     def add_dhcp_agent(self, host: str, networks: int) -> None:
@@ -667,10 +668,10 @@ class SnapshotBuilder:
             for instance, ports in tally.guests.items()}
         services, claimed = tally.services, tally.claimed
         dhcp_ports = services.dhcp_ports
-        if self._believes(host, DHCP_AGENT):
+        if self._believes_owners(host, DHCP_AGENT):
             dhcp_ports += claimed.dhcp_ports
         router_ports, routers = services.router_ports, services.routers
-        if self._believes(host, L3_AGENT, OVN_GATEWAY_AGENT):
+        if self._believes_owners(host, L3_AGENT, OVN_GATEWAY_AGENT):
             router_ports += claimed.router_ports
             routers = routers | claimed.routers
         return HostUsage(
@@ -687,7 +688,7 @@ class SnapshotBuilder:
             routers=self._routers.get(host, len(routers)),
             guests=types.MappingProxyType(guests) if guests else _NO_GUESTS)
 
-    def _believes(self, host: str, *agent_types: str) -> bool:
+    def _believes_owners(self, host: str, *agent_types: str) -> bool:
         """Return whether to believe the owner of projects' ports on a host."""
         # Tenants can set device_owner to that of a DHCP server or router. It
         # is believed where one of these agents is, or if no agents are shown.

@@ -32,7 +32,7 @@ def text(exc: Exception, noun: str, connection: str | None,
     """
     problem = _problem(exc, noun, connection)
     if problem is None:
-        return f'{noun} cannot be read, see {option}: {_brief(exc)}'
+        return f'{noun} cannot be read, see {option}: {_error_text(exc)}'
     return f'{problem}: {option}'
 
 
@@ -100,6 +100,6 @@ def _code(exc: Exception) -> ty.Any:
     return None
 
 
-def _brief(exc: Exception) -> str:
+def _error_text(exc: Exception) -> str:
     return strings.mask_secrets(
         _APPENDED.sub('', ' '.join(str(exc).split()))) or type(exc).__name__

@@ -338,7 +338,7 @@ def missing(used: Iterable[Used] | None = None) -> list[MissingInterface]:
     absent = []
     for item in INTERFACES if used is None else used:
         try:
-            lacking = min((_lacking(item, name)
+            lacking = min((_missing_parts(item, name)
                            for name in item.name.split('|')), key=len)
         except Exception as exc:
             lacking = [f'{item.module}.{item.name} '
@@ -355,7 +355,7 @@ def missing(used: Iterable[Used] | None = None) -> list[MissingInterface]:
     return absent
 
 
-def _lacking(item: Used, name: str) -> list[str]:
+def _missing_parts(item: Used, name: str) -> list[str]:
     value: ty.Any = importlib.import_module(item.module)
     for part in name.split('.'):
         if not hasattr(value, part):

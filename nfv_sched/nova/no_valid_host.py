@@ -120,10 +120,10 @@ def watch(is_wanted: Callable[[], bool],
         method = getattr(owner, name, None)
         if method is not None and not scheduler.is_marked(
                 method, _FOLLOWED, True):
-            setattr(owner, name, _wrapped(method, wrapper))
+            setattr(owner, name, _wrap(method, wrapper))
 
 
-def _wrapped(method: Callable, wrapper: Callable) -> Callable:
+def _wrap(method: Callable, wrapper: Callable) -> Callable:
     """Return a function that calls the wrapper with the method first."""
     @functools.wraps(method)
     def call(*args, **kwargs):
@@ -133,7 +133,7 @@ def _wrapped(method: Callable, wrapper: Callable) -> Callable:
     return call
 
 
-def _current() -> FollowedRequest | None:
+def _followed_request() -> FollowedRequest | None:
     """Return the request that this thread schedules, if it is followed."""
     return getattr(_THREAD, 'followed', None)
 
@@ -148,7 +148,7 @@ def _request(is_wanted: Callable[[], bool],
     followed = FollowedRequest(
         kwargs.get('spec_obj'), kwargs.get('instance_uuids'))
     # Put back below: worker threads of oslo.messaging are used again.
-    before, _THREAD.followed = _current(), followed
+    before, _THREAD.followed = _followed_request(), followed
     try:
         return method(*args, **kwargs)
     except Exception as exc:
@@ -181,7 +181,7 @@ def _is_wanted(is_wanted: Callable[[], bool]) -> bool:
 def _query(method: Callable, *args, **kwargs):
     """Call ``SchedulerReportClient.get_allocation_candidates``."""
     answer = method(*args, **kwargs)
-    followed = _current()
+    followed = _followed_request()
     if followed is not None:
         try:
             followed.queried(kwargs.get('resources', args[-1]), answer)
@@ -192,7 +192,7 @@ def _query(method: Callable, *args, **kwargs):
 
 def _hosts(method: Callable, manager, *args, **kwargs):
     """Call ``HostManager.get_filtered_hosts``."""
-    followed = _current()
+    followed = _followed_request()
     if followed is None:
         return method(manager, *args, **kwargs)
     # Called for each server of a request, and again for alternates.
@@ -202,7 +202,7 @@ def _hosts(method: Callable, manager, *args, **kwargs):
         if not scheduler.is_marked(host_filter.filter_all, _FOLLOWED, True):
             name = type(host_filter).__name__
             try:
-                host_filter.filter_all = _wrapped(
+                host_filter.filter_all = _wrap(
                     host_filter.filter_all, functools.partial(_filter, name))
             except Exception:
                 LOG.exception('What %s does cannot be noted', name)
@@ -213,7 +213,7 @@ def _hosts(method: Callable, manager, *args, **kwargs):
 
 def _filter(name: str, method: Callable, filter_obj_list, spec_obj):
     """Call ``filter_all`` of a filter."""
-    followed = _current()
+    followed = _followed_request()
     if followed is None:
         return method(filter_obj_list, spec_obj)
     host_states = list(filter_obj_list)

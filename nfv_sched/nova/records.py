@@ -78,10 +78,10 @@ def deserialized(text: str | None) -> ty.Any:
     """
     # Fields that are not set are missing, sets are lists, keys of dicts are
     # strings. An empty column gives None.
-    return json.loads(text, object_hook=_unpacked) if text else None
+    return json.loads(text, object_hook=_unwrap_object) if text else None
 
 
-def _unpacked(serialized: dict) -> ty.Any:
+def _unwrap_object(serialized: dict) -> ty.Any:
     return (serialized[_DATA]
             if _NAME in serialized and _DATA in serialized
             else serialized)
@@ -204,7 +204,7 @@ def _moves(context) -> list:
     """
     from nova.db.main import models
     table = models.Migration.__table__
-    return _rows(context, _present(
+    return _rows(context, _select_present(
         table, 'uuid', 'instance_uuid', 'migration_type', 'status',
         'source_compute', 'dest_compute', 'created_at', 'updated_at',
     ).where(sa.or_(
@@ -233,7 +233,7 @@ def _api_rows(query) -> list:
         return list(session.execute(query))
 
 
-def _present(table, *columns: str):
+def _select_present(table, *columns: str):
     """Return a query of columns of the rows that are not deleted."""
     return sa.select(*(table.c[name] for name in columns)).where(
         table.c.deleted == 0)
@@ -241,7 +241,7 @@ def _present(table, *columns: str):
 
 def _hosts(context) -> tuple[list, dict, dict]:
     from nova.db.main import models
-    computes = _rows(context, _present(
+    computes = _rows(context, _select_present(
         models.ComputeNode.__table__, 'id', 'uuid', 'host',
         'hypervisor_hostname', 'hypervisor_type', 'hypervisor_version',
         'supported_instances', 'cpu_info', 'stats', 'vcpus', 'vcpus_used',
@@ -250,13 +250,13 @@ def _hosts(context) -> tuple[list, dict, dict]:
         'ram_allocation_ratio', 'disk_allocation_ratio', 'numa_topology',
         'pci_stats'))
     table = models.Service.__table__
-    services = _rows(context, _present(
+    services = _rows(context, _select_present(
         table, 'host', 'binary', 'topic', 'disabled', 'disabled_reason',
         'forced_down', 'last_seen_up', 'created_at',
     ).where(table.c.binary == 'nova-compute'))
     table = models.PciDevice.__table__
     devices: dict[int, list] = {}
-    for device in _rows(context, _present(
+    for device in _rows(context, _select_present(
         table, 'compute_node_id', 'address', 'vendor_id', 'product_id',
         'dev_type', 'numa_node', 'status', 'parent_addr', 'instance_uuid',
         'request_id', 'extra_info',
@@ -316,8 +316,8 @@ def _servers(context, last: int) -> list[tuple]:
     )).where(table.c.id > last).order_by(table.c.id).limit(CHUNK))
     images: dict[str, dict[str, str]] = {row.uuid: {} for row in rows}
     table = models.InstanceSystemMetadata.__table__
-    for uuids in _parts(images):
-        for row in _rows(context, _present(
+    for uuids in _chunks(images):
+        for row in _rows(context, _select_present(
                 table, 'instance_uuid', 'key', 'value').where(
                     table.c.instance_uuid.in_(uuids),
                     table.c.key.startswith(_IMAGE, autoescape=True))):
@@ -326,28 +326,28 @@ def _servers(context, last: int) -> list[tuple]:
                     row.key.removeprefix(_IMAGE)] = row.value
     faults: dict[str, str] = {}
     table = models.InstanceFault.__table__
-    for uuids in _parts(row.uuid for row in rows
-                        # The API shows a fault for these only, and older
-                        # faults may be of mistakes long since mended.
-                        if row.vm_state == vm_states.ERROR):
-        for row in _rows(context, _present(
+    for uuids in _chunks(row.uuid for row in rows
+                         # The API shows a fault for these only, and older
+                         # faults may be of mistakes long since mended.
+                         if row.vm_state == vm_states.ERROR):
+        for row in _rows(context, _select_present(
                 table, 'instance_uuid', 'message').where(
                     table.c.instance_uuid.in_(uuids)).order_by(
                         table.c.created_at, table.c.id)):
             faults[row.instance_uuid] = row.message
     sharing: set[str] = set()
     table = models.ShareMapping.__table__
-    for uuids in _parts(images):
+    for uuids in _chunks(images):
         sharing.update(row.instance_uuid for row in _rows(
             context, sa.select(table.c.instance_uuid).where(
                 table.c.instance_uuid.in_(uuids))))
-    moved = _moved(context, {row.uuid: row.host for row in rows})
+    moved = _last_moves(context, {row.uuid: row.host for row in rows})
     return [(row, images[row.uuid], faults.get(row.uuid),
              row.uuid in sharing, moved.get(row.uuid)) for row in rows]
 
 
-def _moved(context, hosts: Mapping[str, str | None],
-           ) -> dict[str, datetime.datetime]:
+def _last_moves(context, hosts: Mapping[str, str | None],
+                ) -> dict[str, datetime.datetime]:
     """Return when the last moves of servers from other hosts began, in UTC.
 
     Moves that failed count as well: the server was elsewhere then.
@@ -358,7 +358,7 @@ def _moved(context, hosts: Mapping[str, str | None],
     table = models.Migration.__table__
     began = sa.func.max(table.c.created_at).label('began')
     last_moves: dict[str, datetime.datetime] = {}
-    for uuids in _parts(hosts):
+    for uuids in _chunks(hosts):
         for row in _rows(context, sa.select(
                 table.c.instance_uuid, table.c.source_compute, began).where(
                     table.c.deleted == 0, table.c.instance_uuid.in_(uuids),
@@ -394,7 +394,7 @@ def plugged_servers(
 
     def read(context):
         try:
-            return _plugged(context, of_cell[context.cell_uuid])
+            return _servers_by_port(context, of_cell[context.cell_uuid])
         except Exception as exc:  # Nova would log it every time
             return exc
 
@@ -413,19 +413,19 @@ def plugged_servers(
     return servers, failures
 
 
-def _plugged(context, ports: Iterable[str]) -> dict[str, str]:
+def _servers_by_port(context, ports: Iterable[str]) -> dict[str, str]:
     from nova.db.main import models
     table = models.VirtualInterface.__table__
     servers: dict[str, str] = {}
-    for uuids in _parts(ports):
+    for uuids in _chunks(ports):
         # By ID: should there be two rows of a port, the newest counts.
         servers.update((row.uuid, row.instance_uuid) for row in _rows(
-            context, _present(table, 'uuid', 'instance_uuid').where(
+            context, _select_present(table, 'uuid', 'instance_uuid').where(
                 table.c.uuid.in_(uuids)).order_by(table.c.id)))
     return servers
 
 
-def _parts(values: Iterable[str]) -> Iterator[list[str]]:
+def _chunks(values: Iterable[str]) -> Iterator[list[str]]:
     items = list(values)
     for start in range(0, len(items), _VALUES):
         yield items[start:start + _VALUES]
@@ -444,7 +444,7 @@ def request_specs(
     table = models.RequestSpec.__table__
     uuids = list(uuids)
     count = 0
-    for part in _parts(uuids):
+    for part in _chunks(uuids):
         progress('request specs', count, len(uuids))
         for row in _api_rows(sa.select(
                 table.c.instance_uuid, table.c.spec).where(

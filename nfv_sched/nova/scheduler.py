@@ -182,7 +182,7 @@ def watch_requests(
         return
     signature = inspect.signature(method)
     if {'spec_obj', 'provider_summaries'} <= signature.parameters.keys():
-        scheduler._schedule = _watched(
+        scheduler._schedule = _watch_schedule(
             method, signature, after_query, without_host)
 
 
@@ -208,7 +208,7 @@ def _request_filter(tell: Callable[[ty.Any], None]) -> Callable:
     return nfv_sched_filter
 
 
-def _watched(
+def _watch_schedule(
     method: Callable, signature: inspect.Signature,
     after_query: Callable[[ty.Any, ty.Any], None],
     without_host: Callable[[ty.Any], None],
