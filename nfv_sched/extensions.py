@@ -7,7 +7,7 @@ from stevedore import extension
 LOG = logging.getLogger(__name__)
 
 
-def _failed(_manager, entry_point, error) -> None:
+def _log_failure(_manager, entry_point, error) -> None:
     LOG.error('%s of %s cannot be loaded: %s', entry_point.name,
               entry_point.group, error)
 
@@ -17,5 +17,5 @@ def classes(group: str) -> list[type]:
     # One that cannot be loaded is logged and left out, so that Nova refuses to
     # start only if it is enabled.
     manager = extension.ExtensionManager(
-        group, on_load_failure_callback=_failed)
+        group, on_load_failure_callback=_log_failure)
     return [ext.plugin for ext in sorted(manager, key=lambda ext: ext.name)]

@@ -134,7 +134,7 @@ def _known_keys() -> dict[str, str]:
     return {key[:key.find('.') + 1] or key: key for key in keys()}
 
 
-def _nearest(key: str, known_keys: Mapping[str, str]) -> str | None:
+def _closest_key(key: str, known_keys: Mapping[str, str]) -> str | None:
     """Return the known key that a misspelt one is most like, if any is."""
     # difflib takes quadratic time, and keys in files that commands read may be
     # of any length.
@@ -149,7 +149,8 @@ def _nearest(key: str, known_keys: Mapping[str, str]) -> str | None:
 def nearest_key(key: str) -> str | None:
     """Return the key that a misspelt key ``nfv:...`` is most like, if any."""
     known_keys = _known_keys()
-    return _nearest(key, known_keys) if _is_unknown(key, known_keys) else None
+    return (_closest_key(key, known_keys)
+            if _is_unknown(key, known_keys) else None)
 
 
 def _is_unknown(key: str, known_keys: Mapping[str, str]) -> bool:
@@ -168,7 +169,7 @@ def _check_keys(extra_specs: Mapping, errors: list[Fault]) -> None:
     known_keys = _known_keys()
     unknown = sorted(key for key in nfv_keys if _is_unknown(key, known_keys))
     for key in unknown[:_NAMED_KEYS]:
-        near = _nearest(key, known_keys)
+        near = _closest_key(key, known_keys)
         if near:
             errors.append(Fault(
                 key, f'unknown key {_shown_key(key)}, did you mean {near}'))
@@ -181,7 +182,7 @@ def _check_keys(extra_specs: Mapping, errors: list[Fault]) -> None:
             '', f'{len(unknown) - _NAMED_KEYS} more unknown keys'))
 
 
-def _spelled(extra_specs: Mapping, key: str, errors: list[Fault]):
+def _value_and_spelling(extra_specs: Mapping, key: str, errors: list[Fault]):
     """Return the value of a key and its spelling: ours or the synonym."""
     synonym = SYNONYMS[key]
     value, other = extra_specs.get(key), extra_specs.get(synonym)
@@ -195,7 +196,7 @@ def _spelled(extra_specs: Mapping, key: str, errors: list[Fault]):
 
 
 def _affinity(extra_specs: Mapping, key: str, errors: list[Fault]):
-    value, spelling = _spelled(extra_specs, key, errors)
+    value, spelling = _value_and_spelling(extra_specs, key, errors)
     if value is not None and value not in AFFINITIES:
         errors.append(Fault(
             spelling, f'{spelling}={shown(value)} is not one of '
@@ -285,7 +286,7 @@ def parse(extra_specs: Mapping[str, str] | None,
         errors.append(Fault(
             pci_key, f'{pci_key}={pci} contradicts {native_key}'))
 
-    shared, shared_key = _spelled(extra_specs, SHARED_VCPU, errors)
+    shared, shared_key = _value_and_spelling(extra_specs, SHARED_VCPU, errors)
     shared_vcpu = _number(shared)
     if shared is not None and shared_vcpu is None:
         errors.append(Fault(

@@ -113,7 +113,7 @@ def unpack(raw: io.BufferedReader, size: int | None = None) -> bytes:
     most = _size if size is None else size
     chunks = []
     count = 0
-    for chunk in (_inflated(raw, most) if raw.peek(2)[:2] == _GZIP
+    for chunk in (_inflate(raw, most) if raw.peek(2)[:2] == _GZIP
                   else iter(lambda: raw.read(_CHUNK), b'')):
         count += len(chunk)
         if count > most:
@@ -126,7 +126,7 @@ def _beyond_size(most: int) -> FileLimitError:
     return beyond(f'{most >> 20} MiB' if most >= 1 << 20 else f'{most} bytes')
 
 
-def _inflated(raw: io.BufferedReader, most: int) -> Iterator[bytes]:
+def _inflate(raw: io.BufferedReader, most: int) -> Iterator[bytes]:
     """Yield the content of a file compressed by gzip.
 
     :param most: maximum size of the file in bytes; what the caller gets may be
@@ -189,7 +189,8 @@ def parse_json(content: bytes) -> ty.Any:
     # Of bytes, json.loads() would also take UTF-16, and halves of characters.
     try:
         text = content.decode('utf-8-sig')
-        data = json.loads(text, parse_float=_finite, parse_constant=_finite)
+        data = json.loads(text, parse_float=_finite_number,
+                          parse_constant=_finite_number)
     except UnicodeDecodeError as exc:
         raise ValueError(f'not UTF-8 from byte {exc.start} on') from exc
     except json.JSONDecodeError as exc:
@@ -229,7 +230,7 @@ def check(data: ty.Any) -> None:
     raise FileLimitError(f'nested too deeply: more than {MAX_DEPTH} levels')
 
 
-def _finite(text: str) -> float:
+def _finite_number(text: str) -> float:
     number = float(text)
     if not math.isfinite(number):
         raise ValueError(f'{text[:40]} is not a finite number')

@@ -300,13 +300,13 @@ class _Adapter(ks_session.TCPKeepAliveAdapter):
             _current.deadline = math.inf
         # As requests does when it reads a body; otherwise its content, text
         # and json() would read on from the connection.
-        response._content = self._decodable(body)
+        response._content = self._drop_undecodable(body)
         response._content_consumed = True
         # Otherwise requests guesses, which takes minutes for large bodies.
         response.encoding = 'utf-8'
         return response
 
-    def _decodable(self, body: bytes) -> bytes:
+    def _drop_undecodable(self, body: bytes) -> bytes:
         try:
             body.decode()
         except UnicodeDecodeError:
@@ -329,7 +329,7 @@ class _BinaryAdapter(_Adapter):
         """Return the maximum size of an answer."""
         return self._size
 
-    def _decodable(self, body: bytes) -> bytes:
+    def _drop_undecodable(self, body: bytes) -> bytes:
         return body
 
 

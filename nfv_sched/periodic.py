@@ -203,7 +203,7 @@ class Refresher(Repeated, ty.Generic[Value]):
         # Not the exception, which would keep its frames and their objects.
         self.last_error = strings.mask_secrets(f'{type(exc).__name__}: {exc}')
 
-    def _tell(self, function: Callable[..., None], *args) -> None:
+    def _call_logged(self, function: Callable[..., None], *args) -> None:
         """Call a function; log its exception, so that the thread goes on."""
         try:
             function(*args)
@@ -223,14 +223,14 @@ class Refresher(Repeated, ty.Generic[Value]):
                 break
             except Exception as exc:
                 self._count_failure(began)
-                self._tell(self._keep_error, exc)
+                self._call_logged(self._keep_error, exc)
                 # After an error nobody knows in which state a connection is;
                 # the next attempt makes a new one.
-                self._tell(self.close)
-                self._tell(self.failed, exc)
+                self._call_logged(self.close)
+                self._call_logged(self.failed, exc)
             else:
                 self._end_failures()
-                self._tell(self.succeeded, time.monotonic() - began)
+                self._call_logged(self.succeeded, time.monotonic() - began)
             self._first_attempt_ended.set()
             with self._attempt_ended:
                 self._ended_attempt_began = began

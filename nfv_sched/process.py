@@ -53,9 +53,9 @@ class Process:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._clear()
+        self._reset()
 
-    def _clear(self) -> None:
+    def _reset(self) -> None:
         self.times = filter_stats.Times()
         self.shadow = filter_stats.ShadowCounts()
         self.refusals: collections.deque[LoggedRefusal] = collections.deque(
@@ -81,7 +81,7 @@ class Process:
         self.journal.stop()
         if self.network is not None:
             self.network.figures.stop()
-        self._clear()
+        self._reset()
 
 
 STATE = Process()

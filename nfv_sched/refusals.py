@@ -137,7 +137,7 @@ def _record(followed: no_valid_host.FollowedRequest, message: str) -> None:
         filter=followed.runs[-1].filter if removed else '',
         queries=() if removed else followed.queries(),
         message=message if by is entry.RefusedBy.NOVA else '', runs=runs,
-        rejected=tuple(_rejected(followed, request_note, reached))),
+        rejected=tuple(_rejected_hosts(followed, request_note, reached))),
         request_note)
 
 
@@ -154,7 +154,7 @@ def _refused_by(followed: no_valid_host.FollowedRequest) -> entry.RefusedBy:
     return entry.RefusedBy.NOVA
 
 
-def _rejected(
+def _rejected_hosts(
     followed: no_valid_host.FollowedRequest, request_note: RequestNote,
     reached: bool,
 ) -> Iterator[tuple[str, str, reasons.Reason | None]]:
@@ -207,7 +207,7 @@ def write(make: Callable[..., entry.Refusal | entry.PlacedServer],
         current = oslo_context.get_current()
         process.STATE.journal.put(
             functools.partial(
-                _made, make, time.time(),
+                _make_entry, make, time.time(),
                 getattr(current, 'request_id', None), request_note.instance,
                 request, request_note.flavor),
             writer.JournalLocation(
@@ -218,7 +218,7 @@ def write(make: Callable[..., entry.Refusal | entry.PlacedServer],
         LOG.exception('A decision is not in the decision journal')
 
 
-def _made(make, seconds, request_id, server, request, flavor):
+def _make_entry(make, seconds, request_id, server, request, flavor):
     """Return an entry for the journal; see :func:`write`."""
     return make(
         time=writer.stamp(seconds), request=request_id or '',

@@ -76,7 +76,7 @@ def visible(text: str) -> str:
     # sequence, a change of direction or a character of no width would falsify
     # a line.
     return text if text.isascii() and text.isprintable() else _UNUSUAL.sub(
-        _escaped, text)
+        _escape, text)
 
 
 def line(text: str) -> str:
@@ -84,7 +84,7 @@ def line(text: str) -> str:
     return visible(text).replace('\n', r'\n').replace('\t', r'\t')
 
 
-def _escaped(match: re.Match[str]) -> str:
+def _escape(match: re.Match[str]) -> str:
     char = match[0]
     if (char.isprintable() and not _INVISIBLE.match(char)
             or _is_of_emoji(match.string, match.start())):

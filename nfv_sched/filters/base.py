@@ -205,7 +205,8 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
         request_note: nfv_request.RequestNote,
     ) -> tuple[list, list[tuple[str, reasons.Lazy]]]:
         """Decide about hosts; see :meth:`_filter_hosts`."""
-        reason: reasons.Lazy | None = request.error or self._broken(request)
+        reason: reasons.Lazy | None = (
+            request.error or self._nova_reason(request))
         if reason is None:
             try:
                 prepared = self.prepare(request, request_note)
@@ -213,9 +214,9 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
                 LOG.exception('The request for server %s cannot be judged; '
                               'no host is accepted for it',
                               request_note.instance)
-                reason = self._unusable()
+                reason = self._failure_reason()
             # prepare() may have read Neutron, and marked the limits as broken.
-            reason = reason or self._broken(request)
+            reason = reason or self._nova_reason(request)
         if reason is not None:
             return [], [(host_state.host, reason)
                         for host_state in host_states]
@@ -232,7 +233,7 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
             # Nova catches no exception of a filter: one odd host would fail
             # every request that meets it.
             except Exception as exc:
-                reason = self._unjudged(host_state, exc)
+                reason = self._exception_reason(host_state, exc)
             refused.append((host_state.host, reason))
         return passed, refused
 
@@ -245,7 +246,7 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
                           getattr(spec_obj, 'instance_uuid', None))
             return None
 
-    def _unjudged(self, host_state, exc: Exception) -> reasons.Reason:
+    def _exception_reason(self, host_state, exc: Exception) -> reasons.Reason:
         """Return the reason to refuse a host that raised an exception.
 
         :param exc: the exception, which is being handled
@@ -259,7 +260,7 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
         # Everything but odd data is a defect, here or in Nova: with traceback.
         LOG.exception('Host %s cannot be judged and is not used for this '
                       'request', getattr(host_state, 'host', host_state))
-        return self._unusable()
+        return self._failure_reason()
 
     def _looks_at(self, request: nfv_request.Request) -> bool:
         """Return whether to look at hosts for a request."""
@@ -267,7 +268,9 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
         return request.error is not None or self.concerns(request) or (
             interfaces.Feature.EXTRA_SPECS in interfaces.broken())
 
-    def _broken(self, request: nfv_request.Request) -> reasons.Reason | None:
+    def _nova_reason(
+        self, request: nfv_request.Request,
+    ) -> reasons.Reason | None:
         """Return the reason to refuse hosts if Nova lacks what is needed."""
         if not self.is_broken(request):
             return None
@@ -276,7 +279,7 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
             'a release of nfv-sched for the installed Nova needed',
             'see the log', own=True)
 
-    def _unusable(self) -> reasons.Reason:
+    def _failure_reason(self) -> reasons.Reason:
         """Return the reason to refuse hosts after an unexpected exception."""
         return reasons.Reason(
             reasons.HOST, type(self).__name__,

@@ -164,14 +164,15 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
         need = self.counted.need(network.demand)
         if reason is None and network.deny and (
                 need or network.demand.vswitch_ports):
-            reason = functools.partial(self._stale, need, network.snapshot)
+            reason = functools.partial(
+                self._stale_reason, need, network.snapshot)
         limit, room = self.room(limits)
         return network_limits_allowance.Allowance(
             reason, limits, limit, room if network.fresh else math.inf,
             network.fresh and self.is_picky(limits))
 
-    def _stale(self, need: int,
-               snapshot: usage.Snapshot | None) -> reasons.Reason:
+    def _stale_reason(self, need: int,
+                      snapshot: usage.Snapshot | None) -> reasons.Reason:
         return reasons.Reason(
             self.counted.order, self.counted.noun,
             f'{need} needed' if need else "those of the server's ports needed",

@@ -296,7 +296,7 @@ def short_line(refusal: Refusal | PlacedServer, limit: int) -> bytes:
         left_out = named - (named - left_out) // 2
         refusal = dataclasses.replace(
             whole, unnamed=whole.unnamed + left_out,
-            reasons=tuple(_first(whole.reasons, named - left_out)))
+            reasons=tuple(_first_hosts(whole.reasons, named - left_out)))
 
 
 def key(value: Refusal | PlacedServer) -> bytes:
@@ -339,8 +339,8 @@ def copy(text: bytes) -> bytes:
     return line(dataclasses.replace(parse(text), copied=True))
 
 
-def _first(reasons: Iterable[RefusalReason],
-           count: int) -> Iterable[RefusalReason]:
+def _first_hosts(reasons: Iterable[RefusalReason],
+                 count: int) -> Iterable[RefusalReason]:
     """Yield the reasons, cut to the first ``count`` hosts."""
     for reason in reasons:
         hosts = reason.hosts[:count]

@@ -110,7 +110,7 @@ class Writer:
         return self.size // PARTS
 
     @property
-    def _copies(self) -> int:
+    def _most_copied(self) -> int:
         """Maximum number of bytes to copy before files are removed."""
         return min(self.longest * 3 // 8, MAX_COPIED)
 
@@ -171,9 +171,9 @@ class Writer:
             room = self.size - needed - sum(file.size for file in files)
             # One process frees space, in time for the copies; the others
             # continue to write meanwhile.
-            if room >= self._copies + self.longest // 8:
+            if room >= self._most_copied + self.longest // 8:
                 return
-            if not self._remove_oldest(files, room < self._copies):
+            if not self._remove_oldest(files, room < self._most_copied):
                 return
 
     def _remove_oldest(self, files: Iterable[File], full: bool) -> bool:
@@ -205,7 +205,7 @@ class Writer:
                     size += file.size
                 elif not full:
                     return False
-            copied = self._copied(oldest, self._copies)
+            copied = self._lines_to_copy(oldest, self._most_copied)
             # Copied first if there is space, so that nothing is lost if this
             # process dies.
             if copied and not full:
@@ -217,7 +217,9 @@ class Writer:
                 self._append(copied)
         return bool(oldest)
 
-    def _copied(self, files: Iterable[ty.BinaryIO], limit: int) -> bytes:
+    def _lines_to_copy(
+        self, files: Iterable[ty.BinaryIO], limit: int,
+    ) -> bytes:
         """Return the lines to copy before files are removed."""
         lines: list[_Line] = []
         size = total = lost = removed = 0

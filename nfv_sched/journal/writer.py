@@ -185,7 +185,7 @@ class _Thread:
         joined = recent.joined
         if joined is None:
             joined = refusal
-        elif _servers(joined) + _servers(refusal) > JOINED_SERVERS:
+        elif _count_servers(joined) + _count_servers(refusal) > JOINED_SERVERS:
             self._write_late(joined)
             joined = refusal
         else:
@@ -218,7 +218,7 @@ class _Thread:
             self._files.write(entry.short_line(refusal, self._files.longest))
         except (OSError, entry.LineError) as exc:
             self._count_lost(refusal.count)
-            self._tell(self._files.directory, exc)
+            self._log_failure(self._files.directory, exc)
         except Exception:
             self._count_lost(refusal.count)
             LOG.exception('A refusal is not in the decision journal')
@@ -240,13 +240,13 @@ class _Thread:
                 time=stamp(time.time()), count=lost)))
         except OSError as exc:
             self._count_lost(lost)
-            self._tell(self._files.directory, exc)
+            self._log_failure(self._files.directory, exc)
 
     def _count_lost(self, count: int) -> None:
         with self._lock:
             self._lost += count
 
-    def _tell(self, directory: str, exc: Exception) -> None:
+    def _log_failure(self, directory: str, exc: Exception) -> None:
         """Log that the journal cannot be written, once."""
         if not self._failing:
             LOG.warning(
@@ -255,7 +255,7 @@ class _Thread:
         self._failing = True
 
 
-def _servers(refusal: Decided) -> int:
+def _count_servers(refusal: Decided) -> int:
     """Return the number of UUIDs of servers in an entry."""
     return refusal.count + len(refusal.before) + sum(
         len(each.before) for each in refusal.earlier)
