@@ -145,7 +145,7 @@ class RunMixin(source.AccountMixin):
         if not source.is_url(parsed_args.source):
             raise source.NotConfiguredError('a file, not a cloud')
         return source.load(
-            parsed_args.source, parsed_args.config_file, self._say)
+            parsed_args.source, parsed_args.config_file, self._print)
 
     def misplaced(
         self, parsed_args: argparse.Namespace, document: ty.Any,
@@ -244,7 +244,7 @@ class RunMixin(source.AccountMixin):
         for warning in plan.warnings:
             self.app.stderr.write(f'note: {strings.line(warning)}\n')
         for line in run.listed(plan, journal):
-            self._say(line)
+            self._print(line)
 
     def _problems(self, execution: 'run.PlanRun') -> bool:
         """Print how the cloud differs from the plan.
@@ -258,9 +258,9 @@ class RunMixin(source.AccountMixin):
 
     def _compare(self, execution: 'run.PlanRun') -> int:
         if self._problems(execution):
-            self._say(_CHANGED)
+            self._print(_CHANGED)
             return source.FINDINGS
-        self._say('Nothing was changed: --dry-run.')
+        self._print('Nothing was changed: --dry-run.')
         return 0
 
     def _execute(self, parsed_args: argparse.Namespace, saved: SavedPlan,
@@ -283,14 +283,14 @@ class RunMixin(source.AccountMixin):
                 is_changed = True
             if not is_changed or execution.in_progress():
                 if not (agreed or self._is_agreed()):
-                    self._say('Nothing was changed.')
+                    self._print('Nothing was changed.')
                     return source.FINDINGS
                 agreed = True
-                with _interruptible(execution):
+                with _stop_on_signal(execution):
                     execution.run(only_begun=is_changed)
             elif attempts == parsed_args.replan and (
                     execution.is_early or not attempts):
-                self._say(_CHANGED)
+                self._print(_CHANGED)
                 # Hosts that are not back yet are no reason for a new plan.
                 if not execution.is_early:
                     self._offer(saved)
@@ -302,10 +302,10 @@ class RunMixin(source.AccountMixin):
                 # a host that comes back.
                 break
             if attempts:
-                self._say('The rest is planned anew.')
+                self._print('The rest is planned anew.')
                 failed.update(execution.refused)
                 try:
-                    with _terminable():
+                    with _sigterm_as_interrupt():
                         saved = self._plan_rest(
                             parsed_args, saved, journal, failed)
                 except KeyboardInterrupt:
@@ -354,10 +354,10 @@ class RunMixin(source.AccountMixin):
     def _offer(self, saved: SavedPlan) -> None:
         """Say how the rest of a plan can be planned anew."""
         if saved.plan.command:
-            self._say('With --replan 1 it goes on with a new plan, that of: '
-                      + self._shown(saved.plan.command))
+            self._print('With --replan 1 it goes on with a new plan, that of: '
+                        + self._command_text(saved.plan.command))
 
-    def _shown(self, words: Iterable[str]) -> str:
+    def _command_text(self, words: Iterable[str]) -> str:
         """Return a command of nfv-sched as it is to be typed."""
         program = self.app.NAME + (' nfv' if self._in_client() else '')
         return f'{program} {shlex.join(words)}'
@@ -372,8 +372,8 @@ class RunMixin(source.AccountMixin):
         """Print what was done and what was not; return the exit code."""
         remaining = execution.left()
         plan = execution.plan
-        self._say(f'{len(plan.moves) - len(remaining)} of '
-                  f'{strings.count(len(plan.moves), "move")} made.')
+        self._print(f'{len(plan.moves) - len(remaining)} of '
+                    f'{strings.count(len(plan.moves), "move")} made.')
         for move in remaining:
             self.print_error(f'move {move.number}: {move} ' + (
                 execution.failed.get(move.number)
@@ -383,28 +383,30 @@ class RunMixin(source.AccountMixin):
             self.print_error(sentence)
         if remaining:
             command = self.rest_command(parsed_args)
-            self._say('The same command goes on with the rest.'
-                      if command is None
-                      else f'To go on with the rest: {command}')
+            self._print('The same command goes on with the rest.'
+                        if command is None
+                        else f'To go on with the rest: {command}')
             if not execution.interrupted:
                 self._offer(saved)
         if enable and not remaining:
             execution.enable()
         for host in plan.closed_hosts:
             if enable and not remaining:
-                self._say(f'{host} is enabled.')
+                self._print(f'{host} is enabled.')
             else:
-                self._say(f'{host} is disabled. To enable it: ' + shlex.join(
+                self._print(f'{host} is disabled. To enable it: ' + shlex.join(
                     (*_ENABLE, host, 'nova-compute')))
         for host in plan.given_up_hosts:
-            self._say(f'If {host} is not to be emptied later, enable it: '
-                      + shlex.join((*_ENABLE, host, 'nova-compute')))
+            self._print(f'If {host} is not to be emptied later, enable it: '
+                        + shlex.join((*_ENABLE, host, 'nova-compute')))
         for uuid, name in execution.shelved():
-            self._say(f'{name} is shelved. To start it again: '
-                      + shlex.join((*_UNSHELVE, uuid)))
+            self._print(f'{name} is shelved. To start it again: '
+                        + shlex.join((*_UNSHELVE, uuid)))
         if plan.next_round and not remaining:
-            self._say('When that is done, the next round: ' + self._shown((
-                'plan', 'run', saved.path, '--round', str(plan.next_round))))
+            self._print(
+                'When that is done, the next round: ' + self._command_text((
+                    'plan', 'run', saved.path, '--round',
+                    str(plan.next_round))))
         if execution.interrupted and remaining and not execution.failed:
             return _INTERRUPTED
         checked = self._verify(parsed_args, saved, execution)
@@ -419,11 +421,12 @@ class RunMixin(source.AccountMixin):
         if not uuids:
             return 0
         try:
-            with _terminable():
+            with _sigterm_as_interrupt():
                 result = self.misplaced(parsed_args, saved.document, uuids)
         except source.NotConfiguredError:
-            self._say("Strict policies were not checked: this needs Nova's "
-                      'databases, or --from with the URL of "snapshot serve".')
+            self._print("Strict policies were not checked: this needs Nova's "
+                        'databases, or --from with the URL of "snapshot '
+                        'serve".')
             return 0
         except source.CloudUnreadError as exc:
             self._say_unchecked(parsed_args, len(uuids), str(exc))
@@ -441,8 +444,8 @@ class RunMixin(source.AccountMixin):
                              f'{strings.some(unchecked)}')
             return source.UNREAD
         if not findings:
-            self._say('Checked: the strict policies of the servers that were '
-                      'moved are kept.')
+            self._print('Checked: the strict policies of the servers that '
+                        'were moved are kept.')
         return source.FINDINGS if findings else 0
 
     def _say_unchecked(self, parsed_args: argparse.Namespace, servers: int,
@@ -452,8 +455,8 @@ class RunMixin(source.AccountMixin):
             f'strict policies of {strings.count(servers, "server")} that were '
             f'moved were not checked: {why}')
         command = self.rest_command(parsed_args)
-        self._say('The same command checks them.' if command is None
-                  else f'To check them: {command}')
+        self._print('The same command checks them.' if command is None
+                    else f'To check them: {command}')
 
     def print_error(self, error: ty.Any) -> int:
         """Write an error to stderr, if that can be written; return 1."""
@@ -467,17 +470,17 @@ class RunMixin(source.AccountMixin):
         """Print a line about a move, which goes on even if that fails."""
         # NOTE: Ctrl-C in "plan run FILE 2>&1 | tee LOG" ends tee at once.
         try:
-            self._say(text)
+            self._print(text)
         except OSError:
             base.discard_output()
 
-    def _say(self, text: str) -> None:
+    def _print(self, text: str) -> None:
         self.app.stdout.write(f'{strings.line(text)}\n')
         self.app.stdout.flush()
 
 
 @contextlib.contextmanager
-def _terminable() -> Iterator[None]:
+def _sigterm_as_interrupt() -> Iterator[None]:
     """Raise KeyboardInterrupt on SIGTERM, as on SIGINT."""
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
@@ -487,7 +490,7 @@ def _terminable() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _interruptible(execution: 'run.PlanRun') -> Iterator[None]:
+def _stop_on_signal(execution: 'run.PlanRun') -> Iterator[None]:
     """Let the first signal stop a plan after the moves that have begun."""
     def stop(number: int, _frame: ty.Any) -> None:
         if execution.interrupted:

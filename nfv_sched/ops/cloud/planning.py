@@ -273,7 +273,7 @@ class PlanMixin(plan_execution.RunMixin):
                 words += [f'--{option}', str(value)]
         if not other and getattr(parsed_args, 'enable_after', False):
             words.append('--enable-after')
-        return self._shown(words)
+        return self._command_text(words)
 
     def run_saved(self, parsed_args: argparse.Namespace) -> None:
         """Carry out the plan that was saved.

@@ -48,7 +48,7 @@ _SECTIONS = {
 }
 
 
-def _concerned(result, all_hosts: bool):
+def _servers_and_hosts(result, all_hosts: bool):
     """Return the servers and hosts of a result that its steps concern.
 
     :param result: the result of steps on a cloud with more servers and hosts
@@ -193,7 +193,7 @@ class RunSimulation(source.ErrorMixin, base.Lister):
             paths = [self._example(parsed_args.example)]
         if len(paths) > 1:
             return self._check(paths, parsed_args)
-        self._sections = self._wanted(parsed_args)
+        self._sections = self._sections_to_show(parsed_args)
         self._simulate(paths[0], parsed_args)
         self._failures = self._result.failures
         return self._tables[0].columns, self._tables[0].rows
@@ -236,7 +236,7 @@ class RunSimulation(source.ErrorMixin, base.Lister):
         return str(paths[name])
 
     @staticmethod
-    def _wanted(parsed_args: argparse.Namespace) -> tuple[str, ...]:
+    def _sections_to_show(parsed_args: argparse.Namespace) -> tuple[str, ...]:
         one_table = parsed_args.formatter in ('csv', 'value')
         show = parsed_args.show or ('servers' if one_table else 'both')
         sections = _SECTIONS[show]
@@ -263,7 +263,7 @@ class RunSimulation(source.ErrorMixin, base.Lister):
               progress.shown() as update):
             result = engine.Simulation(state, update).run()
             self._save(state, parsed_args)
-        return _concerned(result, parsed_args.show == 'hosts')
+        return _servers_and_hosts(result, parsed_args.show == 'hosts')
 
     def _run_cloud(self, path: str, parsed_args: argparse.Namespace):
         if parsed_args.source is not None:

@@ -82,7 +82,7 @@ def save(cloud: snapshot.Cloud, path: str, anonymous: bool) -> list[str]:
         raise source.CloudUnreadError(str(exc)) from exc
     lines = [
         f'{path}: {strings.count(len(cloud.hosts), "host")}, '
-        f'{strings.count(len(cloud.servers), "server")}, {_shown(size)}\n']
+        f'{strings.count(len(cloud.servers), "server")}, {_size_text(size)}\n']
     if replaced:
         lines.append(
             f'{strings.count(sum(replaced.values()), "free text")} '
@@ -92,7 +92,7 @@ def save(cloud: snapshot.Cloud, path: str, anonymous: bool) -> list[str]:
     return lines
 
 
-def _shown(size: int) -> str:
+def _size_text(size: int) -> str:
     if size < 10 ** 6:
         return f'{size / 10 ** 3:.1f} kB'
     return f'{size / 10 ** 6:.1f} MB'

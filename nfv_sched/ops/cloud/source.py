@@ -525,13 +525,13 @@ def configure(arguments: Sequence[str], databases: bool = True) -> None:
          else database.parse_configuration)(
             arguments, base.NFVSched.NAME, '')
     except cfg.Error as exc:
-        path, why = _unusable(exc)
+        path, why = _configuration_error(exc)
         raise CloudUnreadError(
             f'the configuration cannot be used: {why}' if path is None else
             f'{"--config-file " if arguments else ""}{path}: {why}') from exc
 
 
-def _unusable(exc: Exception) -> tuple[str | None, str]:
+def _configuration_error(exc: Exception) -> tuple[str | None, str]:
     """Return the file of a bad configuration and what is wrong with it.
 
     The file is None if it is not known.

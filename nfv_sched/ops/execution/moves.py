@@ -237,7 +237,7 @@ def _message(answer: ty.Any) -> str:
     return ''
 
 
-def _patiently(call: Callable[..., _T], *args: ty.Any) -> _Steps[_T]:
+def _retry_read(call: Callable[..., _T], *args: ty.Any) -> _Steps[_T]:
     """Repeat a call that changes nothing until there is an answer."""
     while True:
         try:
@@ -353,8 +353,8 @@ def _server_actions(connection: _Connection,
         if row['action'] in _ACTION_NAMES[move.kind]]
 
 
-def _begun(connection: _Connection,
-           move: values.Move) -> list[tuple[str, bool]]:
+def _begun_ids(connection: _Connection,
+               move: values.Move) -> list[tuple[str, bool]]:
     """Return IDs of what was begun with a server, the newest first.
 
     :returns: also whether each is of the kind of the move
@@ -375,16 +375,16 @@ def _migrate(connection: _Connection, move: values.Move,
             migration = known
         case ('asked', before, age):
             # The request may have been under way when the run was killed.
-            migration = yield from _started(
+            migration = yield from _find_migration(
                 connection, move, before, GRACE - age)
     if migration is None:
-        server = yield from _patiently(_server, connection, move)
+        server = yield from _retry_read(_server, connection, move)
         if not _is_to_move(server, move):
             return
         # The newest migration before is what tells whether the request had an
         # effect, even if its answer is lost or this process is killed.
         if progress is None:
-            begun = yield from _patiently(_begun, connection, move)
+            begun = yield from _retry_read(_begun_ids, connection, move)
             before = begun[0][0] if begun else None
         record('asked', before)
         unanswered = ''
@@ -405,27 +405,27 @@ def _migrate(connection: _Connection, move: values.Move,
             if exc.status != 409:
                 raise
             refusal = exc
-        migration = yield from _started(
+        migration = yield from _find_migration(
             connection, move, before, GRACE if unanswered else 0)
         if migration is None:
             if refusal is not None:
                 raise refusal
-            why = yield from _why(connection, move)
+            why = yield from _failure_text(connection, move)
             error = MoveError if unanswered else FailedMoveError
-            raise error(f'was not {_past(move)}: {unanswered or why}')
+            raise error(f'was not {_participle(move)}: {unanswered or why}')
     record('moving', migration)
     if move.is_shelving:
-        yield from _offloaded(connection, move)
+        yield from _await_offload(connection, move)
     else:
-        yield from _followed(connection, move, migration)
+        yield from _await_migration(connection, move, migration)
 
 
-def _past(move: values.Move) -> str:
+def _participle(move: values.Move) -> str:
     return 'shelved' if move.is_shelving else 'moved'
 
 
-def _started(connection: _Connection, move: values.Move,
-             before: str | None, grace: float) -> _Steps[str | None]:
+def _find_migration(connection: _Connection, move: values.Move,
+                    before: str | None, grace: float) -> _Steps[str | None]:
     """Return the UUID of the migration that a request has started.
 
     Of shelving, the ID of the request.
@@ -437,8 +437,8 @@ def _started(connection: _Connection, move: values.Move,
     end = time.monotonic() + grace
     while True:
         # In this order: Nova may end the move between the two requests.
-        server = yield from _patiently(_server, connection, move)
-        begun = yield from _patiently(_begun, connection, move)
+        server = yield from _retry_read(_server, connection, move)
+        begun = yield from _retry_read(_begun_ids, connection, move)
         migration = None
         for each, is_of_kind in begun:
             if each == before:
@@ -458,15 +458,15 @@ def _is_of_kind(row: Mapping, move: values.Move) -> bool:
     return row['migration_type'] == _TYPES[move.kind]
 
 
-def _followed(connection: _Connection, move: values.Move,
-              migration: str) -> _Steps[None]:
+def _await_migration(connection: _Connection, move: values.Move,
+                     migration: str) -> _Steps[None]:
     """Wait until a migration is over, and confirm a cold one.
 
     :raises MoveError: unless the server is on its destination then
     """
     while True:
-        server = yield from _patiently(_server, connection, move)
-        rows = yield from _patiently(_migrations, connection, move)
+        server = yield from _retry_read(_server, connection, move)
+        rows = yield from _retry_read(_migrations, connection, move)
         row = next((row for row in rows if row['uuid'] == migration),
                    # Only the newest _MIGRATIONS are read, so others may have
                    # come after it.
@@ -491,15 +491,15 @@ def _followed(connection: _Connection, move: values.Move,
         yield ''
     failed = status not in _OVER[move.kind]
     while True:
-        server = yield from _patiently(_server, connection, move)
+        server = yield from _retry_read(_server, connection, move)
         # NOTE: nova-compute confirms the migration, then the server.
         if _task(server) is None and (
                 failed or server['status'] != _UNCONFIRMED):
             break
         yield ''
     if failed:
-        why = yield from _why(connection, move)
-        server = yield from _patiently(_server, connection, move)
+        why = yield from _failure_text(connection, move)
+        server = yield from _retry_read(_server, connection, move)
     state = f'it is {server["status"]} on {_host(server)}'
     if failed:
         raise FailedMoveError('was not moved: the migration is in status '
@@ -509,7 +509,7 @@ def _followed(connection: _Connection, move: values.Move,
         raise MoveError(f'was not moved to {move.destination}: {state}')
 
 
-def _offloaded(connection: _Connection, move: values.Move) -> _Steps[None]:
+def _await_offload(connection: _Connection, move: values.Move) -> _Steps[None]:
     """Wait until a server that is shelved has left its host.
 
     Nova offloads it [DEFAULT] shelved_offload_time seconds later, 0 by
@@ -519,8 +519,8 @@ def _offloaded(connection: _Connection, move: values.Move) -> _Steps[None]:
     """
     while True:
         # In this order: what an action does shows in the server.
-        actions = yield from _patiently(_server_actions, connection, move)
-        server = yield from _patiently(_server, connection, move)
+        actions = yield from _retry_read(_server_actions, connection, move)
+        server = yield from _retry_read(_server, connection, move)
         if _has_left(server):
             return
         if _task(server) is None:
@@ -538,12 +538,12 @@ def _offloaded(connection: _Connection, move: values.Move) -> _Steps[None]:
             elif server['status'] != _OFFLOADED:
                 break
             else:
-                events = yield from _patiently(_events, connection, move)
+                events = yield from _retry_read(_events, connection, move)
                 if _error(events) is not None:
                     break
         yield ''
-    why = yield from _why(connection, move)
-    server = yield from _patiently(_server, connection, move)
+    why = yield from _failure_text(connection, move)
+    server = yield from _retry_read(_server, connection, move)
     if _has_left(server):
         return
     raise FailedMoveError(
@@ -568,7 +568,7 @@ def _error(events: Iterable[Mapping]) -> str | None:
         if event.get('result') == 'Error' and event.get('details')), None)
 
 
-def _why(connection: _Connection, move: values.Move) -> _Steps[str]:
+def _failure_text(connection: _Connection, move: values.Move) -> _Steps[str]:
     """Return why the last move of a server failed, as Nova says.
 
     Wait until Nova has done all that follows a failure.
@@ -578,7 +578,7 @@ def _why(connection: _Connection, move: values.Move) -> _Steps[str]:
     end = time.monotonic() + _EVENTS_END
     try:
         while True:
-            events = yield from _patiently(_events, connection, move)
+            events = yield from _retry_read(_events, connection, move)
             if all(event['finish_time'] for event in events) or (
                     time.monotonic() >= end):
                 break
@@ -629,14 +629,14 @@ def _is_to_reassign(connection: _Connection,
 def _reassign(connection: _Connection, move: values.Move,
               progress: Progress | None, record: Record) -> _Steps[None]:
     if progress is None:
-        if not (yield from _patiently(_is_to_reassign, connection, move)):
+        if not (yield from _retry_read(_is_to_reassign, connection, move)):
             return
         record('asked', None)
     path, _key, name = _SERVED[move.kind]
     source, destination = [f'/agents/{agent}/{path}' for agent in (
         move.source_agent, move.destination_agent)]
     while True:
-        served = yield from _patiently(_agents_of, connection, move)
+        served = yield from _retry_read(_agents_of, connection, move)
         on_source, on_destination = served
         if on_destination:
             if on_source:
@@ -654,7 +654,7 @@ def _reassign(connection: _Connection, move: values.Move,
         except RefusedRequestError as exc:
             # What it is refused for may be the effect of an earlier request
             # that got no answer.
-            if served != (yield from _patiently(
+            if served != (yield from _retry_read(
                     _agents_of, connection, move)):
                 continue
             if not on_source:
@@ -671,11 +671,11 @@ def _give_back(connection: _Connection, move: values.Move,
     """
     path, _key, name = _SERVED[move.kind]
     try:
-        yield from _patiently(
+        yield from _retry_read(
             _call, connection, 'network', 'POST',
             f'/agents/{move.source_agent}/{path}', {name: move.id})
     except RefusedRequestError as exc:
-        if not any((yield from _patiently(_agents_of, connection, move))):
+        if not any((yield from _retry_read(_agents_of, connection, move))):
             raise UnservedError(
                 f'is on no agent now: {reason}; it could not be given back '
                 f'to {move.source}: {exc}') from exc

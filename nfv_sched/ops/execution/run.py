@@ -318,15 +318,16 @@ class PlanRun:
 
     def moved(self) -> set[str]:
         """Return the UUIDs of what this and former plans have moved."""
-        return {record.id for record in self._made()
+        return {record.id for record in self._finished_records()
                 if record.kind != _SHELVE}
 
     def shelved(self) -> Iterator[tuple[str, str]]:
         """Yield what :func:`moves.shelved` says of this and former plans."""
         return moves.shelved(self._connection, dict.fromkeys(
-            record.id for record in self._made() if record.kind == _SHELVE))
+            record.id for record in self._finished_records()
+            if record.kind == _SHELVE))
 
-    def _made(self) -> list[MoveRecord]:
+    def _finished_records(self) -> list[MoveRecord]:
         return [record for record in (
             *self._journal.earlier.values(), *self._journal.last.values())
             if record.state == 'done']
@@ -382,7 +383,7 @@ class PlanRun:
                 self._say('Interrupted: waiting for the moves that have '
                           'begun. Again, and they are not waited for.')
             if not self._stopping:
-                for move in self._ready(remaining):
+                for move in self._ready_moves(remaining):
                     if len(self._running) >= self._most or self._stopping:
                         break
                     remaining.remove(move)
@@ -402,7 +403,9 @@ class PlanRun:
                 if moves.set_status(self._connection, host, values.REASON):
                     self._say(f'{host} is disabled: {values.REASON}')
 
-    def _ready(self, remaining: Iterable[values.Move]) -> list[values.Move]:
+    def _ready_moves(
+        self, remaining: Iterable[values.Move],
+    ) -> list[values.Move]:
         """Return the moves that can begin, in order."""
         ready: list[values.Move] = []
         blocking = list(self._running)

@@ -328,9 +328,9 @@ class Positions:
         group = self._members.get(uuid)
         if group is None or not soft and group.policy.startswith(_SOFT):
             return True
-        there = self._fellows(arrangement, group, uuid, name)
-        here = self._fellows(arrangement, group, uuid,
-                             self.where(uuid, arrangement))
+        there = self._count_fellows(arrangement, group, uuid, name)
+        here = self._count_fellows(arrangement, group, uuid,
+                                   self.where(uuid, arrangement))
         if group.policy == _AFFINITY:
             # Nova counts the source as a host of the group.
             return there > 0
@@ -391,8 +391,8 @@ class Positions:
         return sum(len(cell.free_cpus)
                    for cell in (room.host.cells if room.host else ()))
 
-    def _fellows(self, arrangement: Arrangement, group: snapshot.Group,
-                 uuid: str, name: str | None) -> int:
+    def _count_fellows(self, arrangement: Arrangement, group: snapshot.Group,
+                       uuid: str, name: str | None) -> int:
         """Return the number of other members of a group on a host."""
         return sum(
             member != uuid and member in self.servers

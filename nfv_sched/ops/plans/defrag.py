@@ -178,7 +178,7 @@ class _DefragSearch(move_search.MoveSearch):
     def total(self, moves: Sequence[trial.ServerMove]) -> int:
         """Return how many new servers fit after moves."""
         *_before, last = self._arrangements(moves)
-        return self._total(last)
+        return self._count_total(last)
 
     def plan(self, moves: Sequence[trial.ServerMove], exact: bool,
              failed: Sequence[str]) -> DefragPlan:
@@ -192,8 +192,9 @@ class _DefragSearch(move_search.MoveSearch):
         for move, before, after in zip(moves, states, states[1:]):
             gains = {}
             for name in (move.source, move.destination):
-                gain = (self._fit(after.positions[name]) - self._fit(
-                    self._positions.position(name, before)))
+                gain = (self._count_fits(after.positions[name])
+                        - self._count_fits(
+                            self._positions.position(name, before)))
                 if gain:
                     gains[name] = gain
             steps.append(DefragStep(move=move, gains=gains))
@@ -214,8 +215,8 @@ class _DefragSearch(move_search.MoveSearch):
             freeing=freeing,
             ports=ports,
             flavor=self._flavor.name, count=self._count,
-            before=self._before, after=self._total(states[-1]),
+            before=self._before, after=self._count_total(states[-1]),
             steps=tuple(steps), fixed=fixed, failed=tuple(failed),
             exact=(exact and not self._gaps
-                   and self._total(states[-1]) >= self._count),
+                   and self._count_total(states[-1]) >= self._count),
             gaps=self._gaps)

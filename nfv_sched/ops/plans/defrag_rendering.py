@@ -27,7 +27,7 @@ def text(plan: defrag.DefragPlan) -> list[tables.Part]:
 
 
 def _headline(plan: defrag.DefragPlan) -> str:
-    now = f'{plan.before} more {plan.flavor} {_fit(plan.before)} now'
+    now = f'{plan.before} more {plan.flavor} {_fit_verb(plan.before)} now'
     if not plan.steps:
         if plan.enough:
             return f'{now}: no move is needed for {plan.count}.'
@@ -40,7 +40,7 @@ def _headline(plan: defrag.DefragPlan) -> str:
             f'no moves were found that make room for {plan.count}.')
 
 
-def _fit(count: int) -> str:
+def _fit_verb(count: int) -> str:
     return 'fits' if count == 1 else 'fit'
 
 
@@ -102,5 +102,5 @@ def commands(plan: defrag.DefragPlan) -> ty.Iterator[str]:
     yield from rendering.commands([step.move for step in plan.steps])
     if not plan.enough:
         yield from planning.incomplete([
-            f'{plan.after} more {plan.flavor} {_fit(plan.after)} now; no '
+            f'{plan.after} more {plan.flavor} {_fit_verb(plan.after)} now; no '
             f'moves were found that make room for {plan.count}'])

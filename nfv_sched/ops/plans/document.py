@@ -479,7 +479,7 @@ def drained(plan: 'drain.DrainPlan', cloud: snapshot.Cloud,
             to_confirm=each.move.settled)
             for each in plan.unfinished]),
         failed=plan.failed, exact=plan.exact, options=options,
-        unread=_unread(plan.gaps))
+        unread=_unread_data(plan.gaps))
 
 
 def rolled(plan: 'rolling.RollingPlan', cloud: snapshot.Cloud,
@@ -540,7 +540,7 @@ def defragmented(plan: 'defrag.DefragPlan', cloud: snapshot.Cloud,
             for uuid, obstacle in plan.fixed.items()]),
         failed=plan.failed, exact=plan.exact,
         ports=request_document.new_ports(plan.ports), options=options,
-        unread=_unread(plan.gaps))
+        unread=_unread_data(plan.gaps))
 
 
 def moves_of_drain(plan: Drain) -> values.MovePlan:
@@ -695,7 +695,7 @@ def lost(losses: 'Iterable[failover.Loss]', together: bool,
             flavor_id=flavor_ids.get(each.uuid),
             obstacle=_obstacle(each.reason),
             lacks=_lacks(each.lacking, host_ids))
-            for each in loss.stranded]), unread=_unread(loss.gaps))
+            for each in loss.stranded]), unread=_unread_data(loss.gaps))
         for loss in losses]))
 
 
@@ -713,6 +713,6 @@ def _lacks(lacks: 'Iterable[refusals.Lack]',
         why=each.text or None) for each in lacks])
 
 
-def _unread(gaps: 'Iterable[gap.Gap]') -> tuple[UnreadData, ...]:
+def _unread_data(gaps: 'Iterable[gap.Gap]') -> tuple[UnreadData, ...]:
     return tuple([UnreadData(kind=each.kind.value, names=each.names)
                   for each in gaps])

@@ -474,7 +474,7 @@ class _DrainSearch:
 
     # -- destinations of each server alone
 
-    def _alike(self, uuid: str) -> Hashable:
+    def _likeness(self, uuid: str) -> Hashable:
         """Return a key; servers with equal keys are interchangeable."""
         return (self._positions.guest(uuid),
                 tuple(sorted(self._positions.degrees(uuid).items())),
@@ -571,25 +571,25 @@ class _DrainSearch:
                     positions={**arrangement.positions, name: position})
         for uuid, names in many.items():
             for name in names:
-                after = self._put(arrangement, uuid, name)
+                after = self._put_server(arrangement, uuid, name)
                 if after is not None:
                     arrangement = after
                     moves.append(self._move(uuid, name))
                     break
         return tuple(moves), exact
 
-    def _put(self, arrangement: arrangements.Arrangement, uuid: str,
-             name: str) -> arrangements.Arrangement | None:
+    def _put_server(self, arrangement: arrangements.Arrangement, uuid: str,
+                    name: str) -> arrangements.Arrangement | None:
         """Return the cloud with a server on a host; None if refused."""
         positions = self._positions
         if not positions.together(arrangement, uuid, name, soft=False):
             return None
         after = positions.put(positions.position(name, arrangement),
-                              self._moving(uuid), uuid,
+                              self._move_request(uuid), uuid,
                               positions.degrees(uuid))
         return None if after is None else arrangement.moved(uuid, after)
 
-    def _moving(self, uuid: str) -> arrangements.Guest:
+    def _move_request(self, uuid: str) -> arrangements.Guest:
         """Return the request of a server for its kind of move."""
         return self._positions.guest(uuid, self._kinds[uuid])
 
@@ -606,16 +606,16 @@ class _DrainSearch:
         :returns: (host -> servers that go there, whether no choice moves more)
         """
         # Servers with the fewest hosts first; interchangeable ones in a row.
-        kinds = list(dict.fromkeys(map(self._alike, few)))
+        kinds = list(dict.fromkeys(map(self._likeness, few)))
         following = [uuid for uuid in few if self._partners[uuid]]
         order = sorted(few, key=lambda uuid: (
             following.index(uuid) if uuid in following else -1,
             len(few[uuid]), -self._positions.servers[uuid].flavor.memory,
-            few[uuid], kinds.index(self._alike(uuid))))
+            few[uuid], kinds.index(self._likeness(uuid))))
         best: Mapping[str, frozenset[str]] = {}
         most, exact = 0, True
         try:
-            for chosen, count in self._deeper(
+            for chosen, count in self._search(
                     order, few, {}, 0, lambda: most, until):
                 if count > most:
                     best, most = chosen, count
@@ -625,7 +625,7 @@ class _DrainSearch:
             exact = False
         return best, exact
 
-    def _deeper(
+    def _search(
         self, order: Sequence[str], few: Mapping[str, Sequence[str]],
         chosen: Mapping[str, frozenset[str]], first: int,
         most: Callable[[], int], until: float, count: int = 0,
@@ -648,20 +648,20 @@ class _DrainSearch:
             return
         uuid, *rest = order
         like = bool(rest) and few[rest[0]] == few[uuid] and (
-            self._alike(rest[0]) == self._alike(uuid))
+            self._likeness(rest[0]) == self._likeness(uuid))
         for place in range(first, len(few[uuid])):
             name = few[uuid][place]
             together = chosen.get(name, frozenset()) | {uuid}
             if self._orders(name, together):
-                yield from self._deeper(
+                yield from self._search(
                     rest, few, {**chosen, name: together},
                     place if like else 0, most, until, count + 1)
         # The server stays, and so do all interchangeable ones after it.
         while like:
             uuid, *rest = rest
             like = bool(rest) and few[rest[0]] == few[uuid] and (
-                self._alike(rest[0]) == self._alike(uuid))
-        yield from self._deeper(rest, few, chosen, 0, most, until, count)
+                self._likeness(rest[0]) == self._likeness(uuid))
+        yield from self._search(rest, few, chosen, 0, most, until, count)
 
     def _orders(
         self, name: str, uuids: frozenset[str],
@@ -680,7 +680,7 @@ class _DrainSearch:
     ) -> list[tuple[tuple[str, ...], arrangements.Position]]:
         positions = self._positions
         # Of interchangeable servers, only one need be tried as the last.
-        last = {self._alike(uuid): uuid for uuid in sorted(uuids)}
+        last = {self._likeness(uuid): uuid for uuid in sorted(uuids)}
         orders_by_state: dict[Hashable, tuple[
             tuple[str, ...], arrangements.Position]] = {}
         for uuid in last.values():
@@ -689,7 +689,7 @@ class _DrainSearch:
             if not positions.together(where, uuid, name, soft=False):
                 continue
             for order, position in self._orders(name, uuids - {uuid}):
-                after = positions.put(position, self._moving(uuid), uuid,
+                after = positions.put(position, self._move_request(uuid), uuid,
                                       positions.degrees(uuid))
                 if after is not None:
                     orders_by_state.setdefault(

@@ -177,7 +177,7 @@ class FailoverAnalysis:
             (uuid for name in lost for uuid in positions.on_host[name]
              if positions.servers[uuid].state not in _AWAY),
             key=self._order.__getitem__)
-        stranded = self._stranded(guests, frozenset(lost))
+        stranded = self._find_stranded(guests, frozenset(lost))
         losses = []
         for name in lost:
             own = [uuid for uuid in guests
@@ -187,8 +187,8 @@ class FailoverAnalysis:
                 gaps=gap.of_cloud(self._cloud, (name,))))
         return losses
 
-    def _stranded(self, guests: Iterable[str],
-                  lost: frozenset[str]) -> dict[str, Stranded]:
+    def _find_stranded(self, guests: Iterable[str],
+                       lost: frozenset[str]) -> dict[str, Stranded]:
         """Return the servers that find no host, by UUID.
 
         :param guests: UUIDs, in the order of their evacuation
@@ -208,7 +208,7 @@ class FailoverAnalysis:
 
         for uuid in guests:
             obstacle = positions.why_not(movable.EVACUATE, uuid)
-            finds = obstacle is None and self._finds(uuid, going, lost)
+            finds = obstacle is None and self._finds_host(uuid, going, lost)
             if finds is False:
                 strand(uuid, obstacle)
                 continue
@@ -223,8 +223,8 @@ class FailoverAnalysis:
 
     # -- without the simulator
 
-    def _finds(self, uuid: str, before: Sequence[str],
-               lost: frozenset[str]) -> bool | None:
+    def _finds_host(self, uuid: str, before: Sequence[str],
+                    lost: frozenset[str]) -> bool | None:
         """Return whether a server finds a host; None if not sure.
 
         :param before: UUIDs of the servers that may have found one before it
@@ -236,7 +236,7 @@ class FailoverAnalysis:
             # host one that it can go to.
             return None if self._positions.hinted(
                 arrangements.SAME_HOST, uuid) else False
-        if not self._claims(uuid):
+        if not self._filters_foresee(uuid):
             return None
         if len(takers) > len(before):
             return True
@@ -247,12 +247,12 @@ class FailoverAnalysis:
             return True
         spoilt = 0
         for name in takers:
-            spoilt += self._fewest(uuid, name, before)
+            spoilt += self._fewest_to_fill(uuid, name, before)
             if spoilt > len(before):
                 return True
         return None
 
-    def _claims(self, uuid: str) -> bool:
+    def _filters_foresee(self, uuid: str) -> bool:
         """Return whether filters foresee each failure of the claim."""
         counted = self._positions.guest(uuid).counted
         if counted.request.demands and _PCI not in self._filters:
@@ -282,7 +282,9 @@ class FailoverAnalysis:
         positions = self._positions
         return positions.of_name[positions.servers[uuid].host or ''].cell
 
-    def _fewest(self, uuid: str, name: str, before: Sequence[str]) -> int:
+    def _fewest_to_fill(
+        self, uuid: str, name: str, before: Sequence[str],
+    ) -> int:
         """Return how many servers it takes to fill a host for another.
 
         It is a lower bound: fewer surely leave capacity for the server.
@@ -311,12 +313,12 @@ class FailoverAnalysis:
                     for place in range(first, len(before)):
                         other = positions.guest(before[place])
                         path = (*key, other)
-                        after = self._put(name, path, position, other)
+                        after = self._add_server(name, path, position, other)
                         if after is None or (place, path) in seen:
                             continue
                         seen.add((place, path))
-                        if self._put(name, (*path, guest), after,
-                                     guest) is None:
+                        if self._add_server(name, (*path, guest), after,
+                                            guest) is None:
                             return depth
                         deeper.setdefault(place + 1, []).append((path, after))
             if not deeper:
@@ -327,9 +329,9 @@ class FailoverAnalysis:
         # No more of these servers fit there.
         return len(before) + 1
 
-    def _put(self, name: str, path: tuple[arrangements.Guest, ...],
-             position: arrangements.Position,
-             guest: arrangements.Guest) -> arrangements.Position | None:
+    def _add_server(self, name: str, path: tuple[arrangements.Guest, ...],
+                    position: arrangements.Position,
+                    guest: arrangements.Guest) -> arrangements.Position | None:
         """Return a host with one more server, the last of ``path``; cached."""
         key = name, path
         if key not in self._after:

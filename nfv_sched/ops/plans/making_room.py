@@ -137,4 +137,4 @@ class _RoomSearch(move_search.MoveSearch):
         """Return the host that takes the server after moves."""
         *_before, last = self._arrangements(moves)
         return next((name for name, position in last.positions.items()
-                     if self._fit(position)), None)
+                     if self._count_fits(position)), None)

@@ -102,20 +102,20 @@ def why_not(kind: MoveKind, server: snapshot.Server,
     # Nova lets administrators move it; somebody did not want that.
     if kind != EVACUATE and server.locked:
         return Obstacle(ObstacleKind.LOCKED)
-    if server.shares and (kind != COLD or _major(nova) < _SHARES_COLD):
+    if server.shares and (kind != COLD or _major_version(nova) < _SHARES_COLD):
         return Obstacle(ObstacleKind.SHARE)
     of_kind = _OF_KIND[kind](server)
     return None if of_kind is None else Obstacle(of_kind)
 
 
-def _major(release: str) -> int:
+def _major_version(release: str) -> int:
     number = release.partition('.')[0]
     return int(number) if number.isdecimal() else 0
 
 
-def _live(server: snapshot.Server) -> ObstacleKind | None:
+def _live_obstacle(server: snapshot.Server) -> ObstacleKind | None:
     specs = server.flavor.extra_specs
-    if _accelerated(server):
+    if _has_accelerator(server):
         return ObstacleKind.ACCELERATOR
     if _has_tpm(server) and (
             specs.get('hw:tpm_secret_security') != _HOSTS_SECRET):
@@ -127,25 +127,27 @@ def _live(server: snapshot.Server) -> ObstacleKind | None:
     return ObstacleKind.LOCAL_DISK if _on_lvm(server) else None
 
 
-def _cold(server: snapshot.Server) -> ObstacleKind | None:
-    if _accelerated(server):
+def _cold_obstacle(server: snapshot.Server) -> ObstacleKind | None:
+    if _has_accelerator(server):
         return ObstacleKind.ACCELERATOR
     return ObstacleKind.LOCAL_DISK if _on_lvm(server) else None
 
 
-def _evacuate(server: snapshot.Server) -> ObstacleKind | None:
+def _evacuation_obstacle(server: snapshot.Server) -> ObstacleKind | None:
     if _has_accelerator_port(server):
         return ObstacleKind.ACCELERATOR
     return ObstacleKind.TPM if _has_tpm(server) else None
 
 
-def _shelve(server: snapshot.Server) -> ObstacleKind | None:
+def _shelving_obstacle(server: snapshot.Server) -> ObstacleKind | None:
     if _has_accelerator_port(server):
         return ObstacleKind.ACCELERATOR
     return ObstacleKind.TPM_SHELVED if _has_tpm(server) else None
 
 
-_OF_KIND = {LIVE: _live, COLD: _cold, EVACUATE: _evacuate, SHELVE: _shelve}
+_OF_KIND = {
+    LIVE: _live_obstacle, COLD: _cold_obstacle,
+    EVACUATE: _evacuation_obstacle, SHELVE: _shelving_obstacle}
 
 
 def _on_lvm(server: snapshot.Server) -> bool:
@@ -160,7 +162,7 @@ def _has_tpm(server: snapshot.Server) -> bool:
                 or server.image.get('hw_tpm_version'))
 
 
-def _accelerated(server: snapshot.Server) -> bool:
+def _has_accelerator(server: snapshot.Server) -> bool:
     return bool(server.flavor.extra_specs.get('accel:device_profile')) or (
         _has_accelerator_port(server))
 

@@ -23,7 +23,7 @@ class MovePlanCommand(planning.PlanMixin, planning.PlanCommand):
         failed: Mapping[tuple[str, str], str], finished: Collection[int],
     ) -> documents.Document:
         """Return a new plan of the cloud as it is now."""
-        cloud = self.cloud(parsed_args, newer=self._say)
+        cloud = self.cloud(parsed_args, newer=self._print)
         self.check_complete()
         return replanning.plan_again(
             saved.document, cloud, failed, saved.plan.round, finished)

@@ -103,7 +103,7 @@ class MoveSearch:
                 if self._positions.where(uuid, arrangement) == name
                 and self._why_not(uuid) is None]
 
-    def _fit(self, position: plans_arrangements.Position) -> int:
+    def _count_fits(self, position: plans_arrangements.Position) -> int:
         """Return how many new servers fit a host."""
         if not (position.came or position.left):
             return self._now[position.host.name]
@@ -119,10 +119,10 @@ class MoveSearch:
             position, self._guest,
             self._now[position.host.name] + self._count)
 
-    def _total(self, arrangement: plans_arrangements.Arrangement) -> int:
+    def _count_total(self, arrangement: plans_arrangements.Arrangement) -> int:
         """Return how many new servers fit the cloud."""
         return self._before + sum(
-            self._fit(position) - self._now[name]
+            self._count_fits(position) - self._now[name]
             for name, position in arrangement.positions.items())
 
     # -- searches
@@ -137,12 +137,12 @@ class MoveSearch:
         pairs = len(self._positions.hosts) * sum(
             map(len, self._positions.on_host.values()))
         if pairs <= _PAIRS:
-            return self._fewest()
-        moves = self._greedy()
+            return self._search_fewest()
+        moves = self._search_greedily()
         # A plan of one move is minimal.
         return moves, len(moves) == 1
 
-    def _fewest(self) -> tuple[tuple[trial.ServerMove, ...], bool]:
+    def _search_fewest(self) -> tuple[tuple[trial.ServerMove, ...], bool]:
         """Search all moves for the fewest; fall back to greedy search."""
         until = time.monotonic() + self._seconds
         now = plans_arrangements.Arrangement()
@@ -150,21 +150,21 @@ class MoveSearch:
         # plan for all; the greedy one may find one for some.
         if self._most_gained(now, self._max_moves) < (
                 self._count - self._before):
-            return self._greedy(), False
+            return self._search_greedily(), False
         # Deeper only after all shorter plans: the first one found has the
         # fewest moves.
         for most in range(1, self._max_moves + 1):
             self._update(0, None, _SEARCHING)
             seen: set[Hashable] = set()
             try:
-                moves = self._deeper(now, (), most, seen, until)
+                moves = self._search(now, (), most, seen, until)
             except TimeoutError:
-                return self._greedy(), False
+                return self._search_greedily(), False
             if moves is not None:
                 return moves, True
-        return self._greedy(), False
+        return self._search_greedily(), False
 
-    def _deeper(
+    def _search(
         self, arrangement: plans_arrangements.Arrangement,
         moves: tuple[trial.ServerMove, ...],
         moves_left: int, seen: set[Hashable], until: float,
@@ -176,7 +176,7 @@ class MoveSearch:
         :param until: time limit, by the monotonic clock
         :raises TimeoutError: when the time is over
         """
-        lacking = self._count - self._total(arrangement)
+        lacking = self._count - self._count_total(arrangement)
         if lacking <= 0:
             return moves
         if not moves_left or self._most_gained(
@@ -192,7 +192,7 @@ class MoveSearch:
             return None
         seen.add(key)
         for move, after in self._all_moves(arrangement):
-            solution = self._deeper(after, (*moves, move), moves_left - 1,
+            solution = self._search(after, (*moves, move), moves_left - 1,
                                     seen, until)
             if solution is not None:
                 return solution
@@ -224,26 +224,26 @@ class MoveSearch:
         key = name, position.key, moves_left
         gains = self._most.get(key)
         if gains is None:
-            fits = self._fit(position)
+            fits = self._count_fits(position)
             gains = [0]
             for size in range(1, moves_left + 1):
                 # Beyond pairs, an upper bound: all that may leave do.
                 sets = itertools.combinations(
                     uuids, min(size, len(uuids))) if size <= _PAIR else [uuids]
                 gains.append(max(gains[-1], max(
-                    (self._without(position, chosen, fits)
+                    (self._gain(position, chosen, fits)
                      for chosen in sets), default=0)))
             self._most[key] = gains
         return gains
 
-    def _without(self, position: plans_arrangements.Position,
-                 uuids: Sequence[str], fits: int) -> int:
+    def _gain(self, position: plans_arrangements.Position,
+              uuids: Sequence[str], fits: int) -> int:
         """Return how many more new servers fit without some servers."""
         key = position.host.name, position.key, tuple(uuids)
         if key not in self._gain_without:
             for uuid in uuids:
                 position = self._positions.without(position, uuid)
-            self._gain_without[key] = self._fit(position) - fits
+            self._gain_without[key] = self._count_fits(position) - fits
         return self._gain_without[key]
 
     def _all_moves(self,
@@ -280,21 +280,21 @@ class MoveSearch:
         for name in self._positions.hosts:
             position = self._positions.position(name, now)
             for uuid in self._movable(name, now):
-                if self._could(position, (uuid,)) and self._without(
-                        position, (uuid,), self._fit(position)) > 0:
+                if self._has_cpus(position, (uuid,)) and self._gain(
+                        position, (uuid,), self._count_fits(position)) > 0:
                     yield uuid, name, any(self._moves_of(now, uuid, name))
 
     def _cost(self, uuid: str) -> int:
         """Return the cost of moving a server: its memory, in MiB."""
         return self._positions.servers[uuid].flavor.memory
 
-    def _greedy(self) -> tuple[trial.ServerMove, ...]:
+    def _search_greedily(self) -> tuple[trial.ServerMove, ...]:
         """Return moves found host by host, the cheapest first."""
         arrangement = plans_arrangements.Arrangement()
         moves: tuple[trial.ServerMove, ...] = ()
-        while self._total(arrangement) < self._count:
+        while self._count_total(arrangement) < self._count:
             moves_left = self._max_moves - len(moves)
-            cheapest = self._cheapest(
+            cheapest = self._cheapest_moves(
                 arrangement, min(moves_left, _LARGEST_SET))
             if cheapest is None:
                 break  # the moves may still help fewer new servers
@@ -302,7 +302,7 @@ class MoveSearch:
             moves = (*moves, *more)
         return moves
 
-    def _cheapest(
+    def _cheapest_moves(
         self, arrangement: plans_arrangements.Arrangement, most: int,
     ) -> tuple[tuple[trial.ServerMove, ...],
                plans_arrangements.Arrangement] | None:
@@ -319,16 +319,16 @@ class MoveSearch:
                 position = self._positions.position(name, arrangement)
                 # A sum of CPUs rules out most sets at a fraction of the cost
                 # of a count.
-                if not self._could(position, uuids) or self._without(
-                        position, uuids, self._fit(position)) < 1:
+                if not self._has_cpus(position, uuids) or self._gain(
+                        position, uuids, self._count_fits(position)) < 1:
                     continue
-                moved = self._away(arrangement, uuids, name)
+                moved = self._move_away(arrangement, uuids, name)
                 if moved is not None:
                     return moved
         return None
 
-    def _could(self, position: plans_arrangements.Position,
-               uuids: Sequence[str]) -> bool:
+    def _has_cpus(self, position: plans_arrangements.Position,
+                  uuids: Sequence[str]) -> bool:
         """Return whether a host has enough CPUs in total without servers."""
         guest = self._guest.counted.request.guest
         host = position.room.host
@@ -340,26 +340,26 @@ class MoveSearch:
             len(share.cpus) for uuid in uuids
             for share in self._positions.shares(position, uuid))
 
-    def _away(
+    def _move_away(
         self, arrangement: plans_arrangements.Arrangement,
         uuids: Sequence[str],
         source: str,
     ) -> tuple[tuple[trial.ServerMove, ...],
                plans_arrangements.Arrangement] | None:
         """Move servers away, if more new servers fit the cloud then."""
-        before = self._total(arrangement)
+        before = self._count_total(arrangement)
         moves: tuple[trial.ServerMove, ...] = ()
         after = arrangement
         # Large servers first: fewer hosts take them.
         for uuid in sorted(uuids, key=self._cost, reverse=True):
-            step = self._elsewhere(after, uuid, source)
+            step = self._find_move(after, uuid, source)
             if step is None:
                 return None
             move, after = step
             moves = (*moves, move)
-        return (moves, after) if self._total(after) > before else None
+        return (moves, after) if self._count_total(after) > before else None
 
-    def _elsewhere(
+    def _find_move(
         self, arrangement: plans_arrangements.Arrangement, uuid: str,
         source: str,
     ) -> tuple[trial.ServerMove, plans_arrangements.Arrangement] | None:
@@ -373,8 +373,9 @@ class MoveSearch:
                     plans_arrangements.Arrangement] | None = None
         for move, after in self._moves_of(arrangement, uuid, source, hosts):
             name = move.destination
-            lost = (self._fit(self._positions.position(name, arrangement))
-                    - self._fit(after.positions[name]))
+            before = self._positions.position(name, arrangement)
+            lost = (self._count_fits(before)
+                    - self._count_fits(after.positions[name]))
             if best is None or lost < best[0]:
                 best = lost, move, after
             if lost <= 0:

@@ -102,7 +102,7 @@ class Lacks:
             elif name in refused:
                 on_host = _OnHost(LackKind.SIMULATOR, (), refused[name])
             else:
-                on_host = self._on(uuid, name, degrees)
+                on_host = self._cause_on_host(uuid, name, degrees)
             kind, names, text, rank = on_host
             alike.setdefault((kind, names), []).append((rank, name, text))
         lacks = []
@@ -113,8 +113,8 @@ class Lacks:
                               hosts=len(hosts)))
         return tuple(sorted(lacks, key=lambda lack: -lack.hosts))
 
-    def _on(self, uuid: str, name: str,
-            degrees: Mapping[str, float]) -> _OnHost:
+    def _cause_on_host(self, uuid: str, name: str,
+                       degrees: Mapping[str, float]) -> _OnHost:
         """Return the cause that keeps a server off a host."""
         positions = self._positions
         source = positions.of_name.get(positions.servers[uuid].host or '')

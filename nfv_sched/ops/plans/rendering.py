@@ -160,7 +160,7 @@ def commands(moves: Collection[trial.ServerMove],
     for move in moves:
         if move.kind == movable.SHELVE:
             yield comment(f'{move.name}: shelving on {move.source}')
-            yield _planned(move)
+            yield _check_command(move)
             yield ('timeout 3600 ' + _openstack(
                 None, 'server', 'shelve', '--offload', '--', move.uuid)
                 + ' || :')
@@ -180,19 +180,19 @@ def commands(moves: Collection[trial.ServerMove],
         sources.add(move.source)
         yield comment(f'{move.name}: {move.kind} migration from '
                       f'{move.source} to {move.destination}')
-        yield _planned(move)
+        yield _check_command(move)
         to_host = ('--host', move.destination, '--', move.uuid)
         if move.kind == movable.LIVE:
             migrated.add(move.uuid)
             yield _openstack(
                 _LIVE, 'server', 'migrate', '--live-migration', *to_host)
-            yield _arrived(move, _MOVING)
+            yield _wait_command(move, _MOVING)
         else:
             yield _openstack(_COLD, 'server', 'migrate', *to_host)
-            yield _arrived(move, _MOVING)
+            yield _wait_command(move, _MOVING)
             yield _openstack(
                 _COLD, 'server', 'migration', 'confirm', '--', move.uuid)
-            yield _arrived(move, _TO_CONFIRM)
+            yield _wait_command(move, _TO_CONFIRM)
     for move in shelved:
         yield shlex.join(('printf', '%s\\n', to_unshelve(
             move.uuid, move.name)))
@@ -220,14 +220,14 @@ def _checks(moves: Collection[trial.ServerMove]) -> Iterator[str]:
         # A later move of the same server begins where this one ends.
         if move.uuid not in checked:
             checked.add(move.uuid)
-            yield _planned(move)
+            yield _check_command(move)
 
 
 def _names(names: Iterable[str]) -> list[str]:
     return list(filter(None, dict.fromkeys(names)))
 
 
-def _planned(move: trial.ServerMove) -> str:
+def _check_command(move: trial.ServerMove) -> str:
     """Return the command that stops if a server is not as planned."""
     return shlex.join(('planned', move.uuid, move.source,
                        *values.STATES[move.kind]))
@@ -239,7 +239,7 @@ def to_unshelve(uuid: str, name: str) -> str:
             f'openstack server unshelve -- {uuid}')
 
 
-def _arrived(move: trial.ServerMove, status: str) -> str:
+def _wait_command(move: trial.ServerMove, status: str) -> str:
     """Return the command that ends when a move is over."""
     return shlex.join(('arrived', move.uuid, move.destination, status))
 

@@ -125,14 +125,14 @@ class _Rolling:
         if begun:
             # No other host is disabled at the same time, even if none of these
             # can be emptied.
-            yield self._next(self._empty_hosts(begun))
-            self._waiting.update(dict.fromkeys(self._retried(), 1))
+            yield self._plans_of_round(self._empty_hosts(begun))
+            self._waiting.update(dict.fromkeys(self._take_hosts_to_retry(), 1))
         while self._waiting:
             helped = False
             while self._waiting:
                 self._update(len(self._hosts) - len(self._waiting),
                              len(self._hosts), 'hosts')
-                plans = self._next(self._round())
+                plans = self._plans_of_round(self._round())
                 if plans:
                     helped = True
                     yield plans
@@ -142,9 +142,9 @@ class _Rolling:
                 return
             self._is_shelving = not helped
             self._waiting = dict.fromkeys(
-                (*self._waiting, *self._retried()), 0)
+                (*self._waiting, *self._take_hosts_to_retry()), 0)
 
-    def _retried(self) -> list[str]:
+    def _take_hosts_to_retry(self) -> list[str]:
         """Remove the hosts to try again from the stuck ones; return them."""
         hosts = [host for host, plan in self.stuck.items()
                  if not self._is_fixed(plan)]
@@ -152,7 +152,7 @@ class _Rolling:
             del self.stuck[host]
         return hosts
 
-    def _next(
+    def _plans_of_round(
         self, plans: tuple[drain.DrainPlan, ...],
     ) -> tuple[drain.DrainPlan, ...]:
         """Return the plans of a round; its hosts are back then."""

@@ -168,7 +168,7 @@ def failure(
             return Failure(index, move, outcome.reason)
         if is_shelved:
             continue
-        worse = _worse(before, positions.degrees_of(server))
+        worse = _policies_kept_less(before, positions.degrees_of(server))
         if worse:
             return Failure(index, move, f'{", ".join(worse)} would be kept '
                            'less', degrades=True)
@@ -203,8 +203,8 @@ def _step(move: ServerMove, number: int, name: str) -> actions.Step:
     return actions.Evacuate(action='evacuate', evacuate=(name,), **of_step)
 
 
-def _worse(before: Mapping[str, float],
-           after: Mapping[str, float]) -> list[str]:
+def _policies_kept_less(before: Mapping[str, float],
+                        after: Mapping[str, float]) -> list[str]:
     """Return the policies that are kept less."""
     return [policy for policy, degree in before.items()
             if after.get(policy, 0.0) < degree - _EPSILON]

@@ -128,7 +128,7 @@ class RebalanceAgent(planning.PlanMixin, source.CloudMixin, base.Lister):
 
     def plan_again(self, parsed_args, saved, failed, finished):
         """Return a new plan of the agents as they are now."""
-        cloud = self.cloud(parsed_args, ('network_agents',), self._say)
+        cloud = self.cloud(parsed_args, ('network_agents',), self._print)
         self.check_complete()
         from nfv_sched.ops.rebalance import replanning
         return replanning.plan_again(saved.document, cloud)

@@ -54,7 +54,7 @@ def gain(cloud: snapshot.Cloud, plans: Sequence[rebalance.RebalancePlan],
     ports = {host: count for host, count in sorted(ports.items()) if count}
     later = after(cloud, plans)
     flavors = [flavor for flavor in cloud.flavors if not flavor.disabled]
-    hosts = _limited(cloud, ports, flavors)
+    hosts = _port_limited_hosts(cloud, ports, flavors)
     if not hosts:
         return Gain(ports, {}, {})
     now, then = (
@@ -92,8 +92,8 @@ def after(cloud: snapshot.Cloud,
             for agent in cloud.network_agents]))
 
 
-def _limited(cloud: snapshot.Cloud, ports: Mapping[str, int],
-             flavors: Sequence[snapshot.Flavor]) -> set[str]:
+def _port_limited_hosts(cloud: snapshot.Cloud, ports: Mapping[str, int],
+                        flavors: Sequence[snapshot.Flavor]) -> set[str]:
     """Return the names of hosts where ports may limit capacity.
 
     :param ports: host -> ports that are freed

@@ -221,7 +221,8 @@ class _Planner:
         self._services_of = {agent.id: set(agent.serves) for agent in agents}
         self._ports = {agent.id: self._ports_of(agent) for agent in agents}
         # Services that may still be moved, by their requirements.
-        self._groups = {agent.id: self._grouped(agent) for agent in agents}
+        self._groups = {
+            agent.id: self._group_services(agent) for agent in agents}
         # Agents in use, the emptiest first.
         self._order = sorted(
             self._entry(agent) for agent in agents if in_use(agent))
@@ -235,13 +236,13 @@ class _Planner:
         return sum(self._services[each].ports for each in agent.serves
                    if each in self._services)
 
-    def _grouped(self, agent: snapshot.NetworkAgent,
-                 ) -> dict[tuple, set[str]]:
+    def _group_services(self, agent: snapshot.NetworkAgent,
+                        ) -> dict[tuple, set[str]]:
         groups: dict[tuple, set[str]] = {}
         for name in agent.serves:
             service = self._services.get(name)
             if service is not None and movable(service):
-                groups.setdefault(_needs(service), set()).add(name)
+                groups.setdefault(_requirements_of(service), set()).add(name)
         return groups
 
     def plan(self, kind: str) -> RebalancePlan:
@@ -249,10 +250,10 @@ class _Planner:
         before = self._loads()
         stays: list[Stay] = []
         if kind != snapshot.OVN:
-            stays = self._empty()
+            stays = self._empty_agents()
             while self._level():
                 pass
-            stays += self._remaining()
+            stays += self._excess_stays()
         served = {name for agent in self._agents for name in agent.serves}
         return RebalancePlan(
             kind, self._threshold, self._by_ports, before, self._loads(),
@@ -285,7 +286,7 @@ class _Planner:
 
     # Moves
 
-    def _empty(self) -> list[Stay]:
+    def _empty_agents(self) -> list[Stay]:
         """Empty agents that are not in use; return the rest."""
         stays = []
         for agent in self._agents:
@@ -300,7 +301,7 @@ class _Planner:
             unplaced = []
             for name in names:
                 target = next((target for target in self._emptiest_first()
-                               if self._takes(name, target)), None)
+                               if self._can_take(name, target)), None)
                 if target is None:
                     unplaced.append(name)
                 else:
@@ -321,14 +322,16 @@ class _Planner:
                     break
                 names = self._choices(source, target)
                 if names:
-                    self._move(self._best(names, source, target),
+                    self._move(self._best_service(names, source, target),
                                source, target)
                     return True
             self._stuck.add(source.id)
         return False
 
-    def _best(self, names: Iterable[str], source: snapshot.NetworkAgent,
-              target: snapshot.NetworkAgent) -> str:
+    def _best_service(
+        self, names: Iterable[str], source: snapshot.NetworkAgent,
+        target: snapshot.NetworkAgent,
+    ) -> str:
         """Return the service that brings the ports of both closest."""
         apart = self._ports[source.id] - self._ports[target.id]
         return min(names, key=lambda name: (
@@ -348,7 +351,7 @@ class _Planner:
                 choices += [
                     name for name in names
                     if 0 < self._weight(self._services[name]) < gap
-                    and self._takes(name, target)]
+                    and self._can_take(name, target)]
         return choices
 
     def _movable_of(self, agent: snapshot.NetworkAgent) -> Iterator[str]:
@@ -358,13 +361,13 @@ class _Planner:
     def _fits(self, name: str, agent: snapshot.NetworkAgent) -> bool:
         """Return whether an agent in use can ever take a service."""
         service = self._services[name]
-        key = agent.id, _needs(service)
+        key = agent.id, _requirements_of(service)
         fits = self._fit.get(key)
         if fits is None:
             fits = self._fit[key] = obstacle(service, agent) is None
         return fits
 
-    def _takes(self, name: str, agent: snapshot.NetworkAgent) -> bool:
+    def _can_take(self, name: str, agent: snapshot.NetworkAgent) -> bool:
         """Return whether an agent in use can take a service now."""
         return (self._fits(name, agent)
                 and name not in self._services_of[agent.id]
@@ -375,7 +378,7 @@ class _Planner:
     def _move(self, name: str, source: snapshot.NetworkAgent,
               target: snapshot.NetworkAgent) -> None:
         service = self._services[name]
-        self._groups[source.id][_needs(service)].discard(name)
+        self._groups[source.id][_requirements_of(service)].discard(name)
         self._moved_from.add((name, source.id))
         self._change(source, service, -1)
         self._change(target, service, 1)
@@ -406,7 +409,7 @@ class _Planner:
 
     # Services that cannot be moved
 
-    def _remaining(self) -> list[Stay]:
+    def _excess_stays(self) -> list[Stay]:
         """Return the excess services that no agent can take."""
         stays: list[Stay] = []
         order = self._emptiest_first()
@@ -432,21 +435,21 @@ class _Planner:
                 targets: Iterable[snapshot.NetworkAgent]) -> str:
         hosts: dict[str, list[str]] = {}
         for target in targets:
-            hosts.setdefault(self._hindrance(name, target), []).append(
+            hosts.setdefault(self._refusal_reason(name, target), []).append(
                 target.host)
         return '; '.join(
             f'{strings.some(names)}: {reason}' for reason,
             names in hosts.items()
         ) or 'no other agent is in use'
 
-    def _hindrance(self, name: str, agent: snapshot.NetworkAgent) -> str:
+    def _refusal_reason(self, name: str, agent: snapshot.NetworkAgent) -> str:
         """Return why an agent in use does not take a service now."""
         reason = obstacle(self._services[name], agent)
         if reason is not None:
             return reason
         if name in self._services_of[agent.id]:
             return 'has it already'
-        if not self._takes(name, agent):
+        if not self._can_take(name, agent):
             return 'no ports left on the virtual switch'
         return 'would be no more even'
 
@@ -455,7 +458,7 @@ def _key(agent: snapshot.NetworkAgent) -> tuple[str, str]:
     return agent.host, agent.id
 
 
-def _needs(service: snapshot.NetworkService) -> tuple:
+def _requirements_of(service: snapshot.NetworkService) -> tuple:
     """Return the requirements of a service, which many share."""
     return (service.physnets, service.tunnels, service.zones,
             service.external)

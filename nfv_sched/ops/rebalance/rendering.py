@@ -55,11 +55,11 @@ def rows(plans: Iterable[rebalance.RebalancePlan]) -> list[tuple]:
     return [(number, move.service.kind, name_of(move.service),
              move.source.host, move.target.host, move.service.ports,
              f'{move.most}-{move.fewest}')
-            for number, move in _numbered(plans)]
+            for number, move in _enumerate(plans)]
 
 
-def _numbered(plans: Iterable[rebalance.RebalancePlan],
-              ) -> Iterator[tuple[int, rebalance.ServiceMove]]:
+def _enumerate(plans: Iterable[rebalance.RebalancePlan],
+               ) -> Iterator[tuple[int, rebalance.ServiceMove]]:
     return enumerate((move for plan in plans for move in plan.moves), 1)
 
 
@@ -83,7 +83,7 @@ def commands(plans: Sequence[rebalance.RebalancePlan]) -> Iterator[str]:
         yield from _HEAD.splitlines()
         yield '# change nothing unless all is as planned'
         yield from _checks(moves)
-    for number, move in _numbered(plans):
+    for number, move in _enumerate(plans):
         yield (f'# {number}: {name_of(move.service)}, from '
                f'{_word(move.source.host)} to {_word(move.target.host)}')
         yield from _of_move(move)
@@ -199,12 +199,12 @@ def records(plans: Sequence[rebalance.RebalancePlan]) -> list[tuple]:
     """Return the moves as rows for programs."""
     return [(*row[:-1], move.service.id, move.source.id, move.target.id,
              move.most, move.fewest)
-            for row, (_number, move) in zip(rows(plans), _numbered(plans))]
+            for row, (_number, move) in zip(rows(plans), _enumerate(plans))]
 
 
 def document(plans: Sequence[rebalance.RebalancePlan],
              gain: freed_capacity.Gain) -> rebalance_document.Rebalance:
     """Return the document of plans, with the capacity that they gain."""
     return rebalance_document.rebalanced(
-        [(number, move, _of_move(move)) for number, move in _numbered(plans)],
+        [(number, move, _of_move(move)) for number, move in _enumerate(plans)],
         plans, gain)
