@@ -23,19 +23,19 @@ def check(site: hosts.Site) -> Iterator[values.AuditFinding]:
         if not site.host.up:
             yield values.finding(
                 values.LEFT_BEHIND, site.title,
-                f'device {", ".join(addresses)} of {_who(server, uuid)}',
+                f'device {", ".join(addresses)} of {_owner(server, uuid)}',
                 server)
         elif server is None or server.task is None:
             yield values.finding(
                 values.DEVICE_GONE, site.title,
-                f'device {", ".join(addresses)} of {_who(server, uuid)}',
+                f'device {", ".join(addresses)} of {_owner(server, uuid)}',
                 server)
     owners = {device.address: device for device in site.host.devices}
     for server in site.steady:
         for port in server.ports or ():
             device = owners.get(port.device) if port.device else None
             if device is not None and device.server != server.uuid:
-                owner = (f'that of {_who(None, device.server)}'
+                owner = (f'that of {_owner(None, device.server)}'
                          if device.server else 'free')
                 if device.server in site.known:
                     owner = f'that of {site.known[device.server].name}'
@@ -45,7 +45,7 @@ def check(site: hosts.Site) -> Iterator[values.AuditFinding]:
                     'by the record of the host', server)
 
 
-def _who(server: snapshot.Server | None, uuid: str) -> str:
+def _owner(server: snapshot.Server | None, uuid: str) -> str:
     if server is None:
         return f'{uuid}, for which there is no server'
     return f'a server that is on {server.host or "no host"}'

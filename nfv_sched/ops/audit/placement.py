@@ -32,7 +32,7 @@ def check(site: hosts.Site) -> Iterator[values.AuditFinding]:
         return
     for server in site.steady:
         yield from _allocations(site, server)
-    yield from _strangers(site)
+    yield from _find_strangers(site)
 
 
 def _is_read(site: hosts.Site) -> bool:
@@ -60,8 +60,8 @@ def _inventories(site: hosts.Site) -> Iterator[values.AuditFinding]:
                 f'{name}: {total} in Placement, {count} on the host')
 
 
-def _here(site: hosts.Site,
-          allocations: hosts.Allocations) -> dict[str, int]:
+def _amounts_on_host(site: hosts.Site,
+                     allocations: hosts.Allocations) -> dict[str, int]:
     """Return the amounts allocated of a host, by resource class."""
     amounts: dict[str, int] = {}
     for provider in site.host.providers:
@@ -75,7 +75,7 @@ def _allocations(site: hosts.Site,
     """Yield a finding if a server has not the allocations it should have."""
     if server.allocations is None:
         return
-    amounts = _here(site, server.allocations)
+    amounts = _amounts_on_host(site, server.allocations)
     if not amounts:
         yield values.finding(
             values.ALLOCATION_MISSING, site.title,
@@ -118,7 +118,7 @@ def _expected_amounts(site: hosts.Site,
     return expected
 
 
-def _strangers(site: hosts.Site) -> Iterator[values.AuditFinding]:
+def _find_strangers(site: hosts.Site) -> Iterator[values.AuditFinding]:
     """Find allocations of consumers that are not servers on this host."""
     here = {server.uuid for server in site.servers}
     here.update(move.server for move in site.moves if not move.settled)
@@ -130,7 +130,7 @@ def _strangers(site: hosts.Site) -> Iterator[values.AuditFinding]:
                  and consumer not in site.whole.unread}
     for consumer, allocations in strangers.items():
         server = site.known.get(consumer)
-        text = f'{_amounts_text(_here(site, allocations))} of '
+        text = f'{_amounts_text(_amounts_on_host(site, allocations))} of '
         if server is None:
             yield values.finding(
                 values.ALLOCATION_ORPHAN, site.title,

@@ -37,16 +37,16 @@ def check(site: hosts.Site) -> Iterator[values.AuditFinding]:
         for cpu in part.pins.values():
             uuids_by_cpu.setdefault(cpu, set()).add(server.uuid)
     for server in site.steady:
-        violations = list(_broken(site, server, uuids_by_cpu))
+        violations = list(_violations(site, server, uuids_by_cpu))
         for reason in violations:
             yield values.finding(
                 values.POLICY, site.title, str(reason), server)
-        yield from _remote(site, server, {
+        yield from _find_remote(site, server, {
             reason.order for reason in violations})
 
 
-def _remote(site: hosts.Site, server: snapshot.Server,
-            broken: set[int]) -> Iterator[values.AuditFinding]:
+def _find_remote(site: hosts.Site, server: snapshot.Server,
+                 broken: set[int]) -> Iterator[values.AuditFinding]:
     """Find devices and networks near none of the NUMA nodes of a server.
 
     :param broken: ``order`` of the policies that are violated
@@ -60,7 +60,7 @@ def _remote(site: hosts.Site, server: snapshot.Server,
                 yield values.finding(
                     values.REMOTE_DEVICE, site.title,
                     f'device {device.address} is near node {device.node}, '
-                    f'the server on {_listed(own)}', server)
+                    f'the server on {_commas(own)}', server)
     near = guests.near(site.host)
     for network in sorted({
             port.physnet for port in server.ports or ()
@@ -71,17 +71,17 @@ def _remote(site: hosts.Site, server: snapshot.Server,
             yield values.finding(
                 values.REMOTE_NETWORK, site.title,
                 f'network {network} is near node '
-                f'{_listed(nodes)}, the server on {_listed(own)}', server)
+                f'{_commas(nodes)}, the server on {_commas(own)}', server)
 
 
-def _listed(numbers: ty.Iterable[int]) -> str:
+def _commas(numbers: ty.Iterable[int]) -> str:
     return ', '.join(map(str, sorted(numbers)))
 
 
 def _near_enough(site: hosts.Site, server: snapshot.Server) -> bool:
     """Return True if socket affinity was requested and its devices keep it."""
     policy = extra_specs.parse(server.flavor.extra_specs, server.image)
-    chosen = _chosen(site, server)
+    chosen = _node_positions(site, server)
     devices = site.devices_of(server)
     if (policy.pci != extra_specs.SOCKET or chosen is None
             or site.topology is None or not devices):
@@ -90,8 +90,8 @@ def _near_enough(site: hosts.Site, server: snapshot.Server) -> bool:
         candidates.mask_of(chosen))
 
 
-def _broken(site: hosts.Site, server: snapshot.Server,
-            uuids_by_cpu: dict[int, set[str]]) -> Iterator[reasons.Reason]:
+def _violations(site: hosts.Site, server: snapshot.Server,
+                uuids_by_cpu: dict[int, set[str]]) -> Iterator[reasons.Reason]:
     """Yield the reasons why a server violates its strict policies.
 
     :param uuids_by_cpu: CPU of the host -> UUIDs of the servers pinned to it
@@ -102,7 +102,7 @@ def _broken(site: hosts.Site, server: snapshot.Server,
         yield reasons.Reason(
             reasons.REQUEST, 'flavor', '; '.join(map(str, policy.errors)))
         return
-    chosen = _chosen(site, server)
+    chosen = _node_positions(site, server)
     if server.nodes is not None and (host is None or chosen is None):
         return  # the check of the records reports that
     native = pci.LEGACY
@@ -137,7 +137,7 @@ def _broken(site: hosts.Site, server: snapshot.Server,
         yield reasons.Reason(
             pci_rule.PCIRule.order, f'{policy.pci_key}={native}',
             'PCI devices of such NUMA nodes needed',
-            'it is on ' + _listed({
+            'it is on ' + _commas({
                 part.host_node for part in server.nodes or ()}))
 
 
@@ -146,8 +146,8 @@ def _knows_networks(server: snapshot.Server) -> bool:
         port.network for port in server.ports)
 
 
-def _chosen(site: hosts.Site,
-            server: snapshot.Server) -> tuple[int, ...] | None:
+def _node_positions(site: hosts.Site,
+                    server: snapshot.Server) -> tuple[int, ...] | None:
     """Return the positions of the host NUMA nodes; None if one is missing."""
     try:
         return tuple(site.positions[part.host_node]

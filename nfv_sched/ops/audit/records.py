@@ -36,10 +36,10 @@ def check(site: hosts.Site) -> Iterator[values.AuditFinding]:
         more.setdefault(part.host_node, []).append(part)
     for node in site.host.nodes or ():
         here = by_node.pop(node.number, [])
-        yield from _misplaced(site, node, here)
-        yield from _missing(site, node, here)
+        yield from _find_misplaced(site, node, here)
+        yield from _find_missing(site, node, here)
         if not site.guessed:
-            yield from _unknown(site, node, [
+            yield from _find_unknown(site, node, [
                 *(part for _server, part in here),
                 *more.get(node.number, ())])
     for number, here in by_node.items():
@@ -49,7 +49,7 @@ def check(site: hosts.Site) -> Iterator[values.AuditFinding]:
                 f'on node {number}, which the host does not report', server)
 
 
-def _misplaced(
+def _find_misplaced(
     site: hosts.Site, node: snapshot.Node,
     here: list[tuple[snapshot.Server, snapshot.GuestNode]],
 ) -> Iterator[values.AuditFinding]:
@@ -80,7 +80,7 @@ def _misplaced(
             max(values.settled(site.known[uuid]) for uuid in uuids))
 
 
-def _missing(
+def _find_missing(
     site: hosts.Site, node: snapshot.Node,
     here: list[tuple[snapshot.Server, snapshot.GuestNode]],
 ) -> Iterator[values.AuditFinding]:
@@ -109,8 +109,9 @@ def _missing(
                 node, 'of its servers free in its record', rest))
 
 
-def _unknown(site: hosts.Site, node: snapshot.Node,
-             parts: list[snapshot.GuestNode]) -> Iterator[values.AuditFinding]:
+def _find_unknown(
+    site: hosts.Site, node: snapshot.Node, parts: list[snapshot.GuestNode],
+) -> Iterator[values.AuditFinding]:
     """Find resources that the host records as used but no server uses."""
     usage = occupancy.total(occupied.shares([node], parts))
     cpus = node.pinned - usage.cpus

@@ -73,7 +73,7 @@ def find(hosts: Sequence[values.ExplainedHost],
     kinds = {failure.key: failure for each in failures.values()
              for failure in each}
     affected = {key: [name for name, each in failures.items() if any(
-        _includes(failure, other) for other in each)]
+        _is_implied_by(failure, other) for other in each)]
         for key, failure in kinds.items()}
     order = {key: (_ORDER.index(failure.kind), failure.conditions)
              for key, failure in kinds.items()}
@@ -109,7 +109,7 @@ def _cause(key: Hashable, names: Sequence[str],
             reasons.Place.NETWORKS in shortage.places) else ())
 
 
-def _includes(failure: _Failure, other: _Failure) -> bool:
+def _is_implied_by(failure: _Failure, other: _Failure) -> bool:
     """Return whether a host that has the other failure has this one, too."""
     if failure.key == other.key:
         return True
@@ -135,13 +135,13 @@ def _failures(host: values.ExplainedHost) -> Iterator[_Failure]:
     if host.misses and not host.lacks:
         yield _Failure(_Kind.CUT, _Kind.CUT)
     for refusal in host.refusals or ():
-        yield _refused(refusal)
+        yield _failure_of_filter(refusal)
     if not host.failures and host.stopped and not host.passed:
         yield _Failure(_Kind.FILTER, (_Kind.FILTER, host.stopped),
                        refusal=values.FilterRefusal(filter=host.stopped))
 
 
-def _refused(refusal: values.FilterRefusal) -> _Failure:
+def _failure_of_filter(refusal: values.FilterRefusal) -> _Failure:
     shortage = refusal.shortage
     key: Hashable
     if refusal.raised:

@@ -544,7 +544,7 @@ def explained(
             for each in explanation.filters]),
         hosts=tuple([_host(host, host_ids) for host in explanation.hosts
                      if host.name in names]),
-        weighing=_weighing(explanation.weighing),
+        weighing=_host_order(explanation.weighing),
         nearest=explanation.nearest,
         changes=tuple([HelpfulChange(
             text=each.text, request=_request(each.requested),
@@ -570,8 +570,8 @@ def _request(
         flavor_id=flavor.id or None,
         vcpus=flavor.vcpus, memory_mib=flavor.memory,
         disk_gib=flavor.disk + flavor.ephemeral,
-        extra_specs=_short(flavor.extra_specs),
-        image_properties=_short(explained_request.image),
+        extra_specs=_cut_properties(flavor.extra_specs),
+        image_properties=_cut_properties(explained_request.image),
         ports=tuple([RequestedPort(
             network=network.name or None, network_id=network.id or None,
             physical_network=network.physnet,
@@ -582,7 +582,7 @@ def _request(
         scheduler_hints=explained_request.hints)
 
 
-def _short(properties: Mapping[str, str]) -> dict[str, str]:
+def _cut_properties(properties: Mapping[str, str]) -> dict[str, str]:
     """Return properties; only those of an edited file can be too long."""
     return {strings.short(key, _LONGEST): strings.short(value, _LONGEST)
             for key, value in properties.items()}
@@ -591,14 +591,15 @@ def _short(properties: Mapping[str, str]) -> dict[str, str]:
 def _placement(stage: 'values.PlacementStage') -> PlacementAnswer:
     return PlacementAnswer(
         queries=tuple([PlacementQuery(needs=tuple([
-            _need(text, need) for text, need in query.items()]))
+            _requirement(text, need) for text, need in query.items()]))
             for query in stage.queries]),
         hosts=stage.hosts, hosts_left=stage.left,
         requirements=tuple([StageRequirement(
-            need=_need(each.text, each.need), hosts_missing_it=each.missing,
+            need=_requirement(each.text, each.need),
+            hosts_missing_it=each.missing,
             hosts_without_it=each.without) for each in stage.requirements]),
         removed=tuple([StageRemoval(
-            need=_need(text, stage.needs.get(text)), hosts=hosts)
+            need=_requirement(text, stage.needs.get(text)), hosts=hosts)
             for text, hosts in stage.removed.items()]),
         asks_again=stage.fallback, max_placement_results=stage.limit,
         hosts_cut_off=stage.cut, unsupported=stage.unsupported,
@@ -606,7 +607,7 @@ def _placement(stage: 'values.PlacementStage') -> PlacementAnswer:
         unverified=request_document.queried_names(stage.unverified))
 
 
-def _need(text: str, need: 'values.QueryNeed | None') -> PlacementNeed:
+def _requirement(text: str, need: 'values.QueryNeed | None') -> PlacementNeed:
     """Return a requirement; None is one of an unknown name."""
     if need is None:
         return PlacementNeed(
@@ -624,7 +625,7 @@ def _host(host: 'values.ExplainedHost',
         host=host.name, host_id=host_ids[host.name], runs_there=host.present,
         placement_finds=host.found, placement_lacks=tuple([PlacementLack(
             text=text,
-            need=None if lack is None else _need(lack.title, lack.need),
+            need=None if lack is None else _requirement(lack.title, lack.need),
             free=None if lack is None else lack.free)
             for text, lack in zip(
                 host.misses, host.lacks or (None,) * len(host.misses))]),
@@ -655,14 +656,14 @@ def _cause(cause: 'values.CommonCause', hosts: int,
         kind=ty.cast(ty.Any, cause.kind.value), hosts=len(cause.hosts),
         nearest_host=cause.nearest, nearest_host_id=host_ids[cause.nearest],
         filters=cause.filters,
-        need=None if lack is None else _need(lack.title, lack.need),
+        need=None if lack is None else _requirement(lack.title, lack.need),
         free=None if lack is None else lack.free,
         refusal=None if refusal is None else _refusal(refusal),
         places=() if shortage is None else tuple(map(str, shortage.places)),
         physical_networks=cause.networks)
 
 
-def _weighing(weighing: 'values.Weighing | None') -> HostOrder | None:
+def _host_order(weighing: 'values.Weighing | None') -> HostOrder | None:
     if weighing is None:
         return None
     return HostOrder(

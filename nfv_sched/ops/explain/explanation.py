@@ -60,25 +60,25 @@ def explain(
     """
     seconds: dict[str, float] = {}
     boot_request = request.wanted(state, explained_request)
-    with _timed(seconds, 'scheduler'):
+    with _time_stage(seconds, 'scheduler'):
         ran = scheduling.run(state, boot_request)
     queries = [query for query, _count in ran.queries]
-    with _timed(seconds, 'Placement'):
+    with _time_stage(seconds, 'Placement'):
         answer = placement.explain(state, queries)
-    with _timed(seconds, 'filters'):
+    with _time_stage(seconds, 'filters'):
         verdicts: filters.Verdicts = {}
         shadowed: dict[str, Mapping[str, values.FilterRefusal]] = {}
         # Filters are not asked about a request that never got to Placement.
-        spec = _stored(state, boot_request) if queries else None
+        spec = _stored_request(state, boot_request) if queries else None
         if spec is not None:
             verdicts = filters.alone(
                 state, spec, queries,
                 lambda done, total: progress(done, total, 'filters'),
                 shadowed=shadowed)
-    assumed += _uncertain(explained_request.flavor, answer.stage)
+    assumed += _unknown_of(explained_request.flavor, answer.stage)
     first_round = (ran.rounds[0] if ran.rounds
                    else scheduling.SchedulingRound())
-    with _timed(seconds, 'weights'):
+    with _time_stage(seconds, 'weights'):
         weighing = weights.explain(first_round)
         if weighing is not None:
             weighing = dataclasses.replace(
@@ -86,7 +86,7 @@ def explain(
     hosts = tuple(_hosts(state, answer, verdicts, shadowed, first_round,
                          weighing, present))
     outcome = relaxation.RelaxationResult((), 0, 0)
-    with _timed(seconds, 'changes'):
+    with _time_stage(seconds, 'changes'):
         if ran.reason is not None and relax_seconds:
             outcome = relaxation.relax(
                 state, explained_request, relax_seconds,
@@ -100,7 +100,7 @@ def explain(
         filters=tuple(_filters(verdicts, first_round)), hosts=hosts,
         weighing=weighing, places=tuple(ran.places),
         wanted=explained_request.count,
-        nearest=_nearest(hosts) if queries and not weighing else (),
+        nearest=_nearest_hosts(hosts) if queries and not weighing else (),
         relaxations=outcome.relaxations, tried=outcome.tried,
         untried=outcome.untried, seconds=seconds)
 
@@ -120,11 +120,11 @@ def explain_placement(state: states.State,
     boot_request = request.wanted(state, dataclasses.replace(
         explained_request, flavor=api_only.without_devices(
             explained_request.flavor)))
-    with _timed(seconds, 'Placement'):
+    with _time_stage(seconds, 'Placement'):
         ran = scheduling.ask(state, boot_request)
         answer = placement.explain(
             state, [query for query, _count in ran.queries])
-    assumed = [_DEFAULTS, *_uncertain(explained_request.flavor, answer.stage)]
+    assumed = [_DEFAULTS, *_unknown_of(explained_request.flavor, answer.stage)]
     if api_only.ALIAS in explained_request.flavor.extra_specs:
         assumed.append(_NO_DEVICES)
     hosts = tuple([
@@ -157,8 +157,8 @@ def _causes(
         if network.physnet)))
 
 
-def _uncertain(flavor: snapshot.Flavor,
-               stage: values.PlacementStage) -> tuple[str, ...]:
+def _unknown_of(flavor: snapshot.Flavor,
+                stage: values.PlacementStage) -> tuple[str, ...]:
     """Return what is not known about a request, a sentence each."""
     return tuple([
         f'Placement knows the {each.kind} {each.name}, which was not read: '
@@ -168,13 +168,13 @@ def _uncertain(flavor: snapshot.Flavor,
 
 
 @contextlib.contextmanager
-def _timed(seconds: dict[str, float], stage: str) -> Iterator[None]:
+def _time_stage(seconds: dict[str, float], stage: str) -> Iterator[None]:
     began = time.monotonic()
     yield
     seconds[stage] = round(time.monotonic() - began, 3)
 
 
-def _stored(state: states.State, boot_request: simulated.BootRequest):
+def _stored_request(state: states.State, boot_request: simulated.BootRequest):
     """Return the request for the scheduler; None if the API refuses it."""
     with scheduling.booting(state, boot_request) as booted:
         try:
@@ -224,7 +224,7 @@ def _filters(verdicts: Mapping[str, Mapping[str, values.FilterRefusal]],
             error=each and each.error)
 
 
-def _nearest(hosts: tuple[values.ExplainedHost, ...]) -> tuple[str, ...]:
+def _nearest_hosts(hosts: tuple[values.ExplainedHost, ...]) -> tuple[str, ...]:
     """Return the hosts with the fewest failures, the closest first."""
     order = sorted(hosts, key=lambda host: (
         host.failures, host.missing,

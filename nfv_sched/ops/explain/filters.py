@@ -54,7 +54,7 @@ class _SingleFilter:
         self._summaries = summaries
         self.shadowed: dict[str, values.FilterRefusal] = {}
 
-    def _fresh(self) -> tuple[list, objects.RequestSpec]:
+    def _new_hosts(self) -> tuple[list, objects.RequestSpec]:
         """Return new HostStates of all hosts, and a copy of the request."""
         state = self._state
         spec = self._stored.obj_clone()
@@ -66,10 +66,12 @@ class _SingleFilter:
             state.context, list(self._candidates), spec))
         for host in hosts:
             host.allocation_candidates = [
-                _copied(each) for each in self._candidates[host.uuid]]
+                _copy_candidate(each) for each in self._candidates[host.uuid]]
         return hosts, spec
 
-    def _passed(self, hosts: Sequence, spec: objects.RequestSpec) -> set[str]:
+    def _passing_hosts(
+        self, hosts: Sequence, spec: objects.RequestSpec,
+    ) -> set[str]:
         """Return the names of the hosts that the filter passes.
 
         :raises Exception: whatever the filter raises, except NoValidHost
@@ -89,9 +91,9 @@ class _SingleFilter:
 
         ``shadowed`` has the hosts then that it would refuse, but for shadow.
         """
-        hosts, spec = self._fresh()
+        hosts, spec = self._new_hosts()
         try:
-            passed = self._passed(hosts, spec)
+            passed = self._passing_hosts(hosts, spec)
         except Exception:
             # One odd host must not hide what the filter says of the others.
             return self._one_by_one()
@@ -112,7 +114,7 @@ class _SingleFilter:
         # Nova's own filters give reasons in debug logs at most, so these are
         # worked out.
         if silent:
-            hosts, spec = self._fresh()
+            hosts, spec = self._new_hosts()
             note = nfv_request.note_of(spec)
             note.begin(0, spec)
             for host in hosts:
@@ -135,11 +137,11 @@ class _SingleFilter:
 
     def _one_by_one(self) -> dict[str, values.FilterRefusal]:
         """Ask a filter that raises about each host by itself."""
-        hosts, spec = self._fresh()
+        hosts, spec = self._new_hosts()
         by_host = {}
         for host in hosts:
             try:
-                if host.host in self._passed([host], copy.copy(spec)):
+                if host.host in self._passing_hosts([host], copy.copy(spec)):
                     continue
                 by_host[host.host] = values.FilterRefusal(filter=self._name)
             except Exception as exc:
@@ -178,7 +180,7 @@ def _unreadable(state: states.State, spec: objects.RequestSpec
                              f'{type(exc).__name__}: {exc}')
 
 
-def _copied(candidate: Mapping[str, Mapping]) -> dict[str, dict]:
+def _copy_candidate(candidate: Mapping[str, Mapping]) -> dict[str, dict]:
     """Return a copy of an allocation candidate: filters may change it."""
     return {
         'allocations': {

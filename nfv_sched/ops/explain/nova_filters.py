@@ -140,7 +140,7 @@ def _members(host_state, spec, note) -> HostLack:
     return HostLack(f'{here} of the server group there', -here)
 
 
-def _away(host_state, spec, note) -> HostLack:
+def _group_elsewhere(host_state, spec, note) -> HostLack:
     return HostLack('the server group is on ' + ', '.join(
         sorted(spec.instance_group.hosts)[:3]))
 
@@ -189,6 +189,6 @@ _KNOWN: dict[str, Callable[..., HostLack]] = {
     'NUMATopologyFilter': _numa,
     'NumInstancesFilter': _instances,
     'PciPassthroughFilter': _pci,
-    'ServerGroupAffinityFilter': _away,
+    'ServerGroupAffinityFilter': _group_elsewhere,
     'ServerGroupAntiAffinityFilter': _members,
 }

@@ -59,7 +59,7 @@ def explain(state: states.State, queries: Sequence[Query]) -> PlacementResult:
         answers.update(roots[root] for root in model.answer(query))
         fitting.update(name for root, name in roots.items()
                        if model.finds(root, query))
-    unmet = {name: _nearest(model.tree(root), queries)
+    unmet = {name: _nearest_unmet(model.tree(root), queries)
              for root, name in roots.items() if name not in fitting}
     names = {**roots, **{aggregate.uuid: aggregate.name for aggregate
                          in state.manager.aggs_by_id.values()}}
@@ -85,11 +85,13 @@ def explain(state: states.State, queries: Sequence[Query]) -> PlacementResult:
     return PlacementResult(
         values.PlacementStage(
             queries=tuple([{
-                sentences.title(requirement, names): _need(requirement, names)
+                sentences.title(requirement, names):
+                _need_of(requirement, names)
                 for requirement in query.single_requirements}
                 for query in queries]),
             hosts=len(roots), left=len(answers),
-            requirements=tuple(_dropped(model, queries, roots, names)),
+            requirements=tuple(_requirements_to_drop(
+                model, queries, roots, names)),
             removed=dict(collections.Counter(
                 title for of_host in texts.values()
                 for title in of_host).most_common()),
@@ -111,14 +113,14 @@ def _lacks(unmet: _Unmet,
            names: Mapping[str, str]) -> tuple[values.QueryLack, ...]:
     """Return what a host lacks; of requirements with one title, the last."""
     return tuple({title: values.QueryLack(
-        title=title, need=_need(requirement, names),
+        title=title, need=_need_of(requirement, names),
         free=missing.free if missing.providers else None)
         for requirement, missing in unmet
         for title in [sentences.title(requirement, names)]}.values())
 
 
-def _need(requirement: requirements.Requirement,
-          names: Mapping[str, str]) -> values.QueryNeed:
+def _need_of(requirement: requirements.Requirement,
+             names: Mapping[str, str]) -> values.QueryNeed:
     """Return a requirement as a plain value.
 
     :param names: names of aggregates and hosts by UUID
@@ -147,7 +149,7 @@ def _need(requirement: requirements.Requirement,
     return values.QueryNeed(kind=kind)
 
 
-def _dropped(
+def _requirements_to_drop(
     model: placement.Placement, queries: Sequence[Query],
     roots: Iterable[str], names: Mapping[str, str],
 ) -> Iterator[values.QueryRequirement]:
@@ -160,14 +162,16 @@ def _dropped(
                    for number, query in enumerate(queries)]
         yield values.QueryRequirement(
             text=sentences.title(requirement, names),
-            need=_need(requirement, names),
+            need=_need_of(requirement, names),
             without=sum(any(model.finds(root, query) for query in relaxed)
                         for root in roots),
             missing=sum(requirement.missing(model.tree(root)) is not None
                         for root in roots))
 
 
-def _nearest(tree: requirements.Tree, queries: Sequence[Query]) -> _Unmet:
+def _nearest_unmet(
+    tree: requirements.Tree, queries: Sequence[Query],
+) -> _Unmet:
     """Return the unmet requirements of the query that a host is nearest to.
 
     Between equal numbers, it is the one for resource classes that the host

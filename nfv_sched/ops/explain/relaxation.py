@@ -176,7 +176,7 @@ def pairs(state: states.State,
                        *searches(first.requested)):
             several = second.changes if isinstance(second, Search) else (
                 second,)
-            joined = [_joined(first, each) for each in several
+            joined = [_join(first, each) for each in several
                       if each.subject != first.subject]
             if not joined or first.size == several[0].size == _WITHOUT:
                 continue
@@ -188,7 +188,7 @@ def pairs(state: states.State,
     return sorted(both.values(), key=lambda pair: pair.size)
 
 
-def _joined(first: Change, second: Change) -> Change:
+def _join(first: Change, second: Change) -> Change:
     return Change(
         f'{first.text} and {second.text}', first.size + second.size,
         second.requested, f'{first.subject} {second.subject}',
@@ -210,8 +210,8 @@ class _Trier:
 
     def try_all(self, item: Change | Search, ends: float) -> bool:
         """Try a change, or the largest that fits; return whether one does."""
-        trials = _largest(item.changes) if isinstance(item, Search) else (
-            _once(item))
+        trials = _find_largest(item.changes) if isinstance(item, Search) else (
+            _try_once(item))
         result = None
         try:
             change = next(trials)
@@ -234,11 +234,11 @@ class _Trier:
 _Trials = ty.Generator[Change, bool, None]
 
 
-def _once(change: Change) -> _Trials:
+def _try_once(change: Change) -> _Trials:
     yield change
 
 
-def _largest(changes: Sequence[Change]) -> _Trials:
+def _find_largest(changes: Sequence[Change]) -> _Trials:
     """Bisect for the largest that fits, if all smaller ones fit too."""
     low, high = 0, len(changes)
     while low < high:
@@ -256,7 +256,7 @@ def _try(state: states.State, change: Change) -> values.Relaxation | None:
     except request.ExplainError:
         return None
     result = scheduling.run(state, boot_request,
-                            _enabled(state, change.enabled))
+                            _enable_hosts(state, change.enabled))
     if result.reason is not None:
         return None
     return values.Relaxation(
@@ -266,7 +266,7 @@ def _try(state: states.State, change: Change) -> values.Relaxation | None:
 
 
 @contextlib.contextmanager
-def _enabled(state: states.State, names: Sequence[str]) -> Iterator[None]:
+def _enable_hosts(state: states.State, names: Sequence[str]) -> Iterator[None]:
     """Have some hosts enabled, mapped and up in this context."""
     before = []
     for name in names:
@@ -290,7 +290,7 @@ def _enabled(state: states.State, names: Sequence[str]) -> Iterator[None]:
 def changes(state: states.State,
             explained_request: request.ExplainedRequest) -> Iterator[Change]:
     """Yield the single changes that are worth trying."""
-    yield from _lenient(explained_request)
+    yield from _lenient_changes(explained_request)
     yield from _hosts(state, explained_request)
     yield from _page_sizes(state, explained_request)
     yield from _numa_nodes(state, explained_request)
@@ -315,7 +315,9 @@ def lenient_values(
             yield key, lenient
 
 
-def _lenient(explained_request: request.ExplainedRequest) -> Iterator[Change]:
+def _lenient_changes(
+    explained_request: request.ExplainedRequest,
+) -> Iterator[Change]:
     specs = explained_request.flavor.extra_specs
     for key, lenient in lenient_values(specs):
         yield Change(f'{key}={lenient}', _PREFER,
@@ -328,15 +330,16 @@ def _hosts(state: states.State,
     names = [name for name, host in state.hosts.items()
              if host.down or not (host.record.enabled and host.record.mapped)]
     for name in names[:_DISABLED_HOSTS]:
-        yield Change(f'{name} {_usable(state, [name])}', _HOST,
+        yield Change(f'{name} {_repairs_text(state, [name])}', _HOST,
                      explained_request, _HOSTS, (name,))
     if len(names) > 1:
         yield Change(f'all {len(names)} disabled hosts '
-                     f'{_usable(state, names)}', _HOST, explained_request,
+                     f'{_repairs_text(state, names)}', _HOST,
+                     explained_request,
                      _HOSTS, tuple(names))
 
 
-def _usable(state: states.State, names: Sequence[str]) -> str:
+def _repairs_text(state: states.State, names: Sequence[str]) -> str:
     """Return what has to be done to hosts before they can be used."""
     hosts = [state.hosts[name] for name in names]
     changes = []

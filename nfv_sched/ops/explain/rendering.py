@@ -59,7 +59,7 @@ def sections(
             ('Requirements', _requirements(explanation.placement)),
             ('Filters', _filters(explanation, all_filters)),
             ('Hosts', _hosts(explanation, hosts, everything, in_order)),
-            ('Weights', _weighing(explanation))]
+            ('Weights', _weights_parts(explanation))]
     parts += [('Changes', _changes(explanation)),
               ('Next steps', _steps(explanation))]
     return [(title, section) for title, section in parts if section]
@@ -170,11 +170,11 @@ def _filters(explanation: values.Explanation,
 def host_table(explanation: values.Explanation,
                names: Sequence[str]) -> tables.Table:
     """Return the table of all chosen hosts, the best and nearest first."""
-    return _host_table(_ordered(explanation, names, in_order=False))
+    return _host_table(_sort_hosts(explanation, names, in_order=False))
 
 
-def _ordered(explanation: values.Explanation, names: Sequence[str],
-             in_order: bool) -> list[values.ExplainedHost]:
+def _sort_hosts(explanation: values.Explanation, names: Sequence[str],
+                in_order: bool) -> list[values.ExplainedHost]:
     chosen = {name: number for number, name in enumerate(names)}
     nearest = {name: number for number, name
                in enumerate(explanation.nearest)}
@@ -193,7 +193,7 @@ def _host_table(hosts: Sequence[values.ExplainedHost]) -> tables.Table:
 
 def _hosts(explanation: values.Explanation, names: Sequence[str],
            everything: bool, in_order: bool) -> list[tables.Part]:
-    order = _ordered(explanation, names, in_order)
+    order = _sort_hosts(explanation, names, in_order)
     shown = order if everything else order[:SHOWN]
     parts: list[tables.Part] = [_host_table(shown)]
     if any(host.present for host in shown):
@@ -237,7 +237,7 @@ def _lacks(host: values.ExplainedHost) -> list[str]:
         f'{refusal.text}' for refusal in host.shadowed]
 
 
-def _weighing(explanation: values.Explanation) -> list[tables.Part]:
+def _weights_parts(explanation: values.Explanation) -> list[tables.Part]:
     weighing = explanation.weighing
     if weighing is None:
         return []

@@ -153,8 +153,8 @@ def _names(hosts: Iterable) -> tuple[str, ...]:
 
 
 @contextlib.contextmanager
-def _watched(state: states.State,
-             rounds: list[SchedulingRound]) -> Iterator[None]:
+def _record_rounds(state: states.State,
+                   rounds: list[SchedulingRound]) -> Iterator[None]:
     """Record the runs of filters and weighers in this context."""
     manager = state.manager
     filters, weighers = manager.enabled_filters, manager.weighers
@@ -283,7 +283,7 @@ def _errors_as_reason(course: Course) -> Iterator[None]:
 
 def _boot(state: states.State, spec: objects.RequestSpec,
           booted: list[servers.SimulatedServer], course: Course) -> None:
-    with _watched(state, course.rounds):
+    with _record_rounds(state, course.rounds):
         lists = conductor.select(state, spec,
                                  [server.uuid for server in booted])
     for server, selections in zip(booted, lists):

@@ -30,7 +30,7 @@ _NOUNS = {
 
 def cause(each: values.CommonCause, hosts: int) -> str:
     """Return a cause as a sentence; ``hosts`` is the number of all."""
-    return f'{_who(each, hosts)}: {_TEXTS[each.kind](each)}.'
+    return f'{_hosts_text(each, hosts)}: {_TEXTS[each.kind](each)}.'
 
 
 def deployment(each: values.CommonCause) -> str:
@@ -48,30 +48,31 @@ def step(each: values.NextStep) -> str:
     """Return what a step is good for, as a sentence without its end."""
     there = 'one host'
     if each.cause is not None and each.on_node:
-        there = f'one NUMA node{_where(each.cause)}{_beside(each.cause)}'
+        there = (f'one NUMA node{_place_text(each.cause)}'
+                 f'{_beside_text(each.cause)}')
     match each.kind:
         case values.StepKind.ENABLE:
             return f'{each.host} would take it, but is disabled'
         case values.StepKind.MAP:
             return f'{each.host} would take it, but is not mapped to its cell'
         case values.StepKind.DEFRAG:
-            free = (f'{each.free} {_are(each.free)} free'
+            free = (f'{each.free} {_is_or_are(each.free)} free'
                     if each.free >= each.needed
                     else 'as much is free')
-            return (f'{_needed(each)} on {there}; {free}, but not on one; '
+            return (f'{_need_text(each)} on {there}; {free}, but not on one; '
                     'moves that make room, if there are any')
         case values.StepKind.SERVERS:
             return 'the smallest server in the way on each host'
         case values.StepKind.ADD_HOST:
-            return (f'Add a host: {_needed(each)} on {there}, {each.free} '
-                    f'{_are(each.free)} free in all')
+            return (f'Add a host: {_need_text(each)} on {there}, {each.free} '
+                    f'{_is_or_are(each.free)} free in all')
         case values.StepKind.LARGER_HOST:
-            return (f'Add a larger host: {_needed(each)} on {there}, the '
+            return (f'Add a larger host: {_need_text(each)} on {there}, the '
                     f'largest has {each.free}')
     return ''
 
 
-def _needed(each: values.NextStep) -> str:
+def _need_text(each: values.NextStep) -> str:
     """Return what is needed, as a clause; CPUs alike for all causes."""
     cause = each.cause
     assert cause is not None
@@ -80,15 +81,15 @@ def _needed(each: values.NextStep) -> str:
     elif cause.refusal is None:
         text = f'{each.needed} {each.resource}'
     else:
-        text = _amount(_of(cause).amount, each.needed, free='')
-    return f'{text} {_are(each.needed)} needed'
+        text = _amount_text(_shortage_of(cause).amount, each.needed, free='')
+    return f'{text} {_is_or_are(each.needed)} needed'
 
 
-def _are(number: int) -> str:
+def _is_or_are(number: int) -> str:
     return 'is' if number == 1 else 'are'
 
 
-def _who(each: values.CommonCause, hosts: int) -> str:
+def _hosts_text(each: values.CommonCause, hosts: int) -> str:
     count = len(each.hosts)
     if count == 1:
         return each.nearest if hosts > 1 else f'The only host, {each.nearest}'
@@ -98,43 +99,45 @@ def _who(each: values.CommonCause, hosts: int) -> str:
 
 
 def _shortage(each: values.CommonCause) -> str:
-    shortage = _of(each)
-    need = _amount(shortage.amount, shortage.amount.needed)
+    shortage = _shortage_of(each)
+    need = _amount_text(shortage.amount, shortage.amount.needed)
     place = ' on one NUMA node' if shortage.of_node else ''
-    text = f'{need}{place}{_where(each)}{_beside(each)}'
+    text = f'{need}{place}{_place_text(each)}{_beside_text(each)}'
     has = f'has {shortage.free}' if shortage.free else 'has none'
-    return f'{text} needed, {_nearest(each)} {has}'
+    return f'{text} needed, {_nearest_text(each)} {has}'
 
 
-def _beside(each: values.CommonCause) -> str:
-    beside = ' and '.join(_amount(amount, amount.needed)
-                          for amount in _of(each).beside)
+def _beside_text(each: values.CommonCause) -> str:
+    beside = ' and '.join(_amount_text(amount, amount.needed)
+                          for amount in _shortage_of(each).beside)
     return f' that also has {beside}' if beside else ''
 
 
-def _nearest(each: values.CommonCause) -> str:
+def _nearest_text(each: values.CommonCause) -> str:
     return (f'the nearest host, {each.nearest},' if len(each.hosts) > 1
             else 'it')
 
 
 def _deployment(each: values.CommonCause) -> str:
-    return f'no NUMA node is{_where(each)}'
+    return f'no NUMA node is{_place_text(each)}'
 
 
-def _of(each: values.CommonCause) -> reasons.Shortage:
+def _shortage_of(each: values.CommonCause) -> reasons.Shortage:
     assert each.refusal is not None and each.refusal.shortage is not None
     return each.refusal.shortage
 
 
-def _where(each: values.CommonCause) -> str:
+def _place_text(each: values.CommonCause) -> str:
     """Return the properties of NUMA nodes, with the networks by name."""
     names = ' and '.join(each.networks)
     return reasons.where(
         f'near {names}' if place == reasons.Place.NETWORKS and names else place
-        for place in _of(each).places)
+        for place in _shortage_of(each).places)
 
 
-def _amount(amount: reasons.Amount, number: int, free: str = 'free ') -> str:
+def _amount_text(
+    amount: reasons.Amount, number: int, free: str = 'free ',
+) -> str:
     if amount.resource is _Resource.PCI_DEVICES:
         return strings.count(number, f'{free}{amount.noun}')
     noun = _NOUNS[amount.resource].format(free)
@@ -157,7 +160,7 @@ def _placement(each: values.CommonCause) -> str:
                 f'{text}, it has none')
         if lack.free >= amount:
             return f'{text}, which it does not grant at once'
-        return f'{text}, {_nearest(each)} has {lack.free}'
+        return f'{text}, {_nearest_text(each)} has {lack.free}'
     match need.kind:
         case 'trait':
             return f'no trait {need.traits[0]}'
@@ -195,17 +198,17 @@ def _error(each: values.CommonCause) -> str:
     return f'{each.refusal.filter} {each.refusal.text}'
 
 
-def _same(text: str) -> Callable[[values.CommonCause], str]:
+def _constant(text: str) -> Callable[[values.CommonCause], str]:
     return lambda each: text
 
 
 _TEXTS: dict[values.CauseKind, Callable[[values.CommonCause], str]] = {
-    _Kind.DISABLED: _same('the compute service is disabled'),
-    _Kind.DOWN: _same('the compute service is down'),
-    _Kind.UNMAPPED: _same('not mapped to a cell'),
-    _Kind.RESERVED: _same('reserved by Blazar'),
+    _Kind.DISABLED: _constant('the compute service is disabled'),
+    _Kind.DOWN: _constant('the compute service is down'),
+    _Kind.UNMAPPED: _constant('not mapped to a cell'),
+    _Kind.RESERVED: _constant('reserved by Blazar'),
     _Kind.REQUEST: _request,
-    _Kind.CUT: _same(
+    _Kind.CUT: _constant(
         '[scheduler] max_placement_results leaves them out of the answer of '
         'Placement'),
     _Kind.PLACEMENT: _placement,

@@ -35,7 +35,7 @@ def text(explanation: values.Explanation,
         return [f'{who} can be placed now.' if subject.present is None
                 else f'{who} runs.']
     lines = [f'{who} cannot be placed now.']
-    needs = sorted(set(_needs(explanation)))
+    needs = sorted(set(_needed_texts(explanation)))
     for need in needs:
         lines.append(f'- {need}')
     if needs:
@@ -48,7 +48,7 @@ def text(explanation: values.Explanation,
     return lines
 
 
-def _needs(explanation: values.Explanation) -> Iterator[str]:
+def _needed_texts(explanation: values.Explanation) -> Iterator[str]:
     for cause in explanation.causes:
         refusal, lack = cause.refusal, cause.lack
         if cause.kind in (_Kind.DISABLED, _Kind.DOWN, _Kind.UNMAPPED):

@@ -32,7 +32,7 @@ def explain(
         totals=tuple(totals[i] for i in order),
         weighers=tuple(values.Weigher(
             name=name, weights=tuple(weights[i] for i in order),
-            without=_without(hosts, best, [
+            without=_first_without(hosts, best, [
                 other_weights for other, (_name, other_weights)
                 in enumerate(weighers)
                 if other != number]))
@@ -60,8 +60,10 @@ def _totals(hosts: Sequence[str],
     return totals
 
 
-def _without(hosts: Sequence[str], best: set[str],
-             other_weighers: Sequence[Sequence[values.Weight]]) -> str | None:
+def _first_without(
+    hosts: Sequence[str], best: set[str],
+    other_weighers: Sequence[Sequence[values.Weight]],
+) -> str | None:
     """Return the host that these weighers put first, if it is another one."""
     totals = _totals(hosts, other_weighers)
     most = max(totals)

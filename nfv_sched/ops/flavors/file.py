@@ -48,9 +48,9 @@ def flavors(path: str) -> list[snapshot.Flavor]:
     :raises nfv_sched.ops.cloud.source.CloudUnreadError: if it cannot be read,
         or has no valid flavors
     """
-    data = _read(path)
+    data = _read_content(path)
     flavors = []
-    for where, name, each in _each(data, path):
+    for where, name, each in _iterate_flavors(data, path):
         flavors.append(_flavor(each, name, f'{path}: {where}'))
     titles = collections.Counter(each.name for each in flavors)
     for name, count in titles.items():
@@ -82,7 +82,7 @@ def image(path: str) -> Image:
     :raises nfv_sched.ops.cloud.source.CloudUnreadError: if it cannot be read,
         or has no valid image
     """
-    data = _read(path)
+    data = _read_content(path)
     where = f'{path}: properties'
     if not isinstance(data, Mapping) or not isinstance(
             data.get('properties'), (Mapping, str)):
@@ -111,7 +111,7 @@ def _image_id(value: ty.Any, path: str) -> str:
     return value
 
 
-def _read(path: str) -> ty.Any:
+def _read_content(path: str) -> ty.Any:
     """Return the parsed content of a JSON or YAML file."""
     from nfv_sched.ops.cloud_file import problems
     from nfv_sched.ops.cloud_file import text as cloud_text
@@ -133,7 +133,7 @@ def _read(path: str) -> ty.Any:
         raise source.CloudUnreadError(f'{path}: nested too deeply') from exc
 
 
-def _each(data: ty.Any, path: str) -> Iterator[tuple[
+def _iterate_flavors(data: ty.Any, path: str) -> Iterator[tuple[
         str, str | None, Mapping[str, ty.Any]]]:
     """Yield position, name if that is a key, and fields of each flavor."""
     if isinstance(data, Mapping):
@@ -221,7 +221,7 @@ def _texts(data: ty.Any, where: str, lenient: bool = False,
     :param lenient: skip values such as the lists of Glance
     """
     if isinstance(data, str):
-        return _printed(data, where)
+        return _parse_printed(data, where)
     if not isinstance(data, Mapping):
         raise source.CloudUnreadError(
             f'{where} must be an object with a value for each key, not '
@@ -242,7 +242,7 @@ def _texts(data: ty.Any, where: str, lenient: bool = False,
     return texts
 
 
-def _printed(text: str, where: str) -> dict[str, str]:
+def _parse_printed(text: str, where: str) -> dict[str, str]:
     """Return the properties in a text such as ``a='1', b='2'``."""
     properties: dict[str, str] = {}
     position = 0

@@ -71,26 +71,26 @@ def flavor(flavor: snapshot.Flavor) -> Translated:
     """Translate a flavor."""
     if len(flavor.extra_specs) > nfv_extra_specs.MOST_SPECS:
         return dataclasses.replace(
-            _translated(flavor.name, translations.FLAVOR, [],
-                        flavor.extra_specs, flavor.extra_specs),
+            _make_translated(flavor.name, translations.FLAVOR, [],
+                             flavor.extra_specs, flavor.extra_specs),
             errors=_errors(flavor))
     lines = [_line(translations.FLAVOR, key, value, flavor.extra_specs)
              for key, value in flavor.extra_specs.items()]
-    extra_specs = _merged(lines)
+    extra_specs = _merge_lines(lines)
     if _needs_node(extra_specs):
         line = TranslatedKey(
             key=NO_KEY, value='', becomes={'hw:numa_nodes': '1'},
             kind=translations.COMBINATION,
             do='a server had one NUMA node by default; policies need one')
         lines.append(line)
-        extra_specs = _merged(lines)
+        extra_specs = _merge_lines(lines)
     errors = _errors(dataclasses.replace(flavor, extra_specs=extra_specs))
     if not errors:
         lines = [_told_what_floats(line, flavor, extra_specs)
                  for line in lines]
     return dataclasses.replace(
-        _translated(flavor.name, translations.FLAVOR, lines, extra_specs,
-                    flavor.extra_specs), errors=errors)
+        _make_translated(flavor.name, translations.FLAVOR, lines, extra_specs,
+                         flavor.extra_specs), errors=errors)
 
 
 def _errors(flavor: snapshot.Flavor) -> tuple[tuple[str, str], ...]:
@@ -108,8 +108,8 @@ def image(name: str, properties: Mapping[str, str]) -> Translated:
              if translations.find(translations.IMAGE, key) is not None]
     unchanged = {key: value for key, value in properties.items()
                  if translations.find(translations.IMAGE, key) is None}
-    return _translated(name, translations.IMAGE, lines,
-                       {**unchanged, **_merged(lines)}, properties)
+    return _make_translated(name, translations.IMAGE, lines,
+                            {**unchanged, **_merge_lines(lines)}, properties)
 
 
 def _line(where: str, key: str, value: str,
@@ -127,7 +127,7 @@ def _line(where: str, key: str, value: str,
         if translation.is_harmless(value):
             return TranslatedKey(key=key, value=value, kind=translation.kind,
                                  becomes=replacement, do=HARMLESS)
-        other = _contradicted(key, replacement, specs)
+        other = _contradicted_key(key, replacement, specs)
         if other is not None:
             return TranslatedKey(
                 key=key, value=value, kind=translation.kind, becomes={},
@@ -162,8 +162,8 @@ def _kind(translation: translations.Translation, key: str, value: str,
             else translations.COMBINATION)
 
 
-def _contradicted(key: str, replacement: Mapping[str, str],
-                  specs: Mapping[str, str]) -> str | None:
+def _contradicted_key(key: str, replacement: Mapping[str, str],
+                      specs: Mapping[str, str]) -> str | None:
     """Return a key that is set already and contradicts a translation.
 
     This is a policy with another value in its other spelling, or a CPU policy
@@ -208,7 +208,7 @@ def _is_known(key: str) -> bool:
     return any(spec.is_of(key) for spec in flavors.specs())
 
 
-def _merged(lines: list[TranslatedKey]) -> dict[str, str]:
+def _merge_lines(lines: list[TranslatedKey]) -> dict[str, str]:
     """Return all keys and values; those of combinations take precedence."""
     merged: dict[str, str] = {}
     for line in sorted(lines, key=lambda line: line.kind ==
@@ -225,9 +225,9 @@ def _needs_node(specs: Mapping[str, str]) -> bool:
         specs.get('hw:cpu_policy') in _PINNED)
 
 
-def _translated(name: str, where: str, lines: list[TranslatedKey],
-                after: Mapping[str, str],
-                before: Mapping[str, str]) -> Translated:
+def _make_translated(name: str, where: str, lines: list[TranslatedKey],
+                     after: Mapping[str, str],
+                     before: Mapping[str, str]) -> Translated:
     return Translated(
         name=name, where=where, lines=tuple(lines), extra_specs=after,
         set={key: value for key, value in after.items()

@@ -100,14 +100,14 @@ def _commands(all_translated: Sequence[translate.Translated],
         for line in each.lines:
             yield from _remarks(line)
         if each.where == translations.IMAGE:
-            yield from _clear(_image(each))
+            yield from _comment_unsafe(_image(each))
             continue
         flavor = None if new is None else new[each.name]
         if flavor is not None:
             yield from _limits(flavor)
         steps = _create(each, flavor) if flavor is not None else _flavor(each)
         if not each.errors:
-            yield from _clear(steps)
+            yield from _comment_unsafe(steps)
             continue
         for key, text in each.errors:
             yield rendering.comment(f'{_ERROR} afterwards: {key}: {text}')
@@ -117,7 +117,7 @@ def _commands(all_translated: Sequence[translate.Translated],
         yield from map(rendering.comment, steps)
 
 
-def _clear(steps: Iterable[str]) -> Iterator[str]:
+def _comment_unsafe(steps: Iterable[str]) -> Iterator[str]:
     """Yield commands, as comments if a terminal would not show all."""
     lines = list(steps)
     if all(line == strings.line(line) for line in lines):
@@ -171,16 +171,16 @@ def _create(translated: translate.Translated,
                '--public' if flavor.public else '--private']
     if flavor.id:
         options.insert(0, f'--id={flavor.id}')
-    show = shlex.join((*_CLIENT, 'show', *_named(translated)))
+    show = shlex.join((*_CLIENT, 'show', *_name_args(translated)))
     create = shlex.join((
-        *_CLIENT, 'create', *map(str, options), *_named(translated)))
+        *_CLIENT, 'create', *map(str, options), *_name_args(translated)))
     yield f'if ! {show} > /dev/null 2>&1; then'
     yield f'  {create}'
     yield 'fi'
     if translated.extra_specs:
         yield shlex.join((
             *_CLIENT, 'set', *_properties(translated.extra_specs),
-            *_named(translated)))
+            *_name_args(translated)))
 
 
 def _flavor(translated: translate.Translated) -> Iterator[str]:
@@ -190,22 +190,23 @@ def _flavor(translated: translate.Translated) -> Iterator[str]:
     """
     if translated.set:
         yield shlex.join((*_CLIENT, 'set', *_properties(translated.set),
-                          *_named(translated)))
+                          *_name_args(translated)))
     if translated.unset:
         yield shlex.join((*_CLIENT, 'unset', *_keys(translated.unset),
-                          *_named(translated)))
+                          *_name_args(translated)))
 
 
 def _image(translated: translate.Translated) -> Iterator[str]:
     if translated.set:
         yield shlex.join(('openstack', 'image', 'set',
-                          *_properties(translated.set), *_named(translated)))
+                          *_properties(translated.set),
+                          *_name_args(translated)))
     if translated.unset:
         yield shlex.join(('openstack', 'image', 'unset',
-                          *_keys(translated.unset), *_named(translated)))
+                          *_keys(translated.unset), *_name_args(translated)))
 
 
-def _named(translated: translate.Translated) -> tuple[str, str]:
+def _name_args(translated: translate.Translated) -> tuple[str, str]:
     """Return the name after ``--``: it could look like an option."""
     return '--', translated.name
 

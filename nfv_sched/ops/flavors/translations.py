@@ -75,16 +75,16 @@ _PCI_AFFINITY = (*extra_specs.PCI_KEYS, extra_specs.NATIVE_PCI_KEY)
 _OFF = ('false', 'no', 'off', 'n', 'f')
 
 
-def _same(key: str) -> Becomes:
+def _keep_key(key: str) -> Becomes:
     """Keep key and value; ``key`` is the pattern of the table."""
     return lambda value, specs: {key: value}
 
 
-def _nothing(value: str, specs: Specs) -> Specs:
+def _drop(value: str, specs: Specs) -> Specs:
     return {}
 
 
-def _to(key: str) -> Becomes:
+def _move_to(key: str) -> Becomes:
     """Move the value to another key."""
     return lambda value, specs: {key: value}
 
@@ -200,50 +200,50 @@ _FLAVORS = (
     ('hw:numa_nodes', SAME, None, ''),
     ('hw:numa_cpus.N', SAME, None, ''),
     ('hw:numa_mem.N', SAME, None, ''),
-    ('hw:numa_node.N', RENAMED, _to('nfv:numa_node.N'), ''),
+    ('hw:numa_node.N', RENAMED, _move_to('nfv:numa_node.N'), ''),
     ('hw:wrs:vswitch_numa_affinity', RENAMED,
-     _to(extra_specs.VSWITCH_NUMA_AFFINITY), ''),
+     _move_to(extra_specs.VSWITCH_NUMA_AFFINITY), ''),
     ('hw:wrs:pci_numa_affinity', RENAMED, _pci_affinity, ''),
     ('hw:wrs:shared_vcpu', COMBINATION, _shared_vcpu, ''),
-    ('hw:wrs:min_vcpus', NONE, _nothing,
+    ('hw:wrs:min_vcpus', NONE, _drop,
      'a server has all its vCPUs; resize it to another flavor'),
     ('hw:cpu_realtime', SAME, _realtime, ''),
     ('hw:cpu_realtime_mask', SAME, None, ''),
-    ('hw:wrs:vcpu:scheduler', COMBINATION, _nothing,
+    ('hw:wrs:vcpu:scheduler', COMBINATION, _drop,
      'by hand: hw:cpu_realtime=true and hw:cpu_realtime_mask with the vCPUs '
      'that are not to be realtime, such as ^0'),
-    ('hw:cpu_model', HOST, _nothing, _TRAIT),
+    ('hw:cpu_model', HOST, _drop, _TRAIT),
     ('hw:wrs:nested_vmx', HOST,
      _if_true('trait:HW_CPU_X86_VMX', 'required'),
      'hosts must pass vmx to their servers, by [libvirt] cpu_mode or '
      'cpu_model_extra_flags', _ZERO),
-    ('hw:hpet', COMBINATION, _nothing, _HPET, _ZERO),
-    ('sw:wrs:guest:hpet', COMBINATION, _nothing, _HPET, _ZERO),
-    ('hw:cache_l3.N', NONE, _nothing, _NO_CACHE),
-    ('hw:cache_l3_code.N', NONE, _nothing, _NO_CACHE),
-    ('hw:cache_l3_data.N', NONE, _nothing, _NO_CACHE),
-    ('hw:cache_vcpus.N', NONE, _nothing, _NO_CACHE),
-    ('hw:pci_irq_affinity_mask', NONE, _nothing,
+    ('hw:hpet', COMBINATION, _drop, _HPET, _ZERO),
+    ('sw:wrs:guest:hpet', COMBINATION, _drop, _HPET, _ZERO),
+    ('hw:cache_l3.N', NONE, _drop, _NO_CACHE),
+    ('hw:cache_l3_code.N', NONE, _drop, _NO_CACHE),
+    ('hw:cache_l3_data.N', NONE, _drop, _NO_CACHE),
+    ('hw:cache_vcpus.N', NONE, _drop, _NO_CACHE),
+    ('hw:pci_irq_affinity_mask', NONE, _drop,
      'interrupts of devices are not placed by Nova'),
-    ('hw:wrs:live_migration_timeout', HOST, _nothing,
+    ('hw:wrs:live_migration_timeout', HOST, _drop,
      _HOST_WIDE + 'live_migration_completion_timeout, seconds per GiB'),
-    ('hw:wrs:live_migration_max_downtime', HOST, _nothing,
+    ('hw:wrs:live_migration_max_downtime', HOST, _drop,
      _HOST_WIDE + 'live_migration_downtime'),
-    ('hw:wrs:live_migration_auto_converge', HOST, _nothing,
+    ('hw:wrs:live_migration_auto_converge', HOST, _drop,
      _HOST_WIDE + 'live_migration_permit_auto_converge', _ZERO),
-    ('hw:wrs:live_migration_tunnel', HOST, _nothing,
+    ('hw:wrs:live_migration_tunnel', HOST, _drop,
      _HOST_WIDE + 'live_migration_with_native_tls (tunnelled migration is '
      'deprecated)', _ZERO),
-    ('sw:wrs:auto_recovery', SERVICE, _nothing, _MASAKARI, _ZERO),
+    ('sw:wrs:auto_recovery', SERVICE, _drop, _MASAKARI, _ZERO),
     ('sw:wrs:guest:heartbeat', COMBINATION,
      _if_true('hw:watchdog_action', 'reset'),
      'the server needs a watchdog daemon; other actions: poweroff, pause, '
      'none', _ZERO),
     ('sw:wrs:vtpm', COMBINATION, _tpm,
      'hosts need [libvirt] swtpm_enabled and the key manager', _ZERO),
-    ('sw:wrs:srv_grp_messaging', NONE, _nothing,
+    ('sw:wrs:srv_grp_messaging', NONE, _drop,
      'servers of a server group talk over a network', _ZERO),
-    ('hw:wrs:nic_isolation', NONE, _nothing,
+    ('hw:wrs:nic_isolation', NONE, _drop,
      'see hw:mem_page_size and port security', _ZERO),
     ('aggregate_instance_extra_specs:storage', SAME, None,
      'needs AggregateInstanceExtraSpecsFilter, and storage in the metadata '
@@ -252,7 +252,7 @@ _FLAVORS = (
     ('quota:disk_*', SAME, None, ''),
     # Intel
     ('hw:capabilities:cpu_info:features', COMBINATION, _features, ''),
-    ('hw:numa_mempolicy', NONE, _nothing,
+    ('hw:numa_mempolicy', NONE, _drop,
      'memory is always taken strictly from the NUMA nodes of the server',
      ('strict',)),
 )
@@ -267,36 +267,36 @@ _IMAGES = (
     ('hw_cpu_realtime_mask', SAME, None, ''),
     ('hw_vif_multiqueue_enabled', SAME, None, ''),
     ('hw_vif_model', COMBINATION, _avp, ''),
-    ('hw_numa_node.N', NONE, _nothing,
+    ('hw_numa_node.N', NONE, _drop,
      'set nfv:numa_node.N in the flavor: this property cannot reach Nova\'s '
      'objects, so nfv-sched cannot read it'),
-    ('hw_cpu_model', HOST, _nothing, _TRAIT),
-    ('hw_wrs_live_migration_timeout', HOST, _nothing,
+    ('hw_cpu_model', HOST, _drop, _TRAIT),
+    ('hw_wrs_live_migration_timeout', HOST, _drop,
      _HOST_WIDE + 'live_migration_completion_timeout, seconds per GiB'),
-    ('hw_wrs_live_migration_max_downtime', HOST, _nothing,
+    ('hw_wrs_live_migration_max_downtime', HOST, _drop,
      _HOST_WIDE + 'live_migration_downtime'),
-    ('hw_wrs_*', NONE, _nothing, 'remove it'),
-    ('sw_wrs_auto_recovery', SERVICE, _nothing, _MASAKARI, _ZERO),
-    ('sw_wrs_*', NONE, _nothing, 'remove it'),
+    ('hw_wrs_*', NONE, _drop, 'remove it'),
+    ('sw_wrs_auto_recovery', SERVICE, _drop, _MASAKARI, _ZERO),
+    ('sw_wrs_*', NONE, _drop, 'remove it'),
 )
 
 _OTHERS = (
-    (SERVER, 'sw:wrs:recovery_priority', NONE, _nothing,
+    (SERVER, 'sw:wrs:recovery_priority', NONE, _drop,
      'metadata that nothing reads'),
-    (NIC, 'vif-model=pci-sriov', RENAMED, _nothing,
+    (NIC, 'vif-model=pci-sriov', RENAMED, _drop,
      'a port with vnic_type=direct'),
-    (NIC, 'vif-model=pci-passthrough', RENAMED, _nothing,
+    (NIC, 'vif-model=pci-passthrough', RENAMED, _drop,
      'a port with vnic_type=direct-physical'),
-    (CONF, 'pci_passthrough_whitelist', RENAMED, _nothing,
+    (CONF, 'pci_passthrough_whitelist', RENAMED, _drop,
      '[pci] device_spec'),
-    (CONF, 'pci_alias', RENAMED, _nothing, '[pci] alias'),
-    (CONF, 'scheduler_default_filters', RENAMED, _nothing,
+    (CONF, 'pci_alias', RENAMED, _drop, '[pci] alias'),
+    (CONF, 'scheduler_default_filters', RENAMED, _drop,
      '[filter_scheduler] enabled_filters'),
 )
 
 #: The whole table.
 TABLE = tuple(
-    [Translation(where, key, kind, becomes or _same(key), *rest)
+    [Translation(where, key, kind, becomes or _keep_key(key), *rest)
      for where, rows in ((FLAVOR, _FLAVORS), (IMAGE, _IMAGES))
      for key, kind, becomes, *rest in rows] +
     [Translation(*row) for row in _OTHERS])

@@ -197,7 +197,7 @@ def no_host(subject: values.LintSubject) -> Iterator[values.LintFinding]:
     if hosts.capacity.unknown:
         for unknown in hosts.capacity.unknown:
             yield values.LintFinding(
-                values.ERROR, _named(unknown, subject),
+                values.ERROR, _key_of_name(unknown, subject),
                 f'Placement knows no {unknown}: it refuses each request, and '
                 'Nova takes no server',
                 f'create it with "openstack {unknown.kind} create", or '
@@ -226,7 +226,7 @@ def no_host(subject: values.LintSubject) -> Iterator[values.LintFinding]:
     commonest = sorted(alike.items(), key=lambda item: -len(item[1]))
     causes = [f'{_cause(same[0])} ({strings.count(len(same), "host")})'
               for _label, same in commonest[:_KINDS]]
-    key, do = _about(commonest[0][1][0], subject) if first else _UNKNOWN
+    key, do = _key_and_do(commonest[0][1][0], subject) if first else _UNKNOWN
     yield values.LintFinding(
         values.ERROR, key, 'it fits no host, even an empty one' +
         (f': {"; ".join(causes)}' if causes else ''), do)
@@ -240,14 +240,16 @@ def _cause(binding: bindings.Binding) -> str:
     return f'{binding.label} ({binding.text})'
 
 
-def _named(unknown: placement.Unknown, subject: values.LintSubject) -> str:
+def _key_of_name(
+    unknown: placement.Unknown, subject: values.LintSubject,
+) -> str:
     """Return the extra spec that uses an unknown name, or ``WHOLE``."""
     return next((key for key in subject.flavor.extra_specs
                  if key.rpartition(':')[2] == unknown.name), values.WHOLE)
 
 
-def _about(binding: bindings.Binding,
-           subject: values.LintSubject) -> tuple[str, str]:
+def _key_and_do(binding: bindings.Binding,
+                subject: values.LintSubject) -> tuple[str, str]:
     """Return the key that a limiting resource concerns, and what to do."""
     specs, name = subject.flavor.extra_specs, binding.name
     match binding.kind:

@@ -59,8 +59,8 @@ def values_refused(subject: values.LintSubject) -> Iterator[
         spec = _spec_of(subject, key)
         if spec is not None:
             yield values.LintFinding(
-                values.ERROR, key, f'{_said(message)} (the API, from '
-                'microversion 2.86)', _allowed(spec))
+                values.ERROR, key, f'{_strip_prefix(message)} (the API, from '
+                'microversion 2.86)', _allowed_values(spec))
 
 
 def keys_refused(subject: values.LintSubject) -> Iterator[values.LintFinding]:
@@ -183,12 +183,12 @@ def _spec_of(subject: values.LintSubject, key: str) -> flavors.Spec | None:
     return next((spec for spec in subject.specs if spec.is_of(key)), None)
 
 
-def _said(message: str) -> str:
+def _strip_prefix(message: str) -> str:
     """Return a message of Nova without its usual prefix."""
     return message.removeprefix('Validation failed; ').rstrip('.')
 
 
-def _allowed(spec: flavors.Spec) -> str:
+def _allowed_values(spec: flavors.Spec) -> str:
     """Return the advice which values are allowed."""
     value = spec.value
     if value.get('enum'):

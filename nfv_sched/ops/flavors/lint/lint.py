@@ -203,7 +203,7 @@ def read(flavor: snapshot.Flavor,
     meta = bare
     needed: Mapping[str, str] = _NO_IMAGE
     if refusals and not image:
-        needed = _needed(nova_flavor)
+        needed = _image_needed(nova_flavor)
         if needed:
             meta, refusals = flavors.image(needed), []
     if image:
@@ -236,7 +236,7 @@ def read(flavor: snapshot.Flavor,
                      if key not in refused},
             meta.properties, guest, numa_topology, (), frozenset(), False,
             False))),
-        unplaceable=None if refusals or with_image else _unplaceable(
+        unplaceable=None if refusals or with_image else _find_unplaceable(
             nova_flavor, meta, numa_topology))
 
 
@@ -259,16 +259,16 @@ def _with_keys(
 
     specs = flavor.extra_specs
     return refusal._replace(keys=(
-        *(key for key in specs if is_needed(_without(specs, key), image)),
-        *(key for key in image if is_needed(specs, _without(image, key)))))
+        *(key for key in specs if is_needed(_drop_key(specs, key), image)),
+        *(key for key in image if is_needed(specs, _drop_key(image, key)))))
 
 
-def _without(values_by_key: Mapping[str, str], key: str) -> dict[str, str]:
+def _drop_key(values_by_key: Mapping[str, str], key: str) -> dict[str, str]:
     return {each: value for each, value in values_by_key.items()
             if each != key}
 
 
-def _needed(nova_flavor: ty.Any) -> Mapping[str, str]:
+def _image_needed(nova_flavor: ty.Any) -> Mapping[str, str]:
     """Return image properties with which Nova accepts the flavor; or none."""
     return next((each for each in _IMAGES if not flavors.refusals(
         nova_flavor, flavors.image(each))), _NO_IMAGE)
@@ -281,8 +281,8 @@ def _rules(request_parts: numa_rule.RequestParts) -> Iterator[numa_rule.Rule]:
             yield from cls.from_request(request_parts)
 
 
-def _unplaceable(nova_flavor: ty.Any, meta: ty.Any,
-                 numa_topology: ty.Any) -> tuple[str, str] | None:
+def _find_unplaceable(nova_flavor: ty.Any, meta: ty.Any,
+                      numa_topology: ty.Any) -> tuple[str, str] | None:
     """Return a key and why it makes nfv-sched refuse all hosts, or None."""
     spec = flavors.request(nova_flavor, meta, numa_topology)
     error = nfv_request.note_of(spec).read(spec).error
