@@ -54,15 +54,17 @@ def smallest(
         by_host = {}
         for index, (name, count) in enumerate(fits.items()):
             update(index, len(fits))
-            server = _smallest(positions, guest, name, count)
+            server = _smallest_freeing(positions, guest, name, count)
             if server is not None:
                 by_host[name] = server
         update(len(fits), len(fits))
         return by_host
 
 
-def _smallest(positions: arrangements.Positions, guest: arrangements.Guest,
-              name: str, fits: int) -> snapshot.Server | None:
+def _smallest_freeing(
+    positions: arrangements.Positions, guest: arrangements.Guest, name: str,
+    fits: int,
+) -> snapshot.Server | None:
     there = [positions.servers[uuid] for uuid in positions.on_host[name]]
     for server in sorted(there, key=lambda server: (
             server.flavor.vcpus, server.flavor.memory, server.name)):

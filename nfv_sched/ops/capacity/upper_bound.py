@@ -66,13 +66,13 @@ def bounds(
         for index, flavor in enumerate(flavors):
             update(index, len(flavors))
             flavor_bounds.append(
-                _bound(counting, flavor, counting.hosts(hosts)))
+                _bound_of_flavor(counting, flavor, counting.hosts(hosts)))
         update(len(flavors), len(flavors))
         return flavor_bounds
 
 
-def _bound(counting: capacity.Counting, flavor: snapshot.Flavor,
-           hosts: Sequence[capacity.CountedHost]) -> Bound:
+def _bound_of_flavor(counting: capacity.Counting, flavor: snapshot.Flavor,
+                     hosts: Sequence[capacity.CountedHost]) -> Bound:
     try:
         grants = counting.guest(api_only.without_devices(flavor)).grants
     except servers.Refused as exc:

@@ -117,10 +117,10 @@ class Binding(ty.NamedTuple):
         if self.kind in (BindingKind.POLICY, BindingKind.FILTER):
             return self.name
         return self.kind.value.format(
-            self.name if self.nodes is None else _on(self.nodes))
+            self.name if self.nodes is None else _nodes_text(self.nodes))
 
 
-def _on(nodes: int) -> str:
+def _nodes_text(nodes: int) -> str:
     return 'one NUMA node' if nodes == 1 else f'{nodes} NUMA nodes'
 
 
@@ -202,7 +202,7 @@ def find(
                 f'servers: {_too_small(empty, request.guest, room.host)}',
                 alone=False),)
     return (Binding(
-        BindingKind.SEVERAL, _lacking(case, trials), alone=False),)
+        BindingKind.SEVERAL, _lacking_text(case, trials), alone=False),)
 
 
 def liftable(
@@ -220,7 +220,7 @@ def liftable(
     """
     request = guest_request.request
     limits = []
-    for trial in _liftable(_Case(guest_request, remaining, ratios)):
+    for trial in _limit_trials(_Case(guest_request, remaining, ratios)):
         limit = trial.binding
         # On hosts none of whose NUMA nodes are near these networks, Nova's
         # claim ignores them.
@@ -245,7 +245,7 @@ def lift(
     """
     # The request of the result is all that is used, so ratios do not matter.
     case = _Case(guest_request, room, host_count.NO_RATIOS)
-    for trial in list(_liftable(case)):
+    for trial in list(_limit_trials(case)):
         if nameable(trial.binding) in limits:
             case = trial.without(case)
     return case.wanted
@@ -262,7 +262,7 @@ def lifted_ratios(ratios: fit.Ratios,
     return ratios
 
 
-def _liftable(case: _Case) -> Iterator[_BindingTrial]:
+def _limit_trials(case: _Case) -> Iterator[_BindingTrial]:
     """Yield the trials that leave a limit out of the request."""
     trials = [trial for trial in _trials(case, empty=True)
               if trial.binding.kind not in _CPUS]
@@ -300,7 +300,7 @@ def _too_small(case: _Case, guest: topology.GuestTopology,
     cells, host_cells = len(guest.cells), len(host.cells)
     if cells > host_cells:
         return f'{cells} NUMA nodes needed, has {host_cells}'
-    return _lacking(case, list(_trials(case, empty=True)))
+    return _lacking_text(case, list(_trials(case, empty=True)))
 
 
 def _confining(case: _Case, trials: list[_BindingTrial]) -> list[Binding]:
@@ -318,7 +318,7 @@ def _ruled_out(confining: Iterable[Binding]) -> str:
     return f'; {labels} rule out the rest' if labels else ''
 
 
-def _lacking(case: _Case, trials: list[_BindingTrial]) -> str:
+def _lacking_text(case: _Case, trials: list[_BindingTrial]) -> str:
     """Describe a minimal set of resources that would have to grow."""
     return '; '.join(trial.text for trial in _fewest(case, trials))
 
@@ -359,7 +359,7 @@ def _trials(case: _Case, empty: bool = False) -> Iterator[_BindingTrial]:
         yield _BindingTrial(
             Binding(BindingKind.NETWORKS_NEAR,
                     'NUMA nodes near the networks needed'),
-            lambda case: case._replace(wanted=_asking(
+            lambda case: case._replace(wanted=_change_request(
                 case.wanted, physnets=frozenset(), tunneled=False,
                 tunnel_uncertain=False)), True)
 
@@ -387,7 +387,7 @@ def _policy_text(case: _Case, rule: numa_rule.Rule,
     The policy is asked as if the server had no other.
     """
     if allowed_nodes:
-        return f'{rule.text} leaves {_numbered(allowed_nodes)}'
+        return f'{rule.text} leaves {_numbered_nodes(allowed_nodes)}'
     decision = host_count.decision(
         _with_rule_only(case.wanted, rule), case.room, case.ratios)
     if decision.reason is None or decision.refused_by != rule.filters:
@@ -408,7 +408,7 @@ def _with_rule_only(guest_request: host_count.GuestRequest,
 def _without_networks(case: _Case, rule: numa_rule.Rule,
                       host: topology.HostTopology) -> '_AllowedNodes':
     """Return the NUMA nodes that one policy alone leaves."""
-    return _allowed_nodes(_asking(
+    return _allowed_nodes(_change_request(
         _with_rule_only(case.wanted, rule), physnets=frozenset(),
         tunneled=False, tunnel_uncertain=False), host)
 
@@ -433,7 +433,7 @@ class _AllowedNodes(ty.NamedTuple):
 
     def needed(self, nodes: int) -> str:
         """Return the NUMA nodes that a server needs, as text."""
-        return f'{_on(nodes)}{reasons.where(self.places)}'
+        return f'{_nodes_text(nodes)}{reasons.where(self.places)}'
 
     def free(self, amounts: Sequence[int]) -> str:
         """Return what is free, as text.
@@ -443,22 +443,23 @@ class _AllowedNodes(ty.NamedTuple):
         if self.numbers is None:
             return f'{_sum(amounts)} free'
         other_cells = self.host.all_cells & ~self.cells
-        text = f'{self._sum(amounts, self.cells)} free on ' + _numbered(
+        text = f'{self._sum(amounts, self.cells)} free on ' + _numbered_nodes(
             self.numbers)
-        if not any(amount > 0 for amount in self._of(amounts, other_cells)):
+        if not any(amount > 0 for amount
+                   in self._amounts_of(amounts, other_cells)):
             return text
         return (f'{text} ({self._sum(amounts, other_cells)} on '
-                f'{_numbered(self.host.nodes(other_cells))})')
+                f'{_numbered_nodes(self.host.nodes(other_cells))})')
 
     @staticmethod
-    def _of(amounts: Sequence[int], cells: int) -> list[int]:
+    def _amounts_of(amounts: Sequence[int], cells: int) -> list[int]:
         return [amounts[index] for index in candidates.bits(cells)]
 
     def _sum(self, amounts: Sequence[int], cells: int) -> str:
-        return _sum(self._of(amounts, cells))
+        return _sum(self._amounts_of(amounts, cells))
 
 
-def _numbered(numbers: Collection[int]) -> str:
+def _numbered_nodes(numbers: Collection[int]) -> str:
     """Return NUMA nodes with their numbers, as text."""
     return f'NUMA node{"s" * (len(numbers) > 1)} ' + ', '.join(
         map(str, numbers))
@@ -495,9 +496,9 @@ def _without_rule(rule: ty.Any, case: _Case) -> _Case:
     if terms is None:
         return case
     remaining_terms = terms._replace(
-        rules=_without(terms.rules, rule),
-        capping=_without(terms.capping, rule),
-        refusing=_without(terms.refusing, rule))
+        rules=_drop_rule(terms.rules, rule),
+        capping=_drop_rule(terms.capping, rule),
+        refusing=_drop_rule(terms.refusing, rule))
     return case._replace(wanted=dataclasses.replace(
         case.wanted, terms=remaining_terms))
 
@@ -586,21 +587,22 @@ def _without_devices(
     if terms is not None:
         terms = terms._replace(rules=tuple([
             rule for rule in terms.rules if not rule.devices]))
-    return dataclasses.replace(_asking(guest_request, demands=()), terms=terms)
+    return dataclasses.replace(
+        _change_request(guest_request, demands=()), terms=terms)
 
 
 def _sum(numbers: Sequence[int]) -> str:
     return ' + '.join(str(max(number, 0)) for number in numbers)
 
 
-def _asking(guest_request: host_count.GuestRequest,
-            **changes: ty.Any) -> host_count.GuestRequest:
+def _change_request(guest_request: host_count.GuestRequest,
+                    **changes: ty.Any) -> host_count.GuestRequest:
     """Return the guest request with attributes of its request replaced."""
     return dataclasses.replace(guest_request, request=dataclasses.replace(
         guest_request.request, **changes))
 
 
-def _without(rules: tuple, rule: ty.Any) -> tuple:
+def _drop_rule(rules: tuple, rule: ty.Any) -> tuple:
     return tuple([other for other in rules if other is not rule])
 
 
@@ -629,12 +631,12 @@ def _with_cells(case: _Case, **changes: ty.Any) -> _Case:
 
     request = case.wanted.request
     # The filters decide about one of them, and the claim about the other.
-    return case._replace(wanted=_asking(
+    return case._replace(wanted=_change_request(
         case.wanted, guest=changed(request.guest),
         pristine=changed(request.pristine)))
 
 
-def _freed(case: _Case, **resources: bool) -> _Case:
+def _free_resources(case: _Case, **resources: bool) -> _Case:
     """Return the case with some resources of the host all free."""
     room = case.room
     return case._replace(room=host_count.FreeResources(
@@ -656,10 +658,10 @@ def _no_memory(case: _Case) -> _Case:
 
 #: Lift a resource by freeing what other servers use of it.
 _FREED = _Cells(
-    cpus=functools.partial(_freed, cpus=True),
-    memory=lambda case: _freed(case, memory=True)._replace(
+    cpus=functools.partial(_free_resources, cpus=True),
+    memory=lambda case: _free_resources(case, memory=True)._replace(
         ratios=case.ratios._replace(ram=math.inf)),
-    shared=lambda case: _freed(case, shared=True)._replace(
+    shared=lambda case: _free_resources(case, shared=True)._replace(
         ratios=case.ratios._replace(cpu=math.inf)))
 #: Lift a resource by leaving it out of the request.
 _UNASKED = _Cells(

@@ -300,9 +300,9 @@ class Counting:
         host_states = list(state.manager.get_host_states_by_uuids(
             state.context, None, None))
         self._in_shadow = shadow.InShadow(host_states)
-        self._hosts = [self._read(each) for each in host_states]
+        self._hosts = [self._read_host(each) for each in host_states]
 
-    def _read(self, host_state) -> CountedHost:
+    def _read_host(self, host_state) -> CountedHost:
         host = self._state.hosts[host_state.host]
         devices = None
         if host_state.pci_stats is not None:
@@ -488,15 +488,16 @@ class CountedGuest:
         self.request = note.read(spec)
         note.in_shadow = in_shadow
         self._by_shadowed = {
-            names: self._without(names, limits_lost) for names in shadowed}
+            names: self._drop_shadowed(names, limits_lost)
+            for names in shadowed}
         self._bindings: dict[ty.Hashable, tuple[Binding, ...]] = {}
         #: Counters by the request, and the limits of it that are lifted.
         self._counters = {
             (each, _NOTHING_LIFTED): host_count.Counter(each)
             for each in self.guest_requests}
 
-    def _without(self, shadowed: frozenset[str],
-                 limits_lost: bool) -> host_count.GuestRequest:
+    def _drop_shadowed(self, shadowed: frozenset[str],
+                       limits_lost: bool) -> host_count.GuestRequest:
         """Return the request as filters decide that are not in shadow."""
         note, request = self._note, self.request
         note.leave_out(shadowed)
@@ -527,15 +528,17 @@ class CountedGuest:
                 host, refusals[host.name])
         later = [host for host in hosts if by_host[host.name].fits > 1]
         changed = self.refusals([
-            (host, self._more(by_host[host.name].fits - 1)) for host in later])
+            (host, self._amounts(by_host[host.name].fits - 1))
+            for host in later])
         for host in later:
             if changed[host.name]:
                 # Some filter depends on the number of servers on the host.
-                by_host[host.name] = self._fewer(host, by_host[host.name])
+                by_host[host.name] = self._bisect_fits(
+                    host, by_host[host.name])
         # If all that Placement grants were there but one.
         most = {host.name: max(counted.fits, counted.placement - 1)
                 for host in hosts for counted in [by_host[host.name]]}
-        full = self.refusals([(host, self._more(most[host.name]))
+        full = self.refusals([(host, self._amounts(most[host.name]))
                               for host in hosts if most[host.name]])
         self._bind_filters(by_host, [
             host for host in hosts if full.get(host.name)
@@ -554,7 +557,7 @@ class CountedGuest:
                       hosts: Sequence[CountedHost]) -> None:
         """Add the filters that refuse one more server on full hosts."""
         refusals = self.refusals([
-            (host, self._more(counts[host.name].fits)) for host in hosts])
+            (host, self._amounts(counts[host.name].fits)) for host in hosts])
         for host in hosts:
             counted = counts[host.name]
             if refusals[host.name]:
@@ -579,7 +582,7 @@ class CountedGuest:
                 most[limit] = 1 + bisect.bisect_left(
                     range(1, more), True, key=lambda number: limit in map(
                         bindings.nameable, self.refusals(
-                            [(host, self._more(number))])[host.name]))
+                            [(host, self._amounts(number))])[host.name]))
         return most
 
     def _lost_by_cause(
@@ -613,7 +616,7 @@ class CountedGuest:
         causes = losses.attribute([*most, *limits], functools.cache(gain))
         rest = counted.placement - counted.fits - sum(causes.values())
         if rest:
-            cause = losses.Cause((self._rest(
+            cause = losses.Cause((self._remaining_limit(
                 host, counted, on_nodes, inside, bool(causes)),))
             causes[cause] = causes.get(cause, 0) + rest
         return causes
@@ -640,9 +643,10 @@ class CountedGuest:
             return counter.count(host.room, ratios, most)
         return self._count_granted(host, counter.wanted, ratios, most)
 
-    def _rest(self, host: CountedHost, counted: HostCapacity,
-              on_nodes: host_count.Count, lifted: frozenset[Binding],
-              some: bool) -> Binding:
+    def _remaining_limit(
+        self, host: CountedHost, counted: HostCapacity,
+        on_nodes: host_count.Count, lifted: frozenset[Binding], some: bool,
+    ) -> Binding:
         """Return the limit of the servers that lifting limits does not help.
 
         :param on_nodes: the count of the host's NUMA cells and devices
@@ -779,11 +783,11 @@ class CountedGuest:
             host.name: [] for host, _load in hosts}
         with contextlib.ExitStack() as stack:
             for host, load in hosts:
-                stack.enter_context(_loaded(host.state, load))
+                stack.enter_context(_more_servers_on(host.state, load))
             for each in self._filters:
                 name = type(each).__name__
                 each.run_filter_for_index(0)
-                passed = _passed(
+                passed = _passing_hosts(
                     each, [host.state for host, _load in hosts], self.spec)
                 for host, load in hosts:
                     if host.name in passed:
@@ -798,23 +802,26 @@ class CountedGuest:
         self._state.manager.counts.clear()
         return refusals
 
-    def _more(self, guests: int) -> occupancy.Amounts:
+    def _amounts(self, guests: int) -> occupancy.Amounts:
         return occupancy.NOTHING.plus(occupancy.amounts(self.spec), guests)
 
-    def _fewer(self, host: CountedHost, counted: HostCapacity) -> HostCapacity:
+    def _bisect_fits(
+        self, host: CountedHost, counted: HostCapacity,
+    ) -> HostCapacity:
         """Bisect the count where a filter refuses a host that is not full."""
         low, high = 1, counted.fits - 1  # it takes low servers for sure
         refusals: list[Binding] = []
         while low <= high:
             guests = (low + high) // 2
-            refusing = self.refusals([(host, self._more(guests))])[host.name]
+            refusing = self.refusals(
+                [(host, self._amounts(guests))])[host.name]
             if refusing:
                 refusals, high = refusing, guests - 1
             else:
                 low = guests + 1
         fits = low
         refusals = refusals or self.refusals(
-            [(host, self._more(fits))])[host.name]
+            [(host, self._amounts(fits))])[host.name]
         return HostCapacity(fits, counted.placement, tuple(refusals))
 
     @property
@@ -893,7 +900,7 @@ def ledger_of(host: CountedHost, resource_class: str,
                  if resource_class in provider.inventories), None)
 
 
-def _passed(each, host_states: list, spec) -> set[str]:
+def _passing_hosts(each, host_states: list, spec) -> set[str]:
     """Return the names of the hosts that a filter passes."""
     # Filters may raise it instead of returning no host, as those of nfv-sched
     # do for the server of index 0.
@@ -904,7 +911,9 @@ def _passed(each, host_states: list, spec) -> set[str]:
 
 
 @contextlib.contextmanager
-def _loaded(host_state: ty.Any, more: occupancy.Amounts) -> Iterator[None]:
+def _more_servers_on(
+    host_state: ty.Any, more: occupancy.Amounts,
+) -> Iterator[None]:
     """Prepare a HostState for filters, with more servers on it."""
     before = host_state.limits, host_state.allocation_candidates
     undo = occupancy.consume(host_state, more)

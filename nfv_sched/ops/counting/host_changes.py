@@ -135,7 +135,7 @@ class Position:
         footprint = Footprint(
             placed.shares, placed.devices, occupancy.amounts(counted.spec),
             guest.needs, self._allocations(guest, placed.candidate))
-        return self._changed(
+        return self._change_position(
             footprint, 1, placed.room,
             came=self.came if uuid is None else {
                 **self.came, uuid: footprint})
@@ -166,15 +166,15 @@ class Position:
         else:
             departed = departed | {uuid}
         host, devices = self.room.host, self.room.devices
-        return self._changed(
+        return self._change_position(
             footprint, -1, host_count.FreeResources(
                 host and occupancy.give_back(host, footprint.shares),
                 devices and devices.give_back(footprint.devices)),
             came=came, left=departed)
 
-    def _changed(self, footprint: Footprint, sign: int,
-                 room: host_count.FreeResources,
-                 **changes: ty.Any) -> 'Position':
+    def _change_position(self, footprint: Footprint, sign: int,
+                         room: host_count.FreeResources,
+                         **changes: ty.Any) -> 'Position':
         used = self.used.copy(self.host.root)
         (used.take if sign > 0 else used.give)(footprint.allocations)
         return dataclasses.replace(

@@ -351,7 +351,7 @@ class Counter:
         for host_cell in host.cells:
             chain = self._chain((host_cell.state, ratios),
                                 topology.HostTopology((host_cell,)))
-            chain.follow(lambda single: self._put(single, ratios), limit)
+            chain.follow(lambda single: self._take_cell(single, ratios), limit)
             fits += chain.fits
             changed_cells += chain.left.cells
         if fits > limit:
@@ -359,8 +359,8 @@ class Counter:
         return Count(fits, False, FreeResources(
             host.changed(tuple(changed_cells)), room.devices))
 
-    def _put(self, host: topology.HostTopology,
-             ratios: fit.Ratios) -> topology.HostTopology | None:
+    def _take_cell(self, host: topology.HostTopology,
+                   ratios: fit.Ratios) -> topology.HostTopology | None:
         """Put a guest with one NUMA cell on a host with one."""
         guest = self.wanted.request.pristine
         cell = guest.cells[0]

@@ -52,18 +52,18 @@ def attribute(limits: Sequence[bindings.Binding],
     if not most:
         return {}
     alone = {limit: gain(frozenset([limit])) for limit in limits}
-    shared = _overlaps(alone, most, everything, gain)
+    shared = _count_overlaps(alone, most, everything, gain)
     causes = {Cause((limit,)): alone[limit] - shared[limit]
               for limit in limits}
     causes.update(_any_one(shared))
     rest = most - sum(causes.values())
     if rest > 0:
-        together = _together(limits, alone, most, gain)
+        together = _limits_to_lift(limits, alone, most, gain)
         causes[Cause(together, False)] = rest
     return _at_most(causes, most)
 
 
-def _overlaps(
+def _count_overlaps(
     alone: dict[bindings.Binding, int], most: int,
     everything: frozenset[bindings.Binding], gain: Gain,
 ) -> dict[bindings.Binding, int]:
@@ -91,7 +91,7 @@ def _any_one(shared: dict[bindings.Binding, int]) -> dict[Cause, int]:
     return causes
 
 
-def _together(
+def _limits_to_lift(
     limits: Sequence[bindings.Binding], alone: dict[bindings.Binding, int],
     most: int, gain: Gain,
 ) -> tuple[bindings.Binding, ...]:

@@ -127,7 +127,7 @@ class Grants:
             for query in self.queries:
                 counts.append(0)
                 # What a query has been granted is gone for the next.
-                for count, amounts in self._granted(root, query):
+                for count, amounts in self._grants_of_query(root, query):
                     model.take(amounts)
                     for uuid, of_provider in amounts.items():
                         resource_provider.add(allocations.setdefault(
@@ -139,18 +139,18 @@ class Grants:
             model.give(allocations)
         believed = 0
         for query, count in zip(self.queries, counts):
-            if self._has(root, query):
+            if self._has_classes(root, query):
                 believed = count
                 break
         return Granted(believed, sum(counts), allocations)
 
-    def _has(self, root: str, query: placement.Query) -> bool:
+    def _has_classes(self, root: str, query: placement.Query) -> bool:
         """Return whether a host has all resource classes of a query."""
         tree = self._model.tree(root)
         return bool(tree) and query.choice.shares(tree).own.keys() <= (
             tree[0].inventories.keys())
 
-    def _granted(self, root: str, query: placement.Query) -> Iterator[
+    def _grants_of_query(self, root: str, query: placement.Query) -> Iterator[
             tuple[int, placement.Allocations]]:
         """Yield numbers of servers of one query, with their allocations.
 
@@ -200,7 +200,7 @@ class Grants:
         if guests < granted.count:
             return []
         best = next((query for query in self.queries
-                     if self._has(root, query)), self.queries[0])
+                     if self._has_classes(root, query)), self.queries[0])
         tree = self._model.tree(root)
         if not tree:
             return [Binding(BindingKind.PLACEMENT,
@@ -215,16 +215,16 @@ class Grants:
         self._model.take(granted.allocations)
         self._model.take(more)
         try:
-            missing = self._missing(tree, best)
+            missing = self._unmet_requirements(tree, best)
         finally:
             self._model.give(more)
             self._model.give(granted.allocations)
         return list(dict.fromkeys(map(_binding, missing)))
 
     @staticmethod
-    def _missing(tree: requirements.Tree,
-                 query: placement.Query) -> list[
-                     requirements.UnmetRequirement]:
+    def _unmet_requirements(
+        tree: requirements.Tree, query: placement.Query,
+    ) -> list[requirements.UnmetRequirement]:
         """Return the unmet requirements, except devices of granular groups."""
         missing = [each for requirement in query.host_requirements
                    if (each := requirement.missing(tree))]

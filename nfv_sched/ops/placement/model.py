@@ -102,7 +102,7 @@ class PlacementModel:
     def add(self, provider: Provider) -> None:
         """Add a resource provider; the compute node before nested ones."""
         self._trees.setdefault(provider.root, []).append(provider)
-        self._put(provider)
+        self._store(provider)
 
     def set_inventories(self, uuid: str,
                         inventories: Mapping[str, Inventory]) -> None:
@@ -118,9 +118,9 @@ class PlacementModel:
         provider = dataclasses.replace(before, **changes)
         tree = self._trees[provider.root]
         tree[tree.index(before)] = provider
-        self._put(provider)
+        self._store(provider)
 
-    def _put(self, provider: Provider) -> None:
+    def _store(self, provider: Provider) -> None:
         self._providers[provider.uuid] = provider
         if self.traits is not None:
             self.traits = self.traits.union(provider.traits)
@@ -290,7 +290,7 @@ class PlacementModel:
                 (queries.TRAIT, traits, self.traits),
                 (queries.RESOURCE_CLASS, classes, self.classes))
             if present is not None and not names <= present
-            for name in sorted(names - present - self._carried(kind))])
+            for name in sorted(names - present - self._names_in_use(kind))])
 
     def unverified(self, query: Query) -> tuple[Unknown, ...]:
         """Return the forbidden traits that Placement may not know.
@@ -304,10 +304,10 @@ class PlacementModel:
             *(group.forbidden for group in query.groups))
         return tuple([
             Unknown(queries.TRAIT, name) for name in sorted(
-                forbidden - self._carried(queries.TRAIT)
+                forbidden - self._names_in_use(queries.TRAIT)
                 - STANDARD_TRAITS)])
 
-    def _carried(self, kind: str) -> set[str]:
+    def _names_in_use(self, kind: str) -> set[str]:
         """Return the traits or resource classes of all providers."""
         return {name for provider in self._providers.values() for name in (
             provider.traits if kind == queries.TRAIT

@@ -192,7 +192,7 @@ class Query:
         """
         match requirement:
             case requirements.ResourceRequirement():
-                changes = {'amounts': _reduced(
+                changes = {'amounts': _subtract(
                     self.amounts, requirement, is_fallback)}
             case requirements.TraitRequirement():
                 changes = {'required': self.required - {requirement.trait}}
@@ -213,9 +213,9 @@ class Query:
         return dataclasses.replace(self, **changes)
 
 
-def _reduced(amounts: Mapping[str, int],
-             requirement: requirements.ResourceRequirement,
-             is_fallback: bool) -> dict[str, int]:
+def _subtract(amounts: Mapping[str, int],
+              requirement: requirements.ResourceRequirement,
+              is_fallback: bool) -> dict[str, int]:
     """Return the amounts without those of a requirement."""
     name = requirement.resource_class
     reduced = dict(amounts)

@@ -88,7 +88,7 @@ class Requirement(ty.Protocol):
         """Return the unmet requirement; None if the tree meets it."""
 
 
-def _nested(tree: Tree, resource_class: str) -> Tree:
+def _nested_providers(tree: Tree, resource_class: str) -> Tree:
     """Return the nested providers of a class; none if the root has it."""
     if resource_class in tree[0].inventories:
         return ()
@@ -127,7 +127,7 @@ class TraitRequirement:
     def missing(self, tree: Tree) -> UnmetRequirement | None:
         if self.trait in tree[0].traits or not self.of_root and any(
                 self.trait in each.traits for name in self.classes
-                for each in _nested(tree, name)):
+                for each in _nested_providers(tree, name)):
             return None
         return UnmetRequirement(self.kind, (self.trait,))
 
@@ -152,15 +152,17 @@ class ForbiddenTraitRequirement:
         elsewhere: list[Tree] = []
         if not self.of_root and len(tree) > 1:
             elsewhere = [givers for name in self.classes
-                         if (givers := _nested(tree, name))]
+                         if (givers := _nested_providers(tree, name))]
         root_gives = not elsewhere or len(elsewhere) < len(self.classes)
         if root_gives and self.trait in tree[0].traits or any(
-                self.trait in self._nearest(givers).traits
+                self.trait in self._nearest_provider(givers).traits
                 for givers in elsewhere):
             return UnmetRequirement(self.kind, (self.trait,))
         return None
 
-    def _nearest(self, givers: Tree) -> resource_provider.ResourceProvider:
+    def _nearest_provider(
+        self, givers: Tree,
+    ) -> resource_provider.ResourceProvider:
         """Return the provider with the fewest forbidden traits."""
         return min(givers, key=lambda each: len(self.forbidden & each.traits))
 
@@ -210,7 +212,7 @@ class ResourceRequirement:
         name, needed = self.resource_class, {self.resource_class: self.amount}
         givers: Tree = tree[:1]
         if name not in tree[0].inventories:
-            givers = _nested(tree, name)
+            givers = _nested_providers(tree, name)
             # If all have a forbidden trait, ForbiddenTraitRequirement
             # reports it.
             givers = [each for each in givers
@@ -310,7 +312,7 @@ class ChoiceRequirement:
         own = self.amounts
         if len(tree) < 2 or own.keys() <= tree[0].inventories.keys():
             return Shares(own, self.groups, 0)
-        elsewhere = [name for name in own if _nested(tree, name)]
+        elsewhere = [name for name in own if _nested_providers(tree, name)]
         return Shares(
             {name: amount for name, amount in own.items()
              if name not in elsewhere},
@@ -334,7 +336,7 @@ class ChoiceRequirement:
             """Yield the choices that begin with the chosen providers."""
             # The traits of the unsuffixed group are checked as soon as all of
             # its providers are chosen.
-            if nested_count and index == nested_count and not self._covered(
+            if nested_count and index == nested_count and not self._suffice(
                     compute_node + chosen):
                 return
             if index == len(groups):
@@ -355,7 +357,7 @@ class ChoiceRequirement:
 
         return choose(0)
 
-    def _covered(self, providers: Tree) -> bool:
+    def _suffice(self, providers: Tree) -> bool:
         """Return whether providers together have the required traits."""
         return self.required <= set().union(
             *(provider.traits for provider in providers))

@@ -32,16 +32,16 @@ def title(requirement: requirements.Requirement,
     """
     match requirement:
         case requirements.TreeRequirement():
-            return f'host {_named(names, [requirement.uuid])[0]}'
+            return f'host {_sorted_names(names, [requirement.uuid])[0]}'
         case requirements.TraitRequirement():
             return f'trait {requirement.trait}'
         case requirements.ForbiddenTraitRequirement():
             return f'no trait {requirement.trait}'
         case requirements.AggregateRequirement():
-            members = _named(names, requirement.aggregates)
+            members = _sorted_names(names, requirement.aggregates)
             return f'aggregate {" or ".join(members)}'
         case requirements.ForbiddenAggregateRequirement():
-            members = _named(names, requirement.aggregates)
+            members = _sorted_names(names, requirement.aggregates)
             return f'not in aggregate {" or ".join(members)}'
         case requirements.ResourceRequirement():
             return f'{requirement.resource_class}={requirement.amount}'
@@ -61,16 +61,16 @@ def lack(missing: requirements.UnmetRequirement,
     """
     match missing.kind:
         case Kind.TREE:
-            return f'not host {_named(names, missing.names)[0]}'
+            return f'not host {_sorted_names(names, missing.names)[0]}'
         case Kind.TRAIT:
             return f'no trait {missing.name}'
         case Kind.FORBIDDEN_TRAIT:
             return f'has trait {missing.name}'
         case Kind.AGGREGATE:
-            members = _named(names, missing.names)
+            members = _sorted_names(names, missing.names)
             return f'not in aggregate {" or ".join(members)}'
         case Kind.FORBIDDEN_AGGREGATE:
-            members = _named(names, missing.names)
+            members = _sorted_names(names, missing.names)
             return f'in aggregate {" and ".join(members)}'
         case Kind.RESOURCE:
             need = f'{missing.name} {missing.amount} needed'
@@ -127,5 +127,5 @@ def _demand(missing: requirements.UnmetRequirement) -> str:
     return demand(missing.needed, missing.names, missing.forbidden)
 
 
-def _named(names: Mapping[str, str], uuids: Iterable[str]) -> list[str]:
+def _sorted_names(names: Mapping[str, str], uuids: Iterable[str]) -> list[str]:
     return sorted(names.get(uuid, uuid) for uuid in uuids)
