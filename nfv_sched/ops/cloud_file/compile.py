@@ -67,7 +67,7 @@ def scenario(cloud: model.CloudFile, steps: Sequence[actions.Step], path: str,
             network_services=tuple([
                 each for kind in (snapshot.DHCP, snapshot.ROUTER)
                 for group in cloud.groups for name in group.names
-                for each in _served(name, group, kind)
+                for each in _services_of_agent(name, group, kind)
             ]) if service == 'ovs' else ()),
         path=path, steps=tuple(steps), new_hosts=True, images=cloud.images,
         settings=(*settings, *_more_settings(cloud)), networks=networks,
@@ -280,11 +280,12 @@ def _agents(cloud: model.CloudFile, service: scenarios.NetworkService,
                     kind=kind, host=name,
                     physnets=frozenset(group.physical_networks),
                     serves=tuple([
-                        each.id for each in _served(name, group, served)]))
+                        each.id
+                        for each in _services_of_agent(name, group, served)]))
 
 
-def _served(name: str, group: model.HostGroup,
-            kind: str) -> Iterator[snapshot.NetworkService]:
+def _services_of_agent(name: str, group: model.HostGroup,
+                       kind: str) -> Iterator[snapshot.NetworkService]:
     """Yield the services of one kind of agent on a host.
 
     The networks that they need are not in a cloud file.

@@ -12,7 +12,7 @@ import pathlib
 _DIRECTORY = ('etc', 'nfv_sched', 'examples')
 
 
-def _installed() -> dict[str, pathlib.Path]:
+def _find_installed() -> dict[str, pathlib.Path]:
     try:
         files = importlib.metadata.files('nfv-sched') or ()
     except importlib.metadata.PackageNotFoundError:
@@ -39,7 +39,7 @@ def find() -> dict[str, pathlib.Path]:
 
     Examples of a source tree replace those of an installed package.
     """
-    paths = {name: path for name, path in _installed().items()
+    paths = {name: path for name, path in _find_installed().items()
              if path.is_file()}
     paths.update(_in_source())
     return dict(sorted(paths.items()))

@@ -243,13 +243,14 @@ class HostCompiler:
         host = dataclasses.replace(
             host, vswitch_cores=cores,
             shared_cores_per_node=host.shared_cores_per_node or 0,
-            platform_cores=_or(host.platform_cores, _DEFAULT_PLATFORM_CORES),
-            cpu_allocation_ratio=_or(host.cpu_allocation_ratio,
-                                     self._defaults.cpu_ratio),
-            ram_allocation_ratio=_or(host.ram_allocation_ratio,
-                                     self._defaults.ram_ratio),
-            disk_allocation_ratio=_or(host.disk_allocation_ratio,
-                                      self._defaults.disk_ratio))
+            platform_cores=_unless_none(
+                host.platform_cores, _DEFAULT_PLATFORM_CORES),
+            cpu_allocation_ratio=_unless_none(host.cpu_allocation_ratio,
+                                              self._defaults.cpu_ratio),
+            ram_allocation_ratio=_unless_none(host.ram_allocation_ratio,
+                                              self._defaults.ram_ratio),
+            disk_allocation_ratio=_unless_none(host.disk_allocation_ratio,
+                                               self._defaults.disk_ratio))
         spread = {}
         for key in schema.keys_with(model.HostGroup, values.PER_NODE):
             value = getattr(host, key)
@@ -263,7 +264,7 @@ class HostCompiler:
         return dataclasses.replace(host, **spread)
 
 
-def _or(value: ty.Any, default: ty.Any) -> ty.Any:
+def _unless_none(value: ty.Any, default: ty.Any) -> ty.Any:
     return default if value is None else value
 
 

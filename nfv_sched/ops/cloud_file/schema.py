@@ -141,7 +141,7 @@ def keys_of(kind: type) -> Mapping[str, ty.Any]:
 def keys_with(kind: type, mark: ty.Any) -> list[str]:
     """Return the keys of a dataclass whose hint has a mark."""
     return [key for key, hint in keys_of(kind).items()
-            if mark in _parts(hint)[1]]
+            if mark in _split_annotations(hint)[1]]
 
 
 def _without_none(hint: ty.Any) -> ty.Any:
@@ -149,7 +149,7 @@ def _without_none(hint: ty.Any) -> ty.Any:
                           if arg is not types.NoneType)]
 
 
-def _parts(hint: ty.Any) -> tuple[ty.Any, tuple]:
+def _split_annotations(hint: ty.Any) -> tuple[ty.Any, tuple]:
     """Return a hint without its annotations, and the annotations."""
     if ty.get_origin(hint) is ty.Annotated:
         return hint.__origin__, hint.__metadata__
@@ -165,24 +165,24 @@ def for_type(hint: ty.Any) -> dict[str, ty.Any]:
 
     :param hint: a dataclass or any other hint; see the module
     """
-    inner, marks = _parts(hint)
+    inner, marks = _split_annotations(hint)
     for mark in marks:
         if isinstance(mark, AsItIs):
             return dict(mark.rule.keywords)
-    schema = _plain(inner)
+    schema = _schema_of_type(inner)
     if ONE_OR_MORE in marks:
-        schema = _either(schema['items'], schema)
+        schema = _one_of(schema['items'], schema)
     for mark in marks:
         if isinstance(mark, SchemaRule):
             schema |= dict(mark.keywords)
     return schema
 
 
-def _plain(hint: ty.Any) -> dict[str, ty.Any]:
+def _schema_of_type(hint: ty.Any) -> dict[str, ty.Any]:
     """Return the JSON schema of a hint without annotations."""
     origin, args = ty.get_origin(hint), ty.get_args(hint)
     if _is_union(hint):
-        return _either(*map(for_type, args))
+        return _one_of(*map(for_type, args))
     if dataclasses.is_dataclass(hint):
         required = [field.name for field in dataclasses.fields(hint)
                     if field.default is dataclasses.MISSING and
@@ -200,7 +200,7 @@ def _plain(hint: ty.Any) -> dict[str, ty.Any]:
     return {} if hint is ty.Any else {'type': _JSON_TYPES[hint]}
 
 
-def _either(*schemas: Mapping[str, ty.Any]) -> dict[str, ty.Any]:
+def _one_of(*schemas: Mapping[str, ty.Any]) -> dict[str, ty.Any]:
     """Return one schema for values of several JSON types."""
     types_of = []
     for each in schemas:
@@ -233,7 +233,7 @@ def _type_text(kinds: str | list[str]) -> str:
     return ' or '.join(_WORDS[kind] for kind in kinds)
 
 
-def _shown(value: ty.Any) -> str:
+def _value_text(value: ty.Any) -> str:
     if isinstance(value, dict):
         return 'a mapping'
     if isinstance(value, list):
@@ -259,19 +259,19 @@ def _explain(error) -> list[tuple[problems.Path, str]]:
             return [(path, f'{key!r} is missing') for key in missing]
         case 'type':
             message = (f'must be {_type_text(expected)}, '
-                       f'not {_shown(value)}')
+                       f'not {_value_text(value)}')
         case 'enum':
-            message = (f'{_shown(value)} is not one of '
+            message = (f'{_value_text(value)} is not one of '
                        f'{", ".join(map(str, expected))}')
             if isinstance(value, str):
                 message += problems.near(
                     value, expected).partition('; known')[0]
         case 'minimum':
-            message = f'must be at least {expected}, not {_shown(value)}'
+            message = f'must be at least {expected}, not {_value_text(value)}'
         case 'exclusiveMinimum':
-            message = f'must be more than {expected}, not {_shown(value)}'
+            message = f'must be more than {expected}, not {_value_text(value)}'
         case 'maximum':
-            message = f'must be at most {expected}, not {_shown(value)}'
+            message = f'must be at most {expected}, not {_value_text(value)}'
         case 'minLength' | 'minItems' | 'minProperties':
             message = 'must not be empty'
         case 'maxLength':
@@ -279,7 +279,7 @@ def _explain(error) -> list[tuple[problems.Path, str]]:
                        f'{len(value)}')
         case 'pattern':
             # Only PCI IDs have a pattern.
-            message = (f'{_shown(value)} is not a PCI id of four '
+            message = (f'{_value_text(value)} is not a PCI id of four '
                        'hexadecimal digits')
         case _:
             message = error.message
@@ -297,7 +297,7 @@ def read(errors: problems.Problems, hint: ty.Any, data: ty.Any,
     :param path: path of the data in the file
     :returns: the value; invalid if problems were added
     """
-    inner, marks = _parts(hint)
+    inner, marks = _split_annotations(hint)
     if any(isinstance(mark, AsItIs) for mark in marks):
         return data
     if ONE_OR_MORE in marks and not isinstance(data, list):
@@ -346,7 +346,7 @@ def _shape_of(data: ty.Any) -> type:
 
 def _shape(hint: ty.Any) -> type:
     """Return the type of parsed values: list, dict, or object for scalars."""
-    inner = _parts(hint)[0]
+    inner = _split_annotations(hint)[0]
     if ty.get_origin(inner) in (tuple, frozenset):
         return list
     if dataclasses.is_dataclass(inner) or ty.get_origin(inner) is Mapping:
@@ -362,7 +362,7 @@ def names_in(hint: ty.Any, value: ty.Any, path: problems.Path
     :param path: path of the value in the file
     :returns: (path, kind of the object, name) of each
     """
-    inner, marks = _parts(hint)
+    inner, marks = _split_annotations(hint)
     if value is None:
         return
     for mark in marks:

@@ -135,7 +135,7 @@ class Steps:
         :param path: path of the key of the action
         """
         if action == 'boot':
-            return self._booted(path, step)
+            return self._name_booted(path, step)
         if action == 'neutron':
             return ()
         kind, names = (('host', self._known['host'])
@@ -160,8 +160,8 @@ class Steps:
                 del self._servers[name]
         return tuple(targets)
 
-    def _booted(self, path: problems.Path,
-                step: actions.Boot) -> tuple[str, ...]:
+    def _name_booted(self, path: problems.Path,
+                     step: actions.Boot) -> tuple[str, ...]:
         if _GLOB.search(step.boot):
             self._errors.add(path, 'a server name must not have *, ? or [')
         self._booted_count += step.count or 1

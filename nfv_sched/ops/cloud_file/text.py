@@ -137,7 +137,7 @@ class _MarkedLoader(yaml.SafeLoader):
         merged = {}
         for key_node, value_node in node.value:
             if key_node.tag == _MERGE:
-                merged.update(self._merged(value_node, above))
+                merged.update(self._merge_pairs(value_node, above))
                 continue
             # Keys are strings, even where YAML would read a number.
             if not isinstance(key_node, yaml.ScalarNode):
@@ -146,13 +146,13 @@ class _MarkedLoader(yaml.SafeLoader):
                     key_node.start_mark)
             if key_node.value in own:
                 raise yaml.constructor.ConstructorError(
-                    None, None, f'the key {_shown(key_node.value)} is given '
+                    None, None, f'the key {_excerpt(key_node.value)} is given '
                     'twice', key_node.start_mark)
             own[key_node.value] = key_node, value_node
         self._count(1 + len(own) + len(merged))
         return {**merged, **own}
 
-    def _merged(self, node, above):
+    def _merge_pairs(self, node, above):
         """Return the pairs of a merge key; in a list, the first one wins."""
         if isinstance(node, yaml.MappingNode):
             return self._pairs(node, above)
@@ -178,11 +178,11 @@ class _MarkedLoader(yaml.SafeLoader):
             return self.construct_object(node, deep=True)
         except _MISFITS:
             raise yaml.constructor.ConstructorError(
-                None, None, f'{_shown(node.value)} is not of the type '
-                f'{_shown(node.tag)}', node.start_mark) from None
+                None, None, f'{_excerpt(node.value)} is not of the type '
+                f'{_excerpt(node.tag)}', node.start_mark) from None
 
 
-def _shown(text: str) -> str:
+def _excerpt(text: str) -> str:
     return repr(text if len(text) <= 60 else f'{text[:57]}...')
 
 

@@ -39,7 +39,9 @@ def core_cpus(core: int, cores: int, threads: int,
     return tuple(core + thread * cores for thread in range(threads))
 
 
-def _explicit(host: model.HostGroup, node_cpus: ty.Sequence[frozenset[int]]):
+def _explicit_sets(
+    host: model.HostGroup, node_cpus: ty.Sequence[frozenset[int]],
+):
     everything = frozenset().union(*node_cpus)
     dedicated = host.dedicated_cpus or frozenset()
     shared = host.shared_cpus or frozenset()
@@ -58,8 +60,8 @@ def _explicit(host: model.HostGroup, node_cpus: ty.Sequence[frozenset[int]]):
     return [(shared & cpus, dedicated & cpus) for cpus in node_cpus]
 
 
-def _dimensioned(host: model.HostGroup,
-                 node_cores: ty.Sequence[ty.Sequence[tuple[int, ...]]]):
+def _sets_by_size(host: model.HostGroup,
+                  node_cores: ty.Sequence[ty.Sequence[tuple[int, ...]]]):
     sets = []
     for node, cores in enumerate(node_cores):
         platform = host.platform_cores if node == 0 else 0
@@ -137,9 +139,9 @@ def build(host: model.HostGroup, physnets: ty.Sequence[ty.Iterable[str]]
     node_cpus = [frozenset(cpu for core in cores for cpu in core)
                  for cores in node_cores]
     if host.dedicated_cpus is None and host.shared_cpus is None:
-        sets = _dimensioned(host, node_cores)
+        sets = _sets_by_size(host, node_cores)
     else:
-        sets = _explicit(host, node_cpus)
+        sets = _explicit_sets(host, node_cpus)
     if not any(shared or dedicated for shared, dedicated in sets):
         raise LayoutError('cores', 'no CPU is left for servers')
     cpus = [shared | dedicated for shared, dedicated in sets]

@@ -50,7 +50,8 @@ def read(inspection: Mapping[str, ty.Any]) -> facts.Facts:
     flags = processor.get('flags')
     return facts.Facts(
         cpus=tuple(_cpus(cpus)),
-        memory={_whole(entry, 'numa_node'): _whole(entry, 'size_kb') // 1024
+        memory={_number_in(entry, 'numa_node'):
+                _number_in(entry, 'size_kb') // 1024
                 for entry in ram},
         nics=tuple(values.NIC(
             name=str(entry['name']), node=_nic_node(entry))
@@ -66,7 +67,7 @@ def _part(value: Mapping[str, ty.Any], name: str) -> Mapping[str, ty.Any]:
     return part if isinstance(part, dict) else {}
 
 
-def _whole(entry: ty.Any, name: str) -> int:
+def _number_in(entry: ty.Any, name: str) -> int:
     value = entry.get(name) if isinstance(entry, dict) else None
     if not isinstance(value, int) or isinstance(value, bool):
         raise values.MachineError(
@@ -76,7 +77,7 @@ def _whole(entry: ty.Any, name: str) -> int:
 
 def _nic_node(entry: ty.Any) -> int | None:
     """Return the NUMA node of a NIC; None if the kernel has none (-1)."""
-    node = _whole(entry, 'numa_node')
+    node = _number_in(entry, 'numa_node')
     return None if node < 0 else node
 
 
@@ -87,7 +88,7 @@ def _cpus(entries: list):
     in its socket.
     """
     for entry in entries:
-        node = _whole(entry, 'numa_node')
+        node = _number_in(entry, 'numa_node')
         siblings = entry.get('thread_siblings')
         if not isinstance(siblings, list) or not siblings or not all(
                 isinstance(cpu, int) and not isinstance(cpu, bool)

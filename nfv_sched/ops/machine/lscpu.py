@@ -87,7 +87,7 @@ def _facts(rows: Sequence[Mapping[str, ty.Any]]) -> facts.Facts:
             f'the column NODE is needed: {facts.LSCPU}')
     cpus, offline = [], set()
     for row in rows:
-        number = _whole(row['cpu'])
+        number = _cell_number(row['cpu'])
         if number is None:
             raise values.MachineError(f'{row["cpu"]!r} is not a CPU')
         # lscpu knows nothing else about a CPU that is not online.
@@ -95,20 +95,20 @@ def _facts(rows: Sequence[Mapping[str, ty.Any]]) -> facts.Facts:
             offline.add(number)
             continue
         cpus.append(facts.CPU(
-            number=number, node=_whole(row.get('node')) or 0,
-            core=tuple(_whole(row.get(name)) for name in _CORE),
-            socket=_whole(row.get('socket'))))
+            number=number, node=_cell_number(row.get('node')) or 0,
+            core=tuple(_cell_number(row.get(name)) for name in _CORE),
+            socket=_cell_number(row.get('socket'))))
     return facts.Facts(cpus=tuple(cpus), offline=frozenset(offline))
 
 
 def _is_off(row: Mapping[str, ty.Any]) -> bool:
     online = row.get('online')
     if online is None or online == '':
-        return _whole(row['core']) is None
+        return _cell_number(row['core']) is None
     return str(online).lower() in ('false', 'no', 'n')
 
 
-def _whole(cell: ty.Any) -> int | None:
+def _cell_number(cell: ty.Any) -> int | None:
     """Return the number in a cell; None if the cell is empty."""
     if isinstance(cell, int) and not isinstance(cell, bool):
         return cell

@@ -29,14 +29,14 @@ def read(root: str = ROOT) -> facts.Facts:
     :raises MachineError: if it cannot be read
     """
     try:
-        return _read(root)
+        return _read_facts(root)
     except (OSError, UnicodeDecodeError) as exc:
         name = getattr(exc, 'filename', None) or root
         raise values.MachineError(
             f'{name}: {getattr(exc, "strerror", None) or exc}') from exc
 
 
-def _read(root: str) -> facts.Facts:
+def _read_facts(root: str) -> facts.Facts:
     nodes = os.path.join(root, 'devices/system/node')
     cpus = os.path.join(root, 'devices/system/cpu')
     if not os.path.isdir(cpus):
@@ -71,13 +71,14 @@ def _names(folder: str) -> list[str]:
         return []
 
 
-def _opened(path: str, flags: int) -> int:
+def _open_nonblocking(path: str, flags: int) -> int:
     # A copy of /sys may contain a pipe that nobody writes to; do not hang.
     return os.open(path, flags | os.O_NONBLOCK)
 
 
 def _text(*path: str) -> str:
-    with open(os.path.join(*path), encoding='utf-8', opener=_opened) as file:
+    with open(os.path.join(*path), encoding='utf-8',
+              opener=_open_nonblocking) as file:
         return file.read(_MOST).strip()
 
 
@@ -100,10 +101,10 @@ def _cpu(folder: str, number: int, node: int) -> facts.CPU:
             f'{folder}: CPU {number} is not among its own sibling threads')
     facts.expect_threads(siblings)
     return facts.CPU(number=number, node=node, core=tuple(sorted(siblings)),
-                     socket=_whole(folder, 'physical_package_id'))
+                     socket=_read_number(folder, 'physical_package_id'))
 
 
-def _whole(*path: str) -> int | None:
+def _read_number(*path: str) -> int | None:
     """Read a number; None if it is negative or the file does not exist.
 
     The kernel writes -1 for a NUMA node or socket that it does not know.
@@ -150,4 +151,4 @@ def _nics(folder: str) -> Iterator[values.NIC]:
             for name in _names(os.path.join(device, inner, 'net'))]
         for name in interfaces or [address]:
             yield values.NIC(name=name, address=address,
-                             node=_whole(device, 'numa_node'))
+                             node=_read_number(device, 'numa_node'))

@@ -256,7 +256,7 @@ def _aggregate_metadata() -> Iterator[tuple[str, dict]]:
 def _property(title: str, description: str,
               value: Mapping[str, ty.Any]) -> dict[str, ty.Any]:
     """Return the JSON schema of a property, described in RST."""
-    return {'title': title, 'description': _plain(description),
+    return {'title': title, 'description': _strip_markup(description),
             **_schema(value)}
 
 
@@ -282,7 +282,7 @@ def _schema(value: Mapping[str, ty.Any]) -> dict[str, ty.Any]:
     return schema
 
 
-def _plain(text: str) -> str:
+def _strip_markup(text: str) -> str:
     return ' '.join(text.replace('``', '').split())
 
 

@@ -79,7 +79,7 @@ class PageWorker:
             path, dict(query), source, version, age_seconds)
         end = time.monotonic() + ANSWER_SECONDS
         if not self._lock.acquire(timeout=TURN_SECONDS):
-            return _later('Other pages are being calculated.')
+            return _busy_page('Other pages are being calculated.')
         try:
             while not self._closed and (
                     self._failures.get(page_request.calculation, 0)
@@ -87,7 +87,7 @@ class PageWorker:
                 try:
                     return self._answer(page_request, end)
                 except (OSError, EOFError):
-                    self._ended(self._running or page_request)
+                    self._note_end(self._running or page_request)
         finally:
             self._lock.release()
         return html.message(
@@ -123,14 +123,14 @@ class PageWorker:
             self._running = None
             if running.key == page_request.key:
                 return page
-        return _later('The page is being calculated.')
+        return _busy_page('The page is being calculated.')
 
     def _start(self) -> None:
         """Start the process if there is none."""
         if self._process is not None and self._process.is_alive():
             return
         if self._running is not None:
-            self._ended(self._running)
+            self._note_end(self._running)
         # Not a fork: this process has threads, and options of Nova.
         context = multiprocessing.get_context('spawn')
         self._connection, other = context.Pipe()
@@ -140,7 +140,7 @@ class PageWorker:
         self._process.start()
         other.close()
 
-    def _ended(self, running: 'PageRequest') -> None:
+    def _note_end(self, running: 'PageRequest') -> None:
         """Note that the process has ended while it made a page."""
         self._running, process, self._process = None, self._process, None
         if self._closed:
@@ -189,12 +189,12 @@ def is_page(path: str) -> bool:
         path.startswith('/servers/'))
 
 
-def _later(text: str) -> html.Page:
+def _busy_page(text: str) -> html.Page:
     return html.message(http.HTTPStatus.SERVICE_UNAVAILABLE,
                         f'{text} Please ask again.', _AGAIN)
 
 
-def _unreadable() -> html.Page:
+def _failure_page() -> html.Page:
     return html.message(
         http.HTTPStatus.INTERNAL_SERVER_ERROR,
         'This page cannot be made; see the log of the service.')
@@ -235,9 +235,9 @@ def _serve(connection: mp_connection.Connection,
         except source.EXPECTED as exc:
             LOG.error('No page of %s: %s', strings.visible(page_request.path),
                       strings.one_line(exc))
-            page = _unreadable()
+            page = _failure_page()
         except Exception:
             LOG.exception('No page of %s', strings.visible(page_request.path))
-            page = _unreadable()
+            page = _failure_page()
         signal.alarm(0)
         connection.send(page)

@@ -72,7 +72,7 @@ def plan(ceph: choices.Ceph, memory: int, cpus: int,
     """
     # As fractions: 0.5 GB for each server must not become 0.499.
     available = Fraction(memory - kept, 1024)
-    for_osds = _exact(ceph.gb_per_osd) * ceph.count
+    for_osds = _fraction(ceph.gb_per_osd) * ceph.count
     if ceph.count and for_osds > available:
         raise choices.ProfileError(
             f'{ceph.count} OSDs need {float(for_osds):g} GB of memory, but '
@@ -80,10 +80,10 @@ def plan(ceph: choices.Ceph, memory: int, cpus: int,
     plan = CephPlan(osd_memory=int(for_osds * ceph.mb_per_gb))
     if guest_gb is not None:
         guests = max(int(
-            (available - for_osds) / (_exact(guest_gb) + OVERHEAD)), 0)
+            (available - for_osds) / (_fraction(guest_gb) + OVERHEAD)), 0)
         if osd_cpus is None:
             osd_cpus = vcpus_per_osd(ceph) * ceph.count
-        vcpus = (cpus - osd_cpus) / _exact(utilisation)
+        vcpus = (cpus - osd_cpus) / _fraction(utilisation)
         ratio = vcpus / cpus if cpus else None
         # Like the guide, multiply the sum: rounding loses a MB only once.
         reserved = int(ceph.mb_per_gb * (for_osds + OVERHEAD * guests))
@@ -114,6 +114,6 @@ def refuse_much(reserved: int, memory: int, mb_per_gb: int) -> None:
             f'{memory} MiB of memory: use fewer OSDs, or other hosts')
 
 
-def _exact(number: float) -> Fraction:
+def _fraction(number: float) -> Fraction:
     """Return a number exactly as written: 0.1 is a tenth."""
     return Fraction(str(number))

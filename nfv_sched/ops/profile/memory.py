@@ -151,14 +151,14 @@ def share(machine: values.Machine, chosen: choices.Choices,
                 for node in machine.usable}
         total = tripleo_pages(
             sum(node.memory for node in machine.usable), page_shares[0][1])
-        for node, count in _evenly(total, most).items():
+        for node, count in _split_evenly(total, most).items():
             count = max(count, shares[node].reserved.get(_1G, 0))
             shares[node] = dataclasses.replace(
                 shares[node], pages={_1G: count} if count else {})
     return shares
 
 
-def _evenly(total: int, most: Mapping[int, int]) -> dict[int, int]:
+def _split_evenly(total: int, most: Mapping[int, int]) -> dict[int, int]:
     """Split a number over nodes, as the kernel does with huge pages.
 
     :param most: node -> maximum

@@ -89,7 +89,7 @@ def derive(machine: values.Machine,
     assignment = cpus.assign(machine, chosen)
     near = cpus.nic_nodes(machine, chosen)
     switch = _switch_memory(machine, chosen, assignment, near)
-    shared = _shared(chosen, assignment)
+    shared = _shared_cpus(chosen, assignment)
     usable = [node.number for node in machine.usable]
     converged = bool(chosen.ceph.count or chosen.guest_gb is not None)
     platform = memory.platform_memory(machine, chosen, converged)
@@ -131,8 +131,8 @@ def derive(machine: values.Machine,
         machine, chosen, assignment, near, host_profile.settings, shares)))
 
 
-def _shared(chosen: choices.Choices,
-            assignment: cpus.CPUAssignment) -> frozenset[int]:
+def _shared_cpus(chosen: choices.Choices,
+                 assignment: cpus.CPUAssignment) -> frozenset[int]:
     """Return the CPUs of ``cpu_shared_set``."""
     # As TripleO, give the platform's CPUs to servers without pinned vCPUs,
     # unless cores are set aside for them.

@@ -220,12 +220,14 @@ def plugs(
     return tuple([
         (dataclasses.replace(scenario.network_of(port),
                              numa_policy=policies.get(port.id),
-                             **_named(port, names or {})),
+                             **_name_field(port, names or {})),
          scenario.security_groups_of(port.rules))
         for port in server.ports or ()])
 
 
-def _named(port: snapshot.Port, names: Mapping[str, str]) -> dict[str, str]:
+def _name_field(
+    port: snapshot.Port, names: Mapping[str, str],
+) -> dict[str, str]:
     """Return the name of the network of a port as a field, if it is known."""
     name = names.get(port.network) or port.network_name
     return {'name': name} if name else {}

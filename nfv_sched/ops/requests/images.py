@@ -81,10 +81,10 @@ def _find(connection: sdk_connection.Connection,
         image = _get(connection, f'{_PATH}/{name}')
         if image is not None:
             return image
-    images = _listed(connection, {'name': name})
+    images = _list_images(connection, {'name': name})
     if not images:
         raise UnknownImageError(names.unknown('image', name, [
-            each['name'] or '' for each in _listed(
+            each['name'] or '' for each in _list_images(
                 connection, {'limit': str(_PAGE)})]))
     if len(images) > 1:
         raise UnknownImageError(
@@ -93,8 +93,8 @@ def _find(connection: sdk_connection.Connection,
     return images[0]
 
 
-def _listed(connection: sdk_connection.Connection,
-            query: Mapping[str, str]) -> list[Mapping[str, ty.Any]]:
+def _list_images(connection: sdk_connection.Connection,
+                 query: Mapping[str, str]) -> list[Mapping[str, ty.Any]]:
     body = _get(connection, f'{_PATH}?{urllib.parse.urlencode(query)}')
     return list((body or {})['images'])
 

@@ -101,7 +101,7 @@ def _set_defaults(stack: contextlib.ExitStack) -> None:
 
 
 @contextlib.contextmanager
-def _read(config_files: Sequence[str]) -> Iterator[None]:
+def _use_files(config_files: Sequence[str]) -> Iterator[None]:
     """Replace the files of Nova's configuration within this context.
 
     :raises InputError: if a file cannot be used
@@ -144,7 +144,7 @@ def defaults(config_files: Sequence[str] = ()) -> Iterator[scenarios.Defaults]:
         stack.callback(_open.release)
         conf.register_opts(CONF)
         if config_files:
-            stack.enter_context(_read(config_files))
+            stack.enter_context(_use_files(config_files))
         _set_defaults(stack)
         yield scenarios.Defaults(
             switch_label=CONF.nfv_sched.vswitch_label,

@@ -208,18 +208,18 @@ class SimulatedNetwork:
         self.sources = sources.Sources(self._figures)
         self._state = UP
         self._snapshot: usage.Snapshot | None = None
-        #: What the snapshot was made from; see :meth:`_read`.
+        #: What the snapshot was made from; see :meth:`_read_figures`.
         self._made_from: ty.Any = None
         host_limits = network_limits.by_host(
             network_limits.defaults(CONF))
         self._limits = {
             name: host_limits.for_host(_Node(name, aggregates(name)))
             for name in hosts}
-        self._see(scenario.security_groups.values())
+        self._note_groups(scenario.security_groups.values())
         self._service_ports = [
             port for host in hosts.values() for port in self._services(host)]
 
-    def _see(self, groups: Iterable[scenarios.SecurityGroup]) -> None:
+    def _note_groups(self, groups: Iterable[scenarios.SecurityGroup]) -> None:
         self._figures.groups.update((group.uuid, group) for group in groups)
 
     def security_groups(
@@ -243,7 +243,7 @@ class SimulatedNetwork:
         :param project: UUID of their project
         """
         for port in ports:
-            self._see(port.security_groups)
+            self._note_groups(port.security_groups)
             if port.exists:
                 self._figures.unbound[port.id] = usage.NeutronPort(
                     port.id, '', '', port.network.vnic_type,
@@ -273,7 +273,7 @@ class SimulatedNetwork:
         figures = self._figures
         figures.fresh = self._state == UP
         if self._state == UP:
-            figures.snapshot = self._read(servers)
+            figures.snapshot = self._read_figures(servers)
         elif self._state == DOWN:
             figures.snapshot = None
         elif figures.snapshot is not None:
@@ -290,7 +290,7 @@ class SimulatedNetwork:
 
         :param servers: all servers
         """
-        snapshot = self._read(servers)
+        snapshot = self._read_figures(servers)
         loads = {}
         for name, host in self._hosts.items():
             provider = self._placement.providers.get(
@@ -310,7 +310,7 @@ class SimulatedNetwork:
 
         def port(owner: str, name: str, device: str,
                  groups: tuple[scenarios.SecurityGroup, ...] = ()) -> tuple:
-            self._see(groups)
+            self._note_groups(groups)
             return (scenarios.stable_uuid('port', f'{host.name}/{name}'),
                     owner, device, host.name, scenarios.NORMAL,
                     tuple([group.uuid for group in groups]))
@@ -328,7 +328,7 @@ class SimulatedNetwork:
                 scenarios.security_groups_of(services.other_rules)
                 if number == 0 else ()))
 
-    def _read(self, servers: Iterable[PortOwner]) -> usage.Snapshot:
+    def _read_figures(self, servers: Iterable[PortOwner]) -> usage.Snapshot:
         """Return the figures that Neutron would show now."""
         service = self._scenario.network_service
         servers = list(servers)
@@ -343,7 +343,7 @@ class SimulatedNetwork:
             return self._snapshot
         for server in servers:
             for port in server.ports:
-                self._see(port.security_groups)
+                self._note_groups(port.security_groups)
         self._made_from = made_from, dict(self._figures.groups)
         projects = {nova_internals.PROJECT, *(
             server.project for server in servers)}

@@ -131,18 +131,18 @@ class _Aggregates:
     def get_by_metadata(self, context: ty.Any, key: str | None = None,
                         value: str | None = None) -> list[FilteredAggregate]:
         """Return aggregates with such metadata, without other; None is any."""
-        return self._with(lambda name, text: (
+        return self._filter_metadata(lambda name, text: (
             key in (None, name) and value in (None, text)))
 
     def get_non_matching_by_metadata_keys(
             self, context: ty.Any, ignored_keys: Collection[str],
             key_prefix: str, value: str) -> list[FilteredAggregate]:
         """Return aggregates with matching metadata, and only these items."""
-        return self._with(lambda name, text: (
+        return self._filter_metadata(lambda name, text: (
             name.startswith(key_prefix) and text == value
             and name not in ignored_keys))
 
-    def _with(
+    def _filter_metadata(
         self, predicate: Callable[[str, str], bool],
     ) -> list[FilteredAggregate]:
         matches = ((aggregate, {

@@ -155,7 +155,7 @@ def _numbers(values: Iterable[int] | None) -> str:
     return '' if values is None else ','.join(map(str, values))
 
 
-def _used(free: int, total: int) -> str:
+def _used_text(free: int, total: int) -> str:
     return f'{total - free}/{total}' if total else '-'
 
 
@@ -330,15 +330,16 @@ def hosts(result: outcome.SimulationResult, full: bool = False) -> ReportTable:
                   for state in node_states(host)]
     else:
         title = 'Used on the hosts, summed up by group'
-        states = _summed(result)
+        states = _sum_by_title(result)
     with_switch = {state.host for state in states if state.vswitch}
     return ReportTable('hosts', title, columns, [
         (s.host, '-' if s.node is None else str(s.node),
          tables.yes_or_no(None if s.node is None or s.host not in with_switch
                           else s.vswitch),
          *((', '.join(s.places),) if places else ()),
-         _used(s.pcpus_free, s.pcpus), _used(s.shared_free, s.shared),
-         _used(s.memory_free, s.memory), _pages_text(s.pages),
+         _used_text(s.pcpus_free, s.pcpus),
+         _used_text(s.shared_free, s.shared),
+         _used_text(s.memory_free, s.memory), _pages_text(s.pages),
          *((_used_devices(s),) if devices else ()))
         for s in states], _node_records(result))
 
@@ -395,7 +396,7 @@ def _group(result: outcome.SimulationResult, host: str) -> str:
     return result.scenario.alike.get(host, host)
 
 
-def _summed(result: outcome.SimulationResult) -> list[NodeState]:
+def _sum_by_title(result: outcome.SimulationResult) -> list[NodeState]:
     titles = _titles(result)
     groups: dict[tuple[str, int | None], list[NodeState]] = {}
     for host in result.hosts:
@@ -427,7 +428,7 @@ def _span(values: Iterable[float]) -> str:
     return '-'.join(dict.fromkeys([texts[0], texts[-1]]))
 
 
-def _known(values: Iterable[int | None]) -> str:
+def _known_span(values: Iterable[int | None]) -> str:
     numbers = [value for value in values if value is not None]
     return _span(numbers) if numbers else '-'
 
@@ -466,11 +467,12 @@ def network_loads(result: outcome.SimulationResult,
             _span(load.usage.guest_ports for load in loads),
             f'{_span(load.usage.rules for load in loads)}/'
             f'{_span(load.limits.security_rules_per_node for load in loads)}',
-            _known(network.dhcp_servers(result.scenario, load)
-                   for load in loads),
+            _known_span(network.dhcp_servers(result.scenario, load)
+                        for load in loads),
             _span(load.usage.routers for load in loads)]
         if claims:
-            row += [_known(_claimed(load, resource_class) for load in loads)
+            row += [_known_span(_claimed_amount(load, resource_class)
+                                for load in loads)
                     for resource_class in (
                         ledger_names.PORTS, ledger_names.RULES)]
         rows.append(tuple(row))
@@ -498,7 +500,7 @@ def _load_records(
             'Claimed ports', 'Claimed rules'), rows
 
 
-def _claimed(load: network.HostLoad, resource_class: str) -> int | None:
+def _claimed_amount(load: network.HostLoad, resource_class: str) -> int | None:
     if load.claimed is None:
         return None
     return load.claimed.get(resource_class, 0)
@@ -521,8 +523,8 @@ def _load(name: str, load: network.HostLoad,
         security_rule_limit=limit(load.limits.security_rules_per_node),
         dhcp_servers=network.dhcp_servers(scenario, load),
         routers=load.usage.routers,
-        claimed_ports=_claimed(load, ledger_names.PORTS),
-        claimed_rules=_claimed(load, ledger_names.RULES))
+        claimed_ports=_claimed_amount(load, ledger_names.PORTS),
+        claimed_rules=_claimed_amount(load, ledger_names.RULES))
 
 
 def _server(
@@ -545,12 +547,12 @@ def _server(
         cores=server.cores, vswitch_policy=server.policy.vswitch,
         vswitch=server.vswitch, places=server.places,
         pci_policy=server.policy.pci, pci=server.pci,
-        pci_devices=_assigned(server.devices), reason=server.reason,
+        pci_devices=_assigned_devices(server.devices), reason=server.reason,
         notes=outcomes[-1].notes if outcomes else ())
 
 
-def _assigned(devices: Iterable[tuple[str, int | None]],
-              ) -> tuple[document.AssignedDevice, ...]:
+def _assigned_devices(devices: Iterable[tuple[str, int | None]],
+                      ) -> tuple[document.AssignedDevice, ...]:
     return tuple([document.AssignedDevice(address=address, node=node)
                   for address, node in devices])
 
@@ -585,7 +587,7 @@ def _step(o: outcome.StepOutcome) -> document.SimulatedStep:
         result='done' if o.ok else 'refused', status=o.status,
         source=o.source, destination=o.host, numa_nodes=o.nodes,
         cores=o.cores, vswitch=o.vswitch, places=o.places, pci=o.pci,
-        pci_devices=_assigned(o.devices), reason=o.reason or None,
+        pci_devices=_assigned_devices(o.devices), reason=o.reason or None,
         notes=o.notes)
 
 

@@ -157,7 +157,7 @@ def too_many_arrangements(host_state: ty.Any,
         len(host.cells), len(guest.cells))
 
 
-def _bounded(host_passes: Callable[..., bool]) -> Callable[..., bool]:
+def _limit_search(host_passes: Callable[..., bool]) -> Callable[..., bool]:
     """Wrap NUMATopologyFilter to reject hosts on which it would not end.
 
     A file can have hosts and flavors that would block nova-scheduler.
@@ -198,7 +198,7 @@ class HostManager(nova_internals.HostManager):
         super().__init__()
         for f in self.enabled_filters:
             if type(f) is nova_internals.NUMATopologyFilter:
-                f.host_passes = _bounded(f.host_passes)
+                f.host_passes = _limit_search(f.host_passes)
         # Nova logs the class name of a filter, so each wrapper gets a class of
         # that name.
         self.enabled_filters = [
@@ -322,10 +322,10 @@ class Scheduler(nova_internals.SchedulerManager):
         reason = str(error.kwargs.get('reason') or '')
         # Nova's own reason says nothing about the cause.
         if reason in ('', NOT_ENOUGH):
-            reason = self._why(len(uuids))
+            reason = self._no_host_reason(len(uuids))
         raise exception.NoValidHost(reason=reason)
 
-    def _why(self, num_instances: int) -> str:
+    def _no_host_reason(self, num_instances: int) -> str:
         """Return the reason why there is no host, if Nova gives none.
 
         :param num_instances: number of servers in the request

@@ -168,18 +168,18 @@ class SimulatedServer:
         """
         if self.host is None:
             return None
-        return self._near(self.host.switch_nodes)
+        return self._nearness(self.host.switch_nodes)
 
     @property
     def places(self) -> dict[str, str]:
         """The position relative to each place, with values of vswitch."""
         if self.host is None:
             return {}
-        positions = {name: self._near(where)
+        positions = {name: self._nearness(where)
                      for name, where in self.host.places.items()}
         return {name: near for name, near in positions.items() if near}
 
-    def _near(self, where: Sequence[int]) -> str | None:
+    def _nearness(self, where: Sequence[int]) -> str | None:
         """Return ``local``, ``partial``, ``remote`` or None; see vswitch."""
         if not where:
             return None

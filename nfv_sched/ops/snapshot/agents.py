@@ -56,14 +56,14 @@ def read(reader: neutron.Reader,
     :raises NeutronError: if any answer is missing, late or malformed
     """
     try:
-        return _read(reader, progress)
+        return _read_agents(reader, progress)
     except http_limits.MALFORMED as exc:
         raise neutron.NeutronError(
             f'malformed answer: {type(exc).__name__}: {exc}') from exc
 
 
-def _read(reader: neutron.Reader,
-          progress: Callable[[str, int, int], None]) -> NetworkAgents:
+def _read_agents(reader: neutron.Reader,
+                 progress: Callable[[str, int, int], None]) -> NetworkAgents:
     rows = list(reader.items('agents', _AGENT_FIELDS, paged=False,
                              optional=True))
     if len({row['id'] for row in rows}) < len(rows):
@@ -72,7 +72,7 @@ def _read(reader: neutron.Reader,
               if neutron.text_of(row, 'agent_type') in _KINDS]
     rows_of_networks = {row['id']: row for row in reader.items(
         'networks', _NETWORK_FIELDS, optional=True)}
-    networks = tuple([_listed(row) for _uuid, row
+    networks = tuple([_make_network(row) for _uuid, row
                       in sorted(rows_of_networks.items())])
     if not chosen:
         return NetworkAgents((), (), networks)
@@ -94,7 +94,7 @@ def _read(reader: neutron.Reader,
              for row in chosen),
             key=lambda agent: (agent.kind, agent.host, agent.id))),
         _services(chosen, served, ports, {
-            uuid: _reached(row) for uuid, row in rows_of_networks.items()}),
+            uuid: _switch_for(row) for uuid, row in rows_of_networks.items()}),
         networks)
 
 
@@ -126,7 +126,7 @@ def _switches(rows: Iterable[Mapping]) -> dict[str, _Switch]:
         host = neutron.text_of(row, 'host')
         physnets = frozenset(
             name for key in _MAPPINGS
-            for name in _mapped(configurations.get(key)))
+            for name in _mapped_physnets(configurations.get(key)))
         types = configurations.get('tunnel_types')
         tunnels = None if not isinstance(types, list) else frozenset(
             map(str, types))
@@ -146,7 +146,7 @@ def _configurations(row: Mapping) -> Mapping:
     return configurations
 
 
-def _mapped(mappings: ty.Any) -> Iterable[str]:
+def _mapped_physnets(mappings: ty.Any) -> Iterable[str]:
     """Return the physical networks in mappings: an object, or OVN's text."""
     if isinstance(mappings, str):
         return [part.partition(':')[0].strip()
@@ -249,7 +249,7 @@ def _network(row: Mapping,
 
     :param ports: host -> number of ports of its DHCP servers there
     """
-    reached = _reached(row)
+    reached = _switch_for(row)
     return snapshot.NetworkService(
         id=row['id'], kind=snapshot.DHCP, name=neutron.text_of(row, 'name'),
         ports=max(ports.values(), default=0), physnets=reached.physnets,
@@ -281,14 +281,14 @@ def _segments(row: Mapping) -> list[Mapping]:
     return segments
 
 
-def _listed(row: Mapping) -> snapshot.Network:
+def _make_network(row: Mapping) -> snapshot.Network:
     return snapshot.Network(
         id=row['id'], name=neutron.text_of(row, 'name'),
         physnet=next((name for each in _segments(row) if (
             name := neutron.text_of(each, _PHYSNET))), None))
 
 
-def _reached(row: Mapping) -> _Switch:
+def _switch_for(row: Mapping) -> _Switch:
     """Return what a switch must reach for all segments of a network."""
     segments = _segments(row)
     return _Switch(

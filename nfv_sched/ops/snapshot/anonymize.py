@@ -356,7 +356,7 @@ class _Anonymizer:
         cloud = self._object(self._cloud)
         return dataclasses.replace(
             cloud, anonymous=True, **{
-                name: _sorted(getattr(cloud, name), key)
+                name: _sort_if_any(getattr(cloud, name), key)
                 for name, key in (
                     ('hosts', lambda host: (host.name, host.hypervisor)),
                     ('servers', lambda server: server.uuid),
@@ -609,9 +609,9 @@ class _Anonymizer:
         if name == _ZONE:
             return self._zone(value)
         if name.startswith(_TENANT):
-            return _each(value, self._uuid)
+            return _change_each(value, self._uuid)
         if name == _FLAVORS:
-            return _each(value, self._flavor)
+            return _change_each(value, self._flavor)
         return self._text(value)
 
     def _options(self, options: Mapping[str, Mapping[str, ty.Any]],
@@ -660,8 +660,8 @@ def _has_objects(value: ty.Any) -> bool:
         any(map(dataclasses.is_dataclass, value)))
 
 
-def _sorted(values: tuple | None, key: Callable[[ty.Any], ty.Any],
-            ) -> tuple | None:
+def _sort_if_any(values: tuple | None, key: Callable[[ty.Any], ty.Any],
+                 ) -> tuple | None:
     return None if values is None else tuple(sorted(values, key=key))
 
 
@@ -674,7 +674,7 @@ def _split(text: str) -> list[str]:
     return [part.strip() for part in text.split(',')]
 
 
-def _each(text: str, change: Callable[[str], str]) -> str:
+def _change_each(text: str, change: Callable[[str], str]) -> str:
     return ','.join(map(change, _split(text)))
 
 

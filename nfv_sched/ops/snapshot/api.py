@@ -114,7 +114,8 @@ def read(
         connection.session.timeout = TIMEOUT
     try:
         with http_limits.limited(connection.session):
-            fields = (_parts(connection, parts, progress) if choose is None
+            fields = (_read_parts(connection, parts, progress)
+                      if choose is None
                       else _of_hosts(connection, choose, progress))
         # Apply the limits of a file: the tools rely on them.
         cloud = codec.decode(snapshot.Cloud, codec.encode(snapshot.Cloud(
@@ -126,22 +127,22 @@ def read(
     return cloud
 
 
-def _parts(connection: sdk_connection.Connection, parts: Collection[str],
-           progress: _Progress) -> dict[str, ty.Any]:
+def _read_parts(connection: sdk_connection.Connection, parts: Collection[str],
+                progress: _Progress) -> dict[str, ty.Any]:
     """Return the fields of the cloud, before they are checked."""
     fields: dict[str, ty.Any] = {}
     if 'flavors' in parts:
         progress('flavors', 0, 1)
         fields['flavors'] = tuple(sorted(
-            _all(connection, 'flavors', {'is_public': 'None'}, _flavor),
+            _read_all(connection, 'flavors', {'is_public': 'None'}, _flavor),
             key=lambda flavor: flavor.name))
         progress('flavors', len(fields['flavors']), len(fields['flavors']))
     if 'servers' in parts and 'hosts' not in parts:
         progress('servers', 0, 1)
         missing: _Missing = []
-        _services(connection, _negotiated(connection), missing)
+        _services(connection, _negotiate(connection), missing)
         fields['servers'] = tuple(sorted(
-            _all(connection, 'servers', {'all_tenants': '1'}, _server),
+            _read_all(connection, 'servers', {'all_tenants': '1'}, _server),
             key=lambda server: server.uuid))
         progress('servers', len(fields['servers']), len(fields['servers']))
         fields['missing'] = tuple(missing)
@@ -157,9 +158,9 @@ def _parts(connection: sdk_connection.Connection, parts: Collection[str],
 # Nova
 
 
-def _all(connection: sdk_connection.Connection, resource: str,
-         query: Mapping[str, str], parse: Callable[[Mapping], ty.Any],
-         version: str = _MICROVERSION) -> list[ty.Any]:
+def _read_all(connection: sdk_connection.Connection, resource: str,
+              query: Mapping[str, str], parse: Callable[[Mapping], ty.Any],
+              version: str = _MICROVERSION) -> list[ty.Any]:
     """Return all items of a resource of the compute API, each once.
 
     :param resource: key of ``_PATHS``
@@ -174,7 +175,7 @@ def _all(connection: sdk_connection.Connection, resource: str,
     # Must be first: an error for malformed JSON is an OSError, too.
     except http_limits.MALFORMED as exc:
         raise APIError(f'the compute API cannot be read: malformed '
-                       f'{_words(resource)}: {exc.__class__.__name__}: {exc}'
+                       f'{_noun(resource)}: {exc.__class__.__name__}: {exc}'
                        ) from exc
     except _ERRORS as exc:
         raise APIError(f'the compute API cannot be read: '
@@ -184,7 +185,7 @@ def _all(connection: sdk_connection.Connection, resource: str,
 def _rows(connection: sdk_connection.Connection, resource: str,
           query: Mapping[str, str], version: str) -> Iterator[Mapping]:
     if resource in _WHOLE:
-        yield from _listed(
+        yield from _items_in(
             _get(connection, resource, query, version), resource)
         return
     seen: set[str] = set()
@@ -192,7 +193,7 @@ def _rows(connection: sdk_connection.Connection, resource: str,
     while True:
         body = _get(connection, resource,
                     {**query, **marker, 'limit': str(_PAGE)}, version)
-        rows = [row for row in _listed(body, resource)
+        rows = [row for row in _items_in(body, resource)
                 if row['id'] not in seen]
         yield from rows
         if not rows:
@@ -213,7 +214,7 @@ def _groups(connection: sdk_connection.Connection, resource: str,
     seen: set[str] = set()
     offset = 0
     while True:
-        page = _listed(_get(connection, resource, {
+        page = _items_in(_get(connection, resource, {
             **query, 'limit': str(_PAGE), 'offset': str(offset)},
             version), resource)
         rows = [row for row in page if row['id'] not in seen]
@@ -233,7 +234,7 @@ def _get(connection: sdk_connection.Connection, resource: str,
     return response.json()
 
 
-def _listed(body: Mapping, resource: str) -> list[Mapping]:
+def _items_in(body: Mapping, resource: str) -> list[Mapping]:
     if not isinstance(body[resource], list):
         raise TypeError('no list')
     return body[resource]
@@ -245,17 +246,17 @@ def _refusal(resource: str, version: str, response: ty.Any) -> str:
                f'{response.status_code} {response.reason}')
     if response.status_code == 403:
         return (f'{message}; the account needs a role that may list all '
-                f'{_words(resource)}')
+                f'{_noun(resource)}')
     if response.status_code == 406:
         return f'{message}; microversion {version} is needed'
     return message
 
 
-def _words(resource: str) -> str:
+def _noun(resource: str) -> str:
     return resource.replace('_', ' ')
 
 
-def _negotiated(connection: sdk_connection.Connection) -> str:
+def _negotiate(connection: sdk_connection.Connection) -> str:
     """Return the newest microversion that Nova and this module support."""
     try:
         version = sdk_utils.maximum_supported_microversion(
@@ -312,7 +313,7 @@ def _aggregates_and_hosts(
 ) -> tuple[list[snapshot.Aggregate], list[snapshot.Host]]:
     progress('hosts', 0, 1)
     aggregates = [aggregate for _number, aggregate in sorted(
-        _all(connection, 'aggregates', {}, _aggregate),
+        _read_all(connection, 'aggregates', {}, _aggregate),
         key=lambda row: row[0])]
     hosts = _hosts(connection, aggregates, version, missing)
     progress('hosts', len(hosts), len(hosts))
@@ -322,14 +323,14 @@ def _aggregates_and_hosts(
 def _with_hosts(connection: sdk_connection.Connection, servers: bool,
                 progress: _Progress) -> dict[str, ty.Any]:
     """Return the fields of the cloud for hosts and, if asked, servers."""
-    version = _negotiated(connection)
+    version = _negotiate(connection)
     missing: _Missing = []
     fields: dict[str, ty.Any] = {}
     aggregates, hosts = _aggregates_and_hosts(
         connection, version, missing, progress)
     if servers:
         progress('servers', 0, 1)
-        fields['groups'] = tuple(_all(
+        fields['groups'] = tuple(_read_all(
             connection, 'server_groups', {'all_projects': 'true'}, _group,
             version))
         fields['servers'] = _servers(
@@ -359,7 +360,7 @@ def _with_hosts(connection: sdk_connection.Connection, servers: bool,
     return {**fields, 'missing': tuple(missing), 'traits': placed.traits,
             'resource_classes': placed.resource_classes,
             'aggregates': tuple(aggregates), 'hosts': tuple(sorted(
-                (_provided(host, placed.providers.get(host.uuid, ()))
+                (_add_providers(host, placed.providers.get(host.uuid, ()))
                  for host in hosts),
                 key=lambda host: (host.name, host.hypervisor)))}
 
@@ -379,7 +380,7 @@ def _services(
     :param version: microversion; since 2.69 Nova shows the services of cells
         that do not answer, with the status UNKNOWN
     """
-    services = dict(_all(
+    services = dict(_read_all(
         connection, 'services', {'binary': 'nova-compute'},
         lambda row: (row['host'], row), version))
     silent = {name for name, row in services.items()
@@ -405,7 +406,7 @@ def _hosts(connection: sdk_connection.Connection,
         for name in aggregate.hosts:
             of_host.setdefault(name, []).append(aggregate.name)
     try:
-        hosts = _all(connection, 'hypervisors', {}, lambda row: (
+        hosts = _read_all(connection, 'hypervisors', {}, lambda row: (
             None if row['service']['host'] in silent
             else _host(row, services, of_host)))
     except APIError as exc:
@@ -438,8 +439,8 @@ def _host(row: Mapping, services: Mapping[str, Mapping],
         disk_available_least=row['disk_available_least'])
 
 
-def _provided(host: snapshot.Host,
-              providers: tuple[snapshot.Provider, ...]) -> snapshot.Host:
+def _add_providers(host: snapshot.Host,
+                   providers: tuple[snapshot.Provider, ...]) -> snapshot.Host:
     """Return a host with its resource providers and their ratios."""
     ratios = {name: inventory.ratio for provider in reversed(providers)
               for name, inventory in provider.inventories.items()}
@@ -486,7 +487,7 @@ def _servers(connection: sdk_connection.Connection,
     query = {'all_tenants': '1'} if host is None else {
         'all_tenants': '1', 'host': host}
     # Nova ignores the host if the account may not use this filter.
-    servers = [server for server in _all(
+    servers = [server for server in _read_all(
         connection, 'servers', query, parse, version)
         if server is not None and host in (None, server.host)]
     if hidden:
@@ -531,7 +532,7 @@ def _of_hosts(
 
     All hosts are there, without resource providers.
     """
-    version = _negotiated(connection)
+    version = _negotiate(connection)
     missing: _Missing = []
     aggregates, hosts = _aggregates_and_hosts(
         connection, version, missing, progress)

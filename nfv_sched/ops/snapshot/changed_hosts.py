@@ -55,11 +55,11 @@ def enabled(cloud: snapshot.Cloud,
         host if host.name not in names else dataclasses.replace(
             host, enabled=True, disabled_reason=None,
             providers=tuple([dataclasses.replace(
-                provider, traits=_enabled(provider))
+                provider, traits=_enabled_traits(provider))
                 for provider in host.providers])) for host in cloud.hosts]))
 
 
-def _enabled(provider: snapshot.Provider) -> frozenset[str]:
+def _enabled_traits(provider: snapshot.Provider) -> frozenset[str]:
     """Return the traits of a provider if its host is enabled."""
     return provider.traits - {os_traits.COMPUTE_STATUS_DISABLED}
 
@@ -92,14 +92,15 @@ def removed(cloud: snapshot.Cloud,
                        and not {move.source, move.target} & set(names)])
     if consumers is not None:
         consumers = {uuid: rest for uuid, each in consumers.items()
-                     if (rest := _without(each, providers))}
+                     if (rest := _drop_providers(each, providers))}
     agents = cloud.network_agents
     return dataclasses.replace(
         cloud, moves=moves, consumers=consumers,
         hosts=tuple([host for host in cloud.hosts if host.name not in names]),
         servers=tuple([
             server if not server.allocations else dataclasses.replace(
-                server, allocations=_without(server.allocations, providers))
+                server,
+                allocations=_drop_providers(server.allocations, providers))
             for server in cloud.servers if server.uuid not in gone]),
         aggregates=tuple([
             dataclasses.replace(each, hosts=tuple([
@@ -113,7 +114,7 @@ def removed(cloud: snapshot.Cloud,
             agent for agent in agents if agent.host not in names]))
 
 
-def _without(
+def _drop_providers(
     allocations: Mapping[str, Mapping[str, int]], providers: Collection[str],
 ) -> dict[str, Mapping[str, int]]:
     """Return allocations that are not from some providers."""
@@ -121,7 +122,7 @@ def _without(
             if uuid not in providers}
 
 
-def _numbered(name: str, number: int) -> str:
+def _numbered_name(name: str, number: int) -> str:
     label, dot, domain = name.partition('.')
     return f'{label}+{number}{dot}{domain}'
 
@@ -131,7 +132,7 @@ def _copies(cloud: snapshot.Cloud, empty: snapshot.Host,
     """Return new hosts with names that no host of the cloud has."""
     used = {host.name for host in cloud.hosts}
     numbers = (number for number in itertools.count(1)
-               if _numbered(empty.name, number) not in used)
+               if _numbered_name(empty.name, number) not in used)
     return [_Copy(empty, number)
             for number in itertools.islice(numbers, count)]
 
@@ -147,7 +148,7 @@ class _Copy:
     def __init__(self, empty: snapshot.Host, number: int):
         self._empty = empty
         self._number = number
-        self.name = _numbered(empty.name, number)
+        self.name = _numbered_name(empty.name, number)
 
     def host(self) -> snapshot.Host:
         """Return the new host."""
@@ -158,7 +159,7 @@ class _Copy:
         ledger = ledger_names.provider_uuid(empty.uuid)
         return dataclasses.replace(
             empty, name=self.name, uuid=self._uuid(empty.uuid),
-            hypervisor=_numbered(empty.hypervisor, self._number),
+            hypervisor=_numbered_name(empty.hypervisor, self._number),
             enabled=True, disabled_reason=None, up=True, mapped=True,
             stats={'num_instances': '0'}, network=network,
             memory_used=occupied.reserved_memory(empty, 0),
@@ -171,7 +172,7 @@ class _Copy:
         return dataclasses.replace(
             agent, host=self.name, alive=True, enabled=True, serves=(),
             # The ID of an OVN gateway is the name of its chassis.
-            id=_numbered(agent.id, self._number)
+            id=_numbered_name(agent.id, self._number)
             if agent.kind == snapshot.OVN else self._uuid(agent.id))
 
     def _uuid(self, like: str) -> str:
@@ -189,13 +190,13 @@ class _Copy:
             provider, uuid=self._uuid(provider.uuid),
             name=self._provider_name(provider.name),
             parent=provider.parent and self._uuid(provider.parent),
-            traits=_enabled(provider))
+            traits=_enabled_traits(provider))
 
     def _provider_name(self, name: str) -> str:
         # Names of nested providers begin with that of the compute node, or of
         # the host; all names in Placement differ.
         for prefix in (self._empty.hypervisor, self._empty.name):
             if name.startswith(prefix):
-                return (_numbered(prefix, self._number)
+                return (_numbered_name(prefix, self._number)
                         + name.removeprefix(prefix))
         return f'{name}+{self._number}'

@@ -299,13 +299,13 @@ def _exception(error: ty.Any) -> ValueError:
         message = f'{name!r} is missing'
     else:
         message = _MESSAGES.get(kind, error['msg']).format(**context)
-        message += f', not {_shown(error["input"])}'
+        message += f', not {_value_text(error["input"])}'
     exc = WrongError(f'its key {message}' if of_key else message)
     exc.path = list(path)
     return exc
 
 
-def _shown(data: ty.Any) -> str:
+def _value_text(data: ty.Any) -> str:
     if isinstance(data, dict | list):
         return 'an object' if isinstance(data, dict) else 'a list'
     text = 'nothing' if data is None else repr(data)

@@ -49,7 +49,7 @@ def read(conf, progress: records.Progress | None = None) -> snapshot.Cloud:
     :raises Exception: any error of the API database
     """
     if progress is None:
-        progress = _silent
+        progress = _ignore_progress
     timestamp = datetime.datetime.now(datetime.UTC).strftime(
         '%Y-%m-%dT%H:%M:%SZ')
     missing: _Missing = []
@@ -102,7 +102,7 @@ def read(conf, progress: records.Progress | None = None) -> snapshot.Cloud:
         else placed.resource_classes)
 
 
-def _silent(what: str, finished: int, total: int) -> None:
+def _ignore_progress(what: str, finished: int, total: int) -> None:
     pass
 
 
@@ -333,7 +333,7 @@ def _servers(cells: records.Cells, groups, devices, missing: _Missing,
     hints = {}
     for uuid, spec in records.request_specs(rows, progress):
         with _left_out(missing, _Kind.REQUEST_SPEC, uuids=(uuid,)):
-            hints[uuid] = _asked(records.deserialized(spec))
+            hints[uuid] = _spec_hints(records.deserialized(spec))
     servers = []
     for uuid, row in rows.items():
         with _left_out(missing, _Kind.SERVER, uuids=(uuid,)):
@@ -351,7 +351,7 @@ class _SpecHints(ty.NamedTuple):
     hints: dict[str, tuple[str, ...]]
 
 
-def _asked(spec: Mapping) -> _SpecHints:
+def _spec_hints(spec: Mapping) -> _SpecHints:
     return _SpecHints(spec.get('availability_zone'), {
         name: tuple(map(str, values if isinstance(values, list)
                         else [values]))

@@ -51,7 +51,7 @@ def load(url: str) -> snapshot.Cloud:
     :param url: of the server, or of the snapshot there
     :raises file.FileError: if it cannot be read
     """
-    url = _checked(url)
+    url = _check_url(url)
     where = connection_errors.origin_of(url)
     content = _answer(url, where).content
     try:
@@ -67,7 +67,7 @@ def load_newer(url: str, say: Callable[[str], None]) -> snapshot.Cloud:
     :param say: called with a line before it is waited for
     :raises file.FileError: if it cannot be read, or does not come in time
     """
-    url = _checked(url)
+    url = _check_url(url)
     where = connection_errors.origin_of(url)
     began, age = _began_and_age(url, where)
     # By the clock of the server: that of this machine may differ.
@@ -116,7 +116,7 @@ def _began_and_age(url: str, where: str) -> tuple[float, float]:
             'serve" does') from exc
 
 
-def _checked(url: str) -> str:
+def _check_url(url: str) -> str:
     """Return the URL of the snapshot.
 
     :raises file.FileError: if it cannot be one
@@ -155,7 +155,7 @@ def _answer(url: str, where: str, method: str = 'GET') -> requests.Response:
     :raises file.FileError: if there is none that can be used
     """
     try:
-        return _requested(url, where, method)
+        return _request(url, where, method)
     except http_limits.TooLongError as exc:
         raise file.FileError(
             f'{where}: {files.beyond(f"{files.max_size() >> 20} MiB")}'
@@ -163,10 +163,10 @@ def _answer(url: str, where: str, method: str = 'GET') -> requests.Response:
     except http_limits.HTTPLimitError as exc:
         raise file.FileError(f'{where}: {exc}') from exc
     except (requests.exceptions.RequestException, OSError, ValueError) as exc:
-        raise file.FileError(_why(where, exc)) from exc
+        raise file.FileError(_error_text(where, exc)) from exc
 
 
-def _requested(url: str, where: str, method: str) -> requests.Response:
+def _request(url: str, where: str, method: str) -> requests.Response:
     """Return the answer to a request, if it is 200.
 
     :raises HTTPLimitError: if it is too long or too slow
@@ -201,7 +201,7 @@ def _requested(url: str, where: str, method: str) -> requests.Response:
         f'(HTTP {answer.status_code})')
 
 
-def _why(where: str, error: Exception) -> str:
+def _error_text(where: str, error: Exception) -> str:
     """Return a sentence for a failed request."""
     not_accepted = connection_errors.certificate_error(error)
     if not_accepted is not None:

@@ -47,10 +47,10 @@ def check(cloud: snapshot.Cloud) -> None:
     :raises WrongError: if it has contradictions or impossible values
     :raises FileLimitError: if it has too many ports, DHCP servers and routers
     """
-    _differ('hosts', [host.uuid for host in cloud.hosts])
-    _differ('servers', [server.uuid for server in cloud.servers])
-    _differ('groups', [group.uuid for group in cloud.groups])
-    _differ('resource providers', [
+    _check_unique('hosts', [host.uuid for host in cloud.hosts])
+    _check_unique('servers', [server.uuid for server in cloud.servers])
+    _check_unique('groups', [group.uuid for group in cloud.groups])
+    _check_unique('resource providers', [
         provider.uuid for host in cloud.hosts for provider in host.providers])
     for number, host in enumerate(cloud.hosts):
         try:
@@ -139,7 +139,7 @@ def _names(cloud: snapshot.Cloud) -> Iterator[
         yield ['network_services', number, 'id'], _UUID, (service.id,)
 
 
-def _differ(what: str, names: Iterable[ty.Any]) -> None:
+def _check_unique(what: str, names: Iterable[ty.Any]) -> None:
     """Check that names, UUIDs or numbers are unique."""
     seen = set()
     for name in names:
@@ -150,14 +150,14 @@ def _differ(what: str, names: Iterable[ty.Any]) -> None:
 
 
 def _check_host(host: snapshot.Host) -> None:
-    _differ('nodes', [node.number for node in host.nodes or ()])
-    _differ('devices', [device.address for device in host.devices])
+    _check_unique('nodes', [node.number for node in host.nodes or ()])
+    _check_unique('devices', [device.address for device in host.devices])
     check_devices(host.devices)
     for node in host.nodes or ():
         _check_number(f'sizes of pages on node {node.number}', node.pages,
                       _MAX_PAGE_SIZES)
-        _differ(f'sizes of pages on node {node.number}',
-                [pages.size for pages in node.pages])
+        _check_unique(f'sizes of pages on node {node.number}',
+                      [pages.size for pages in node.pages])
     for device in host.devices:
         if device.kind not in _KINDS or device.status not in _STATUSES:
             raise codec.WrongError(
@@ -242,9 +242,9 @@ def _check_providers(host: snapshot.Host) -> None:
 def _check_network(cloud: snapshot.Cloud) -> None:
     """Check the agents and services of Neutron."""
     agents, services = cloud.network_agents or (), cloud.network_services
-    _differ('network agents', [agent.id for agent in agents])
-    _differ('network services', [service.id for service in services])
-    _differ('networks', [network.id for network in cloud.networks or ()])
+    _check_unique('network agents', [agent.id for agent in agents])
+    _check_unique('network services', [service.id for service in services])
+    _check_unique('networks', [network.id for network in cloud.networks or ()])
     for what, entries, allowed in (
             ('agent', agents, _AGENTS), ('service', services, _SERVICES)):
         for each in entries:
@@ -254,7 +254,7 @@ def _check_network(cloud: snapshot.Cloud) -> None:
     for service in services:
         _check_load(f'ports of network service {service.id!r}', service.ports)
     for agent in agents:
-        _differ(f'services of network agent {agent.id!r}', agent.serves)
+        _check_unique(f'services of network agent {agent.id!r}', agent.serves)
 
 
 def _check_options(cloud: snapshot.Cloud) -> None:
@@ -265,7 +265,8 @@ def _check_options(cloud: snapshot.Cloud) -> None:
             value = ours.get(option.name, option.default)
             if value is None and isinstance(option, cfg.StrOpt):
                 continue
-            if value != option.default and not _accepts(option.type, value):
+            if value != option.default and not _is_accepted(
+                    option.type, value):
                 raise codec.WrongError(
                     f'options.nfv_sched.{option.name} cannot be '
                     f'{extra_specs.shown(value)}')
@@ -279,7 +280,7 @@ def _check_options(cloud: snapshot.Cloud) -> None:
                     f'{extra_specs.shown(value)}')
 
 
-def _accepts(kind: ty.Any, value: ty.Any) -> bool:
+def _is_accepted(kind: ty.Any, value: ty.Any) -> bool:
     """Return whether an option accepts a value without converting it."""
     try:
         return kind(value) == value

@@ -83,7 +83,7 @@ def _move(state: states.State, server: servers.SimulatedServer,
         confirm(state, server, step)
 
 
-def _pending(server: servers.SimulatedServer) -> servers.Pending:
+def _unconfirmed_move(server: servers.SimulatedServer) -> servers.Pending:
     """Return the move of a server that is not confirmed yet.
 
     :raises Refused: if there is none, or it is not in the snapshot
@@ -98,7 +98,7 @@ def _pending(server: servers.SimulatedServer) -> servers.Pending:
 def confirm(state: states.State, server: servers.SimulatedServer,
             step: actions.Step) -> None:
     """Confirm a resize or cold migration."""
-    pending = _pending(server)
+    pending = _unconfirmed_move(server)
     pending.source.give_back(server.instance, pending.flavor,
                              pending.claimed)
     state.placement.delete_allocation_for_instance(
@@ -110,7 +110,7 @@ def confirm(state: states.State, server: servers.SimulatedServer,
 def revert(state: states.State, server: servers.SimulatedServer,
            step: actions.Step) -> None:
     """Revert a resize or cold migration."""
-    pending = _pending(server)
+    pending = _unconfirmed_move(server)
     server.host.give_back(server.instance, server.instance.flavor,
                           server.claimed)
     state.placement.delete_allocation_for_instance(state.context, server.uuid)
