@@ -278,10 +278,7 @@ def first(
     masks: Masks, order: Sequence[int], groups: Sequence[int] = (),
     condition: Condition | None = None,
 ) -> tuple[int, ...] | None:
-    """Return the first of :func:`assignments`; None if there is none.
-
-    :raises TooManySets: if that takes too long to tell
-    """
+    """Return the first assignment, or None; see :func:`assignments`."""
     return next(assignments(masks, order, groups, condition), None)
 
 
