@@ -47,7 +47,7 @@ these ports.
 With -f csv or value, a column "... used" has only what is used; "... total",
 "... limit" and "... free" are columns of their own, as are the sources of the
 limits and notes on them, and the UUIDs of the host (its compute node) and of
-guests; a table has these columns with -c. Ports free and
+servers; a table has these columns with -c. Ports free and
 Rules free are what new servers can have, by the ledger in Placement where it
 is published, else by Neutron; empty without a limit, or if not known. Limit
 notes name over-allocations.
