@@ -496,7 +496,7 @@ def _load_records(
             load.dhcp_servers, load.routers, load.claimed_ports,
             load.claimed_rules))
     return ('Host', 'Host ID', 'vSwitch ports', 'vSwitch port limit',
-            'of guests', 'Rules', 'Rule limit', 'DHCP servers', 'Routers',
+            'of servers', 'Rules', 'Rule limit', 'DHCP servers', 'Routers',
             'Claimed ports', 'Claimed rules'), rows
 
 

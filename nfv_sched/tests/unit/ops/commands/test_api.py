@@ -400,7 +400,7 @@ class HostTest(PlacementTestCase):
             'host', 'show', 'h1', '--api', '-f', 'shell')
         self.assertEqual((0, ''), (code, err))
         self.assertIn('\npcpus=None\n', out)
-        self.assertIn('\nports=None\n', out)
+        self.assertIn('\nnuma_nodes=None\n', out)
 
     def test_json(self):
         found, err = self.show()
@@ -505,25 +505,36 @@ class QuotaTest(PlacementTestCase):
         for project in (self.NAME, self.ID):
             rows, errors = self.rows('--project', project)
             self.assertEqual([], errors)
-            self.assertEqual([
-                {'Flavor': 'pinned', 'At most': 4, 'Quota allows': 2,
-                 'Quota used': 'cores 9/20', 'Hosts with capacity': 2,
-                 'Error': ''}], rows)
+            self.assertEqual([{
+                'Flavor': 'pinned', 'Flavor ID': 'id-of-pinned', 'At most': 4,
+                'Quota allows': 2, 'Quota instances used': 3,
+                'Quota instances limit': 10, 'Quota instances needed': 1,
+                'Quota cores used': 9, 'Quota cores limit': 20,
+                'Quota cores needed': 4, 'Quota ram MiB used': 9000,
+                'Quota ram MiB limit': '', 'Quota ram MiB needed': 2048,
+                'Hosts with capacity': 2, 'Error': ''}], rows)
+            table = self.run_command('capacity', 'list', '--api', '--project',
+                                     project)[1]
+            self.assertIn('cores 9/20', table)
         self.nova.quota_sets[self.ID] = nova_api.quota_set(
             instances=(5, 3), cores=(20, 9), ram=(9000, 9500))
         row, = self.rows('--project', self.ID)[0]
-        self.assertEqual((0, 'ram 9500/9000'), (
-            row['Quota allows'], row['Quota used']))
+        self.assertEqual((0, 9500, 9000), (
+            row['Quota allows'], row['Quota ram MiB used'],
+            row['Quota ram MiB limit']))
         self.nova.quota_sets[self.ID] = nova_api.quota_set(
             instances=(5, 3), cores=(18, 9), ram=(-1, 0))
         row, = self.rows('--project', self.ID)[0]
-        self.assertEqual((2, 'instances 3/5, cores 9/18'), (
-            row['Quota allows'], row['Quota used']))
+        self.assertEqual((2, 3, 5, 9, 18), (
+            row['Quota allows'], row['Quota instances used'],
+            row['Quota instances limit'], row['Quota cores used'],
+            row['Quota cores limit']))
         self.nova.quota_sets[self.ID] = nova_api.quota_set(
             instances=(-1, 3), cores=(-1, 9), ram=(-1, 0))
         row, = self.rows('--project', self.ID)[0]
-        self.assertEqual(('unlimited', ''), (
-            row['Quota allows'], row['Quota used']))
+        self.assertEqual(('', 3, ''), (
+            row['Quota allows'], row['Quota instances used'],
+            row['Quota instances limit']))
 
     def test_document(self):
         code, out, err = self.run_command(
@@ -565,8 +576,7 @@ class QuotaTest(PlacementTestCase):
                 (200, b'{', 'malformed answer: ')):
             self.nova.answers['os-quota-sets'] = (status, answer)
             (row,), (error,) = self.rows('--project', self.ID, code=1)
-            self.assertEqual((4, '', ''), (
-                row['At most'], row['Quota allows'], row['Quota used']))
+            self.assertEqual((4, ''), (row['At most'], row['Quota allows']))
             self.assertThat(error, matchers.MatchesRegex(
                 'error: the quota of project a+ cannot be read: ' + message))
 

@@ -86,8 +86,8 @@ class BlazarTest(base.CommandTestCase):
     def test_lost(self):
         out, _err = self.capacity('list', '--flavor', 'pinned', '-f', 'csv')
         row, = self.csv_rows(out)
-        self.assertEqual((4, 'reserved by Blazar: 12'),
-                         (row['Fits'], row['Lost capacity by cause']))
+        self.assertEqual(
+            (4, 12), (row['Fits'], row['Lost to reserved by Blazar']))
 
     def test_reservation(self):
         for name, fits in (
