@@ -292,7 +292,8 @@ class DoubtsTest(base.NeutronTestCase):
         self.assertNotIn('Traceback', self.log.output)
         self.flags(max_snapshot_age=2.0)
         self.wait_for(lambda: source.get().ports == {})
-        self.assertIn('Neutron can be read again', self.log.output)
+        # The thread says so after it has set the new figures.
+        self.wait_for(lambda: 'Neutron can be read again' in self.log.output)
 
     def test_first_reading_of_a_source(self):
         """It goes on trying, and one line says why there are no figures."""
