@@ -450,17 +450,17 @@ class RacingMovesTest(FaultTestCase):
             [self.request(self.strict, networks=self.networks(), host=host)
              for host in self.hosts for _ in range(2)])
         self.assertEqual(2 * len(self.hosts), len(self.assert_kept(movers)))
-        limits = self.room(base.PORTS)
         with futures.ThreadPoolExecutor(20) as pool:
             moving = [pool.submit(move, server) for server in movers]
             asked = [pool.submit(self.request, self.strict,
                                  networks=self.networks())
                      for _ in range(10)]
             pending = [*moving, *asked]
-            # At no moment too many.
+            # At no moment too many. Not compared with the capacity that is
+            # published: between two rounds of nfv-sched-ledger it may be less.
             while pending:
                 for host, used in self.used(base.PORTS).items():
-                    self.assertLessEqual(used, limits[host], host)
+                    self.assertLessEqual(used, 3, host)
                 pending = [future for future in pending if not future.done()]
             for future in moving:
                 future.result()
