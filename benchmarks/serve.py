@@ -162,7 +162,8 @@ def measure(conf, folder, interval, once):
         explained = time.monotonic()
         subprocess.run(
             [*COMMAND, 'server', 'explain', nova_database.identifier(
-                'server', 0, 0), '--from', url], stdout=subprocess.DEVNULL)
+                'server', 0, 0), '--from', url], stdout=subprocess.DEVNULL,
+            check=True)
         explained = time.monotonic() - explained
         if not once:
             client.wait('ann', tag)

@@ -74,7 +74,9 @@ PAUSED = 'paused'
 _STATES: ty.Mapping[str, tuple[str, ...]] = {
     **values.STATES, EVACUATE: ('active', 'stopped', 'error')}
 _ACCELERATED = 'accelerator-'
-# Nova release that can migrate such servers cold.
+# NOTE: Nova migrates servers with shares cold since 34.0.0, if all compute
+# services are at version 74. By the release, as a snapshot says no more of a
+# Nova that is elsewhere; not needed without Nova 33.
 _SHARES_COLD = 34
 _LOCAL_DISKS = ('local_lvm',)
 #: The secret of such a TPM can be read on the destination.
