@@ -9,6 +9,7 @@ The switch is on node 1; without the plugin each of these moves ends on node
 import testtools
 
 from nfv_sched.tests.functional import base
+from nfv_sched.tests import live_migration
 
 
 class MovesTestCase(base.NFVCloudTestCase):
@@ -164,6 +165,30 @@ class LiveMigrationTest(MovesTestCase):
         self.assertPlaced(strict, [1], 'host1')
         self.live_migrate(prefer)
         self.assertPlaced(prefer, [0], 'host2')
+
+
+class LimitsOfLiveMigrationsTest(MovesTestCase):
+    """Nova without the fix of bug 2153425, and with the patch for it."""
+
+    def migrate(self, source):
+        """Live-migrate a strict server; return its NUMA nodes afterwards.
+
+        :param source: the source of Nova's task
+        """
+        self.useFixture(live_migration.LiveMigrationFixture(source))
+        strict, _prefer = self.start_pair()
+        self.live_migrate(strict)
+        self.assertEqual('host2', self.host(strict))
+        return self.nodes(strict)
+
+    def test_without_the_fix(self):
+        """The labels do not reach the claim."""
+        self.flags(moves_without_limits='accept', group='nfv_sched')
+        self.assertEqual([0], self.migrate(live_migration.without_fix()))
+
+    def test_patch(self):
+        self.assertEqual([1], self.migrate(
+            live_migration.patched(live_migration.without_fix())))
 
 
 class Resizes:
