@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Restore the servers of a snapshot in a simulated cloud."""
 
+import collections
+from collections.abc import Iterable
 from collections.abc import Mapping
+import dataclasses
 import functools
+import typing as ty
 
 from nova import exception
 from nova import objects
+from nova.objects import fields
 import os_resource_classes as orc
 
 from nfv_sched.ops.cloud_file import scenario as scenarios
@@ -27,6 +32,8 @@ STATUSES: Mapping[str, str] = {
     'shelved': servers.NOT_OFFLOADED,
 }
 ERROR = 'error'
+#: (Name of a host, CPU) -> number of servers that are pinned to it.
+_Users: ty.TypeAlias = collections.Counter[tuple[str | None, int]]
 
 
 def restore(state: states.State, cloud: snapshot.Cloud) -> None:
@@ -37,9 +44,10 @@ def restore(state: states.State, cloud: snapshot.Cloud) -> None:
     names = scenarios.unique_names(cloud.servers)
     networks = {(each.id, each.vnic_type): each
                 for each in state.scenario.networks.values()}
+    users = _users_of_cpus(cloud)
     for snapshot_server in cloud.servers:
         restored = _server(state, names[snapshot_server.uuid],
-                           snapshot_server, networks)
+                           snapshot_server, networks, users)
         state.servers[restored.name] = restored
         if restored.host is not None:
             restored.host.instances[restored.uuid] = restored
@@ -53,9 +61,17 @@ def restore(state: states.State, cloud: snapshot.Cloud) -> None:
                               if member in names]
 
 
+def _users_of_cpus(cloud: snapshot.Cloud) -> _Users:
+    """Return how many servers are pinned to each CPU of each host."""
+    return collections.Counter([
+        (server.host, cpu) for server in cloud.servers
+        for part in server.nodes or ()
+        for cpu in occupied.exclusive_cpus(part)])
+
+
 def _server(state: states.State, name: str, snapshot_server: snapshot.Server,
-            networks: dict[tuple[str, str | None], snapshot.Network]
-            ) -> servers.SimulatedServer:
+            networks: dict[tuple[str, str | None], snapshot.Network],
+            users: _Users) -> servers.SimulatedServer:
     host = (state.hosts.get(snapshot_server.host)
             if snapshot_server.host else None)
     status = STATUSES.get(snapshot_server.state, snapshot_server.state.upper())
@@ -70,7 +86,7 @@ def _server(state: states.State, name: str, snapshot_server: snapshot.Server,
             port.id, _network(port, networks),
             scenarios.security_groups_of(port.rules))
             for port in snapshot_server.ports or ()],
-        work_out=functools.partial(_work_out, state, snapshot_server))
+        work_out=functools.partial(_work_out, state, snapshot_server, users))
 
 
 def _network(
@@ -102,9 +118,10 @@ def _allocate(state: states.State, server: servers.SimulatedServer,
 
 
 def _work_out(state: states.State, snapshot_server: snapshot.Server,
-              server: servers.SimulatedServer) -> None:
+              users: _Users, server: servers.SimulatedServer) -> None:
     """Make Nova's objects of a server.
 
+    :param users: see :func:`_users_of_cpus`
     :param server: gets the objects; ``unknown`` if there can be no request
     """
     flavor = states.nova_flavor(0, snapshot_server.flavor)
@@ -143,8 +160,46 @@ def _work_out(state: states.State, snapshot_server: snapshot.Server,
          *tracker.claims.get(server.uuid, ())),
         key=lambda device: order.get(device.address, len(order)))
     instance.pci_devices.objects.extend(devices)
+    recorded = _recorded(snapshot_server, host.record, users)
     server.claimed = compute.ServerClaim(
-        instance.numa_topology, tuple(devices), instance.pci_requests)
+        instance.numa_topology if recorded == snapshot_server
+        else topology(recorded), tuple(devices), instance.pci_requests)
+
+
+def _recorded(snapshot_server: snapshot.Server, host: snapshot.Host,
+              users: _Users) -> snapshot.Server:
+    """Return a server with only those CPUs that become free without it.
+
+    :param users: see :func:`_users_of_cpus`
+    """
+    # NOTE: Nova raises CPUUnpinningUnknown or CPUUnpinningInvalid for a CPU
+    # that the host does not record as pinned.  nova-compute then counts anew
+    # what its servers have; here a CPU that several have stays taken.
+    nodes = {node.number: node for node in host.nodes or ()}
+    parts = []
+    for part in snapshot_server.nodes or ():
+        node = nodes.get(part.host_node)
+        if node is None:
+            parts.append(part)
+            continue
+        pinned = node.dedicated & node.pinned
+        own = occupied.exclusive_cpus(part)
+        isolated = part.thread_policy == (
+            fields.CPUThreadAllocationPolicy.ISOLATE)
+        lost = {cpu for cpu in own if not all(
+            each in pinned and users[host.name, each] <= (each in own)
+            for each in (_core(node, cpu) if isolated else (cpu,)))}
+        parts.append(part if not lost else dataclasses.replace(
+            part, reserved=part.reserved - lost, pins={
+                vcpu: cpu for vcpu, cpu in part.pins.items()
+                if cpu not in lost}))
+    return snapshot_server if snapshot_server.nodes is None else (
+        dataclasses.replace(snapshot_server, nodes=tuple(parts)))
+
+
+def _core(node: snapshot.Node, cpu: int) -> Iterable[int]:
+    """Return the CPUs of the physical core of a CPU."""
+    return next((core for core in node.siblings if cpu in core), (cpu,))
 
 
 def _restore_port_requests(

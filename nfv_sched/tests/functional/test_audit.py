@@ -508,8 +508,55 @@ class RepairTest(AuditTestCase):
             table.c.host == 'host2').values(mapped=0))
         self.repair(values.UNMAPPED, 'host2', '')
 
+    def assertMoveEnds(self, kind, server):
+        """The plan of a finding's command moves the server and ends it."""
+        self.found()
+        words, = (command for each in self.findings
+                  if (each.kind, each.server) == (kind, server['id'])
+                  for command in each.commands)
+        self.assertEqual(('nfv-sched', 'host', 'drain'), words[:3])
+        parsed = drain_command.DrainHost(None, None).get_parser(
+            'drain').parse_args(words[3:])
+        move, = drain.plan(self.read(), parsed.hosts[0],
+                           uuids=parsed.server).moves
+        self.assertEqual((server['id'], 'host2'),
+                         (move.uuid, move.destination))
+        if move.kind is movable.LIVE:
+            self.live_migrate(server, host=move.destination)
+        else:
+            self.cold_migrate(server, host=move.destination)
+            self._confirm_resize(server)
+        self.settle()
+        self.assertFound()
+        return move
+
+    def change_flavor(self, server, key, value):
+        """Change an extra spec in the flavor that a server has."""
+        table = models.InstanceExtra.__table__
+        row = table.c.instance_uuid == server['id']
+        with main_db.get_context_manager(
+                self.cell_context()).reader.using(
+                    self.cell_context()) as session:
+            text, = session.execute(sa.select(table.c.flavor).where(row)).one()
+        flavor = json.loads(text)
+        flavor['cur']['nova_object.data']['extra_specs'][key] = value
+        self.execute(sa.update(table).where(row).values(
+            flavor=json.dumps(flavor)))
+
+    def pin(self, server, choose):
+        """Pin the first vCPU of a server to another CPU.
+
+        :param choose: called with the CPU that it has
+        """
+        def change(topology):
+            cell = topology.cells[0]
+            vcpu = min(cell.cpu_pinning)
+            cell.cpu_pinning = {**cell.cpu_pinning, vcpu: choose(
+                cell.cpu_pinning[vcpu])}
+
+        self.change_server(server, change)
+
     def test_policy(self):
-        """The plan of the command moves the server to where it is kept."""
         def change(topology):
             for cell in topology.cells:
                 cell.network_metadata.physnets ^= {'nfv_vswitch'}
@@ -520,21 +567,62 @@ class RepairTest(AuditTestCase):
         self.settle()
         self.change_host('host1', change)
         self.assertFound((values.POLICY, 'host1', strict['id']))
-        words, = self.findings[0].commands
-        parsed = drain_command.DrainHost(None, None).get_parser(
-            'drain').parse_args(words[3:])
-        move, = drain.plan(self.read(), parsed.hosts[0],
-                           uuids=parsed.server).moves
-        kind = (movable.LIVE if base.LIVE_MIGRATION_IS_STEERED
-                else movable.COLD)
-        self.assertEqual((strict['id'], kind, 'host2'),
-                         (move.uuid, move.kind, move.destination))
-        if kind is movable.LIVE:
-            self.live_migrate(strict, host=move.destination)
-        else:
-            self.cold_migrate(strict, host=move.destination)
-            self._confirm_resize(strict)
+        move = self.assertMoveEnds(values.POLICY, strict)
+        self.assertEqual(movable.LIVE if base.LIVE_MIGRATION_IS_STEERED
+                         else movable.COLD, move.kind)
+
+    def test_pinned_twice(self):
+        flavor = self.flavor_with({**base.pinned(), 'nfv:numa_node.0': '1'})
+        pair = {server['id']: server for server in (
+            self.boot(flavor, host='host1') for _ in range(2))}
         self.settle()
-        # nova-compute has written the record of the host anew.
+        first, second = pair.values()
+        cell, = objects.Instance.get_by_uuid(
+            self.ctxt, second['id'],
+            expected_attrs=['numa_topology']).numa_topology.cells
+        self.pin(first, lambda _old: min(cell.cpu_pinning.values()))
+        self.found()
+        finding, = (each for each in self.findings
+                    if each.kind == values.PINNED_TWICE)
+        self.assertMoveEnds(values.PINNED_TWICE, pair[finding.server])
+
+    def test_not_dedicated(self):
+        self.pin(self.other, lambda _old: 99)
+        self.assertMoveEnds(values.NOT_DEDICATED, self.other)
+
+    def test_pages(self):
+        self.change_flavor(self.other, 'hw:mem_page_size', 'small')
+        self.assertFound((values.PAGES, 'host1', self.other['id']))
+        self.assertMoveEnds(values.PAGES, self.other)
+
+    def test_remote_network(self):
+        """The network is near the other node of the host now."""
+        def change(topology):
+            for cell in topology.cells:
+                cell.network_metadata.physnets ^= {'foo'}
+
+        server = self.boot(self.flavor_with(base.pinned()),
+                           networks=[{'uuid': base.FOO}], host='host1')
+        self.settle()
+        self.neutron_api_ports(server, 'host1')
         self.change_host('host1', change)
-        self.assertFound()
+        self.assertFound((values.REMOTE_NETWORK, 'host1', server['id']))
+        self.assertMoveEnds(values.REMOTE_NETWORK, server)
+
+    def test_remote_device(self):
+        """With the policy of the instruction the device is near."""
+        server = self.boot(self.flavor_with(
+            {**base.pinned(), 'nfv:pci_numa_affinity': 'prefer',
+             'pci_passthrough:alias': 'nic:1'}), host='host1')
+        self.settle()
+        table = models.PciDevice.__table__
+        own, = objects.Instance.get_by_uuid(
+            self.ctxt, server['id'],
+            expected_attrs=['numa_topology']).numa_topology.cells
+        self.execute(sa.update(table).where(
+            table.c.instance_uuid == server['id']).values(
+                numa_node=1 - own.id))
+        self.assertFound((values.REMOTE_DEVICE, 'host1', server['id']))
+        self.change_flavor(server, 'nfv:pci_numa_affinity', 'strict')
+        self.assertFound((values.POLICY, 'host1', server['id']))
+        self.assertMoveEnds(values.POLICY, server)

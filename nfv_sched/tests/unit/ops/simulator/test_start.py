@@ -3,6 +3,7 @@
 
 import copy
 import dataclasses
+import random
 
 from nfv_sched.ops.cloud_file import actions
 from nfv_sched.ops.cloud_file import loader
@@ -183,6 +184,43 @@ class StartTest(base.SimulatorTestCase):
         cell, = state.hosts['host1'].topology().cells
         self.assertEqual(2, len(cell.pinned_cpus))
         self.assertTrue(cell.pinned_cpus.isdisjoint((4, 5)))
+
+    def test_cpus_that_are_recorded_otherwise(self):
+        """A server that goes frees only what its host has recorded."""
+        choose = random.Random(1)
+        cores = tuple(frozenset((cpu, cpu + 1)) for cpu in range(0, 8, 2))
+        for number in range(100):
+            pinned_cpus = frozenset(choose.sample(range(4, 8), choose.choice(
+                (0, 2, 4))))
+            found = cloud(
+                host(nodes=(node(siblings=cores, pinned=pinned_cpus),)),
+                servers=[pinned(place, name=f's{place}', nodes=(
+                    snapshot.GuestNode(
+                        host_node=0, dedicated=frozenset((0, 1)),
+                        pins=dict(enumerate(choose.sample(
+                            [4, 5, 6, 7, 99], 2))),
+                        thread_policy=choose.choice((None, 'isolate')),
+                        memory=1024, cpu_policy='dedicated'),))
+                    for place in range(2)])
+            with start.started(found) as state:
+                simulation = engine.Simulation(state)
+                left = {server.name: server.nodes[0].pins.values()
+                        for server in found.servers}
+                for name in ('s0', 's1'):
+                    simulation.step(actions.Delete(
+                        action='delete', number=1, targets=(name,),
+                        delete=(name,)))
+                    del left[name]
+                    cell, = state.hosts['host1'].topology().cells
+                    # What another server has stays taken.
+                    self.assertLessEqual(
+                        pinned_cpus.intersection(cpu for pins in left.values()
+                                                 for cpu in pins),
+                        cell.pinned_cpus, number)
+                    self.assertLessEqual(cell.pinned_cpus, pinned_cpus)
+            self.assertEqual(
+                [True, True], [each.ok for each in simulation.outcomes],
+                (number, simulation.outcomes))
 
     def test_names(self):
         servers = (
