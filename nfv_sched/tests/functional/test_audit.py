@@ -26,6 +26,7 @@ from nfv_sched.ops.plans import drain_command
 from nfv_sched.ops.plans import movable
 from nfv_sched.tests.functional import base
 from nfv_sched.tests.functional import test_snapshot
+from nfv_sched.tests.unit.network import neutron_api
 
 
 class AuditTestCase(test_snapshot.SnapshotTestCase):
@@ -508,8 +509,11 @@ class RepairTest(AuditTestCase):
             table.c.host == 'host2').values(mapped=0))
         self.repair(values.UNMAPPED, 'host2', '')
 
-    def assertMoveEnds(self, kind, server):
-        """The plan of a finding's command moves the server and ends it."""
+    def assertMoveEnds(self, kind, server, ports=()):
+        """The plan of a finding's command moves the server and ends it.
+
+        :param ports: those of the server that Neutron shows
+        """
         self.found()
         words, = (command for each in self.findings
                   if (each.kind, each.server) == (kind, server['id'])
@@ -526,6 +530,8 @@ class RepairTest(AuditTestCase):
         else:
             self.cold_migrate(server, host=move.destination)
             self._confirm_resize(server)
+        for port in ports:
+            port['binding:host_id'] = move.destination
         self.settle()
         self.assertFound()
         return move
@@ -604,10 +610,17 @@ class RepairTest(AuditTestCase):
         server = self.boot(self.flavor_with(base.pinned()),
                            networks=[{'uuid': base.FOO}], host='host1')
         self.settle()
-        self.neutron_api_ports(server, 'host1')
+        network = neutron_api.network(physnet='foo')
+        self.neutron_api.networks.append(network)
+        interface, = objects.VirtualInterfaceList.get_by_instance_uuid(
+            self.ctxt, server['id'])
+        port, = self.bind('host1', device=server['id'],
+                          project=server['tenant_id'])
+        port.update(id=interface.uuid, network_id=network['id'])
+        self.publish()
         self.change_host('host1', change)
         self.assertFound((values.REMOTE_NETWORK, 'host1', server['id']))
-        self.assertMoveEnds(values.REMOTE_NETWORK, server)
+        self.assertMoveEnds(values.REMOTE_NETWORK, server, [port])
 
     def test_remote_device(self):
         """With the policy of the instruction the device is near."""
