@@ -54,6 +54,9 @@ class CloudsTestCase(base.PCI, test_ledger.LedgerTestCase):
     #: Of the ports four are physical ones.
     limits = {'vswitch_ports_per_node': 8, 'security_rules_per_node': 0,
               'ledger': 'placement'}
+    node_cores = 3
+    node_threads = 2
+    huge_pages = 2
 
     def setUp(self):
         super().setUp()
@@ -78,6 +81,13 @@ class CloudsTestCase(base.PCI, test_ledger.LedgerTestCase):
                               'hw:cpu_dedicated_mask': '^0'}, vcpus=3),
             self.flavor(2, nfv__vswitch_numa_affinity='strict'),
             self.flavor(2, nfv__vswitch_numa_affinity='prefer'),
+            self.flavor(1, nfv__numa_node_0='1'),
+            self.flavor(2, hw__cpu_thread_policy='require'),
+            self.flavor(1, hw__cpu_thread_policy='isolate'),
+            self.flavor(2, hw__cpu_policy='mixed', nfv__shared_vcpu='0',
+                        hw__cpu_dedicated_mask='^0'),
+            self.flavor_with(base.pinned(hw__mem_page_size='1GB'), vcpus=1,
+                             memory_mb=1024),
             self.pci_flavor('nic:1', 1),
             self.pci_flavor('nic-required:1', 1)]
         self.groups = [self.api.post_server_groups(
