@@ -78,6 +78,25 @@ class AuditTestCase(test_snapshot.SnapshotTestCase):
             table.c.instance_uuid == server['id']).values(
                 numa_topology=instance.numa_topology._to_json()))
 
+    def change_flavor(self, server, key, value):
+        """Change an extra spec in the flavor that a server has.
+
+        :param value: None to remove it
+        """
+        table = models.InstanceExtra.__table__
+        row = table.c.instance_uuid == server['id']
+        with main_db.get_context_manager(
+                self.cell_context()).reader.using(
+                    self.cell_context()) as session:
+            text, = session.execute(sa.select(table.c.flavor).where(row)).one()
+        flavor = json.loads(text)
+        specs = flavor['cur']['nova_object.data']['extra_specs']
+        specs.pop(key, None)
+        if value is not None:
+            specs[key] = value
+        self.execute(sa.update(table).where(row).values(
+            flavor=json.dumps(flavor)))
+
     def allocations(self, consumer):
         """What a consumer has in Placement, to be put again."""
         return self.placement.get(
@@ -322,20 +341,9 @@ class FaultsTest(AuditTestCase):
                 instance_uuid=self.pinned['id'], numa_node=1))
 
     def other_pages(self):
-        table = models.InstanceExtra.__table__
-        with main_db.get_context_manager(
-                self.cell_context()).reader.using(
-                    self.cell_context()) as session:
-            text, = session.execute(sa.select(table.c.flavor).where(
-                table.c.instance_uuid == self.pinned['id'])).one()
-        flavor = json.loads(text)
-        flavor['cur']['nova_object.data']['extra_specs'][
-            'hw:mem_page_size'] = '1GB'
-        row = sa.update(table).where(
-            table.c.instance_uuid == self.pinned['id'])
-        self.execute(row.values(flavor=json.dumps(flavor)))
+        self.change_flavor(self.pinned, 'hw:mem_page_size', '1GB')
         self.assertFound((values.PAGES, 'host1', self.pinned['id']))
-        self.execute(row.values(flavor=text))
+        self.change_flavor(self.pinned, 'hw:mem_page_size', None)
 
     def stale_move(self):
         table = models.Migration.__table__
@@ -535,19 +543,6 @@ class RepairTest(AuditTestCase):
         self.settle()
         self.assertFound()
         return move
-
-    def change_flavor(self, server, key, value):
-        """Change an extra spec in the flavor that a server has."""
-        table = models.InstanceExtra.__table__
-        row = table.c.instance_uuid == server['id']
-        with main_db.get_context_manager(
-                self.cell_context()).reader.using(
-                    self.cell_context()) as session:
-            text, = session.execute(sa.select(table.c.flavor).where(row)).one()
-        flavor = json.loads(text)
-        flavor['cur']['nova_object.data']['extra_specs'][key] = value
-        self.execute(sa.update(table).where(row).values(
-            flavor=json.dumps(flavor)))
 
     def pin(self, server, choose):
         """Pin the first vCPU of a server to another CPU.
