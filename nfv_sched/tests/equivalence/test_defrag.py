@@ -21,7 +21,6 @@ from nfv_sched.ops.plans import movable
 from nfv_sched.ops.simulator import engine
 from nfv_sched.ops.simulator import start
 from nfv_sched.ops.snapshot import snapshot
-from nfv_sched.tests import base
 from nfv_sched.tests.equivalence import test_stock
 from nfv_sched.tests import filled
 
@@ -190,7 +189,7 @@ def fewest(known, flavor, wanted, most):
     return None
 
 
-class TestDefrag(base.TestCase):
+class TestDefrag(test_stock.EquivalenceTestCase):
 
     def setUp(self):
         super().setUp()
@@ -239,8 +238,8 @@ class TestDefrag(base.TestCase):
 
         check()
         print('defrag of four hosts: %s' % dict(seen))
-        self.assertTrue(seen['exact'])
-        self.assertGreater(seen['servers'], 8 * seen['run'])
+        self.assert_seen(seen['exact'], 0)
+        self.assert_seen(seen['servers'], 8 * seen['run'])
 
     def test_fewest_moves(self):
         seen = dict.fromkeys(('run', 'none needed', 'impossible', 'moves',
@@ -280,7 +279,7 @@ class TestDefrag(base.TestCase):
 
         check()
         print('defrag: %s' % seen)
-        self.assertGreater(seen['moves'], seen['run'] // 20)
+        self.assert_seen(seen['moves'], seen['run'] // 20)
         # Without limits only the trial shows where a live migration ends.
         if scheduler.live_migration_carries_limits():
             self.assertFalse(seen['refused in the trial'])
