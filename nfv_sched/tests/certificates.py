@@ -15,7 +15,9 @@ class Authority:
         self._folder = folder
         self._base = os.path.join(folder, name)
         self.path = f'{self._base}.crt'
+        # Python 3.13 refuses an authority that does not say its use.
         _openssl('req', '-x509', *_KEY, '-subj', f'/CN={name}',
+                 '-addext', 'keyUsage=critical,keyCertSign,cRLSign',
                  '-keyout', f'{self._base}.key', '-out', self.path)
 
     def certificate(self, name: str, alternative: str = '') -> str:
@@ -29,6 +31,7 @@ class Authority:
                  '-keyout', path, '-out', request)
         extensions = f'{path}.ext'
         with open(extensions, 'w') as opened:
+            opened.write('authorityKeyIdentifier=keyid\n')
             if alternative:
                 opened.write(f'subjectAltName={alternative}\n')
         signed = f'{path}.crt'
