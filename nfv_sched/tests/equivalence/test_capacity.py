@@ -198,7 +198,7 @@ class TestStockCapacity(CapacityTestCase):
 
         check()
         print('capacity, stock: %s' % seen)
-        self.assert_seen(seen['run'], test_stock.CASES // 2)
+        self.assertGreater(seen['run'], test_stock.CASES // 2)
         self.assert_seen(seen['several'], test_stock.CASES // 10)
 
 

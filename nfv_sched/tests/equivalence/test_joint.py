@@ -218,7 +218,7 @@ class TestStrict(JointTestCase):
     def test_joint(self):
         self.run_cases()
         cases = test_stock.CASES
-        self.assert_seen(self.seen['run'], cases // 2)
+        self.assertGreater(self.seen['run'], cases // 2)
         self.assert_seen(self.seen['strict accepted'], cases // 100)
         self.assert_seen(self.seen['claimed later'], cases // 20)
         self.assert_seen(self.seen['several nodes'], cases // 50)
@@ -338,7 +338,7 @@ class TestPredicted(TestStrict):
     def test_joint(self):
         self.run_cases()
         cases = test_stock.CASES
-        self.assert_seen(self.seen['run'], cases // 2)
+        self.assertGreater(self.seen['run'], cases // 2)
         self.assert_seen(self.seen['strict accepted'], cases // 50)
         self.assertGreaterEqual(
             self.seen['refused though possible'], cases // 1000)
@@ -350,7 +350,7 @@ class TestPreferred(JointTestCase):
     def test_joint(self):
         self.run_cases()
         cases = test_stock.CASES
-        self.assert_seen(self.seen['run'], cases // 2)
+        self.assertGreater(self.seen['run'], cases // 2)
         if cases >= 2000:
             self.assert_seen(self.seen['preferred and got'], cases // 500)
         self.assertGreaterEqual(

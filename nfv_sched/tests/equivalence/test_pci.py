@@ -153,7 +153,7 @@ class TestPCIEquivalence(test_stock.EquivalenceTestCase):
         check()
         print('PCI equivalence: %s' % seen)
         cases = test_stock.CASES
-        self.assert_seen(seen['run'], cases // 2)
+        self.assertGreater(seen['run'], cases // 2)
         self.assert_seen(seen['accepted'], cases // 20)
         self.assert_seen(seen['refused for PCI'], cases // 20)
         self.assert_seen(seen['mapped'], cases // 100)
@@ -237,7 +237,7 @@ class TestDevices(test_stock.EquivalenceTestCase):
         check()
         print('PCI devices: %s' % seen)
         cases = test_stock.CASES
-        self.assert_seen(seen['run'], cases // 2)
+        self.assertGreater(seen['run'], cases // 2)
         self.assert_seen(seen['served'], cases // 2)
         self.assert_seen(seen['not served'], cases // 2)
         self.assert_seen(seen['served in part near'], cases // 100)

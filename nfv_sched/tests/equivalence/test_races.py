@@ -596,7 +596,7 @@ class TestRaces(RaceTestCase):
         check()
         print('races: %s' % dict(sorted(seen.items())))
         cases = test_stock.CASES
-        self.assert_seen(seen['decided'], cases // 2)
+        self.assertGreater(seen['decided'], cases // 2)
         self.assert_seen(seen['refused'], cases // 20)
         self.assert_seen(seen['isolate claims'], cases // 2)
         self.assert_seen(seen['strict claimed'], cases // 10)

@@ -119,7 +119,7 @@ class TestStockEquivalence(EquivalenceTestCase):
         print('equivalence: %(run)d cases compared, %(accepted)d hosts '
               'accepted, %(skipped)d skipped (more than '
               '%(limit)d permutations)' % dict(seen, limit=MAX_PERMUTATIONS))
-        self.assert_seen(seen['run'], CASES // 2)
+        self.assertGreater(seen['run'], CASES // 2)
         self.assert_seen(seen['accepted'], seen['run'] // 20)
 
     def test_room_within_host(self):
