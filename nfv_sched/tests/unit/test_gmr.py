@@ -10,6 +10,7 @@ from unittest import mock
 from nova import exception
 from nova.scheduler import filters as nova_filters
 from nova import version
+from oslo_reports.generators import threading as threading_generator
 from oslo_reports import guru_meditation_report as gmr
 
 from nfv_sched.filters import nfv_topology
@@ -33,6 +34,12 @@ class MeditationTestCase(base.TestCase):
             gmr.TextGuruMeditation, 'persistent_sections', [], create=True)
         sections.start()
         self.addCleanup(sections.stop)
+        # NOTE: oslo.reports asks each object of the process whether it is a
+        # greenlet, and a weak reference that another test has left raises.
+        greenlets = mock.patch.object(
+            threading_generator, '_find_objects', return_value=[])
+        greenlets.start()
+        self.addCleanup(greenlets.stop)
 
     def parts(self):
         """Title of a part -> its lines."""
