@@ -91,7 +91,7 @@ class ContainerTest(testtools.TestCase):
             self.assertTrue(fnmatch.filter(names, pattern), pattern)
 
     @testtools.skipUnless(test_packaging.CAN_BUILD,
-                          'this pbr does not suit setuptools')
+                          'setuptools cannot build wheels here')
     def test_steps(self):
         """What is copied can be installed, and its programs start."""
         top = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
