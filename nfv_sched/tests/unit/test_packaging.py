@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Versions and files of packages that are built with and without git."""
 
+import configparser
 from importlib import metadata
 from importlib import util
 import os
@@ -16,6 +17,11 @@ import testtools
 import nfv_sched
 
 _ROOT = pathlib.Path(nfv_sched.__file__).parents[1]
+
+#: Of the release that is being developed.
+_SETUP = configparser.ConfigParser(interpolation=None)
+_SETUP.read(_ROOT / 'setup.cfg')
+_VERSION = _SETUP['metadata']['version']
 
 #: What setup.py needs.
 _FILES = ('LICENSE', 'MANIFEST.in', 'README.md', 'pyproject.toml',
@@ -66,29 +72,29 @@ class PackagingTest(testtools.TestCase):
             shutil.copytree(_ROOT / name, self.tree / name, ignore=_GENERATED)
 
     def test_without_git(self):
-        self.assertEqual('1.0.0', self.version())
+        self.assertEqual(_VERSION, self.version())
 
     def test_inside_another_clone(self):
         self.commit(self.top)
         self.git('tag', '--annotate', '--message', 'x', '7.0.0',
                  tree=self.top)
-        self.assertEqual('1.0.0', self.version())
+        self.assertEqual(_VERSION, self.version())
 
     def test_without_commits(self):
         self.git('init', '--quiet')
-        self.assertEqual('1.0.0', self.version())
+        self.assertEqual(_VERSION, self.version())
 
     def test_clone(self):
         """A version of the release being developed, also of depth 1."""
         self.commit()
-        self.assertEqual('1.0.0.dev0', self.version())
+        self.assertEqual(f'{_VERSION}.dev0', self.version())
         for count in (1, 2):
             self.commit()
-            self.assertEqual(f'1.0.0.dev{count}', self.version())
+            self.assertEqual(f'{_VERSION}.dev{count}', self.version())
 
     def test_tag(self):
         for tag in (('0.9.0',),
-                    ('--annotate', '--message', 'x', '1.0.0')):
+                    ('--annotate', '--message', 'x', _VERSION)):
             self.commit()
             self.git('tag', *tag)
             self.assertEqual(tag[-1], self.version())
@@ -113,7 +119,7 @@ class PackagingTest(testtools.TestCase):
              '--wheel-dir', self.top / 'wheel', self.tree], check=True,
             cwd=self.top, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         wheel, = os.listdir(self.top / 'wheel')
-        self.assertEqual('nfv_sched-1.0.0-py3-none-any.whl', wheel)
+        self.assertEqual(f'nfv_sched-{_VERSION}-py3-none-any.whl', wheel)
         with zipfile.ZipFile(self.top / 'wheel' / wheel) as archive:
             names = {name.rpartition('.data/data/')[2]
                      for name in archive.namelist()}
