@@ -177,8 +177,8 @@ def _reports(layout: bed_layout.Layout, binary: str,
     rows = database.query(
         layout, 'nova',
         'SELECT id FROM services WHERE deleted = 0 AND `binary` = %s '
-        'AND host = %s AND COALESCE(last_seen_up, created_at) > '
-        'utc_timestamp() - INTERVAL %s SECOND',
+        'AND host = %s '
+        'AND last_seen_up > utc_timestamp() - INTERVAL %s SECOND',
         (binary, host, 2 * configuration.REPORT_INTERVAL))
     return None if rows else f'{binary} on {host} does not report to Nova'
 
