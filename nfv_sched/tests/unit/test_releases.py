@@ -39,7 +39,7 @@ class ReleasesTest(base.TestCase):
         self.constraints = {
             path.stem.partition('-')[2]: path
             for path in sorted(_ROOT.glob('constraints*.txt'))
-            if path.stem != 'constraints-live'}
+            if not path.stem.startswith('constraints-live')}
         self.setup = configparser.ConfigParser(
             delimiters='=', interpolation=None)
         self.setup.optionxform = str
@@ -102,10 +102,14 @@ class ReleasesTest(base.TestCase):
             tox['nova']['constraints'], re.M))
         sections = re.findall(r'^\[testenv:(\w+)\{,(-2.*)\}\]$',
                               _text('tox.ini'), re.M)
+        suffixes_by_name = dict(sections)
+        live, = re.findall(r'-(2[\d.]+)', suffixes_by_name.pop('live'))
+        self.assertIn(live, releases)
+        self.assertTrue((_ROOT / f'constraints-live-{live}.txt').is_file())
         self.assertEqual(
             {'py3', 'functional', 'equivalence', 'simulate', 'wheel', 'venv'},
-            {name for name, _suffixes in sections})
-        for name, suffixes in sections:
+            set(suffixes_by_name))
+        for name, suffixes in suffixes_by_name.items():
             self.assertEqual(releases, re.findall(r'-(2[\d.]+)', suffixes),
                              name)
 
