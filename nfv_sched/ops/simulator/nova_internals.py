@@ -548,7 +548,9 @@ def pci_providers(tracker: PCITracker, node: objects.ComputeNode,
 
 def is_live_migratable(request: objects.InstancePCIRequest) -> bool:
     """Return whether devices of an alias can be live-migrated."""
-    # NOTE: Nova 29 has no aliases that say it, and refuses these migrations.
+    # NOTE: Before commit 099859ecf0 (blueprint
+    # migrate-vfio-devices-using-kernel-variant-drivers, Nova 31) no alias says
+    # it, and Nova refuses these migrations.
     try:
         return request.is_live_migratable()
     except AttributeError:

@@ -257,5 +257,5 @@ class SimulatedServer:
             return extra_specs.NO_POLICY
         return extra_specs.parse(
             self.instance.flavor.extra_specs,
-            # As to_dict(), which Nova 29 does not have.
+            # As to_dict(), which Nova has since commit acd6c733c6 (Nova 31).
             nova_base.obj_to_primitive(self.image_meta.properties))
