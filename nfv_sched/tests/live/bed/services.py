@@ -6,6 +6,7 @@ In the order in which they are shown; what needs what is said in
 """
 
 from collections.abc import Iterable
+from importlib import metadata
 import pathlib
 import sys
 
@@ -21,13 +22,19 @@ from nfv_sched.tests.live.bed import processes
 
 _PACKAGE = 'nfv_sched.tests.live.bed'
 
-# Web service: module with the WSGI application, path that answers, threads.
+# NOTE: Before Nova 33 its API uses eventlet, which does not suit threads of
+# uWSGI: after some requests it answers none.
+_NOVA = int(metadata.version('nova').partition('.')[0])
+_API = (4, 1) if _NOVA < 33 else (1, 8)
+
+# Web service: module with the WSGI application, path that answers, processes,
+# and threads of each.
 _WEB = {
-    'keystone': ('keystone.wsgi.api', '/v3', 4),
-    'placement': ('placement.wsgi.api', '/', 8),
-    'glance': ('glance.wsgi.api', '/healthcheck', 4),
-    'neutron': ('neutron.wsgi.api', '/', 8),
-    'nova-api': ('nova.wsgi.osapi_compute', '/', 8),
+    'keystone': ('keystone.wsgi.api', '/v3', 1, 4),
+    'placement': ('placement.wsgi.api', '/', 1, 8),
+    'glance': ('glance.wsgi.api', '/healthcheck', 1, 4),
+    'neutron': ('neutron.wsgi.api', '/', 1, 8),
+    'nova-api': ('nova.wsgi.osapi_compute', '/', *_API),
 }
 
 # The queue to which agents report.
@@ -40,20 +47,21 @@ def program(name: str) -> str:
 
 
 def web(layout: bed_layout.Layout) -> Iterable[processes.Service]:
-    """Web services, each in one process of uWSGI."""
-    for name, (module, path, threads) in _WEB.items():
-        yield _web_service(layout, name, module, path, threads)
+    """Web services, each in uWSGI."""
+    for name, (module, path, workers, threads) in _WEB.items():
+        yield _web_service(layout, name, module, path, workers, threads)
 
 
 def _web_service(layout: bed_layout.Layout, name: str, module: str,
-                 path: str, threads: int, *options: str) -> processes.Service:
+                 path: str, workers: int, threads: int,
+                 *options: str) -> processes.Service:
     url = layout.url(name)
     return processes.Service(
         name,
         [program('uwsgi'),
          '--http-socket', f'{ports.ADDRESS}:{layout.ports[name]}',
          '--module', f'{module}:application',
-         '--master', '--processes', '1', '--threads', str(threads),
+         '--master', '--processes', str(workers), '--threads', str(threads),
          '--enable-threads', '--lazy-apps', '--need-app',
          '--die-on-term', '--listen', '128',
          '--buffer-size', '65535', '--add-header', 'Connection: close',
@@ -130,7 +138,7 @@ def _nova_service(layout: bed_layout.Layout, name: str, command: list[str],
 def watcher(layout: bed_layout.Layout) -> Iterable[processes.Service]:
     """Watcher, which only some tests start."""
     conf = f'--config-file={layout.etc / "watcher" / "watcher.conf"}'
-    yield _web_service(layout, 'watcher', 'watcher.wsgi.api', '/', 4,
+    yield _web_service(layout, 'watcher', 'watcher.wsgi.api', '/', 1, 4,
                        '--pyargv', conf)
     for name, queue in (('decision-engine', 'watcher.decision.control'),
                         ('applier', 'watcher.applier.control')):
