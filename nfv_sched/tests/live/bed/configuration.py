@@ -155,6 +155,9 @@ class _Writer:
             'fernet_receipts': {'key_repository': keys / 'fernet-keys'},
             'credential': {'key_repository': keys / 'credential-keys'},
             'cache': {'enabled': True, 'backend': 'dogpile.cache.memory'},
+            # A request that reads a user while another one changes it may
+            # leave what was before in the cache, for ten minutes.
+            'identity': {'caching': False},
         })
 
     def _placement(self) -> None:
