@@ -119,11 +119,11 @@ class MovesTest(base.LiveTestCase):
         """From switch node 0 to a host with its switch on node 1."""
         server = self.boot_strict(base.LEFT)
         self.assertEqual([0], self.host_nodes(server))
-        if not base.LIVE_MIGRATION_IS_STEERED:
+        if base.LIVE_MIGRATION_IS_STEERED:
+            self.live_migrate(server, base.RIGHT)
+            self.assertEqual([1], self.host_nodes(server))
+        else:
             self.assert_not_live_migrated(server, base.RIGHT)
-            return
-        self.live_migrate(server, base.RIGHT)
-        self.assertEqual([1], self.host_nodes(server))
 
     def test_shelve_and_unshelve(self):
         server = self.boot_strict(base.LEFT)
