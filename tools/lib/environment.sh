@@ -102,7 +102,8 @@ install_hash() {
     } | sha256sum | cut -d' ' -f1
 }
 
-# Print the totals of the last stestr run in $ROOT as "passed failed skipped".
+# Print the totals of the last stestr run in $ROOT as "passed failed skipped",
+# and a line for each failed test.
 # $1 is a directory of programs, stestr among them; $2 what run_number said
 # before the run. A run that left no record has run nothing.
 run_totals() {
