@@ -287,6 +287,9 @@ class CloudTestCase(base.LibvirtMigrationMixin, base.ServersTestBase):
         self.neutron = self.useFixture(NeutronFixture(self))
         # Nothing answers for Neutron when a port is plugged.
         self.flags(vif_plugging_timeout=0)
+        # On a busy machine Placement takes half a minute to find the
+        # combinations of eight devices, which the API waits for.
+        self.flags(rpc_response_timeout=300)
         self.flags(cores=-1, instances=-1, ram=-1, group='quota')
         # What Nova asks of itself in its own tests only: whether its answers
         # are as documented.  Nova 29 does not have it.
