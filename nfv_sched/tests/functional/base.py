@@ -39,6 +39,7 @@ from nova import context
 from nova.db.main import api as main_db
 from nova.db.main import models as main_models
 from nova import objects
+from nova import test
 from nova.tests.fixtures import libvirt as fakelibvirt
 from nova.tests.functional.api import client
 from nova.tests.functional.libvirt import base
@@ -483,13 +484,23 @@ class CloudTestCase(base.LibvirtMigrationMixin, base.ServersTestBase):
             host_info=host_info, pci_info=pci_info, mdev_info=mdev_info,
             vdpa_info=vdpa_info, hostname=hostname)
 
+    def cell_context(self, uuid=None):
+        """The context of the database of a cell; that of the hosts if none.
+
+        Without it, Nova's fixture takes the cell that was read last, perhaps
+        by another thread.
+        """
+        cell = objects.CellMapping.get_by_uuid(
+            self.ctxt, uuid or self.cell_mappings[test.CELL1_NAME].uuid)
+        cell_context = context.get_admin_context()
+        context.set_target_cell(cell_context, cell)
+        return cell_context
+
     def _migrate_stub(self, domain, destination, params, flags):
         # Called in place of libvirt's migration, which fakes the arrival of
         # the guest at the host it is moving to.
-        instance = objects.Instance.get_by_uuid(
-            self.ctxt, domain.UUIDString())
         migration = objects.Migration.get_by_instance_and_status(
-            self.ctxt, instance.uuid, 'running')
+            self.cell_context(), domain.UUIDString(), 'running')
         target = self.computes[migration.dest_compute]
         target.driver._host.get_connection().defineXML(
             params['destination_xml']).create()

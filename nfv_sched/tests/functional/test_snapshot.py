@@ -11,7 +11,6 @@ from nova.db.api import api as api_db
 from nova.db.main import api as main_db
 from nova.db.main import models as main_models
 from nova import objects
-from nova import test
 from oslo_utils.fixture import uuidsentinel as uuids
 import sqlalchemy as sa
 
@@ -93,14 +92,6 @@ class SnapshotTestCase(base.PCI, test_ledger_service.LedgerTestCase):
                               project=server['tenant_id'])
             port['id'] = interface.uuid
         return [interface.uuid for interface in interfaces]
-
-    def cell_context(self, uuid=None):
-        """The context of the database of a cell; that of the hosts if none."""
-        cell = objects.CellMapping.get_by_uuid(
-            self.ctxt, uuid or self.cell_mappings[test.CELL1_NAME].uuid)
-        context = nova_context.get_admin_context()
-        nova_context.set_target_cell(context, cell)
-        return context
 
     def boot_all(self):
         """A pinned guest with a device and a port, a plain one, one refused.
