@@ -20,7 +20,10 @@ import typing as ty
 from nova import exception
 from nova import objects
 
+from nfv_sched import active_rules
+from nfv_sched.host import visit
 from nfv_sched.network import sources
+from nfv_sched.numa import decide
 from nfv_sched.numa import evaluation
 from nfv_sched.ops.cloud_file import scenario
 from nfv_sched.ops import placement as placement_mod
@@ -151,10 +154,45 @@ class _CountedFilter:
 
 def too_many_arrangements(host_state: ty.Any,
                           spec: objects.RequestSpec) -> bool:
-    """Return whether Nova's NUMA fit may take practically forever."""
-    host, guest = host_state.numa_topology, spec.numa_topology
-    return bool(host and guest) and evaluation.many_permutations(
-        len(host.cells), len(guest.cells))
+    """Return whether Nova's NUMA fit would take practically forever.
+
+    It does if it finds nothing, or finds something only after more than
+    ``MAX_CLAIM_TRIES`` of so many arrangements.
+    """
+    topologies = host_state.numa_topology, spec.numa_topology
+    if not all(topologies) or not evaluation.many_permutations(
+            *(len(topology.cells) for topology in topologies)):
+        return False
+    note = request.note_of(spec)
+    sorting = active_rules.settings(note).sorting
+    # The filter always sorts by devices; claims of some releases do not.
+    return any(_takes_forever(host_state, spec, note.read(spec), each)
+               for each in {sorting, sorting._replace(devices_in_claims=True)})
+
+
+def _takes_forever(host_state: ty.Any, spec: objects.RequestSpec,
+                   parsed: request.Request,
+                   sorting: evaluation.CellSorting) -> bool:
+    resources = visit.resources(host_state)
+    if None in (parsed.guest, resources.read(), resources.cpu_ratio,
+                resources.ram_ratio):
+        return True
+    found = resources.evaluate(parsed, sorting)
+    groups: Sequence[int] = ()
+    if 'network_metadata' in spec and spec.network_metadata:
+        groups = decide.claim_groups(
+            found.host, spec.network_metadata, decide.PLAIN)
+    # Nova tries every allocation candidate.
+    mappings = [candidate.get('mappings') for candidate
+                in host_state.allocation_candidates or ()]
+    for mapping in mappings if mappings and parsed.demands else (None,):
+        devices = resources.devices(parsed, mapping)
+        chosen = found.choose(
+            groups, None if devices is None else devices.stock)
+        if chosen is None or found.claim_tries(
+                chosen) > evaluation.MAX_CLAIM_TRIES:
+            return True
+    return False
 
 
 def _limit_search(host_passes: Callable[..., bool]) -> Callable[..., bool]:

@@ -12,7 +12,9 @@ Cases with more than ``MAX_PERMUTATIONS`` of them are skipped, and counted.
 
 import itertools
 import logging
+from unittest import mock
 
+import fixtures
 import hypothesis
 from hypothesis import strategies as st
 from nova import exception
@@ -20,10 +22,13 @@ from nova import objects
 from nova.pci import stats
 from nova.scheduler.filters import numa_topology_filter
 from nova.scheduler.filters import pci_passthrough_filter
+from nova.virt import hardware
 
 from nfv_sched.filters import nfv_topology
+from nfv_sched.numa import evaluation
 from nfv_sched.numa import pci
 from nfv_sched.numa import topology
+from nfv_sched.ops.simulator import scheduler
 from nfv_sched.tests.equivalence import claims
 from nfv_sched.tests.equivalence import test_stock
 from nfv_sched.tests import strategies
@@ -84,6 +89,54 @@ class TestPCIEquivalence(test_stock.EquivalenceTestCase):
             # A host cell with CPUs for pinning and no siblings at all makes
             # Nova fail the whole request.
             return False
+
+    def test_endless_searches(self):
+        """The simulator refuses a host exactly where Nova's search is long."""
+        seen = dict.fromkeys(('run', 'endless', 'long but found'), 0)
+        most = 3
+        self.useFixture(fixtures.MonkeyPatch(
+            'nfv_sched.numa.evaluation.MAX_CLAIM_TRIES', most))
+        self.useFixture(fixtures.MonkeyPatch(
+            'nfv_sched.numa.evaluation.many_permutations',
+            evaluation.many_permutations.__wrapped__))
+        tried = []
+
+        def permutations(cells, count):
+            tried.append(0)
+            for each in itertools.permutations(cells, count):
+                yield each
+                tried[-1] += 1
+
+        @test_stock.SETTINGS
+        @hypothesis.given(cloud=clouds(),
+                          network=strategies.network_metadata())
+        def check(cloud, network):
+            host, guest, pools, requests, candidates = cloud
+            if guest is None or test_stock.permutations(
+                    host, guest) > MAX_PERMUTATIONS:
+                return
+            tried.clear()
+            state, twin = (strategies.host_state(
+                strategies.clone(host), 4.0, 1.5, candidates=candidates[:1],
+                pools=pools) for _ in range(2))
+            with mock.patch.object(hardware, 'itertools', mock.Mock(
+                    wraps=itertools, permutations=permutations)):
+                if not self._accepts(
+                        [numa_topology_filter.NUMATopologyFilter()], state,
+                        strategies.request_spec(guest, network, pci=requests)):
+                    tried.append(test_stock.permutations(host, guest))
+            seen['run'] += 1
+            endless = max(tried) > most
+            seen['endless'] += endless
+            seen['long but found'] += not endless and test_stock.permutations(
+                host, guest) > most
+            self.assertEqual(endless, scheduler.too_many_arrangements(
+                twin, strategies.request_spec(guest, network, pci=requests)))
+
+        check()
+        print('endless: %(run)d searches, %(endless)d endless, '
+              '%(long but found)d not, of many permutations' % seen)
+        self.assert_seen(seen['long but found'], seen['run'] // 50)
 
     def test_same_hosts_same_candidates_and_the_claim(self):
         seen = dict.fromkeys(
