@@ -20,8 +20,8 @@ from nfv_sched.ops.snapshot import snapshot
 CHECKS: tuple[Callable[[audit_hosts.Site], Iterator[values.AuditFinding]],
               ...] = (
     policies.check, records.check, records.mapping, guests.floating,
-    guests.pages, guests.reserve, devices.check, placement.check,
-    ledger.check, moves.check)
+    guests.pages, guests.reserve, records.overuse, devices.check,
+    devices.compare_requests, placement.check, ledger.check, moves.check)
 
 
 #: Kinds of findings about where a server is on its host.

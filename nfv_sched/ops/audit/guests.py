@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from nfv_sched.ops.audit import hosts
 from nfv_sched.ops.audit import values
 from nfv_sched.ops.hosts import memory
+from nfv_sched.ops.hosts import view
 from nfv_sched.ops.snapshot import occupied
 from nfv_sched.ops.snapshot import snapshot
 
@@ -49,16 +50,13 @@ def reserve(site: hosts.Site) -> Iterator[values.AuditFinding]:
     Placement counts huge pages as memory for them, too.  With an allocation
     ratio above 1 they may use that many times the small pages.
     """
-    small = memory.small_pages(site.host, site.servers)
+    small = memory.small_pages(
+        site.host, site.servers, view.ratio(site.cloud, site.host, 'ram'))
     if small is None or not site.host.providers:
         return  # the reserved memory is not known
-    most = small.available * max(site.host.memory_ratio or 1.0, 1.0)
-    if small.floating > most:
-        yield values.finding(
-            values.RESERVE, site.title,
-            f'servers without NUMA topology use {small.floating} MiB of '
-            f'small pages, {int(most)} MiB are there beyond the reserve of '
-            f'{small.reserved} MiB')
+    overuse = small.overuse
+    if overuse:
+        yield values.finding(values.RESERVE, site.title, overuse)
 
 
 def pages(site: hosts.Site) -> Iterator[values.AuditFinding]:

@@ -10,6 +10,7 @@ from nfv_sched.ledger import names
 from nfv_sched.ops.audit import hosts
 from nfv_sched.ops.audit import repairs
 from nfv_sched.ops.audit import values
+from nfv_sched.ops.hosts import memory
 from nfv_sched.ops.snapshot import occupied
 from nfv_sched.ops.snapshot import snapshot
 
@@ -24,6 +25,7 @@ def check(site: hosts.Site) -> Iterator[values.AuditFinding]:
         return
     if site.host.providers:
         yield from _inventories(site)
+        yield from _overused(site)
     elif _is_read(site):
         yield values.finding(
             values.INVENTORY, site.title, 'no resource provider in '
@@ -58,6 +60,22 @@ def _inventories(site: hosts.Site) -> Iterator[values.AuditFinding]:
             yield values.finding(
                 values.INVENTORY, site.title,
                 f'{name}: {total} in Placement, {count} on the host')
+
+
+def _overused(site: hosts.Site) -> Iterator[values.AuditFinding]:
+    """Find inventories of which more is allocated than there is."""
+    ledger = names.provider_uuid(site.host.uuid)  # has a check of its own
+    for provider in site.host.providers:
+        for name, inventory in provider.inventories.items():
+            # Nested providers are reserved to take no further servers.
+            total = inventory.total - (
+                0 if provider.parent else inventory.reserved)
+            if provider.uuid != ledger and (
+                    inventory.used > int(total * inventory.ratio)):
+                yield values.finding(
+                    values.OVERUSED, site.title,
+                    f'{provider.name}: {inventory.used} {name} allocated, '
+                    f'{memory.limit_text(total, inventory.ratio)} may be')
 
 
 def _amounts_on_host(site: hosts.Site,

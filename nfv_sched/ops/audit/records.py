@@ -5,6 +5,7 @@ The usage that Nova's ``numa_usage_from_instance_numa`` would record for the
 servers is computed and compared with the usage that the host reports.
 """
 
+from collections.abc import Iterable
 from collections.abc import Iterator
 
 from nfv_sched import cpu_spec
@@ -12,6 +13,8 @@ from nfv_sched.host import occupancy
 from nfv_sched.ops.audit import hosts
 from nfv_sched.ops.audit import repairs
 from nfv_sched.ops.audit import values
+from nfv_sched.ops.hosts import memory
+from nfv_sched.ops.hosts import view
 from nfv_sched.ops.snapshot import occupied
 from nfv_sched.ops.snapshot import snapshot
 
@@ -23,6 +26,34 @@ def mapping(site: hosts.Site) -> Iterator[values.AuditFinding]:
             values.UNMAPPED, site.title, 'no host mapping in the API '
             'database: servers that the scheduler puts there end in ERROR',
             commands=repairs.discover())
+
+
+def overuse(site: hosts.Site) -> Iterator[values.AuditFinding]:
+    """Find NUMA nodes and a host on which more is used than there is."""
+    cpu, ram = (max(view.ratio(site.cloud, site.host, of), 1.0)
+                for of in ('cpu', 'ram'))
+    for node in site.host.nodes or ():
+        small = min((pages.size for pages in node.pages), default=0)
+        yield from _overused(site, f'node {node.number}', [
+            ('MiB', node.memory_used, node.memory, ram),
+            ('shared vCPUs', node.shared_used, len(node.shared), cpu),
+            *((f'pages of {pages.size} KiB', pages.used, pages.usable,
+               ram if pages.size == small else 1.0) for pages in node.pages)])
+    yield from _overused(site, 'host', [
+        ('MiB', site.host.memory_used, site.host.memory, ram)])
+
+
+def _overused(
+    site: hosts.Site, where: str,
+    amounts: Iterable[tuple[str, int, int, float]],
+) -> Iterator[values.AuditFinding]:
+    """Yield a finding for each (noun, used, total, ratio) beyond the total."""
+    for noun, used, total, ratio in amounts:
+        if used > int(total * ratio):
+            yield values.finding(
+                values.OVERUSED, site.title,
+                f'{where}: {used} {noun} used, '
+                f'{memory.limit_text(total, ratio)} may be used')
 
 
 def check(site: hosts.Site) -> Iterator[values.AuditFinding]:

@@ -20,6 +20,9 @@ PAGES = 'pages-not-accounted'
 FLOATING = 'floating-guest'
 DEVICE_GONE = 'device-of-gone-server'
 DEVICE_OTHER = 'device-of-another'
+DEVICE_MISSING = 'device-missing'
+DEVICE_EXTRA = 'device-not-requested'
+DEVICE_DIFFERS = 'device-differs'
 ALLOCATION_MISSING = 'allocation-missing'
 ALLOCATION_DIFFERS = 'allocation-differs'
 ALLOCATION_ELSEWHERE = 'allocation-elsewhere'
@@ -29,7 +32,10 @@ LEDGER = 'ledger-differs'
 STALE_MOVE = 'stale-move'
 UNMAPPED = 'host-not-mapped'
 RESERVE = 'reserve-used'
+OVERUSED = 'more-used-than-total'
 
+_CLAIM_ANEW = ('compare its devices with virsh dumpxml; a cold migration '
+               'claims them anew')
 _RESTART = 'restart nova-compute on the host, which writes its record anew'
 
 #: Name of each kind -> what to do about it.
@@ -50,6 +56,9 @@ KINDS: Mapping[str, str] = {
     DEVICE_GONE: _RESTART,
     DEVICE_OTHER: 'hard-reboot the server, and compare its devices with '
                   'virsh dumpxml',
+    DEVICE_MISSING: _CLAIM_ANEW,
+    DEVICE_EXTRA: _CLAIM_ANEW,
+    DEVICE_DIFFERS: _CLAIM_ANEW,
     ALLOCATION_MISSING: 'if the server is there, let Nova allocate it',
     ALLOCATION_DIFFERS: 'if the server is as Nova has it, let Nova allocate '
                         'it anew',
@@ -63,6 +72,8 @@ KINDS: Mapping[str, str] = {
     UNMAPPED: 'disable the compute service until the host is mapped',
     RESERVE: 'migrate servers without NUMA topology, or reserve fewer huge '
              'pages on the host; give their flavors hw:mem_page_size',
+    OVERUSED: 'give the host back what it lacks, or migrate servers: what is '
+              'not there is lost at the next start of a server',
 }
 
 
@@ -73,7 +84,8 @@ _ELSEWHERE = frozenset({
 
 # Kinds that end when the server is moved to another host.
 _MOVED = frozenset({
-    POLICY, REMOTE_DEVICE, REMOTE_NETWORK, PINNED_TWICE, NOT_DEDICATED, PAGES})
+    POLICY, REMOTE_DEVICE, REMOTE_NETWORK, PINNED_TWICE, NOT_DEDICATED, PAGES,
+    DEVICE_MISSING, DEVICE_EXTRA, DEVICE_DIFFERS})
 
 
 class AuditFinding(ty.NamedTuple):

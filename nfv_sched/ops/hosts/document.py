@@ -34,7 +34,7 @@ class PagesUse:
 
     :ivar size_kib: size of a page in KiB
     :ivar total: number of pages that servers can have
-    :ivar used: number of those that servers use
+    :ivar used: number of pages that servers use, possibly more than there are
     :ivar free: number of free ones
     :ivar reserved: number of further pages that servers cannot have
     """
@@ -458,7 +458,7 @@ def _names(guests: 'Sequence[values.GuestView]') -> tuple[ServerName, ...]:
 def _pages(pages: 'snapshot.Pages') -> PagesUse:
     return PagesUse(
         size_kib=pages.size, total=pages.usable, free=pages.free,
-        used=pages.usable - pages.free, reserved=pages.reserved)
+        used=pages.used, reserved=pages.reserved)
 
 
 def _limit(usage: 'limit_use.LimitUse') -> HostLimitUse:

@@ -24,6 +24,7 @@ class SmallPages:
         reserved huge pages
     :ivar on_nodes: used by servers with a NUMA topology
     :ivar floating: used by servers without NUMA topology
+    :ivar ratio: allocation ratio of the memory of these
     """
 
     size: int
@@ -31,6 +32,7 @@ class SmallPages:
     reserved: int
     on_nodes: int = 0
     floating: int = 0
+    ratio: float = 1.0
 
     @property
     def available(self) -> int:
@@ -42,12 +44,30 @@ class SmallPages:
         """The MiB left; below 0, servers use memory of the platform."""
         return (self.total - self.reserved - self.on_nodes - self.floating)
 
+    @property
+    def overuse(self) -> str:
+        """Description of what floating servers use beyond; empty if none."""
+        ratio = max(self.ratio, 1.0)
+        if self.floating <= self.available * ratio:
+            return ''
+        return (f'servers without NUMA topology use {self.floating} MiB of '
+                f'small pages, {limit_text(self.available, ratio)} MiB may be '
+                f'used beyond the reserve of {self.reserved} MiB')
+
+
+def limit_text(amount: int, ratio: float) -> str:
+    """Return an amount multiplied by an allocation ratio, with both."""
+    most = int(amount * ratio)
+    return f'{most} ({ratio:g} x {amount})' if most != amount else str(most)
+
 
 def small_pages(host: snapshot.Host,
-                servers: Iterable[snapshot.Server]) -> SmallPages | None:
+                servers: Iterable[snapshot.Server], ratio: float = 1.0,
+                ) -> SmallPages | None:
     """Return the small pages of a host.
 
     :param servers: the servers on the host
+    :param ratio: allocation ratio of its memory
     :returns: None if it reports no pages, or huge ones only
     """
     pages = [each for node in host.nodes or () for each in node.pages]
@@ -66,7 +86,7 @@ def small_pages(host: snapshot.Host,
                      - huge_reserved),
         on_nodes=_mib(small, 'used'),
         floating=sum(server.flavor.memory for server in servers
-                     if server.nodes is None))
+                     if server.nodes is None), ratio=ratio)
 
 
 def _mib(pages: Iterable[snapshot.Pages], field: str) -> int:

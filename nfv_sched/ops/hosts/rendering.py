@@ -26,11 +26,6 @@ def page_size(size: int) -> str:
     raise AssertionError
 
 
-def used_pages(pages: snapshot.Pages) -> int:
-    """Return the number of usable pages that servers use."""
-    return pages.usable - pages.free
-
-
 def is_small(size: int) -> bool:
     """Return True for small pages, which are counted in MiB.
 
@@ -46,7 +41,7 @@ def page_column(size: int) -> str:
 
 def page_amounts(pages: snapshot.Pages) -> tuple[int, ...]:
     """Return used, usable and free pages of a NUMA node; small ones in MiB."""
-    numbers = used_pages(pages), pages.usable, pages.free
+    numbers = pages.used, pages.usable, pages.free
     if is_small(pages.size):
         numbers = tuple([number * pages.size // _MIB for number in numbers])
     return numbers

@@ -151,8 +151,8 @@ class NodeView:
 
     @property
     def used(self) -> int:
-        """The number of CPUs for pinned servers that are in use."""
-        return len(self.node.dedicated & self.node.pinned)
+        """The number of CPUs that servers are pinned to."""
+        return len(self.node.pinned)
 
     def devices_of(self, kind: str) -> tuple[int, int, int]:
         """Return counts of devices of a kind near it: used, total, free."""
@@ -231,7 +231,7 @@ class HostView:
 
     @property
     def used(self) -> int:
-        """The number of CPUs for pinned servers that are in use."""
+        """The number of CPUs that servers are pinned to."""
         return sum(view.used for view in self.nodes)
 
     @property

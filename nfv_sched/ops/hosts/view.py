@@ -143,15 +143,16 @@ def _view(
                 (guest_views[server.uuid], part))
     groups = devices.grouped(host.devices, names)
     node_numbers = {node.number for node in host.nodes or ()}
-    ratio = _cpu_ratio(cloud, host)
-    small_pages = memory.small_pages(host, servers)
+    cpu_ratio = ratio(cloud, host, 'cpu')
+    small_pages = memory.small_pages(
+        host, servers, ratio(cloud, host, 'ram'))
     is_by_api = host.uuid in cloud.unread(
         snapshot.MissingKind.HOST_RESOURCES)
     return values.HostView(
         host=host, title=title, state=_state(host),
         nodes=tuple(
             _node_view(node, cloud, switch, tenancies.get(node.number, []),
-                       groups.get(node.number, ()), ratio,
+                       groups.get(node.number, ()), cpu_ratio,
                        machines.cores(machine, node.number))
             for node in host.nodes or ()),
         guests=tuple(guest_views.values()),
@@ -160,7 +161,7 @@ def _view(
         limits=limit_use.of_host(
             host, limits_of(cloud, host, metadata),
             option(cloud, 'ledger') == 'placement'),
-        shared_limit=int(host.vcpus * ratio), small_pages=small_pages,
+        shared_limit=int(host.vcpus * cpu_ratio), small_pages=small_pages,
         hidden=_hidden(host, machine), notes=(
             *(_api_notes(cloud, host, servers) if is_by_api else _notes(
                 host, tenancies, guest_views.values(), small_pages)),
@@ -234,11 +235,12 @@ def _labels(node: snapshot.Node, cloud: snapshot.Cloud) -> tuple[
     return tuple(networks), tuple(places)
 
 
-def _cpu_ratio(cloud: snapshot.Cloud, host: snapshot.Host) -> float:
-    """Return the CPU allocation ratio that Nova uses for a host."""
+def ratio(cloud: snapshot.Cloud, host: snapshot.Host, of: str) -> float:
+    """Return the allocation ratio of ``cpu`` or ``ram`` of a host in Nova."""
     options = cloud.options.get('DEFAULT', {})
-    return (host.cpu_ratio or options.get('cpu_allocation_ratio') or
-            options.get('initial_cpu_allocation_ratio') or 1.0)
+    own = host.cpu_ratio if of == 'cpu' else host.memory_ratio
+    return (own or options.get(f'{of}_allocation_ratio') or
+            options.get(f'initial_{of}_allocation_ratio') or 1.0)
 
 
 def limits_of(cloud: snapshot.Cloud, host: snapshot.Host,
@@ -292,12 +294,8 @@ def _notes(host: snapshot.Host, tenancies: Mapping[int, list[cores.Tenancy]],
     if not host.mapped:
         notes.append('no host mapping: nothing that is scheduled there starts '
                      'until nova-manage cell_v2 discover_hosts is run')
-    if small_pages is not None and small_pages.floating and (
-            small_pages.free < 0):
-        notes.append(
-            f'servers without NUMA topology use {small_pages.floating} MiB '
-            f'of small pages, {small_pages.available} MiB are there beyond '
-            f'the reserve of {small_pages.reserved} MiB')
+    if small_pages is not None and small_pages.overuse:
+        notes.append(small_pages.overuse)
     if host.nodes is None:
         notes.append('it reports no NUMA nodes: no server with pinned CPUs, '
                      'huge pages or NUMA nodes fits')

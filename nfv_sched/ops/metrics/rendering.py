@@ -301,7 +301,7 @@ def _figures(view: values.HostView) -> list[_Figures]:
             cpus[node, ('free',)] = len(each.node.free)
             fits[node, ()] = each.largest_fit
         for page in each.node.pages:
-            if page.total:
+            if page.total or page.used:
                 of_size = pages.setdefault(page.size, {})
                 of_size[node, (str(page.size), 'used')] = page.used
                 of_size[node, (str(page.size), 'free')] = page.free

@@ -309,7 +309,7 @@ def _card(device: snapshot.Device) -> str:
 
 def _provider_name(host: snapshot.Host, device: snapshot.Device) -> str:
     """Return the name of the resource provider of a device's card."""
-    return f'{host.hypervisor}_{_card(device)}'
+    return f'{host.hypervisor}_{_card(device).upper()}'
 
 
 # Placement

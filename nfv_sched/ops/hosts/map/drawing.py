@@ -175,9 +175,9 @@ def _counted_group(groups: Sequence[values.DeviceGroup]) -> values.DeviceGroup:
 
 def _length(used: int, total: int, width: int) -> int:
     """Return the used part of a width; at least 1 if any is used."""
-    if not used or not total:
+    if not used:
         return 0
-    return min(max(used * width // total, 1), width)
+    return min(max(used * width // max(total, 1), 1), width)
 
 
 def _amounts(
@@ -185,9 +185,8 @@ def _amounts(
 ) -> Iterator[tuple[str, int, int, str]]:
     """Yield label, used, total and text of each bar of a node."""
     for pages in view.node.pages:
-        if pages.usable:
-            yield (rendering.page_size(pages.size),
-                   rendering.used_pages(pages), pages.usable,
+        if pages.usable or pages.used:
+            yield (rendering.page_size(pages.size), pages.used, pages.usable,
                    f'{captions.pages(pages)} used')
     if view.node.shared:
         yield ('shared', view.node.shared_used, view.shared_limit,

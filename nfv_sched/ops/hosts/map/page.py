@@ -168,7 +168,7 @@ def host(view: values.HostView, identifier: str) -> HostSection:
         id=identifier, title=view.title, state=view.state,
         fit=captions.fit(view),
         used=f'{view.used}/{view.dedicated}',
-        part=f'{view.used / max(view.dedicated, 1):.2f}',
+        part=f'{min(view.used / max(view.dedicated, 1), 1):.2f}',
         remote=len(view.remote), facts=list(captions.of_host(view)),
         groups=captions.groups(view),
         near=sorted({name for node in view.nodes for name in node.networks}),

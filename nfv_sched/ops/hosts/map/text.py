@@ -51,7 +51,7 @@ def _host(view: values.HostView, width: int | None) -> Iterator[str]:
                          for thread in core) for core in node.cores]
         yield from _wrapped(cells, width)
         facts = [f'{_page_title(pages.size)} {captions.pages(pages)}'
-                 for pages in node.node.pages if pages.total]
+                 for pages in node.node.pages if pages.total or pages.used]
         facts += [f'{group.kind} {group.name} {group.used}/{group.total}'
                   for group in node.devices]
         if facts:

@@ -108,11 +108,22 @@ def text(steps: list) -> str:
 @contextlib.contextmanager
 def simulation(steps: list):
     """A simulation of the cloud."""
+    with _simulation(text(steps)) as found:
+        yield found
+
+
+@contextlib.contextmanager
+def _simulation(cloud_file: str):
     with configuration.defaults() as defaults:
-        cloud = loader.loads(text(steps), 'cloud.yaml', defaults,
+        cloud = loader.loads(cloud_file, 'cloud.yaml', defaults,
                              nova_internals.extra_spec_problem)
         with configuration.overrides(cloud, seed=0):
             yield engine.Simulation(state.State(cloud))
+
+
+def of_text(cloud_file: str):
+    """The cloud after the steps of a cloud file."""
+    return _run(_simulation(cloud_file))[0]
 
 
 def after(steps: list):
@@ -120,7 +131,11 @@ def after(steps: list):
 
     :returns: (the snapshot, the simulation)
     """
-    with simulation(steps) as found:
+    return _run(simulation(steps))
+
+
+def _run(simulated):
+    with simulated as found:
         for step in found.state.scenario.steps:
             found.step(step)
         found.state.network.refresh(found.state.owners())

@@ -13,6 +13,7 @@ from nfv_sched.ops.snapshot import snapshot
 
 NOBODY = '99999999-0000-4000-8000-000000000000'
 SWITCH = 'nfv_vswitch'
+SERVER = object()
 _VSWITCH = 'nfv:vswitch_numa_affinity'
 _THREADS = 'hw:cpu_thread_policy'
 
@@ -287,6 +288,45 @@ def _bind_device(spot: Spot) -> snapshot.Cloud:
     return spot.change(server={'ports': (*spot.server.ports, port)})
 
 
+def _change_devices(mine: bool, **fields) -> Callable[[Spot], snapshot.Cloud]:
+    """A device of the server, or a free one, is another one now."""
+    def plant(spot):
+        server = spot.server.uuid
+        device = next(each for each in spot.host.devices
+                      if (each.server == server if mine else each.server
+                          is None and each.status == 'available'))
+        return spot.change(host={'devices': tuple(
+            dataclasses.replace(each, **{
+                name: server if value is SERVER else value
+                for name, value in fields.items()})
+            if each is device else each for each in spot.host.devices)})
+    return plant
+
+
+def _with_devices(spot: Spot) -> bool:
+    return bool(spot.server.devices) and not _in_doubt(spot)
+
+
+def _fewer_pages(spot: Spot) -> snapshot.Cloud:
+    """Pages are gone after a reboot."""
+    node = spot.node(_with_huge_pages(spot))
+    return spot.change(host={'nodes': spot.with_node(
+        node.number, pages=tuple(
+            dataclasses.replace(each, total=each.used - 1)
+            if each.used else each for each in node.pages))})
+
+
+_with_huge_pages = _first_with(lambda node: any(
+    each.used and each.size > 4 for each in node.pages))
+_with_memory = _first_with(lambda node: node.memory_used)
+
+
+def _less_memory(spot: Spot) -> snapshot.Cloud:
+    node = spot.node(_with_memory(spot))
+    return spot.change(host={'nodes': spot.with_node(
+        node.number, memory=node.memory_used - 1)})
+
+
 def _allocate(spot: Spot, provider: str, **amounts: int) -> snapshot.Cloud:
     found = spot.server.allocations
     return spot.change(server={'allocations': {
@@ -400,7 +440,7 @@ FAULTS: dict[str, Fault] = {
         values.POLICY, _of_servers(lambda spot: _asks(
             'nfv:shared_vcpu', '0')(spot) and len(
                 [node for node in spot.host.nodes if node.shared]) > 1),
-        _unshare),
+        _unshare, allowed=(values.OVERUSED,)),
     'device': Fault(values.REMOTE_DEVICE, _of_servers(_has_devices()),
                     _remove_device),
     'network': Fault(
@@ -436,6 +476,40 @@ FAULTS: dict[str, Fault] = {
     'free device': Fault(
         values.DEVICE_OTHER, _of_servers(
             lambda spot: _free_device(spot) is not None), _bind_device),
+    'device lost': Fault(
+        values.DEVICE_MISSING, _of_servers(_with_devices), _change_devices(
+            True, server=None, request=None, status='available')),
+    'device given': Fault(
+        values.DEVICE_EXTRA, _of_servers(
+            lambda spot: _with_devices(spot) and bool(_free_device(spot))),
+        _change_devices(False, server=SERVER, status='allocated'),
+        allowed=(values.POLICY, values.REMOTE_DEVICE)),
+    'device of no request': Fault(
+        values.DEVICE_EXTRA, _of_servers(_with_devices),
+        lambda spot: spot.change(server={'pci_requests': ()})),
+    'other product': Fault(
+        values.DEVICE_DIFFERS, _of_servers(_with_devices),
+        _change_devices(True, product='ffff')),
+    'other type': Fault(
+        values.DEVICE_DIFFERS, _of_servers(_with_devices),
+        _change_devices(True, kind='type-PF')),
+    'fewer pages': Fault(
+        values.OVERUSED, _of_hosts(
+            lambda spot: _with_huge_pages(spot) is not None), _fewer_pages,
+        False, allowed=(values.RESERVE,)),
+    'less memory': Fault(
+        values.OVERUSED, _of_hosts(
+            lambda spot: _with_memory(spot) is not None), _less_memory,
+        False),
+    'memory of the host': Fault(
+        values.OVERUSED, _of_hosts(lambda spot: True),
+        lambda spot: spot.change(host={
+            'memory_used': spot.host.memory + 1}), False),
+    'allocated': Fault(
+        values.OVERUSED, _of_hosts(lambda spot: bool(
+            spot.host.providers[0].inventories['MEMORY_MB'].used)),
+        lambda spot: spot.change(host={'providers': spot.with_inventory(
+            'MEMORY_MB', -spot.host.memory)}), False),
     'no allocation': Fault(
         values.ALLOCATION_MISSING, _of_servers(lambda spot: True),
         lambda spot: spot.change(server={'allocations': {}}),

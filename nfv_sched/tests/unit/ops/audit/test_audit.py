@@ -51,6 +51,74 @@ class FaultsTest(base.TestCase):
                 self.assertEqual(set(), {each.kind for each in found} - {
                     fault.kind, *fault.allowed}, where)
 
+    def test_devices_in_placement(self):
+        """Those of a server are those that Placement allocates to it."""
+        cloud = clouds.of_text("""\
+pci_in_placement: true
+pci_aliases: {qat: {type: standard, resource_class: CUSTOM_QAT}}
+hosts:
+- name: h
+  cores: 8
+  memory: 16 GiB
+  shared_cores_per_node: 1
+  pci_devices:
+  - {type: standard, node: 0, count: 11, vendor: "8086", product: 37c8,
+     resource_class: CUSTOM_QAT}
+flavors:
+  q: {vcpus: 1, memory: 512, extra_specs: {"pci_passthrough:alias": "qat:10"}}
+steps:
+- {boot: a, flavor: q}
+""")
+        self.assertEqual([], audit.findings(cloud))
+        server, = cloud.servers
+        root, *cards = cloud.hosts[0].providers
+        spare, = (card for card in cards
+                  if card.uuid not in server.allocations)
+        first = next(card for card in cards if card is not spare)
+        spot = faults.Spot(cloud, cloud.hosts[0], server)
+        self.assertEqual([values.DEVICE_DIFFERS] * 2, kinds(spot.change(
+            server={'allocations': {
+                (spare.uuid if uuid == first.uuid else uuid): amounts
+                for uuid, amounts in server.allocations.items()}})))
+        self.assertEqual([values.OVERUSED], kinds(spot.change(host={
+            'providers': spot.with_inventory(
+                'CUSTOM_QAT', -1, first.uuid)})))
+        # A device that is kept from further servers is not used too much.
+        self.assertEqual([], kinds(spot.change(host={'providers': tuple(
+            dataclasses.replace(card, inventories={
+                name: dataclasses.replace(each, reserved=each.total)
+                for name, each in card.inventories.items()})
+            if card in cards else card for card in (root, *cards))})))
+
+    def test_device_of_another_tag(self):
+        """Tags are compared if they are known of the device."""
+        cloud = clouds.sound()
+        spot = next(faults.FAULTS['other product'].spots(cloud))
+        request, = spot.server.pci_requests
+        for tags, found in (({'physical_network': 'b'}, True),
+                            ({'physical_network': 'A'}, False), ({}, False)):
+            changed = faults.Spot(spot.change(host={'devices': tuple(
+                dataclasses.replace(device, tags=tags)
+                for device in spot.host.devices)}), spot.host, spot.server)
+            self.assertEqual(
+                [values.DEVICE_DIFFERS] * found, kinds(changed.change(
+                    server={'pci_requests': (dataclasses.replace(
+                        request, specs=tuple(
+                            {**spec, 'physical_network': 'a'}
+                            for spec in request.specs)),)})))
+
+    def test_ratio(self):
+        """A ratio allows more than there is; pages of a size do not."""
+        cloud = clouds.sound()
+        for name, found in (('fewer pages', True), ('less memory', False),
+                            ('memory of the host', False)):
+            fault = faults.FAULTS[name]
+            broken = fault.plant(next(fault.spots(cloud)))
+            self.assertEqual(found, values.OVERUSED in kinds(
+                dataclasses.replace(broken, hosts=tuple(
+                    dataclasses.replace(host, memory_ratio=1.5)
+                    for host in broken.hosts))), name)
+
     def test_each_kind_has_a_fault(self):
         self.assertEqual(
             set(values.KINDS) - {values.LEFT_BEHIND},
@@ -72,7 +140,9 @@ class FaultsTest(base.TestCase):
     def test_commands(self):
         """Findings of these kinds have some, whatever the cloud."""
         moved = {values.POLICY, values.REMOTE_DEVICE, values.REMOTE_NETWORK,
-                 values.PINNED_TWICE, values.NOT_DEDICATED, values.PAGES}
+                 values.PINNED_TWICE, values.NOT_DEDICATED, values.PAGES,
+                 values.DEVICE_MISSING, values.DEVICE_EXTRA,
+                 values.DEVICE_DIFFERS}
         allocated = {values.ALLOCATION_MISSING, values.ALLOCATION_DIFFERS,
                      values.ALLOCATION_ELSEWHERE, values.ALLOCATION_ORPHAN}
         for fault in faults.FAULTS.values():

@@ -117,6 +117,27 @@ class ListTest(_CommandTest):
         self.assertEqual(('down', 16, ''), (
             last['State'], last['Shared total'], last['Ports used']))
 
+    def test_more_used_than_there_is(self):
+        """Pages are gone after a reboot, CPUs out of the set: it is shown."""
+        cloud = made_cloud()
+        host, *rest = cloud.hosts
+        node = dataclasses.replace(
+            host.nodes[0], pinned=frozenset(range(10)), pages=(
+                snapshot.Pages(size=1048576, total=7, used=8, reserved=1),
+                snapshot.Pages(size=2048, total=0, used=3)))
+        file.save(dataclasses.replace(cloud, hosts=(dataclasses.replace(
+            host, nodes=(node, *host.nodes[1:])), *rest)), self.file)
+        for command in (('list', '-f', 'csv', '--host', 'a'), ('show', 'a'),
+                        ('map', '--host', 'a')):
+            out = self.host(*command)[1]
+            for used, total in ((8, 6), (3, 0), (10, 3)):
+                self.assertRegex(out, f'{used}(/| of |,){total}')
+        self.assertEqual([(8, 6, 0), (3, 0, 0)], [
+            (each['used'], each['total'], each['free']) for each in json.loads(
+                self.host('list', '-f', 'json')[1])['numa_nodes'][0]['pages']])
+        for form in ('svg', 'html'):
+            self.assertEqual(0, self.host('map', '--format', form)[0])
+
     def test_names_of_columns(self):
         """They are the same in every format."""
         titles, *_rows = base.cells(self.host('list')[1])
