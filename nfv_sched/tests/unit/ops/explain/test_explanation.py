@@ -126,7 +126,7 @@ class ExplanationTest(ExplanationTestCase):
     def test_search_without_end(self):
         """Nova's own filter would try each arrangement of 16 NUMA nodes."""
         found = self.explain(
-            24, 8192, """
+            72, 8192, """
 hosts: [{name: big, numa_nodes: 16, cores: 8, memory: 64 GiB}]
 flavors: {small: {vcpus: 1, memory: 1 GiB}}
 options:
