@@ -9,6 +9,7 @@ import collections
 from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Mapping
+import dataclasses
 import os
 import typing as ty
 
@@ -24,11 +25,12 @@ if ty.TYPE_CHECKING:
 EPILOG = """\
 CPUs in none of Nova's sets, such as those of the platform or the virtual
 switch, Nova does not know. With --facts, a file of DIR named HOST.json or HOST
-tells all CPUs of that host: what lscpu or Ironic say of it, as host profile
-reads it. CPUs that are not Nova's then stand on their NUMA node, beside their
-siblings. Of several compute nodes of a service, as Ironic has them, HOST is
-the name of the compute node. A host without a file is shown as it is without
---facts; so is one whose file contradicts Nova, with a warning."""
+tells all CPUs of that host: what lscpu, virsh or Ironic say of it, as host
+profile reads it. CPUs that are not Nova's then stand on their NUMA node,
+beside their siblings. Of several compute nodes of a service, as Ironic has
+them, HOST is the name of the compute node. A host without a file is shown as
+it is without --facts; so is one whose file contradicts Nova, with a
+warning."""
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -36,8 +38,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--facts', metavar='DIR',
         help='a folder with a file for each host, HOST.json or HOST, of '
-             'lscpu or Ironic, that tells its CPUs, also those in none of '
-             "Nova's sets; hosts without a file are shown without them")
+             'lscpu, virsh or Ironic, that tells its CPUs, also those in none '
+             "of Nova's sets; hosts without a file are shown without them")
 
 
 def listed(folder: str | None) -> dict[str, str] | None:
@@ -113,11 +115,13 @@ def _machine(path: str) -> values.Machine:
         if not raw_facts.cpus:
             raise values.MachineError(
                 f'{path}: NUMA nodes and sibling threads of the CPUs are not '
-                f'known; "{facts.LSCPU}" prints them there')
+                'known'
+                + (f', as {raw_facts.unusable}' if raw_facts.unusable else '')
+                + f'; "{facts.LSCPU}" prints them there')
     except values.MachineError as exc:
         raise source.CloudUnreadError(str(exc)) from exc
     try:
-        return facts.machine(facts.Facts(
-            cpus=raw_facts.cpus, offline=raw_facts.offline, total_memory=0))
+        return facts.machine(dataclasses.replace(
+            raw_facts, memory=None, total_memory=0))
     except values.MachineError as exc:
         raise source.CloudUnreadError(f'{path}: {exc}') from exc

@@ -52,10 +52,12 @@ Layouts:
 By default this machine is read, from /sys. --facts names files about another
 one, of these kinds. If several have the same fact, the first one counts:
 
-- what "{facts.LSCPU}" prints, also with
-  -p in place of -J -e: CPUs, but neither memory (add --node-memory) nor NICs
+- what "{facts.LSCPU}" prints,
+  or -a -p in place of -J -e: CPUs, but neither memory (add --node-memory) nor
+  NICs
 - what "lscpu -J" prints: flags and vendor, and CPUs only where a core has one
   thread
+- what "virsh capabilities" prints: all but NICs
 - Ironic's inspection data, with the collector numa-topology: all but sockets
 - facts of Ansible (setup): the memory in all and names of NICs; they have
   neither NUMA nodes nor sibling threads, so lscpu or /sys is needed, too
@@ -308,8 +310,8 @@ def _add_machine(group: ty.Any) -> None:
     """Add the options that describe the machine."""
     group.add_argument(
         '--facts', action='append', default=[], metavar='FILE',
-        help='of lscpu, Ironic or Ansible; can be repeated (default: this '
-             'machine is read)')
+        help='of lscpu, libvirt, Ironic or Ansible; can be repeated (default: '
+             'this machine is read)')
     group.add_argument(
         '--sys', metavar='DIR',
         help='where /sys of the machine is, or a copy of it; after --facts')
@@ -349,9 +351,10 @@ def _add_host(group: ty.Any) -> None:
         help='one core of each NUMA node for shared vCPUs')
     group.add_argument(
         '--pages', type=_pages, metavar='SIZE[:PERCENT][,...]',
-        help='huge pages for servers: 1G, 2M, 4K for none, and how much of '
-             'the memory that is left (default: 1G, 2M where there are none; '
-             'with layout floating: 4K)')
+        help='huge pages for servers: 1G, 2M, another size that the machine '
+             'has, 4K for none, and how much of the memory that is left '
+             '(default: 1G, or the next smaller that there are; with layout '
+             'floating: 4K)')
     group.add_argument(
         '--network-node', action='store_true',
         help='DHCP servers or routers run on the host: 4000 MiB more are kept')

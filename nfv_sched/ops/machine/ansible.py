@@ -6,29 +6,56 @@ NICs, but neither NUMA nodes nor sibling threads nor the NUMA nodes of NICs.
 """
 
 from collections.abc import Mapping
+from collections.abc import Sequence
 import re
 import typing as ty
 
 from nfv_sched.ops.machine import facts
 from nfv_sched.ops.machine import values
+from nfv_sched import strings
 
 _WRAPPER = 'ansible_facts'
 _PREFIX = 'ansible_'
 _MEMORY = 'memtotal_mb'
 #: The command "ansible" prints "HOST | SUCCESS => " before the JSON.
-_HEADLINE = re.compile(r'[^\s{]+ \| [A-Z]+!? => (?=\{)')
+_HEADLINE = re.compile(r'^([^\s{|]+) \| [A-Z]+!? => (?=\{)', re.MULTILINE)
 
 
 def without_headline(text: str) -> str:
-    """Return the JSON in the output of the command ``ansible``."""
-    return _HEADLINE.sub('', text, count=1) if _HEADLINE.match(text) else text
+    """Return the JSON in the output of the command ``ansible``.
+
+    :raises MachineError: if it is about several hosts
+    """
+    hosts = _HEADLINE.findall(text)
+    _expect_one(hosts)
+    return _HEADLINE.sub('', text) if hosts else text
+
+
+def _expect_one(hosts: Sequence[str]) -> None:
+    if len(hosts) > 1:
+        raise values.MachineError(
+            f'has the facts of {len(hosts)} hosts: {strings.some(hosts)}; '
+            f'for one of them: "ansible {hosts[0]} -m setup > FILE"')
 
 
 def unwrap(data: ty.Any) -> Mapping[str, ty.Any] | None:
     """Return facts by their names without prefix; None if there are none.
 
-    :param data: parsed JSON
+    :param data: parsed JSON, with the facts or with hosts that have facts
+    :raises MachineError: if there are several hosts
     """
+    if not isinstance(data, dict):
+        return None
+    found = _facts(data)
+    if found is None:
+        hosts = {str(name): facts for name, facts in (
+            (name, _facts(each)) for name, each in data.items()) if facts}
+        _expect_one(list(hosts))
+        found = next(iter(hosts.values()), None)
+    return found
+
+
+def _facts(data: ty.Any) -> Mapping[str, ty.Any] | None:
     if not isinstance(data, dict):
         return None
     inner = data.get(_WRAPPER, data)

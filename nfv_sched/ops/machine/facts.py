@@ -5,7 +5,9 @@
 neither NUMA nodes nor sibling threads.
 """
 
+from collections.abc import Callable
 from collections.abc import Collection
+from collections.abc import Hashable
 from collections.abc import Iterable
 from collections.abc import Mapping
 import dataclasses
@@ -17,10 +19,12 @@ from nfv_sched.ops.machine import values
 MOST_NODES = 1 << 10
 #: More sibling threads of a core are taken for malformed facts.
 MOST_THREADS = 64
+#: The most that CPUs have, by vendor: 4 are those of Xeon Phi, 8 of POWER.
+_MOST_THREADS_OF = {'intel': 4, 'amd': 2, None: 8}
 #: More memory of a NUMA node, in MiB, is taken for malformed facts: 64 TiB.
 MOST_MEMORY = 1 << 26
 
-LSCPU = 'lscpu -J -e=CPU,NODE,SOCKET,CORE,ONLINE'
+LSCPU = 'lscpu -J -e=CPU,NODE,SOCKET,CORE,CACHE,ONLINE'
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,14 +32,17 @@ class CPU:
     """An online logical CPU.
 
     :ivar node: number of its NUMA node
-    :ivar core: any value that sibling threads share and no other CPU has
+    :ivar core: any value that sibling threads share; None if unknown
     :ivar socket: number of its socket; None if unknown
+    :ivar cache: number of its first-level cache, which only sibling threads
+        share; None if unknown
     """
 
     number: int
     node: int
-    core: tuple
+    core: tuple | None
     socket: int | None = None
+    cache: int | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +50,8 @@ class Facts:
     """The facts of one source; None for a fact that it does not have.
 
     :ivar cpus: the online CPUs
+    :ivar unusable: why a source with CPUs does not tell their cores
+    :ivar threads: number of threads of a core, as the kernel has it
     :ivar offline: numbers of the CPUs that are not online
     :ivar memory: number of NUMA node -> its memory in MiB
     :ivar total_memory: all memory in MiB
@@ -52,6 +61,8 @@ class Facts:
     """
 
     cpus: tuple[CPU, ...] | None = None
+    unusable: str | None = None
+    threads: int | None = None
     offline: frozenset[int] | None = None
     memory: Mapping[int, int] | None = None
     total_memory: int | None = None
@@ -107,10 +118,11 @@ def machine(facts: Facts) -> values.Machine:
     """
     if not facts.cpus:
         raise values.MachineError(
-            'NUMA nodes and sibling threads of the CPUs are not known; give '
-            f'what "{LSCPU}" prints there by a further --facts, or run this '
-            'on the machine itself, which has them in /sys')
-    cores = _cores(facts.cpus)
+            'NUMA nodes and sibling threads of the CPUs are not known'
+            + (f', as {facts.unusable}' if facts.unusable else '') +
+            f'; give what "{LSCPU}" prints there by a further --facts, or run '
+            'this on the machine itself, which has them in /sys')
+    cores = _cores(facts)
     memory, even = _memory(facts, sorted(cores))
     return values.Machine(
         nodes=tuple(values.MachineNode(
@@ -119,22 +131,23 @@ def machine(facts: Facts) -> values.Machine:
             for number in sorted({*cores, *memory})),
         nics=tuple(sorted(facts.nics or (), key=lambda nic: nic.name)),
         page_sizes=facts.page_sizes, vendor=facts.vendor or '',
-        offline=facts.offline or frozenset(), even_memory=even)
+        offline=facts.offline or frozenset(),
+        knows_offline=facts.offline is not None, even_memory=even,
+        knows_threads=facts.threads is not None or all(
+            cpu.cache is not None for cpu in facts.cpus))
 
 
-def _cores(cpus: Iterable[CPU]) -> dict[int, tuple[values.Core, ...]]:
+def _cores(facts: Facts) -> dict[int, tuple[values.Core, ...]]:
     """Return the cores of each NUMA node, by its number."""
     seen: set[int] = set()
-    of_core: dict[tuple, list[CPU]] = {}
-    for cpu in cpus:
+    for cpu in facts.cpus or ():
         _expect_number(cpu.number, 'CPU')
         _expect_number(cpu.node, 'NUMA node', MOST_NODES)
         if cpu.number in seen:
             raise values.MachineError(f'CPU {cpu.number} is there twice')
         seen.add(cpu.number)
-        of_core.setdefault(cpu.core, []).append(cpu)
     cores_by_node: dict[int, list[values.Core]] = {}
-    for threads in of_core.values():
+    for threads in _siblings(facts):
         nodes = {cpu.node for cpu in threads}
         numbers = tuple(sorted(cpu.number for cpu in threads))
         if len(nodes) > 1:
@@ -145,6 +158,68 @@ def _cores(cpus: Iterable[CPU]) -> dict[int, tuple[values.Core, ...]]:
             cpus=numbers, socket=threads[0].socket))
     return {node: tuple(sorted(cores, key=lambda core: core.cpus))
             for node, cores in cores_by_node.items()}
+
+
+def _siblings(facts: Facts) -> list[list[CPU]]:
+    """Return the sibling threads of each core.
+
+    The numbers of cores are unique only within a socket, and on some CPUs
+    only within a cluster of it.
+
+    :raises MachineError: if a core would have more threads than it can
+    """
+    cpus = facts.cpus or ()
+    unknown = [cpu.number for cpu in cpus
+               if cpu.core is None and cpu.cache is None]
+    if unknown and facts.threads != 1:
+        raise values.MachineError(
+            f'the core of CPU {cpu_spec.to_text(unknown)} is not known; '
+            f'"{LSCPU}" prints the caches, which only sibling threads share')
+    ways = [_grouped(cpus, lambda cpu: (cpu.core, cpu.cache)),
+            _grouped(cpus, lambda cpu: cpu.core)]
+    if facts.threads is None:
+        most = _MOST_THREADS_OF.get(facts.vendor, _MOST_THREADS_OF[None])
+        del ways[1]
+    else:
+        most = facts.threads
+        if most == 1 and all(cpu.cache is None for cpu in cpus):
+            ways = [[[cpu] for cpu in cpus]]
+        ways.sort(key=lambda cores: max(map(len, cores)) != most)
+    for cores in ways:
+        if max(map(len, cores)) <= most:
+            return cores
+    core = max(ways[0], key=len)
+    raise values.MachineError(
+        f'CPU {cpu_spec.to_text(cpu.number for cpu in core)} would be one '
+        f'core, but cores have {most} threads'
+        f'{"" if facts.threads else " at most"}: these numbers of cores are '
+        f'not unique; give what "{LSCPU}" prints there by --facts, before '
+        'other files')
+
+
+def _grouped(cpus: Iterable[CPU],
+             key: Callable[[CPU], Hashable]) -> list[list[CPU]]:
+    groups: dict[Hashable, list[CPU]] = {}
+    for cpu in cpus:
+        groups.setdefault(key(cpu), []).append(cpu)
+    return list(groups.values())
+
+
+def nodes(node_of: Mapping[int, int | None]) -> dict[int, int]:
+    """Return the NUMA node of each CPU.
+
+    A kernel without NUMA has none, which is one node for libvirt and Nova.
+
+    :param node_of: online CPU -> its NUMA node, or None
+    :raises MachineError: if some CPUs are in none
+    """
+    outside = [cpu for cpu, node in node_of.items() if node is None]
+    if outside and len(outside) < len(node_of):
+        raise values.MachineError(
+            f'online, but in no NUMA node: CPU {cpu_spec.to_text(outside)}. '
+            'Nova has no server there: correct the NUMA nodes in the '
+            'firmware, or take these CPUs offline')
+    return {cpu: node or 0 for cpu, node in node_of.items()}
 
 
 def expect_threads(threads: Collection[int]) -> None:

@@ -16,6 +16,8 @@ _TOPOLOGY = 'numa_topology'
 #: Keys under which older and newer releases nest it, if they do.
 _FOLDERS = ('data', 'plugin_data')
 _PARTS = ('ram', 'cpus', 'nics')
+_JOINED = ('Ironic takes CPUs of one NUMA node whose cores have the same '
+           'number, in several sockets or unknown (-1), for one core')
 
 
 def unwrap(data: ty.Any) -> Mapping[str, ty.Any] | None:
@@ -48,8 +50,10 @@ def read(inspection: Mapping[str, ty.Any]) -> facts.Facts:
     ram, cpus, nics = (topology.get(part, []) for part in _PARTS)
     processor = _part(_part(inspection, 'inventory'), 'cpu')
     flags = processor.get('flags')
+    joined = _joins_cores(cpus, processor.get('socket_count'))
     return facts.Facts(
-        cpus=tuple(_cpus(cpus)),
+        cpus=None if joined else tuple(_cpus(cpus)),
+        unusable=_JOINED if joined else None,
         memory={_number_in(entry, 'numa_node'):
                 _number_in(entry, 'size_kb') // 1024
                 for entry in ram},
@@ -81,11 +85,24 @@ def _nic_node(entry: ty.Any) -> int | None:
     return None if node < 0 else node
 
 
+def _joins_cores(entries: list, sockets: ty.Any) -> bool:
+    """Return whether entries may stand for several cores each.
+
+    :param sockets: number of sockets, if Ironic knows it
+    """
+    cores = [entry for entry in entries if isinstance(entry, dict)
+             and isinstance(entry.get('thread_siblings'), list)
+             and len(entry['thread_siblings']) > 1]
+    nodes = {_number_in(entry, 'numa_node') for entry in entries}
+    return any(entry.get('cpu') == -1 for entry in cores) or bool(
+        cores and isinstance(sockets, int) and sockets > len(nodes))
+
+
 def _cpus(entries: list):
     """Yield the logical CPUs of all cores.
 
     Sibling threads tell cores apart: Ironic's number of a core is unique only
-    in its socket.
+    in its NUMA node.
     """
     for entry in entries:
         node = _number_in(entry, 'numa_node')

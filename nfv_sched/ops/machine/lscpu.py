@@ -2,7 +2,7 @@
 """Read the output of ``lscpu``, as JSON or as ``-p`` prints it.
 
 Only the lists of CPUs, ``lscpu -J -e`` or ``lscpu -p`` with the columns CPU,
-NODE, SOCKET, CORE and ONLINE, show which CPUs are sibling threads.  The
+NODE, SOCKET, CORE, CACHE and ONLINE, show which CPUs are sibling threads.  The
 summary, ``lscpu -J``, is enough if each core has one thread, and has the CPU
 flags.  ``lscpu`` prints neither memory nor NICs.
 """
@@ -18,8 +18,17 @@ from nfv_sched.ops.machine import facts
 from nfv_sched.ops.machine import values
 
 _NODE_CPUS = re.compile(r'NUMA node(\d{1,5}) CPU\(s\)')
-#: Columns that together identify a core.
-_CORE = ('drawer', 'book', 'socket', 'core')
+#: Columns that together identify a core, where its number is unique.
+_CORE = ('drawer', 'book', 'socket', 'cluster', 'core')
+_FIRST_CACHES = ('l1d', 'l1')
+# NOTE: util-linux before 2.41 prints this for an empty cell of a number: that
+# of an offline CPU, or the node of a kernel without NUMA (its issue 3430).
+_BARE = re.compile(r'(":\s*)-(?=\s*[,}\]])')
+
+
+def quote_bare(text: str) -> str:
+    """Return JSON without the bare ``-`` of some releases of lscpu."""
+    return _BARE.sub(r'\1null', text)
 
 
 def is_summary(data: ty.Any) -> bool:
@@ -59,7 +68,8 @@ def read_parsable(text: str) -> facts.Facts:
                 raise values.MachineError(
                     f'{line[:40]!r} has not the columns {",".join(columns)}')
             rows.append(dict(zip(columns, cells)))
-    return _facts(rows)
+    # Without -a it prints only those that are online.
+    return _facts(rows, lists_offline=False)
 
 
 def read_list(data: ty.Any) -> facts.Facts:
@@ -70,10 +80,11 @@ def read_list(data: ty.Any) -> facts.Facts:
     if not all(isinstance(row, dict) for row in data['cpus']):
         raise values.MachineError('"cpus" is not a list of CPUs')
     return _facts([{str(name).lower(): cell for name, cell in row.items()}
-                   for row in data['cpus']])
+                   for row in data['cpus']], lists_offline=True)
 
 
-def _facts(rows: Sequence[Mapping[str, ty.Any]]) -> facts.Facts:
+def _facts(rows: Sequence[Mapping[str, ty.Any]],
+           lists_offline: bool) -> facts.Facts:
     """Return the facts in the rows of either list of CPUs."""
     if not rows:
         raise values.MachineError('there is no CPU')
@@ -85,20 +96,41 @@ def _facts(rows: Sequence[Mapping[str, ty.Any]]) -> facts.Facts:
     if 'node' not in rows[0]:
         raise values.MachineError(
             f'the column NODE is needed: {facts.LSCPU}')
-    cpus, offline = [], set()
+    online, offline = {}, set()
     for row in rows:
         number = _cell_number(row['cpu'])
         if number is None:
             raise values.MachineError(f'{row["cpu"]!r} is not a CPU')
+        if number in online:
+            raise values.MachineError(f'CPU {number} is there twice')
         # lscpu knows nothing else about a CPU that is not online.
         if _is_off(row):
             offline.add(number)
-            continue
-        cpus.append(facts.CPU(
-            number=number, node=_cell_number(row.get('node')) or 0,
-            core=tuple(_cell_number(row.get(name)) for name in _CORE),
-            socket=_cell_number(row.get('socket'))))
-    return facts.Facts(cpus=tuple(cpus), offline=frozenset(offline))
+        else:
+            online[number] = row
+    nodes = facts.nodes({number: _cell_number(row.get('node'))
+                         for number, row in online.items()})
+    return facts.Facts(
+        cpus=tuple([facts.CPU(
+            number=number, node=nodes[number],
+            core=None if _cell_number(row['core']) is None else tuple(
+                _cell_number(row.get(name)) for name in _CORE),
+            socket=_cell_number(row.get('socket')), cache=_first_cache(row))
+            for number, row in online.items()]),
+        offline=frozenset(offline) if offline or lists_offline else None)
+
+
+def _first_cache(row: Mapping[str, ty.Any]) -> int | None:
+    """Return the number of the first-level cache of a CPU; None if unknown.
+
+    ``-e`` has one column for all caches, such as "L1d:L1i:L2:L3", ``-p`` one
+    for each.
+    """
+    for name, cell in row.items():
+        for level, number in zip(name.split(':'), str(cell).split(':')):
+            if level in _FIRST_CACHES and cell is not None:
+                return _cell_number(number)
+    return None
 
 
 def _is_off(row: Mapping[str, ty.Any]) -> bool:
@@ -109,11 +141,12 @@ def _is_off(row: Mapping[str, ty.Any]) -> bool:
 
 
 def _cell_number(cell: ty.Any) -> int | None:
-    """Return the number in a cell; None if the cell is empty."""
+    """Return the number in a cell; None if it is not known."""
+    # The kernel has -1 for a core or a NUMA node that it does not know.
+    if cell in (None, '', '-', -1, '-1'):
+        return None
     if isinstance(cell, int) and not isinstance(cell, bool):
         return cell
-    if cell in (None, '', '-'):
-        return None
     if isinstance(cell, str) and cell.isascii() and cell.isdigit() and (
             len(cell) < 10):
         return int(cell)
@@ -135,14 +168,16 @@ def read_summary(data: ty.Any) -> facts.Facts:
         (_NODE_CPUS.fullmatch(name), text) for name, text in fields.items())
         if match and text}
     cpus = None
-    if fields.get('Thread(s) per core') == '1':
+    threads = fields.get('Thread(s) per core', '')
+    if threads == '1':
         if not nodes:
             nodes = {0: _cpus(fields.get('On-line CPU(s) list', ''))}
         cpus = tuple(facts.CPU(number=cpu, node=node, core=(cpu,))
                      for node, numbers in sorted(nodes.items())
                      for cpu in sorted(numbers))
     return facts.Facts(
-        cpus=cpus, offline=_cpus(fields.get('Off-line CPU(s) list', '')),
+        cpus=cpus, threads=_cell_number(threads) or None,
+        offline=_cpus(fields.get('Off-line CPU(s) list', '')),
         page_sizes=facts.page_sizes(flags),
         vendor=facts.vendor(fields.get('Vendor ID', '')))
 

@@ -4,15 +4,24 @@
 from collections.abc import Mapping
 from collections.abc import Sequence
 import os
+import re
+import typing as ty
 import zlib
 
 from nfv_sched import files
 from nfv_sched.ops.machine import ansible
 from nfv_sched.ops.machine import facts
 from nfv_sched.ops.machine import ironic
+from nfv_sched.ops.machine import libvirt
 from nfv_sched.ops.machine import lscpu
 from nfv_sched.ops.machine import sysfs
 from nfv_sched.ops.machine import values
+
+#: What is easily taken for facts: how it begins, and the command.
+_FOR_PEOPLE = tuple((re.compile(start), name) for start, name in (
+    ('Architecture:', 'lscpu'), (r'CPU +[A-Z]', 'lscpu -e'),
+    ('available: ', 'numactl -H'), ('CPU model:', 'virsh nodeinfo'),
+    (r'processor\s*:', 'cat /proc/cpuinfo')))
 
 
 def machine(files: Sequence[str] = (), root: str | None = None,
@@ -73,23 +82,43 @@ def _load(path: str) -> facts.Facts:
         raise values.MachineError('is not valid UTF-8') from exc
     if lscpu.is_parsable(text):
         return lscpu.read_parsable(text)
+    if libvirt.is_xml(text):
+        return libvirt.read(text)
+    for start, name in _FOR_PEOPLE:
+        if start.match(text):
+            raise values.MachineError(
+                f'is what "{name}" prints for people; give what '
+                f'"{facts.LSCPU}" prints')
+    data = _parse_json(ansible.without_headline(text))
+    if lscpu.is_list(data):
+        return lscpu.read_list(data)
+    if lscpu.is_summary(data):
+        return lscpu.read_summary(data)
+    unwrapped = ironic.unwrap(data)
+    if unwrapped is not None:
+        return ironic.read(unwrapped)
+    unwrapped = ansible.unwrap(data)
+    if unwrapped is not None:
+        return ansible.read(unwrapped)
+    raise values.MachineError(
+        'is JSON, but not from lscpu, Ironic (inspection) or Ansible (facts); '
+        f'"{facts.LSCPU}" prints what is needed')
+
+
+def _parse_json(text: str) -> ty.Any:
     try:
-        data = files.parse_json(ansible.without_headline(text).encode())
+        try:
+            data = files.parse_json(text.encode())
+        except ValueError:
+            changed = lscpu.quote_bare(text)
+            if changed == text:
+                raise
+            data = files.parse_json(changed.encode())
         files.check(data)
     except files.FileLimitError as exc:
         raise values.MachineError(str(exc)) from exc
     except (ValueError, RecursionError) as exc:
         raise values.MachineError(
-            f'is neither JSON nor output of "lscpu -p": {exc}') from exc
-    if lscpu.is_list(data):
-        return lscpu.read_list(data)
-    if lscpu.is_summary(data):
-        return lscpu.read_summary(data)
-    unwrapped = ansible.unwrap(data)
-    if unwrapped is not None:
-        return ansible.read(unwrapped)
-    unwrapped = ironic.unwrap(data)
-    if unwrapped is not None:
-        return ironic.read(unwrapped)
-    raise values.MachineError(
-        'is JSON, but not from lscpu, Ansible (facts) or Ironic (inspection)')
+            f'is neither JSON nor output of "lscpu -p": {exc}; '
+            f'"{facts.LSCPU}" prints what is needed') from exc
+    return data

@@ -4,6 +4,7 @@
 from collections.abc import Iterator
 import os
 import re
+import string
 
 from nfv_sched import cpu_spec
 from nfv_sched.ops.machine import facts
@@ -43,22 +44,30 @@ def _read_facts(root: str) -> facts.Facts:
         raise values.MachineError(f'{root} has no devices/system/cpu')
     numbers = sorted(int(match[1]) for match in map(
         _NODE.fullmatch, _names(nodes)) if match)
-    if not numbers:
-        raise values.MachineError(f'{nodes} has no NUMA nodes')
     online = _cpus(cpus, 'online')
-    online_cpus, memory, sizes = [], {}, set()
+    node_of: dict[int, int | None] = dict.fromkeys(sorted(online))
+    memory = {}
+    hugepages = [os.path.join(root, 'kernel/mm/hugepages')]
     for node in numbers:
         folder = os.path.join(nodes, f'node{node}')
         for cpu in sorted(_cpus(folder, 'cpulist') & online):
-            online_cpus.append(
-                _cpu(os.path.join(cpus, f'cpu{cpu}'), cpu, node))
+            if node_of[cpu] is not None:
+                raise values.MachineError(
+                    f'CPU {cpu} is in the NUMA nodes {node_of[cpu]} and '
+                    f'{node}')
+            node_of[cpu] = node
         memory[node] = _node_memory(folder)
-        sizes |= {int(match[1]) for match in map(
-            _PAGES.fullmatch, _names(os.path.join(folder, 'hugepages')))
-            if match}
+        hugepages.append(os.path.join(folder, 'hugepages'))
+    online_cpus = tuple([
+        _cpu(os.path.join(cpus, f'cpu{cpu}'), cpu, node)
+        for cpu, node in facts.nodes(node_of).items()])
     return facts.Facts(
-        cpus=tuple(online_cpus), offline=_cpus(cpus, 'present') - online,
-        memory=memory, page_sizes=frozenset(sizes) or None,
+        cpus=online_cpus, offline=_cpus(cpus, 'present') - online,
+        threads=max((len(cpu.core or ()) for cpu in online_cpus),
+                    default=None),
+        memory=memory or None, page_sizes=frozenset(
+            int(match[1]) for folder in hugepages for match in map(
+                _PAGES.fullmatch, _names(folder)) if match) or None,
         nics=tuple(_nics(os.path.join(root, 'bus/pci/devices'))),
         vendor=_vendor(cpus))
 
@@ -79,7 +88,8 @@ def _open_nonblocking(path: str, flags: int) -> int:
 def _text(*path: str) -> str:
     with open(os.path.join(*path), encoding='utf-8',
               opener=_open_nonblocking) as file:
-        return file.read(_MOST).strip()
+        # Linux 5.15 ends some lists with a NUL.
+        return file.read(_MOST).strip(f'\0{string.whitespace}')
 
 
 def _cpus(*path: str) -> frozenset[int]:

@@ -67,6 +67,9 @@ class Machine:
     :ivar page_sizes: supported huge page sizes in KiB; None if unknown
     :ivar vendor: vendor of the CPUs: ``intel``, ``amd``, or an empty string
     :ivar offline: logical CPUs that are present, but not online
+    :ivar knows_offline: whether the facts show CPUs that are not online
+    :ivar knows_threads: whether the facts tell cores apart by more than
+        their numbers
     :ivar even_memory: whether only the total memory is known, and was divided
         evenly among several NUMA nodes
     """
@@ -76,6 +79,8 @@ class Machine:
     page_sizes: frozenset[int] | None = None
     vendor: str = ''
     offline: frozenset[int] = frozenset()
+    knows_offline: bool = True
+    knows_threads: bool = True
     even_memory: bool = False
 
     @property

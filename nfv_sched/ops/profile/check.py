@@ -8,12 +8,12 @@ import dataclasses
 from nfv_sched import cpu_spec
 from nfv_sched.nova import compute_settings
 from nfv_sched.numa import rule
+from nfv_sched.ops.profile import choices
 from nfv_sched.ops.profile import profile
 from nfv_sched.rules import place
 
 #: In place of a value.
 NOT_SET = 'not set'
-_KIB = {1048576: '1GB', 2048: '2MB'}
 #: CPU allocation ratios that differ by less count as equal.
 _CLOSE = 1e-4
 
@@ -34,7 +34,8 @@ class Difference:
 
 def page_size(size: int) -> str:
     """Return a page size in KiB in the form of nova.conf."""
-    return _KIB.get(size, str(size))
+    name = choices.PAGE_NAMES.get(size)
+    return str(size) if name is None else f'{name}B'
 
 
 def ratio(number: float) -> str:

@@ -14,8 +14,12 @@ LAYOUTS = (HCG, EVERY_NODE, FLOATING)
 
 #: KiB of the pages that are not huge.
 SMALL = 4
-#: Name of each size of pages -> KiB.
-PAGE_SIZES = {'1G': 1048576, '2M': 2048, '4K': SMALL}
+#: Name of each size of pages -> KiB: of x86, and of Arm, POWER and Z.
+PAGE_SIZES = {
+    '16G': 1 << 24, '2G': 1 << 21, '1G': 1 << 20, '512M': 1 << 19,
+    '32M': 1 << 15, '16M': 1 << 14, '2M': 1 << 11, '1M': 1 << 10, '64K': 64,
+    '4K': SMALL}
+PAGE_NAMES = {size: name for name, size in PAGE_SIZES.items()}
 
 HDD, SSD, NVME = 'hdd', 'ssd', 'nvme'
 OSD_TYPES = (HDD, SSD, NVME)
@@ -79,7 +83,7 @@ class Choices:
     :ivar mtus: MTUs of its networks, in bytes
     :ivar shared: True to use one core of each NUMA node for shared vCPUs
     :ivar pages: (KiB, part of the memory for servers) for each size of huge
-        pages; None for 1 GiB pages, or 2 MiB pages where there are none
+        pages; None for 1 GiB pages, or the next smaller that there are
     :ivar network_node: True if DHCP servers or routers run on the host
     :ivar guest_gb: memory of an average server in GB, or None
     :ivar utilisation: CPU utilisation of an average server, above 0 to 1

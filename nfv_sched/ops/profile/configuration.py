@@ -11,10 +11,6 @@ from nfv_sched.ops.profile import choices
 from nfv_sched.ops.profile import cpus
 from nfv_sched.ops.profile import profile as profiles
 
-_NAMES = {size: name for name, size in choices.PAGE_SIZES.items()}
-#: Page size in KiB -> its name in default_hugepagesz, as TripleO wrote it.
-_DEFAULT_SIZE = {1048576: '1GB', 2048: '2M'}
-
 
 def mask(numbers: Iterable[int]) -> str:
     """Return CPUs as a hexadecimal mask, such as ``0x6``."""
@@ -69,9 +65,12 @@ def kernel_arguments(profile: profiles.HostProfile) -> list[str]:
     """
     arguments = []
     for size in profile.page_sizes:
+        name = choices.PAGE_NAMES[size]
         if not arguments:
-            arguments.append(f'default_hugepagesz={_DEFAULT_SIZE[size]}')
-        arguments += [f'hugepagesz={_NAMES[size]}',
+            # TripleO wrote 1GB.
+            arguments.append(f'default_hugepagesz={name}' + (
+                'B' if name == '1G' else ''))
+        arguments += [f'hugepagesz={name}',
                       f'hugepages={_page_count(profile, size)}']
     if profile.vendor == 'intel':
         arguments.append('intel_iommu=on')
@@ -137,9 +136,11 @@ def ovs_options(profile: profiles.HostProfile) -> dict[str, str]:
         return {}
     options = {}
     memory = {node.number: node.memory.switch for node in profile.nodes}
-    # One number for each NUMA node from 0 on, also for missing numbers.
+    # One number for each NUMA node from 0 on, also for missing numbers. DPDK
+    # refuses more than it was built for; zeros at the end may be left out.
+    last = max((node for node, mib in memory.items() if mib), default=0)
     options['dpdk-socket-mem'] = ','.join(
-        str(memory.get(number, 0)) for number in range(max(memory) + 1))
+        str(memory.get(number, 0)) for number in range(last + 1))
     platform = profile.cpus(cpus.PLATFORM)
     if platform:
         options['dpdk-lcore-mask'] = mask(platform)

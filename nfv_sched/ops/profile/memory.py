@@ -105,12 +105,15 @@ def sizes(machine: values.Machine,
                      if size != choices.SMALL)
     if chosen.layout == choices.FLOATING:
         return ()
-    return ((_1G if has_1g(machine) else _2M, 1.0),)
+    return ((usual_size(machine), 1.0),)
 
 
-def has_1g(machine: values.Machine) -> bool:
-    """Return True unless a machine is known to lack 1 GiB pages."""
-    return machine.page_sizes is None or _1G in machine.page_sizes
+def usual_size(machine: values.Machine) -> int:
+    """Return 1 GiB in KiB, or the next smaller size that a machine has."""
+    if machine.page_sizes is None:
+        return _1G
+    return max((size for size in machine.page_sizes
+                if size <= _1G and size in choices.PAGE_NAMES), default=_2M)
 
 
 def share(machine: values.Machine, chosen: choices.Choices,
@@ -124,8 +127,8 @@ def share(machine: values.Machine, chosen: choices.Choices,
     """
     page_shares = sizes(machine, chosen)
     # The switch uses pages of 1 GiB if it can, whatever servers use.
-    switch_size = _1G if has_1g(machine) or any(
-        size == _1G for size, _part in page_shares) else _2M
+    switch_size = _1G if any(
+        size == _1G for size, _part in page_shares) else usual_size(machine)
     shares = {}
     for node in machine.nodes:
         own = switch.get(node.number, 0)

@@ -16,7 +16,6 @@ from nfv_sched.ops.profile import profile as profiles
 
 COLUMNS = ('Function', 'Node', 'CPUs', 'Memory kept MiB', 'Pages')
 CHECK_COLUMNS = ('Option', 'Has', 'Should have')
-_NAMES = {size: name for name, size in choices.PAGE_SIZES.items()}
 _NONE = '-'
 
 
@@ -42,7 +41,7 @@ def _by_node(profile: profiles.HostProfile) -> Iterator[Sequence[str]]:
     yield ('memory kept', *(_mib(node.memory.kept)
                             for node in profile.nodes))
     for size in profile.page_sizes:
-        yield (f'{_NAMES[size]} pages', *(
+        yield (f'{choices.PAGE_NAMES[size]} pages', *(
             _pages(node.memory.pages.get(size, 0),
                    node.memory.reserved.get(size, 0))
             for node in profile.nodes))
@@ -98,7 +97,7 @@ def rows(profile: profiles.HostProfile) -> list[Sequence[ty.Any]]:
             memory = (node.memory.kept or '') if (
                 function == cpus.PLATFORM) else ''
             pages = ' '.join(
-                f'{_NAMES[size]}:{node.memory.guest_pages(size)}'
+                f'{choices.PAGE_NAMES[size]}:{node.memory.guest_pages(size)}'
                 for size in sorted(node.memory.pages)) if (
                     function == cpus.GUESTS) else ''
             if numbers or memory or pages:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 import dataclasses
 
 from nfv_sched.nova import compute_settings
+from nfv_sched.ops.machine import facts
 from nfv_sched.ops.machine import values
 from nfv_sched.ops.profile import ceph as ceph_plan
 from nfv_sched.ops.profile import choices
@@ -75,7 +76,13 @@ def _machine(machine: values.Machine) -> Iterator[Warning]:
         yield Warning(
             f'offline CPUs: {strings.some(map(str, sorted(machine.offline)))}',
             'they have no function here: bring them online and make the '
-            'profile anew, or see that they stay off')
+            'profile anew, or see that they stay off. If Nova switches them '
+            'off ([libvirt] cpu_power_management), use facts from before')
+    if machine.threads > 2 and not machine.knows_threads:
+        yield Warning(
+            f'cores of {machine.threads} threads, by numbers that on some '
+            'CPUs are not unique', 'see that "Thread(s) per core" of lscpu is '
+            f'{machine.threads}; else give what "{facts.LSCPU}" prints')
 
 
 def _memory(machine: values.Machine,
@@ -104,18 +111,31 @@ def _memory(machine: values.Machine,
             yield Warning(
                 f'NUMA node {node.number} has CPUs, but no memory',
                 'no server can be there: put memory there')
-    page_sizes = [size for size, _part in memory.sizes(machine, chosen)]
-    if not memory.has_1g(machine):
-        if choices.PAGE_SIZES['1G'] in page_sizes:
+    yield from _page_sizes(machine, chosen)
+
+
+def _page_sizes(machine: values.Machine,
+                chosen: choices.Choices) -> Iterator[Warning]:
+    has = machine.page_sizes
+    if has is None:
+        return
+    flag = ' (flag pdpe1gb)' if machine.vendor else ''
+    for size, _part in memory.sizes(machine, chosen):
+        name = choices.PAGE_NAMES[size]
+        if size not in has:
             yield Warning(
-                'the CPUs have no pages of 1 GiB (flag pdpe1gb)',
-                'choose --pages 2M, or let the firmware or hypervisor show '
-                'the flag')
-        elif chosen.pages is None and page_sizes:
+                f'there are no pages of {name}'
+                f'{flag if name == "1G" else ""}',
+                'choose another --pages: ' + ', '.join(
+                    choices.PAGE_NAMES[each] for each in sorted(has)
+                    if each in choices.PAGE_NAMES) + (
+                    '; or let the firmware or hypervisor show the flag'
+                    if flag and name == '1G' else ''))
+        elif chosen.pages is None and name != '1G':
             yield Warning(
-                'the CPUs have no pages of 1 GiB (flag pdpe1gb), so pages '
-                'of 2 MiB are used', 'nothing, if flavors ask for 2 MiB '
-                'pages, or for large ones')
+                f'there are no pages of 1G{flag}, so pages of {name} are '
+                'used', f'nothing, if flavors ask for pages of {name}, or for '
+                'large ones')
 
 
 def _small_pages(machine: values.Machine,

@@ -146,7 +146,7 @@ _INI = ('[', ']', '[DEFAULT]', '[x', '=', ': ', '%(x)s', '$transport_url',
         '\u0663', '\u00b2', f'/{mutations.MARKER}', '1.5', '')
 _LSCPU = ('-', '-1', '', ',', '#', '# CPU,Node', '9' * 5000, 'x', 'Y', 'N',
           '65536', '65535', '4096', '0', '\x00', '\u0663', '\u00b2', '1.0',
-          '\x1b[31m', 'x' * 10000)
+          '\x1b[31m', 'x' * 10000, '<', '</cell>', '&x;', '<!DOCTYPE x>', "'")
 _SYSFS = ('', '-1', 'x', '0-99999999', '9' * 5000, '1-0', '0-65535', ',',
           '\x00', '\u0663', '\u00b2', '-', '0,' * 3000, '\x1b[31m', '0x')
 _PROMETHEUS = ('1e300', 'NaN', '+Inf', '-Inf', '-1', '9' * 5000, '{', '}',
@@ -405,7 +405,9 @@ class FilesTest(FilesTestCase):
     def test_facts(self):
         documents = (test_read.LIST, test_read.OLD_LIST, test_read.SUMMARY,
                      test_read.IRONIC, test_read.ANSIBLE)
-        texts = (test_read.PARSABLE, test_read.PARSABLE_DEFAULT)
+        texts = (test_read.PARSABLE, test_read.PARSABLE_DEFAULT,
+                 test_read.CAPABILITIES,
+                 json.dumps(test_read.LIST).replace('null', '-'))
         good = self.write('good', json.dumps(test_read.LIST).encode())
 
         def run(chance):

@@ -21,6 +21,7 @@ from nfv_sched.ops.cloud_file import problems
 from nfv_sched.ops.execution import run
 from nfv_sched.ops.journal import journal
 from nfv_sched.ops.machine import read as machine_files
+from nfv_sched.ops.machine import values as machine_values
 from nfv_sched.ops.plans import run_command
 from nfv_sched.ops.profile import document as profile_document
 from nfv_sched.ops.profile import reported
@@ -282,3 +283,35 @@ class GrowthTest(test_files.FilesTestCase):
             seconds=_SECONDS)
         self.assertEqual((1, 'error: CPU 65536 is out of range\n'),
                          (code, err))
+
+    def test_capabilities(self):
+        """Many CPUs, elements within elements, and entities that grow."""
+        most = files.max_yaml_items()
+        cpus = ''.join(
+            f'<cpu id="{number}" socket_id="0" siblings="{number}"/>'
+            for number in range(1 << 16))
+        text = ('<capabilities><host><topology><cells><cell id="0"><memory>'
+                f'99999999</memory><cpus>{cpus}</cpus></cell></cells>'
+                '</topology></host></capabilities>')
+        path = self.write('facts', gzip.compress(text.encode(), 1))
+        with self.limited():
+            machine = machine_files.machine([path])
+        self.assertEqual(1 << 16, len(machine.cpus))
+        for text, message in (
+            ('<a>' * most, 'is not XML: no element found: line 1, column '
+                           f'{3 * most}'),
+            ('<a/>' * (most + 1), f'has more than {most} items; '
+             '--max-file-size raises the limit, now 128 MiB'),
+            ('<!DOCTYPE a [<!ENTITY a0 "aaaaaaaa">' + ''.join(
+                f'<!ENTITY a{number} "{f"&a{number - 1};" * 9}">'
+                for number in range(1, 20)) + ']><a>&a19;</a>',
+             'has a document type, which virsh does not print'),
+        ):
+            path = self.write('facts', gzip.compress(text.encode(), 1))
+            self.refuse(path, message, 'host', 'profile', '--facts', path)
+        # What lscpu leaves out in JSON.
+        path = self.write('facts', gzip.compress(
+            b'{"cpus": [' + b'{"a": -' * 100_000 + b' ' * 1_000_000, 1))
+        with self.limited():
+            self.assertRaises(machine_values.MachineError,
+                              machine_files.machine, [path])

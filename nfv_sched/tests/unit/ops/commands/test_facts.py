@@ -178,7 +178,7 @@ class FactsTest(base.TestCase):
                 ('', 'is neither JSON nor'), ('{}', 'not from lscpu'),
                 ('{"cpus": []}', 'there is no CPU'),
                 ('{"lscpu": []}', 'sibling threads of the CPUs are not known; '
-                 '"lscpu -J -e=CPU,NODE,SOCKET,CORE,ONLINE" prints them'),
+                 '"lscpu -J -e=CPU,NODE,SOCKET,CORE,CACHE,ONLINE" prints'),
                 (lscpu(cpu=1), 'CPU 1 is there twice')):
             self.write(a=text)
             found = self.refused()

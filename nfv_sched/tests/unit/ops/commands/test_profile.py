@@ -336,7 +336,7 @@ class ProfileTest(base.CommandTestCase):
             (('--vswitch-cores', '0:2,0:1'), 'NUMA node 0 is there twice'),
             (('--vswitch-cores', '-1'), "'-1' is not a number of cores"),
             (('--vswitch-nic', '=x y='), 'is not NIC or PHYSNET=NIC'),
-            (('--pages', '1M'), "'1M' is not one of 1G, 2M, 4K"),
+            (('--pages', '3M'), "'3M' is not one of 16G, 2G, 1G, "),
             (('--pages', '1G:80%,2M:30%'), 'is more than 100%'),
             (('--pages', '1G:x'), 'is not a percentage'),
             (('--pages', '1G,1G'), '1G is there twice'),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Machines are read from files of lscpu, Ironic and Ansible."""
+"""Machines are read from files of lscpu, libvirt, Ironic and Ansible."""
 
 import json
 import os
@@ -67,6 +67,44 @@ IRONIC = {
         'nics': [{'name': 'p2p1', 'numa_node': 0},
                  {'name': 'p2p2', 'numa_node': 1},
                  {'name': 'em1', 'numa_node': -1}]}}
+CAPABILITIES = """\
+<capabilities>
+
+  <host>
+    <uuid>3d3c1d11-e3a4-11e6-aaaa-001e67a5a4c9</uuid>
+    <cpu>
+      <arch>x86_64</arch>
+      <vendor>Intel</vendor>
+      <pages unit='KiB' size='4'/>
+      <pages unit='KiB' size='2048'/>
+      <pages unit='KiB' size='1048576'/>
+    </cpu>
+    <topology>
+      <cells num='2'>
+        <cell id='0'>
+          <memory unit='KiB'>99289532</memory>
+          <pages unit='KiB' size='4'>24822383</pages>
+          <distances>
+            <sibling id='0' value='10'/>
+          </distances>
+          <cpus num='3'>
+            <cpu id='0' socket_id='0' die_id='0' core_id='0' siblings='0,2'/>
+            <cpu id='2' socket_id='0' die_id='0' core_id='0' siblings='0,2'/>
+            <cpu id='3'/>
+          </cpus>
+        </cell>
+        <cell id='8'>
+          <memory unit='KiB'>100663296</memory>
+          <cpus num='1'>
+            <cpu id='1' socket_id='1' die_id='0' core_id='0' siblings='1'/>
+          </cpus>
+        </cell>
+      </cells>
+    </topology>
+  </host>
+</capabilities>
+
+"""
 ANSIBLE = {'ansible_facts': {
     'ansible_memtotal_mb': 257401, 'ansible_processor': [
         '0', 'AuthenticAMD', 'AMD EPYC 7302P 16-Core Processor'],
@@ -151,8 +189,9 @@ class LscpuTest(ReadTestCase):
                               self.path(LIST, 'list')], memory=[1, 1])
         # The first that knows something counts.
         self.assertEqual({0: [(0,)], 1: [(1,)]}, self.cores(found))
-        found = read.machine([self.path(LIST, 'list'),
-                              self.path(SUMMARY, 'summary')], memory=[1, 1])
+        found = read.machine([self.path(LIST, 'list'), self.path(
+            json.dumps(SUMMARY).replace('"data": "1"', '"data": "2"'),
+            'summary')], memory=[1, 1])
         self.assertEqual({0: [(0, 2)], 1: [(1,)]}, self.cores(found))
         self.assertEqual('intel', found.vendor)
 
@@ -169,7 +208,7 @@ class LscpuTest(ReadTestCase):
             ({'cpus': [{'cpu': None, 'core': 0, 'node': 0}]},
              'None is not a CPU'),
             ({'cpus': [{'cpu': -1, 'core': 0, 'node': 0}]},
-             'CPU -1 is out of range'),
+             '-1 is not a CPU'),
             ({'cpus': [{'cpu': 1, 'core': 0, 'node': 0}] * 2},
              'CPU 1 is there twice'),
             ('# CPU,Core,Socket\n0,0\n', "'0,0' has not the columns"),
@@ -180,6 +219,88 @@ class LscpuTest(ReadTestCase):
                          'data': '0'}]}, 'it has 0'),
         ):
             self.assertIn(told, self.refused(content, memory=[1]))
+
+    def test_bare_dash(self):
+        """As util-linux before 2.41 has it, for the cells of numbers."""
+        for content in (LIST, {'cpus': [
+                dict(row, node=None) for row in LIST['cpus']]}):
+            text = json.dumps(content, indent=1)
+            for dashes in (text.replace('null', '-'),
+                           json.dumps(content).replace('null', '-'),
+                           text.replace('null', '"-"')):
+                self.assertIn('-', dashes)
+                count = len({row['node'] for row in content['cpus'][:3]})
+                self.assertEqual(
+                    read.machine([self.path(text)], memory=[1] * count),
+                    read.machine([self.path(dashes)], memory=[1] * count))
+
+    def test_without_numa(self):
+        """It is one node, as libvirt and so Nova see it."""
+        rows = [dict(row, node=None) for row in LIST['cpus']]
+        found = read.machine([self.path({'cpus': rows})], memory=[1])
+        self.assertEqual({0: [(0, 2), (1,)]}, self.cores(found))
+        # One of several CPUs never vanishes.
+        rows[0]['node'] = 1
+        self.assertIn('online, but in no NUMA node: CPU 1-2.',
+                      self.refused({'cpus': rows}, memory=[1]))
+
+    @hypothesis.settings(max_examples=60, deadline=None)
+    @hypothesis.given(st.data())
+    def test_cores_of_clusters_with_the_same_numbers(self, data):
+        """Told apart by caches, columns, the summary, or refused."""
+        clusters = data.draw(st.integers(1, 4))
+        cores, threads = data.draw(st.integers(1, 4)), data.draw(
+            st.sampled_from((1, 1, 2, 4)))
+        unknown = data.draw(st.booleans())
+        rows, expected = [], []
+        for cluster in range(clusters):
+            for core in range(cores):
+                first = len(rows)
+                expected.append(tuple(range(first, first + threads)))
+                rows += [{'cpu': first + thread, 'node': 0, 'socket': 0,
+                          'core': -1 if unknown else core,
+                          'online': True, 'cluster': cluster,
+                          'l1d:l1i:l2:l3': f'{len(expected)}:0:{cluster}:0'}
+                         for thread in range(threads)]
+        without = data.draw(st.sets(st.sampled_from((
+            'cluster', 'l1d:l1i:l2:l3'))))
+        rows = [{name: cell for name, cell in row.items()
+                 if name not in without} for row in rows]
+        summary = data.draw(st.booleans())
+        paths = [self.path({'cpus': rows}, 'list')] + ([self.path(
+            {'lscpu': [{'field': 'Thread(s) per core:',
+                        'data': str(threads)}]}, 'summary')]
+            if summary else [])
+        try:
+            found = read.machine(paths, memory=[1024])
+        except values.MachineError as exc:
+            self.assertIn(facts.LSCPU, str(exc))
+            found = None
+        if 'l1d:l1i:l2:l3' not in without or summary and threads == 1 or (
+                'cluster' not in without and not unknown):
+            self.assertEqual({0: expected}, self.cores(found))
+        elif found is not None and (unknown or summary):
+            self.assertEqual({0: expected}, self.cores(found))
+        if found is not None:
+            self.assertEqual(summary or 'l1d:l1i:l2:l3' not in without,
+                             found.knows_threads)
+
+    def test_more_threads_than_the_cpu_can_have(self):
+        rows = [{'cpu': cpu, 'core': 0, 'node': 0} for cpu in range(9)]
+        vendor = {'lscpu': [{'field': 'Vendor ID:', 'data': 'AuthenticAMD'}]}
+        for count, also in ((9, ()), (3, (vendor,))):
+            self.assertIn('these numbers of cores are not unique',
+                          self.refused({'cpus': rows[:count]}, *also,
+                                       memory=[1]))
+        self.assertFalse(read.machine(
+            [self.path({'cpus': rows[:4]})], memory=[1]).knows_threads)
+
+    def test_only_online(self):
+        """What lscpu -p prints does not show whether CPUs are offline."""
+        text = PARSABLE.replace('3,,,,N\n', '')
+        for content, known in ((LIST, True), (PARSABLE, True), (text, False)):
+            self.assertEqual(known, read.machine(
+                [self.path(content)], memory=[1, 1]).knows_offline)
 
     def test_core_on_two_nodes(self):
         rows = [{'cpu': cpu, 'core': 0, 'node': cpu} for cpu in (0, 1)]
@@ -233,6 +354,54 @@ class IronicTest(ReadTestCase):
         ):
             self.assertIn(told, self.refused(content))
 
+    def test_cores_that_ironic_joins(self):
+        """Then others must tell the cores; memory and NICs are right."""
+        topology = IRONIC['numa_topology']
+        for sockets, number in ((4, 0), (2, -1)):
+            inventory = {'cpu': {'socket_count': sockets}}
+            content = {'inventory': inventory, 'numa_topology': {
+                **topology, 'cpus': [dict(each, cpu=number)
+                                     for each in topology['cpus']]}}
+            self.assertIn(f'for one core; give what "{facts.LSCPU}"',
+                          self.refused(content))
+            found = read.machine([self.path(content),
+                                  self.path(LIST, 'list')])
+            self.assertEqual([[(0, 2)], [(1,)]], [
+                [core.cpus for core in node.cores] for node in found.nodes])
+            self.assertEqual(3, len(found.nics))
+
+
+class LibvirtTest(ReadTestCase):
+
+    def test_capabilities(self):
+        found = read.machine([self.path(CAPABILITIES)])
+        self.assertEqual(values.Machine(
+            nodes=(values.MachineNode(number=0, memory=96962, cores=(
+                values.Core(cpus=(0, 2), socket=0),)),
+                values.MachineNode(number=8, memory=98304, cores=(
+                    values.Core(cpus=(1,), socket=1),))),
+            page_sizes=frozenset((2048, 1048576)), vendor='intel',
+            offline=frozenset((3,))), found)
+
+    def test_wrong(self):
+        for old, new, told in (
+            ('<capabilities>', '<!DOCTYPE a [<!ENTITY b "c">]><capabilities>',
+             'has a document type'),
+            ('capabilities>', 'domain>', 'not what "virsh capabilities"'),
+            ('</capabilities>', '', 'is not XML: '),
+            ("<cell id='8'>", "<cell>", 'the id of a cell is '),
+            ("<cell id='8'>", "<cell id='1024'>", '1024 is out of range'),
+            ("unit='KiB'>100663296", "unit='pt'>100663296", 'no memory'),
+            ("unit='KiB'>100663296", "unit='KiB'>much", "'much', not a"),
+            ("siblings='1'", "siblings='0-64'", 'cannot have 65'),
+            ("siblings='1'", "siblings='x'", 'not a list of CPUs'),
+            ("<cpu id='1'", "<cpu id='0'", 'CPU 0 is there twice'),
+            ('>Intel<', '>&b;<', 'is not XML: undefined entity'),
+        ):
+            self.assertIn(old, CAPABILITIES)
+            self.assertIn(told, self.refused(
+                CAPABILITIES.replace(old, new)), new)
+
 
 class AnsibleTest(ReadTestCase):
 
@@ -247,6 +416,7 @@ class AnsibleTest(ReadTestCase):
             ANSIBLE['ansible_facts'], {'ansible_facts': {
                 name.removeprefix('ansible_'): value for name, value
                 in ANSIBLE['ansible_facts'].items()}},
+            {'compute-1': ANSIBLE},
         ):
             found = read.machine([self.path(LIST, 'list'),
                                   self.path(content)])
@@ -256,6 +426,17 @@ class AnsibleTest(ReadTestCase):
             self.assertEqual('amd', found.vendor)
             self.assertEqual((values.NIC(
                 name='ens1f0', address='0000:3b:00.0'),), found.nics)
+
+    def test_several_hosts(self):
+        text = json.dumps(ANSIBLE, indent=1)
+        for content in (
+            ''.join(f'compute-{number} | SUCCESS => {text}\n'
+                    for number in (1, 2)),
+            {'compute-1': ANSIBLE, 'compute-2': ANSIBLE},
+        ):
+            self.assertIn(
+                'has the facts of 2 hosts: compute-1, compute-2; for one of '
+                'them: "ansible compute-1 -m setup', self.refused(content))
 
     def test_wrong(self):
         self.assertIn("ansible_memtotal_mb is 'much', not a number",
@@ -271,12 +452,19 @@ class FileTest(ReadTestCase):
             ('', '"lscpu -p": the file is empty'),
             ('cpus: []', '"lscpu -p": not JSON from line 1, column 1 on'),
             ('{"cpus": [', 'is neither'),
-            ('[]', 'not from lscpu, Ansible'), ({}, 'not from lscpu'),
+            ('[]', 'not from lscpu, Ironic'), ({}, 'not from lscpu'),
             ('#\n', 'is neither JSON'), ('null', 'not from lscpu'),
             ('[' * 100000, 'is neither JSON'),
+            ('Architecture:   x86_64\n', 'is what "lscpu" prints'),
+            ('CPU NODE SOCKET CORE ONLINE\n  0    0      0    0    yes\n',
+             'is what "lscpu -e" prints'),
+            ('available: 2 nodes (0-1)\n', '"numactl -H" prints'),
+            ('processor\t: 0\n', '"cat /proc/cpuinfo" prints'),
+            ('CPU model:           x86_64\n', '"virsh nodeinfo" prints'),
         ):
             text = self.refused(content)
             self.assertIn(told, text)
+            self.assertIn(facts.LSCPU, text)
             self.assertIn(f'{self.folder}/f0: ', text)
 
     def test_unreadable(self):
@@ -307,7 +495,8 @@ class FileTest(ReadTestCase):
     def test_cut_off_and_edited(self, data):
         """One error, or a sound machine, whatever has become of a file."""
         content = data.draw(st.sampled_from((
-            LIST, SUMMARY, IRONIC, ANSIBLE, OLD_LIST, PARSABLE)))
+            LIST, SUMMARY, IRONIC, ANSIBLE, OLD_LIST, PARSABLE,
+            CAPABILITIES)))
         text = content if isinstance(content, str) else json.dumps(content)
         start = data.draw(st.integers(0, len(text)))
         end = data.draw(st.integers(start, min(len(text), start + 8)))

@@ -2,6 +2,7 @@
 """Machines are read from ``/sys``."""
 
 import os
+import shutil
 
 import fixtures
 
@@ -74,10 +75,33 @@ class SysTest(base.TestCase):
         self.assertEqual([(0, 2), (1,)],
                          [core.cpus for core in found.nodes[0].cores])
 
+    def test_without_numa(self):
+        """A kernel without NUMA: one node, as libvirt sees it."""
+        trees.machine(self.root, {0: (1024, [(0, 2), (1, 3)])}, sizes=())
+        shutil.rmtree(os.path.join(self.root, 'devices/system/node'))
+        trees.write(self.root, 'kernel/mm/hugepages/hugepages-2048kB/'
+                               'nr_hugepages', '0')
+        self.assertIn('--node-memory', self.refused())
+        found = read.machine(root=self.root, memory=[1024])
+        self.assertEqual([(0, [(0, 2), (1, 3)])], [
+            (node.number, [core.cpus for core in node.cores])
+            for node in found.nodes])
+        self.assertEqual({2048}, found.page_sizes)
+
+    def test_cpus_in_no_node(self):
+        trees.machine(self.root, {0: (1024, [(0,), (1,)])})
+        trees.write(self.root, 'devices/system/node/node0/cpulist', '1')
+        self.assertIn('in no NUMA node: CPU 0.', self.refused())
+
+    def test_list_with_a_nul(self):
+        trees.machine(self.root, {0: (1024, [(0,), (1,)])})
+        before = read.machine(root=self.root)
+        trees.write(self.root, 'devices/system/node/node0/cpulist',
+                    '0-1\n\0')
+        self.assertEqual(before, read.machine(root=self.root))
+
     def test_broken(self):
         self.assertIn('has no devices/system/cpu', self.refused())
-        os.makedirs(os.path.join(self.root, 'devices/system/cpu'))
-        self.assertIn('has no NUMA nodes', self.refused())
         trees.machine(self.root, {0: (1024, [(0, 1)])})
         siblings = 'devices/system/cpu/cpu0/topology/thread_siblings_list'
         for path, text, told in (

@@ -88,7 +88,8 @@ def machines(draw, most_nodes=8, most_cores=12, memories=(
     return values.Machine(
         nodes=tuple(nodes), offline=frozenset(offline),
         page_sizes=draw(st.sampled_from((
-            None, FLAGS, FLAGS, frozenset((2048,))))),
+            None, FLAGS, FLAGS, frozenset((2048,)),
+            frozenset((2048, 524288, 16777216))))),
         nics=tuple(values.NIC(
             name=f'ens{number}', node=draw(st.sampled_from((
                 None, *(node.number for node in nodes)))))
@@ -112,7 +113,7 @@ def chosen(draw, of, layouts=choices.LAYOUTS):
         shared=draw(st.booleans()),
         pages=draw(st.sampled_from((
             None, None, ((1048576, 0.8),), ((2048, 1.0),), ((4, 1.0),),
-            ((1048576, 0.5), (2048, 0.5))))),
+            ((524288, 0.5),), ((1048576, 0.5), (2048, 0.5))))),
         network_node=draw(st.sampled_from((False, False, True))),
         ceph=choices.Ceph(
             osds=draw(st.sampled_from((

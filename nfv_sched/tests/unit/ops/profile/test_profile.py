@@ -87,6 +87,15 @@ class GeneratedTest(base.TestCase):
         self.assertEqual(found.settings.reserved_memory - sum(
             node.memory.switch for node in found.nodes),
             found.platform_memory)
+        # DPDK refuses numbers for more nodes than it knows.
+        numbers = configuration.ovs_options(found).get('dpdk-socket-mem', '1')
+        self.assertNotEqual('0', numbers.rpartition(',')[2])
+        if numbers != '1':
+            self.assertEqual(
+                {node.number: node.memory.switch for node in found.nodes
+                 if node.memory.switch},
+                {node: int(mib) for node, mib in enumerate(
+                    numbers.split(',')) if mib != '0'})
 
     @hypothesis.settings(max_examples=15, suppress_health_check=list(
         hypothesis.HealthCheck))
@@ -266,12 +275,26 @@ class WarningTest(base.TestCase):
 
     def test_pages(self):
         of = machines.machine(threads=1, page_sizes=frozenset((2048,)))
-        self.only('so pages of 2 MiB are used', of)
-        self.only('the CPUs have no pages of 1 GiB (flag pdpe1gb)', of,
+        self.only('so pages of 2M are used', of)
+        self.only('there are no pages of 1G (flag pdpe1gb)', of,
                   pages=((1048576, 0.5),))
         self.assertEqual([], self.warned(of, pages=((2048, 1.0),)))
         self.assertEqual([], self.warned(
             machines.machine(threads=1, page_sizes=None)))
+        # Arm with pages of 64 KiB, which knows no such flag.
+        arm = machines.machine(threads=1, vendor='', page_sizes=frozenset((
+            2048, 524288, 16777216)))
+        self.only('there are no pages of 1G, so pages of 512M are used', arm)
+        self.only('there are no pages of 1G', arm, pages=((1048576, 1.0),))
+        self.assertEqual([], self.warned(arm, pages=((524288, 0.5),)))
+
+    def test_doubtful_threads(self):
+        of = machines.machine(threads=4, knows_threads=False)
+        self.assertEqual(1, sum('by numbers that on some' in text
+                                for text in self.warned(of)))
+        self.assertFalse(any('by numbers that on some' in text
+                             for text in self.warned(machines.machine(
+                                 threads=4))))
 
     def test_switch(self):
         self.only('no core for the virtual switch', switch_cores=0)
