@@ -219,24 +219,49 @@ class RunMixin(source.AccountMixin):
                         write=not dry_run)))
             except run.MoveJournalError as exc:
                 raise source.CloudUnreadError(str(exc)) from exc
-            self._print_plan(saved.plan, journal)
+            plan = saved.plan
+            # Whatever happens: errors, signals, and a cloud that has changed.
+            stack.callback(lambda: self._say_closed(saved.path, plan, journal))
+            stack.enter_context(_sigterm_as_interrupt())
+            self._print_plan(plan, journal)
             connection = stack.enter_context(self._connection(parsed_args))
             if connection.session.timeout is None:
                 connection.session.timeout = moves.TIMEOUT
             stack.enter_context(http_limits.limited(connection.session))
 
-            def execution_of(plan: values.MovePlan) -> 'run.PlanRun':
+            def execution_of(current: values.MovePlan) -> 'run.PlanRun':
+                nonlocal plan
+                plan = current
                 return run.PlanRun(
                     connection, plan, journal, most=most or PARALLEL,
                     timeout=timeout or TIMEOUT, say=self._report)
 
             try:
                 if dry_run:
-                    return self._compare(execution_of(saved.plan))
+                    return self._compare(execution_of(plan))
                 return self._execute(
                     parsed_args, saved, journal, execution_of, enable)
             except (moves.NoAnswerError, moves.MoveError) as exc:
                 raise source.CloudUnreadError(str(exc)) from exc
+
+    def _say_closed(self, path: str, plan: values.MovePlan,
+                    journal: 'run.MoveJournal') -> None:
+        """Say which hosts are disabled, what enables them, and what then."""
+        for host, is_known in journal.closed.items():
+            if host not in plan.given_up_hosts:
+                self._report(
+                    f'{host} {"is" if is_known else "may be"} disabled. '
+                    'To enable it: '
+                    + shlex.join((*_ENABLE, host, 'nova-compute')))
+        for host in plan.given_up_hosts:
+            self._report(
+                f'If {host} is not to be emptied later, enable it: '
+                + shlex.join((*_ENABLE, host, 'nova-compute')))
+        if plan.next_round and all(map(journal.is_done, plan.moves)) and (
+                plan.moves or journal.closed):
+            self._report(
+                'When that is done, the next round: ' + self._command_text((
+                    'plan', 'run', path, '--round', str(plan.next_round))))
 
     def _print_plan(self, plan: values.MovePlan,
                     journal: 'run.MoveJournal') -> None:
@@ -261,7 +286,10 @@ class RunMixin(source.AccountMixin):
             self._print(_CHANGED)
             return source.FINDINGS
         self._print('Nothing was changed: --dry-run.')
-        return 0
+        returned = _returned(execution)
+        for clause in returned:
+            self.print_error(clause)
+        return source.FINDINGS if returned else 0
 
     def _execute(self, parsed_args: argparse.Namespace, saved: SavedPlan,
                  journal: 'run.MoveJournal',
@@ -305,9 +333,8 @@ class RunMixin(source.AccountMixin):
                 self._print('The rest is planned anew.')
                 failed.update(execution.refused)
                 try:
-                    with _sigterm_as_interrupt():
-                        saved = self._plan_rest(
-                            parsed_args, saved, journal, failed)
+                    saved = self._plan_rest(
+                        parsed_args, saved, journal, failed)
                 except KeyboardInterrupt:
                     self._missing = []
                     self._summarize(parsed_args, saved, execution, enable)
@@ -372,8 +399,11 @@ class RunMixin(source.AccountMixin):
         """Print what was done and what was not; return the exit code."""
         remaining = execution.left()
         plan = execution.plan
-        self._print(f'{len(plan.moves) - len(remaining)} of '
-                    f'{strings.count(len(plan.moves), "move")} made.')
+        returned = _returned(execution)
+        self._print('; '.join((
+            f'{len(plan.moves) - len(remaining)} of '
+            f'{strings.count(len(plan.moves), "move")} made', *returned))
+            + '.')
         for move in remaining:
             self.print_error(f'move {move.number}: {move} ' + (
                 execution.failed.get(move.number)
@@ -390,27 +420,15 @@ class RunMixin(source.AccountMixin):
                 self._offer(saved)
         if enable and not remaining:
             execution.enable()
-        for host in plan.closed_hosts:
-            if enable and not remaining:
+            for host in plan.closed_hosts:
                 self._print(f'{host} is enabled.')
-            else:
-                self._print(f'{host} is disabled. To enable it: ' + shlex.join(
-                    (*_ENABLE, host, 'nova-compute')))
-        for host in plan.given_up_hosts:
-            self._print(f'If {host} is not to be emptied later, enable it: '
-                        + shlex.join((*_ENABLE, host, 'nova-compute')))
         for uuid, name in execution.shelved():
             self._print(f'{name} is shelved. To start it again: '
                         + shlex.join((*_UNSHELVE, uuid)))
-        if plan.next_round and not remaining:
-            self._print(
-                'When that is done, the next round: ' + self._command_text((
-                    'plan', 'run', saved.path, '--round',
-                    str(plan.next_round))))
         if execution.interrupted and remaining and not execution.failed:
             return _INTERRUPTED
         checked = self._verify(parsed_args, saved, execution)
-        if remaining or unfinished:
+        if remaining or unfinished or returned:
             return source.FINDINGS
         return checked
 
@@ -421,8 +439,7 @@ class RunMixin(source.AccountMixin):
         if not uuids:
             return 0
         try:
-            with _sigterm_as_interrupt():
-                result = self.misplaced(parsed_args, saved.document, uuids)
+            result = self.misplaced(parsed_args, saved.document, uuids)
         except source.NotConfiguredError:
             self._print("Strict policies were not checked: this needs Nova's "
                         'databases, or --from with the URL of "snapshot '
@@ -477,6 +494,12 @@ class RunMixin(source.AccountMixin):
     def _print(self, text: str) -> None:
         self.app.stdout.write(f'{strings.line(text)}\n')
         self.app.stdout.flush()
+
+
+def _returned(execution: 'run.PlanRun') -> list[str]:
+    """Return what was moved before this run, and is back, as clauses."""
+    return [f'{name} is on {host} again'
+            for name, host in execution.returned()]
 
 
 @contextlib.contextmanager

@@ -12,6 +12,7 @@ from collections.abc import Generator
 from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
+import shlex
 import time
 import typing as ty
 
@@ -34,8 +35,8 @@ GRACE = 60.0
 _MICROVERSION = '2.61'
 # Tells what went wrong in an action.  Ussuri.
 _DETAILS = '2.84'
-# Seconds in which the events of a failed migration should end.
-_EVENTS_END = 30
+#: Seconds in which the events of a failed migration should end.
+EVENTS_END = 30
 _NO_REASON = 'Nova gives no reason'
 # Number of migrations of a server that are read, the newest first.
 _MIGRATIONS = 50
@@ -50,12 +51,32 @@ _ACTION_NAMES = {'live': ('live-migration',), 'cold': ('migrate',),
 #: Status of a migration record when the move is over.
 _OVER = {'live': ('completed', 'done'), 'cold': ('confirmed',)}
 _FAILED = ('cancelled', 'error', 'failed', 'reverted')
+_CONFIRM = ('openstack', 'server', 'resize', 'confirm', '--')
 _TO_CONFIRM, _UNCONFIRMED = 'finished', 'VERIFY_RESIZE'
 # A shelved server is on its host until it is offloaded.
 _SHELVED, _OFFLOADED = 'SHELVED', 'SHELVED_OFFLOADED'
 # What an agent serves: its path, and the key of its UUID in a request.
 _SERVED = {'dhcp': ('dhcp-networks', 'networks', 'network_id'),
            'router': ('l3-routers', 'routers', 'router_id')}
+
+# Key of an answer -> the fields of it, or of each row, that are used.
+_TEXT_OR_NONE = (str, type(None))
+_FIELDS: Mapping[str, Mapping[str, type | tuple[type, ...]]] = {
+    'services': {'host': str, 'id': str, 'status': str, 'state': str},
+    'server': {'id': str, 'name': str, 'status': str, 'locked': bool,
+               'OS-EXT-STS:task_state': _TEXT_OR_NONE,
+               'OS-EXT-STS:vm_state': str},
+    'migrations': {'uuid': str, 'status': str, 'dest_compute': _TEXT_OR_NONE,
+                   'migration_type': _TEXT_OR_NONE},
+    'instanceActions': {'action': str, 'request_id': str},
+    'instanceAction': {'events': list},
+    'events': {'finish_time': _TEXT_OR_NONE, 'result': _TEXT_OR_NONE},
+    'agent': {'alive': bool, 'admin_state_up': bool},
+    'networks': {'id': str}, 'routers': {'id': str}}
+# Others are one object.
+_LISTS = ('services', 'migrations', 'instanceActions', 'events', 'networks',
+          'routers')
+_HOST = 'OS-EXT-SRV-ATTR:host'
 
 _UNANSWERED = (*http_limits.MALFORMED, ks_exceptions.ClientException,
                sdk_exceptions.SDKException, OSError)
@@ -89,8 +110,8 @@ class RefusedRequestError(MoveError):
         self.status = status
 
 
-class UnservedError(MoveError):
-    """A move that has left a network or router on no agent."""
+class UnfinishedMoveError(MoveError):
+    """A move that is half made, and that the next run has to go on with."""
 
 
 # What a move has come to before the run was interrupted: "asked" with the UUID
@@ -153,11 +174,19 @@ def problems(connection: _Connection, moves: Iterable[values.Move],
             checked.add(move.id)
             try:
                 if move.is_of_server:
-                    _is_to_move(_server(connection, move), move)
+                    _is_to_move(_server(connection, move, False), move)
                 else:
                     _is_to_reassign(connection, move)
             except MoveError as exc:
                 yield f'move {move.number}: {move} {exc}'
+
+
+def is_on_source(connection: _Connection, move: values.Move) -> bool:
+    """Return whether what was moved is back; raise as unfinished()."""
+    if not move.is_of_server:
+        return _agents_of(connection, move)[0]
+    return any(_host(server) == move.source
+               for server in _servers(connection, [move.id]))
 
 
 def shelved(connection: _Connection,
@@ -189,8 +218,7 @@ def _servers(connection: _Connection,
     """Yield servers, without those that have been deleted."""
     for uuid in uuids:
         try:
-            yield _call(
-                connection, 'compute', 'GET', f'/servers/{uuid}')['server']
+            yield _read(connection, 'compute', f'/servers/{uuid}', 'server')
         except RefusedRequestError as exc:
             if exc.status != 404:
                 raise
@@ -203,7 +231,7 @@ def _call(connection: _Connection, service: ty.Literal['compute', 'network'],
           method: str, path: str, body: ty.Any = None,
           query: Mapping[str, str] | None = None,
           microversion: str = _MICROVERSION) -> ty.Any:
-    """Return the answer to a request, which is made once.
+    """Return the answer to a request, which is made once, as it is.
 
     :raises NoAnswerError: if it may have taken effect, or may later
     :raises RefusedRequestError: if it has been refused
@@ -229,6 +257,39 @@ def _call(connection: _Connection, service: ty.Literal['compute', 'network'],
     return answer
 
 
+def _read(connection: _Connection, service: ty.Literal['compute', 'network'],
+          path: str, key: str, query: Mapping[str, str] | None = None,
+          microversion: str = _MICROVERSION) -> ty.Any:
+    """Return what is under a key of the answer to GET; raise as _call().
+
+    :raises NoAnswerError: also if it has not the form of the API's reference
+    """
+    answer = _call(connection, service, 'GET', path, query=query,
+                   microversion=microversion)
+    _check(path, answer, {key: list if key in _LISTS else dict})
+    _check_rows(path, key, answer[key])
+    return answer[key]
+
+
+def _check_rows(path: str, key: str, value: ty.Any) -> None:
+    for row in value if key in _LISTS else (value,):
+        _check(path, row, _FIELDS[key])
+
+
+def _check(path: str, value: ty.Any,
+           fields: Mapping[str, type | tuple[type, ...]]) -> None:
+    """Raise NoAnswerError unless an object has fields of these types."""
+    if isinstance(value, dict):
+        wrong = [name for name, kind in fields.items()
+                 if name not in value or not isinstance(value[name], kind)]
+        if not wrong:
+            return
+        what = f'without a proper {wrong[0]!r}'
+    else:
+        what = f'{type(value).__name__} in place of an object'
+    raise NoAnswerError(f'GET {path}: malformed answer: {what}')
+
+
 def _message(answer: ty.Any) -> str:
     """Return what the body of a refusal says."""
     for each in answer.values() if isinstance(answer, dict) else ():
@@ -249,15 +310,16 @@ def _retry_read(call: Callable[..., _T], *args: ty.Any) -> _Steps[_T]:
 def compute_services(
         connection: _Connection) -> dict[str, Mapping]:
     """Return the services nova-compute, by host."""
-    return {row['host']: row for row in _call(
-        connection, 'compute', 'GET', '/os-services',
-        query={'binary': 'nova-compute'})['services']}
+    return {row['host']: row for row in _read(
+        connection, 'compute', '/os-services', 'services',
+        {'binary': 'nova-compute'})}
 
 
-def set_status(connection: _Connection, host: str,
-               reason: str | None) -> bool:
+def set_status(connection: _Connection, host: str, reason: str | None,
+               record: Callable[[], None]) -> bool:
     """Disable a compute host for a reason, or enable it without one.
 
+    :param record: called before the request
     :returns: False if it was so already
     :raises MoveError: if there is no such host, or Nova refuses it
     :raises NoAnswerError: if Nova does not answer
@@ -271,6 +333,7 @@ def set_status(connection: _Connection, host: str,
     body = {'status': status}
     if reason is not None:
         body['disabled_reason'] = reason
+    record()
     _call(connection, 'compute', 'PUT', f'/os-services/{service["id"]}', body)
     return True
 
@@ -278,22 +341,24 @@ def set_status(connection: _Connection, host: str,
 # Servers
 
 
-def _server(connection: _Connection, move: values.Move) -> Mapping:
+def _server(connection: _Connection, move: values.Move,
+            has_begun: bool = True) -> Mapping:
     try:
-        server = _call(
-            connection, 'compute', 'GET', f'/servers/{move.id}')['server']
+        server = _read(
+            connection, 'compute', f'/servers/{move.id}', 'server')
     except RefusedRequestError as exc:
         if exc.status == 404:
             raise MoveError('has been deleted') from exc
         raise
-    if 'OS-EXT-SRV-ATTR:host' not in server:
-        raise MoveError('has no host that the account may see; it needs the '
-                        'role admin')
+    if not isinstance(server.get(_HOST, 0), _TEXT_OR_NONE):
+        # Nobody takes away the role of an account while a server moves.
+        raise (NoAnswerError if has_begun else MoveError)(
+            'has no host that the account may see; it needs the role admin')
     return server
 
 
 def _host(server: Mapping) -> str:
-    return server['OS-EXT-SRV-ATTR:host'] or 'no host'
+    return server.get(_HOST) or 'no host'
 
 
 def _task(server: Mapping) -> str | None:
@@ -328,7 +393,7 @@ def _has_left(server: Mapping) -> bool:
     """Return whether a server is shelved, and on no host."""
     # Nova shows the status before it has given back what is on the host.
     return server['status'] == _OFFLOADED and (
-        not server['OS-EXT-SRV-ATTR:host'])
+        not server.get(_HOST))
 
 
 def _act(connection: _Connection, move: values.Move, action: str,
@@ -340,17 +405,16 @@ def _act(connection: _Connection, move: values.Move, action: str,
 def _migrations(connection: _Connection,
                 move: values.Move) -> list[Mapping]:
     """Return the migrations of a server, the newest first."""
-    return _call(connection, 'compute', 'GET', '/os-migrations', query={
-        'instance_uuid': move.id, 'limit': str(_MIGRATIONS)})['migrations']
+    return _read(connection, 'compute', '/os-migrations', 'migrations', {
+        'instance_uuid': move.id, 'limit': str(_MIGRATIONS)})
 
 
 def _server_actions(connection: _Connection,
                     move: values.Move) -> list[Mapping]:
     """Return the actions of the kind of a move, the newest first."""
-    return [row for row in _call(
-        connection, 'compute', 'GET',
-        f'/servers/{move.id}/os-instance-actions')['instanceActions']
-        if row['action'] in _ACTION_NAMES[move.kind]]
+    return [row for row in _read(
+        connection, 'compute', f'/servers/{move.id}/os-instance-actions',
+        'instanceActions') if row['action'] in _ACTION_NAMES[move.kind]]
 
 
 def _begun_ids(connection: _Connection,
@@ -464,6 +528,7 @@ def _await_migration(connection: _Connection, move: values.Move,
 
     :raises MoveError: unless the server is on its destination then
     """
+    refused = False
     while True:
         server = yield from _retry_read(_server, connection, move)
         rows = yield from _retry_read(_migrations, connection, move)
@@ -486,8 +551,13 @@ def _await_migration(connection: _Connection, move: values.Move,
                 yield str(exc)
             except RefusedRequestError as exc:
                 # Nova confirms, too, after [DEFAULT] resize_confirm_window.
-                if exc.status != 409:
-                    raise
+                if refused and exc.status != 409:
+                    raise UnfinishedMoveError(
+                        f'is on {move.destination}, waits to be confirmed, '
+                        f'and holds resources on {move.source}, too: {exc}; '
+                        'to confirm it: '
+                        + shlex.join((*_CONFIRM, move.id))) from exc
+                refused = True
         yield ''
     failed = status not in _OVER[move.kind]
     while True:
@@ -524,8 +594,8 @@ def _await_offload(connection: _Connection, move: values.Move) -> _Steps[None]:
         if _has_left(server):
             return
         if _task(server) is None:
-            if server['status'] == _SHELVED and (
-                    actions[0]['action'] == _SHELVE):
+            if server['status'] == _SHELVED and not (
+                    actions and actions[0]['action'] == _OFFLOAD):
                 try:
                     _act(connection, move, _OFFLOAD, None)
                 except NoAnswerError as exc:
@@ -554,18 +624,20 @@ def _await_offload(connection: _Connection, move: values.Move) -> _Steps[None]:
 def _events(connection: _Connection,
             move: values.Move) -> list[Mapping]:
     """Return the events of the last action of the kind of a move."""
-    request = _server_actions(connection, move)[0]['request_id']
-    return _call(
-        connection, 'compute', 'GET',
-        f'/servers/{move.id}/os-instance-actions/{request}',
-        microversion=_DETAILS)['instanceAction']['events']
+    for action in _server_actions(connection, move):
+        path = f'/servers/{move.id}/os-instance-actions/{action["request_id"]}'
+        events = _read(connection, 'compute', path, 'instanceAction',
+                       microversion=_DETAILS)['events']
+        _check_rows(path, 'events', events)
+        return events
+    return []
 
 
 def _error(events: Iterable[Mapping]) -> str | None:
     """Return what went wrong; None if nothing has, as far as is known."""
     return next((
         strings.one_line(event['details']) for event in events
-        if event.get('result') == 'Error' and event.get('details')), None)
+        if event['result'] == 'Error' and event.get('details')), None)
 
 
 def _failure_text(connection: _Connection, move: values.Move) -> _Steps[str]:
@@ -575,17 +647,20 @@ def _failure_text(connection: _Connection, move: values.Move) -> _Steps[str]:
     """
     # NOTE: nova-compute puts a migration into an error, resets the task of
     # the server, and only then puts the server into ERROR and ends the event.
-    end = time.monotonic() + _EVENTS_END
-    try:
-        while True:
-            events = yield from _retry_read(_events, connection, move)
-            if all(event['finish_time'] for event in events) or (
-                    time.monotonic() >= end):
-                break
-            yield ''
-        return _error(events) or _NO_REASON
-    except (MoveError, *http_limits.MALFORMED):
-        return _NO_REASON  # an account without the right to read it
+    end = time.monotonic() + EVENTS_END
+    while True:
+        waiting = ''
+        try:
+            events = _events(connection, move)
+            if all(event['finish_time'] for event in events):
+                return _error(events) or _NO_REASON
+        except MoveError:
+            return _NO_REASON  # an account without the right to read it
+        except NoAnswerError as exc:
+            events, waiting = [], str(exc)
+        if time.monotonic() >= end:
+            return _error(events) or _NO_REASON
+        yield waiting
 
 
 # Services of Neutron's agents
@@ -594,7 +669,7 @@ def _failure_text(connection: _Connection, move: values.Move) -> _Steps[str]:
 def _agent(connection: _Connection, uuid: str) -> Mapping:
     """Return an agent; without any value if there is none."""
     try:
-        return _call(connection, 'network', 'GET', f'/agents/{uuid}')['agent']
+        return _read(connection, 'network', f'/agents/{uuid}', 'agent')
     except RefusedRequestError as exc:
         if exc.status != 404:
             raise
@@ -606,8 +681,8 @@ def _agents_of(connection: _Connection,
     """Return whether the source and the destination serve it."""
     path, key, _name = _SERVED[move.kind]
     source, destination = [
-        any(row['id'] == move.id for row in _call(
-            connection, 'network', 'GET', f'/agents/{agent}/{path}')[key])
+        any(row['id'] == move.id for row in _read(
+            connection, 'network', f'/agents/{agent}/{path}', key))
         for agent in (move.source_agent, move.destination_agent)]
     return source, destination
 
@@ -667,7 +742,7 @@ def _give_back(connection: _Connection, move: values.Move,
     """Have the source serve what no agent serves.
 
     :param reason: why the destination does not
-    :raises UnservedError: if the source does not, either
+    :raises UnfinishedMoveError: if the source does not, either
     """
     path, _key, name = _SERVED[move.kind]
     try:
@@ -676,6 +751,6 @@ def _give_back(connection: _Connection, move: values.Move,
             f'/agents/{move.source_agent}/{path}', {name: move.id})
     except RefusedRequestError as exc:
         if not any((yield from _retry_read(_agents_of, connection, move))):
-            raise UnservedError(
+            raise UnfinishedMoveError(
                 f'is on no agent now: {reason}; it could not be given back '
                 f'to {move.source}: {exc}') from exc

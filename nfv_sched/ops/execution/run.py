@@ -13,6 +13,7 @@ import datetime
 import fcntl
 import json
 import os
+import stat
 import time
 import typing as ty
 
@@ -20,7 +21,6 @@ from openstack import connection as sdk_connection
 import pydantic
 
 from nfv_sched import files
-from nfv_sched import http_limits
 from nfv_sched.ops import atomic_file
 from nfv_sched.ops.execution import moves
 from nfv_sched.ops.execution import values
@@ -45,22 +45,23 @@ class MoveRecord:
 
     :ivar plan: hash of the plan
     :ivar time: in UTC, as ISO 8601
-    :ivar move: number of the move; 0 for a new plan
-    :ivar id: UUID of what is moved; hash of the new plan
+    :ivar move: number of the move; 0 for a host or a new plan
+    :ivar id: UUID of what is moved; name of the host; hash of the new plan
     :ivar state: "asked" before Nova is asked, "moving" when its migration is
-        known, then "done" or "failed"; "replanned" if another plan takes the
-        place of this one
+        known, then "done" or "failed"; of a host "closed" or "open" after
+        "asked"; "replanned" if another plan takes the place of this one
     :ivar migration: UUID of the migration; of the newest one before if
         "asked"; of shelving, the ID of the request
     :ivar text: why it failed
-    :ivar kind: kind of the move; None for a new plan
+    :ivar kind: kind of the move; None for a host or a new plan
     """
 
     plan: str
     time: str
     move: int
     id: str
-    state: ty.Literal['asked', 'moving', 'done', 'failed', 'replanned']
+    state: ty.Literal['asked', 'moving', 'done', 'failed', 'closed', 'open',
+                      'replanned']
     migration: str | None = None
     text: str | None = None
     kind: str | None = None
@@ -79,6 +80,8 @@ class MoveJournal:
     :ivar last: number of each move that has begun -> its last record
     :ivar earlier: UUID of what a former plan has moved, or tried to -> the
         last record of that
+    :ivar closed: name of each host that was disabled -> whether that is known,
+        not only asked for
     :raises MoveJournalError: if it cannot be opened, is in use, or is not of
         this plan
     """
@@ -87,12 +90,14 @@ class MoveJournal:
         self._digest = digest
         self.last: dict[int, MoveRecord] = {}
         self.earlier: dict[str, MoveRecord] = {}
+        self.closed: dict[str, bool] = {}
         self._file: int | None = None
         try:
             self._file = os.open(
                 atomic_file.target(path),
                 (os.O_RDWR | os.O_CREAT | os.O_APPEND if write
                  else os.O_RDONLY) | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            _check_access(os.fstat(self._file))
             if write:
                 _lock(self._file)
             self._read(self._file, write)
@@ -123,8 +128,7 @@ class MoveJournal:
             try:
                 record = _RECORD.validate_python(files.parse_json(line))
                 _age(record)
-                if record.state != 'replanned' and not values.is_uuid(
-                        record.id):
+                if record.move and not values.is_uuid(record.id):
                     raise ValueError
             except (ValueError, TypeError, RecursionError) as exc:
                 raise ValueError(
@@ -132,6 +136,8 @@ class MoveJournal:
             plans.add(record.plan)
             if record.state == 'replanned':
                 plans.add(record.id)
+            elif not record.move:
+                self._note_host(record.id, record.state)
             elif record.plan == self._digest:
                 self.last[record.move] = record
             else:
@@ -148,18 +154,31 @@ class MoveJournal:
 
         :raises OSError: if it cannot be written
         """
-        record = MoveRecord(
-            plan=self._digest, time=_now().isoformat(timespec='seconds'),
-            move=move.number, id=move.id, state=ty.cast(ty.Any, state),
-            migration=migration, text=text, kind=move.kind)
+        record = self._record(
+            move.id, state, move=move.number, migration=migration, text=text,
+            kind=move.kind)
         self._write(record)
         self.last[move.number] = record
 
     def announce(self, digest: str) -> None:
         """Write that a plan with another digest may take the place of this."""
-        self._write(MoveRecord(
-            plan=self._digest, time=_now().isoformat(timespec='seconds'),
-            move=0, id=digest, state='replanned'))
+        self._write(self._record(digest, 'replanned'))
+
+    def _record(self, what: str, state: str, **fields: ty.Any) -> MoveRecord:
+        return MoveRecord(**{
+            'plan': self._digest, 'time': _now().isoformat(timespec='seconds'),
+            'move': 0, 'id': what, 'state': ty.cast(ty.Any, state), **fields})
+
+    def set_host(self, host: str,
+                 state: ty.Literal['asked', 'closed', 'open']) -> None:
+        """Note that a host was disabled or enabled, or is to be."""
+        self._note_host(host, state)
+        self._write(self._record(host, state))
+
+    def _note_host(self, host: str, state: str) -> None:
+        self.closed.pop(host, None)
+        if state != 'open':
+            self.closed[host] = state == 'closed'
 
     def replan(self, digest: str) -> None:
         """Go on with a plan that was announced, and is saved."""
@@ -198,6 +217,14 @@ class MoveJournal:
         if self._file is not None:
             os.close(self._file)
             self._file = None
+
+
+def _check_access(status: os.stat_result) -> None:
+    if status.st_uid != os.geteuid():
+        raise ValueError('belongs to another user; use another file')
+    if status.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+        raise ValueError('others have access to it; take that away, as with '
+                         'chmod 600, if nobody else has written to it')
 
 
 def _lock(descriptor: int) -> None:
@@ -298,6 +325,12 @@ class PlanRun:
         self.interrupted = False
         self.is_early = False
         self._stopping = False
+        self._done_before = [move for move in plan.moves
+                             if journal.is_done(move)]
+        if journal.last:
+            # Of an older release, which did not say so.
+            for host in plan.closed_hosts:
+                journal.closed.setdefault(host, True)
 
     def left(self) -> list[values.Move]:
         """Return the moves that are not done."""
@@ -309,6 +342,12 @@ class PlanRun:
 
     def problems(self) -> Iterator[str]:
         """Yield what :func:`moves.problems` says of moves to begin."""
+        if self._journal.closed:
+            services = moves.compute_services(self._connection)
+            for host in list(self._journal.closed):
+                if services.get(host, {}).get('status') == 'enabled':
+                    # By somebody else, since the last run.
+                    del self._journal.closed[host]
         away = list(moves.problems(
             self._connection, (), self.plan.enabled_hosts))
         self.is_early = bool(away)
@@ -345,10 +384,30 @@ class PlanRun:
         # can be written here.
         self.interrupted = self._stopping = True
 
+    def returned(self) -> Iterator[tuple[str, str]]:
+        """Yield what earlier runs have moved off a host, and is back there.
+
+        :returns: what it is, and the name of the host; raises as shelved()
+        """
+        last = {move.id: move.destination for move in self.plan.moves}
+        for move in self._done_before:
+            if last[move.id] != move.source and moves.is_on_source(
+                    self._connection, move):
+                yield str(move), move.source
+
     def enable(self) -> None:
         """Enable what was emptied; raises what :meth:`run` does."""
+        end = time.monotonic() + moves.GRACE
         for host in self.plan.closed_hosts:
-            moves.set_status(self._connection, host, None)
+            while True:
+                try:
+                    self._set_status(host, None)
+                    break
+                except moves.NoAnswerError as exc:
+                    if time.monotonic() >= end:
+                        raise
+                    self._say_once(str(exc))
+                    time.sleep(INTERVAL)
 
     def run(self, *, only_begun: bool = False) -> None:
         """Make the moves that are left, until one fails.
@@ -400,8 +459,36 @@ class PlanRun:
     def _close_hosts(self) -> None:
         if closes(self.plan, self._journal):
             for host in self.plan.closed_hosts:
-                if moves.set_status(self._connection, host, values.REASON):
+                if self._set_status(host, values.REASON):
                     self._say(f'{host} is disabled: {values.REASON}')
+
+    def _set_status(self, host: str, reason: str | None) -> bool:
+        """Do as :func:`moves.set_status`, with records of it."""
+        was_closed = self._journal.closed.get(host)
+        try:
+            changed = moves.set_status(
+                self._connection, host, reason,
+                lambda: self._record_host(host, 'asked', reason is not None))
+        except moves.MoveError:
+            if self._journal.closed.get(host) != was_closed:
+                self._record_host(host, 'closed' if was_closed else 'open')
+            raise
+        if reason is None or not self._journal.closed.get(host):
+            self._record_host(host, 'open' if reason is None else 'closed')
+        return changed
+
+    def _record_host(self, host: str,
+                     state: ty.Literal['asked', 'closed', 'open'],
+                     needed: bool = False) -> None:
+        try:
+            self._journal.set_host(host, state)
+        except OSError as exc:
+            why = f'the journal cannot be written: {exc.strerror or exc}'
+            if needed:
+                raise moves.MoveError(
+                    f'{host} was not disabled: {why}') from exc
+            self._say(why)
+            self._stopping = True
 
     def _ready_moves(
         self, remaining: Iterable[values.Move],
@@ -488,7 +575,7 @@ class PlanRun:
             self._record(move, 'done')
             self._say(f'{_number(self.plan, move)} {move}: done, '
                       f'{seconds:.0f} s')
-        except moves.UnservedError as exc:
+        except moves.UnfinishedMoveError as exc:
             # The next run goes on with it.
             self._fail(move, str(exc))
         except moves.MoveError as exc:
@@ -497,9 +584,6 @@ class PlanRun:
             self._fail(move, why)
             if isinstance(exc, moves.FailedMoveError):
                 self.refused[move.id, move.destination] = why
-        except http_limits.MALFORMED as exc:
-            self._fail(move, 'is not waited for: malformed answer: '
-                             f'{type(exc).__name__}: {exc}')
         del self._running[move]
 
     def _fail(self, move: values.Move, why: str) -> None:

@@ -97,10 +97,15 @@ class MovePlan:
     command: tuple[str, ...] = ()
 
     def check(self) -> None:
-        """Check the values that go into requests.
+        """Check the values that go into requests, and against each other.
 
         :raises ValueError: if one cannot be right
         """
+        disabled = {*self.closed_hosts, *self.given_up_hosts}
+        for host in disabled.intersection(self.enabled_hosts):
+            raise ValueError(f'{host!r} is to be disabled, and must be '
+                             'enabled')
+        hosts: dict[str, str] = {}
         for move in self.moves:
             agents = () if move.is_of_server else (
                 move.source_agent, move.destination_agent)
@@ -119,6 +124,17 @@ class MovePlan:
             if move.is_of_server and move.source == move.destination:
                 raise ValueError(f'move {move.number}: source and '
                                  'destination are the same host')
+            if move.is_of_server:
+                if move.destination in disabled:
+                    raise ValueError(
+                        f'move {move.number}: {move.destination!r} is to be '
+                        'disabled, and can be no destination')
+                # One that makes room may move on, from where it is then.
+                if hosts.get(move.id, move.source) != move.source:
+                    raise ValueError(
+                        f'move {move.number}: {move.id} is not on '
+                        f'{move.source!r} after the moves before')
+                hosts[move.id] = move.destination
         for each in (*self.closed_hosts, *self.enabled_hosts,
                      *self.given_up_hosts):
             if not _is_host(each):

@@ -503,7 +503,12 @@ class PlanRunTest(PlanRunTestCase):
                       ({'how': 'shelve'}, 'has no destination'),
                       ({'how': 'shelve', 'source': 'a\nb'},
                        'has no destination'),
-                      ({'move': 2}, 'moves are not numbered from 1')))):
+                      ({'move': 2}, 'moves are not numbered from 1'),
+                      # The plan against itself.
+                      ({'source': 'two', 'destination': 'one'},
+                       "move 1: 'one' is to be disabled, and can be no "),
+                      ({'server_id': other['server_id']},
+                       "is not on 'one' after the moves before")))):
             with open(self.path, 'w') as stream:
                 json.dump(document, stream)
             out, err = self.carry_out(code=1)
@@ -532,15 +537,16 @@ class PlanRunTest(PlanRunTestCase):
                  'is the journal of another plan'),
                 (b'{}\n', 'line 1 is not one of a journal'),
                 (lines.replace(b'"id": "', b'"id": "../'),
-                 'line 1 is not one of a journal'),
+                 'line 3 is not one of a journal'),
                 (lines.replace(b'+00:00"', b'"'),
                  'line 1 is not one of a journal'),
-                (lines + b'x\n', 'line 4 is not one of a journal'),
+                (lines + b'x\n', 'line 6 is not one of a journal'),
                 # Files of one line that does not end.
                 (b'a note', 'is not a journal'),
                 (b'{"format": "x"}', 'is not a journal'),
                 (lines + b'x', 'is not a journal')):
             with open(path, 'wb') as stream:
+                os.fchmod(stream.fileno(), 0o600)
                 stream.write(content)
             _out, err = self.carry_out('--yes', '--journal', path, code=1)
             self.assertIn(f'error: {path}: {text}', err)
@@ -553,6 +559,17 @@ class PlanRunTest(PlanRunTestCase):
             self.carry_out('--yes', '--journal', path)
             with open(path, 'rb') as stream:
                 self.assertEqual(lines, stream.read())
+        for change, text in ((('chmod', 0o640), 'others have access to it'),
+                             (('chmod', 0o602), 'others have access to it'),
+                             (('chown', 65534, 65534), 'another user')):
+            if change[0] == 'chown' and os.geteuid():
+                continue
+            getattr(os, change[0])(path, *change[1:])
+            for mode in ('--yes', '--dry-run'):
+                _out, err = self.carry_out(mode, '--journal', path, code=1)
+                self.assertIn(f'error: {path}: ', err)
+                self.assertIn(text, err)
+            os.chmod(path, 0o600)
         os.remove(path)
         os.mkfifo(path)
         _out, err = self.carry_out('--yes', '--journal', path, code=1)
@@ -649,8 +666,9 @@ class PlanRunTest(PlanRunTestCase):
         for _ in range(2):
             process.send_signal(signal.SIGINT)
             time.sleep(0.5)
-        _out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=60)
         self.assertEqual((130, ''), (process.returncode, err))
+        self.assertIn('\none is disabled. To enable it: openstack ', out)
         self.nova.moving.set()
         self.carry_out()
         self.assertEqual(2, len(self.nova.actions))
@@ -761,6 +779,9 @@ class SavedPlanTest(PlanRunTestCase, running.RunningTestCase):
                 ({'at_once': 0}, 'at_once is less than 1'),
                 ({'rounds': others[::-1]}, 'rounds are not numbered one'),
                 ({'rounds': [{**first, 'round': 0}]}, 'rounds are not'),
+                ({'rounds': [{**first, 'enabled': [
+                    first['hosts'][0]['host']]}]},
+                 "'two' is to be disabled, and must be enabled"),
                 ({'rounds': [{**first, 'given_up': ['a\nb']}]},
                  'is not the name of a host')):
             with open(self.path, 'w') as stream:

@@ -159,15 +159,131 @@ class BegunTest(test_plan_run.PlanRunTestCase):
         self.assertEqual({'a': 'two', 'b': 'one'}, self.hosts())
 
     def test_unread(self):
-        self.nova.faults['os-services'] = lambda found: (500, {})
+        self.nova.faults['os-services'] = lambda found: (
+            200, {'services': [{}]})
         _out, err = self.carry_out(code=3)
         self.assertEqual(
-            'error: GET /os-services: 500 Internal Server Error\n'
-            'error: move 2: b stays on one\n', err)
+            "error: GET /os-services: malformed answer: without a proper "
+            "'host'\nerror: move 2: b stays on one\n", err)
         self.assertEqual('ACTIVE', self.nova.server('a')['status'])
         self.assertEqual({'a': 'two', 'b': 'one'}, self.hosts())
+        self.nova.faults['os-services'] = lambda found: (500, {})
         _out, err = self.carry_out(code=1)
         self.assertIn('error: GET /os-services: 500', err)
+
+
+class ClosedHostTest(test_plan_run.PlanRunTestCase):
+    """A host that is left disabled, or may be, is named at the end."""
+
+    IS, MAY_BE = [
+        f'\none {verb} disabled. To enable it: openstack compute service set '
+        '--enable -- one nova-compute\n' for verb in ('is', 'may be')]
+
+    def setUp(self):
+        super().setUp()
+        self.plan('a live two', 'b live two')
+
+    def check(self, *args, code, says):
+        """Run the plan; compare what it says of the host.
+
+        :param says: None for nothing
+        """
+        out, err = self.carry_out('--yes', *args, code=code)
+        self.assertEqual(
+            [each for each in (says,) if each],
+            [each for each in (self.IS, self.MAY_BE) if each in f'\n{out}'],
+            out + err)
+        return out, err
+
+    def test_unanswered(self):
+        """The request has an effect, and no answer."""
+        self.nova.faults['PUT'] = lambda found: (504, {})
+        self.check(code=1, says=self.MAY_BE)
+        self.nova.faults = {'os-services': lambda found: (503, {})}
+        self.check(code=1, says=self.MAY_BE)
+        self.nova.faults.clear()
+        self.check(code=0, says=self.IS)
+        self.nova.services[0]['status'] = 'enabled'
+        self.check(code=0, says=None)
+
+    def test_refused(self):
+        self.nova.faults['PUT'] = lambda found: (
+            self.nova.services[0].update(status='enabled') or (403, {}))
+        self.check(code=1, says=None)
+        self.nova.faults = {'os-services': lambda found: (503, {})}
+        self.check(code=1, says=None)
+
+    def test_not_enabled(self):
+        """--enable-after, while Nova does not answer."""
+        for number, grace, code, says in (
+                (2, 30, 0, None), (100, 0.2, 1, self.IS)):
+            self.plan('a live two', 'b live two')
+            answers = iter([(503, {})] * number)
+            self.nova.faults['os-services'] = lambda found, each=answers: (
+                found if 'one' in self.hosts().values()
+                else next(each, found))
+            with mock.patch.object(moves, 'GRACE', grace):
+                out, err = self.check(
+                    '--enable-after', '--journal',
+                    os.path.join(self.folder, f'journal-{number}'),
+                    code=code, says=says)
+            self.assertEqual(not code, 'one is enabled.\n' in out)
+            self.assertEqual(code, err.count('GET /os-services: 503'))
+            self.assertEqual('disabled' if code else 'enabled',
+                             self.nova.services[0]['status'])
+
+    def test_changed(self):
+        """The first run has stopped; the cloud has changed then."""
+        self.nova.failing = {'a'}
+        self.check(code=3, says=self.IS)
+        self.nova.server('b')['locked'] = True
+        out, _err = self.check(code=3, says=self.IS)
+        self.assertIn('Nothing was changed: ', out)
+        self.nova.faults['GET'] = lambda found: (503, {})
+        self.check(code=1, says=self.IS)
+        self.api.stop()
+        self.check(code=1, says=self.IS)
+
+
+class ReturnedTest(test_plan_run.PlanRunTestCase):
+
+    def test_server(self):
+        """A replay of a plan does not move again what has come back."""
+        self.plan('a live two', 'b live three', 'c shelve -')
+        self.carry_out()
+        number = len(self.nova.actions)
+        self.nova.server('a')['OS-EXT-SRV-ATTR:host'] = 'one'
+        self.nova.server('b')['OS-EXT-SRV-ATTR:host'] = 'two'
+        out, _err = self.carry_out(code=3)
+        self.assertIn('3 of 3 moves made; a is on one again.\n', out)
+        _out, err = self.carry_out('--dry-run', code=3)
+        self.assertEqual('error: a is on one again\n', err)
+        self.assertEqual(number, len(self.nova.actions))
+
+
+class RefusedConfirmationTest(test_plan_run.PlanRunTestCase):
+
+    def test_again(self):
+        """The server is where it should be; the next run confirms it."""
+        self.plan('a cold two')
+        answer = self.nova.answer
+
+        def refuse(method, path, query, body):
+            if body and 'confirmResize' in body:
+                return status, {'x': {'message': 'No.'}}
+            return answer(method, path, query, body)
+
+        self.nova.answer = refuse
+        for status in (400, 403, 404):
+            _out, err = self.carry_out(code=3)
+            self.assertEqual(
+                'error: move 1: a is on two, waits to be confirmed, and holds '
+                'resources on one, too: No; to confirm it: openstack server '
+                f'resize confirm -- {self.nova.server("a")["id"]}\n', err)
+            self.assertEqual('moving', self.journal()[-1]['state'])
+        self.nova.answer = answer
+        self.carry_out()
+        self.assertEqual('ACTIVE', self.nova.server('a')['status'])
 
 
 class RetriesTest(test_plan_run.PlanRunTestCase):
@@ -244,8 +360,7 @@ class OverwrittenPlanTest(test_plan_run.ReplanTestCase):
 
     def test_not_begun(self):
         """A run that asked, and was told not to begin."""
-        with open(f'{self.path}.journal', 'wb'):
-            pass
+        os.truncate(f'{self.path}.journal', 0)
         code, _out, err = self.run_command(
             'host', 'drain', 'two', '--save', self.path)
         self.assertEqual(0, code, err)

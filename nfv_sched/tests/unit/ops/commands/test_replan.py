@@ -70,8 +70,9 @@ class RoundsReplanTest(test_plan_run.ReplanTestCase):
         self.assertIn(f'nfv-sched plan run {self.path} --round 2\n', out)
         self.assertEqual({1: ['two'], 2: ['one']}, self.rounds())
         self.assertEqual(
-            ['asked', 'moving', 'failed', 'replanned', 'asked', 'moving',
-             'done'], [each['state'] for each in self.journal()])
+            ['asked', 'closed', 'asked', 'moving', 'failed', 'replanned',
+             'asked', 'moving', 'done'],
+            [each['state'] for each in self.journal()])
         # The new plan is the one of the file, and its round is done.
         number = len(self.nova.actions)
         self.carry_out('--yes', '--round', '1')
@@ -443,6 +444,9 @@ class ServedCheckTest(ServedTestCase):
 
     def test_interrupted(self):
         """The moves are made, and nothing waits for a snapshot."""
+        # In the background of a shell Python ignores it.
+        self.addCleanup(signal.signal, signal.SIGINT, signal.signal(
+            signal.SIGINT, signal.default_int_handler))
         respond = self.respond
         self.refreshed = False
         for number, command in ((signal.SIGINT, self.drain),
