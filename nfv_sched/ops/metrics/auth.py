@@ -15,7 +15,6 @@ import os
 import re
 import secrets
 import stat
-import threading
 import time
 import typing as ty
 
@@ -27,13 +26,15 @@ from nfv_sched.ops.metrics import server
 MAX_BYTES = 65536
 #: Highest cost of a hash: checking it takes about a second.
 MAX_COST = 14
-#: Maximum number of clients that wait for a check; further ones get 503.
-WAITING = 4
+#: Seconds for which a client waits for its check before it gets 503; less than
+#: its connection has.
+TURN_SECONDS = 9.0
 
 # bcrypt uses no more of a password; some of its releases refuse longer ones.
 _PASSWORD_BYTES = 72
 # Pause after a wrong password: this factor times the duration of the check, up
-# to a number of seconds. Guessing then uses a fifth of a CPU.
+# to a number of seconds. A client that guesses then uses a fifth of a CPU, and
+# many use one.
 PAUSE_FACTOR = 4
 PAUSE_SECONDS = 1.0
 _LINE = re.compile(
@@ -45,7 +46,7 @@ class Verdict(enum.Enum):
 
     ALLOWED = enum.auto()
     DENIED = enum.auto()
-    BUSY = enum.auto()  # too many clients send unchecked passwords
+    BUSY = enum.auto()  # too many passwords of this user are being checked
 
 
 class Role(enum.Enum):
@@ -59,6 +60,13 @@ class Role(enum.Enum):
 _ROLES = {role.value: role for role in Role}
 
 
+class User(ty.NamedTuple):
+    """A user who has proved to be it."""
+
+    name: bytes
+    role: Role
+
+
 class AuthFileError(Exception):
     """A file of users cannot be used; the message says why."""
 
@@ -67,7 +75,8 @@ class Users:
     """Users who may read what is served.
 
     Only one password is checked at a time, and a correct one is not checked
-    by bcrypt again.
+    by bcrypt again.  Each user has the same share of the checks, whoever
+    guesses the password, and all names without a line have one together.
 
     :param hashes: user name -> bcrypt hash
     :param roles: user name -> role; others are readers
@@ -79,15 +88,14 @@ class Users:
         self._roles = {**dict.fromkeys(hashes, Role.READER), **(roles or {})}
         self._key = secrets.token_bytes(32)
         self._allowed: dict[bytes, bytes] = {}
-        self._waiting = threading.BoundedSemaphore(WAITING)
-        self._lock = threading.Lock()
+        self.turns = server.Turns()
 
     def has_role(self, role: Role) -> bool:
         """Return whether any user has a role."""
         return role in self._roles.values()
 
-    def role(self, request: server.HTTPRequest) -> Role | server.Answer:
-        """Return the role of a client, or the answer that refuses it.
+    def user(self, request: server.HTTPRequest) -> 'User | server.Answer':
+        """Return the user of a request, or the answer that refuses it.
 
         A password counts more than a certificate. Of several names in a
         certificate the one with most rights counts.
@@ -98,12 +106,12 @@ class Users:
             refusal = self.refusal(request)
             if refusal is not None:
                 return refusal
-            user, _colon, _password = _credentials(header)
-            return self._roles[user]
-        roles = {self._roles.get(name) for name in names}
+            name, _colon, _password = _credentials(header)
+            return User(name, self._roles[name])
         for role in (Role.OPERATOR, Role.READER, Role.METRICS):
-            if role in roles:
-                return role
+            for name in sorted(names):
+                if self._roles.get(name) is role:
+                    return User(name, role)
         return server.problem(403, 'No user has a name of this certificate.')
 
     def refusal(self, request: server.HTTPRequest) -> server.Answer | None:
@@ -111,7 +119,8 @@ class Users:
 
         :returns: None if the password is right
         """
-        verdict = self.check(request.headers.get('Authorization', ''))
+        verdict = self.check(request.headers.get('Authorization', ''),
+                             request.connection)
         if verdict is Verdict.DENIED:
             return server.Answer(401, headers={
                 'WWW-Authenticate':
@@ -120,7 +129,7 @@ class Users:
             return server.problem(503)
         return None
 
-    def check(self, header: str) -> Verdict:
+    def check(self, header: str, connection: server.Connection) -> Verdict:
         """Check an ``Authorization`` header.
 
         An unknown user and a wrong password take equally long.
@@ -129,31 +138,35 @@ class Users:
         if not colon or not self._hashes:
             return Verdict.DENIED
         digest = self._digest(user + b':' + password)
-        if hmac.compare_digest(self._allowed.get(user, b''), digest):
+        if self._was_right(user, digest):
             return Verdict.ALLOWED
-        if not self._waiting.acquire(blocking=False):
-            return Verdict.BUSY
-        try:
-            with self._lock:
-                return self._check_hash(user, password, digest)
-        finally:
-            self._waiting.release()
+        with self.turns.take(user if user in self._hashes else None,
+                             connection, TURN_SECONDS) as has_turn:
+            if not has_turn:
+                return Verdict.BUSY
+            # Meanwhile another connection may have had it checked.
+            if self._was_right(user, digest):
+                return Verdict.ALLOWED
+            began = time.monotonic()
+            if self._is_right(user, password):
+                self._allowed[user] = digest
+                return Verdict.ALLOWED
+            seconds = time.monotonic() - began
+        # Only this connection is delayed.
+        connection.closed.wait(min(PAUSE_FACTOR * seconds, PAUSE_SECONDS))
+        return Verdict.DENIED
 
-    def _check_hash(self, user: bytes, password: bytes,
-                    digest: bytes) -> Verdict:
+    def _was_right(self, user: bytes, digest: bytes) -> bool:
+        return hmac.compare_digest(self._allowed.get(user, b''), digest)
+
+    def _is_right(self, user: bytes, password: bytes) -> bool:
         hashed = self._hashes.get(user)
-        began = time.monotonic()
         try:
             is_right = bcrypt.checkpw(
                 password[:_PASSWORD_BYTES], hashed or self._stand_in(user))
         except ValueError:  # of a zero byte, in some releases
             is_right = False
-        if hashed is not None and is_right:
-            self._allowed[user] = digest
-            return Verdict.ALLOWED
-        time.sleep(min(PAUSE_FACTOR * (time.monotonic() - began),
-                       PAUSE_SECONDS))
-        return Verdict.DENIED
+        return hashed is not None and is_right
 
     def _stand_in(self, user: bytes) -> bytes:
         """Return a hash to check an unknown user's password against."""

@@ -22,9 +22,9 @@ the textfile collector of node_exporter: run the command by a timer.
 With --listen the cloud is read every --interval seconds; requests get the
 figures of the last reading. If a reading fails, the last figures stay, and
 nfv_sched_snapshot_age_seconds and nfv_sched_collection_errors_total grow.
-SIGTERM ends the command. Connections are closed after 10 seconds, and the
-oldest of more than 32 (fewer if the limit of open files is low). Certificates
-and --auth-file are read at the start.
+SIGTERM ends the command. Connections are closed after 10 seconds, and of more
+than 32 (fewer if the limit of open files is low) the oldest of the address
+that has most. Certificates and --auth-file are read at the start.
 
 nfv_sched_refusals_total, and the counts of filters and weighers in shadow, are
 from the decision journal on this host: with --textfile all ever recorded, with

@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Answer HTTP requests, whatever slow, silent or too many clients do."""
 
+import collections
 from collections.abc import Callable
+from collections.abc import Iterator
 from collections.abc import Mapping
+import contextlib
 import dataclasses
 import email.message
 import http
 import http.server
 import io
+import ipaddress
 import logging
 import os
 import resource
@@ -24,16 +28,27 @@ LOG = logging.getLogger(__name__)
 
 #: Seconds for a request and its answer, TLS handshake included.
 SECONDS = 10.0
-#: Maximum number of connections. One more closes the oldest.
+#: Maximum number of connections. One more closes another one.
 CONNECTIONS = 32
 #: Number of file descriptors left for reading the cloud.
 RESERVED_FILES = 64
 #: Maximum size of the first line and the headers of a request, in bytes.
 REQUEST_BYTES = 16384
+#: Headers of all answers, unless an answer has others: no page of another
+#: site can use it, and it is no page itself.
+HEADERS: Mapping[str, str] = {
+    'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
+    'X-Content-Type-Options': 'nosniff',
+    'X-Frame-Options': 'DENY',
+    'Referrer-Policy': 'no-referrer',
+    'Cross-Origin-Resource-Policy': 'same-origin',
+    'Cache-Control': 'private, no-store'}
 
 _METHODS = ('GET', 'HEAD')
 # Seconds between two checks for connections that have used up their time.
 _POLL = 0.5
+# Who has an IPv6 address usually has all with these first bits.
+_IPV6_BITS = 64
 
 
 def connections_within_limit() -> int:
@@ -50,6 +65,105 @@ def connections_within_limit() -> int:
     return max(1, min(CONNECTIONS, (free_files - 1) // 2))
 
 
+class Connection:
+    """A connection, which is closed when its time is up, or for others.
+
+    :ivar network: of the client's address
+    :ivar user: name of a user with a right to the answer; None until it is
+        known
+    :ivar closed: set when it has been closed
+    :ivar woken: set when its turn has come, or it has been closed
+    """
+
+    def __init__(self, opened: socket.socket, address: str):
+        self._socket = opened
+        self.network = _network(address)
+        self.user: bytes | None = None
+        self.closed = threading.Event()
+        self.woken = threading.Event()
+        self.ends = time.monotonic() + SECONDS
+
+    def extend(self, user: bytes, seconds: float) -> None:
+        """Give a user with a right this many seconds from now on."""
+        self._socket.settimeout(seconds)
+        self.ends = time.monotonic() + seconds
+        self.user = user
+
+    def close(self) -> None:
+        """Close it; its thread then ends soon."""
+        with contextlib.suppress(OSError):  # the client has closed it
+            # SSLSocket.shutdown must not be called from other threads.
+            socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
+        self.closed.set()
+        self.woken.set()
+
+
+def _network(address: str) -> str:
+    """Return the addresses that one client may have, by one of them."""
+    numeric = ipaddress.ip_address(address.partition('%')[0])
+    if numeric.version == 4:
+        return address
+    if numeric.ipv4_mapped is not None:
+        return str(numeric.ipv4_mapped)
+    return str(ipaddress.ip_network((int(numeric), _IPV6_BITS), strict=False))
+
+
+class Turns:
+    """Turns of clients at something that is done for one at a time.
+
+    Each name has the same share, whoever uses it, and of that each network of
+    clients.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        # Name -> network -> connections; the first of all has its turn.
+        self._waiting: dict[
+            bytes | None, dict[str, list[Connection]]] = {}
+
+    @property
+    def waiting(self) -> int:
+        """The number of connections, with that whose turn it is."""
+        with self._lock:
+            return sum(len(connections)
+                       for networks in self._waiting.values()
+                       for connections in networks.values())
+
+    @contextlib.contextmanager
+    def take(self, name: bytes | None, connection: Connection,
+             seconds: float) -> Iterator[bool]:
+        """Wait for a turn, which lasts for the context.
+
+        :returns: False if the connection was closed, or the seconds are over
+        """
+        connection.woken.clear()
+        with self._lock:
+            networks = self._waiting.setdefault(name, {})
+            networks.setdefault(connection.network, []).append(connection)
+            if self._first() is connection or connection.closed.is_set():
+                connection.woken.set()
+        connection.woken.wait(seconds)
+        with self._lock:
+            is_first = self._first() is connection
+        try:
+            yield is_first and not connection.closed.is_set()
+        finally:
+            with self._lock:
+                networks[connection.network].remove(connection)
+                levels = (networks, connection.network), (self._waiting, name)
+                for level, key in levels:
+                    if is_first or not level[key]:
+                        waiting = level.pop(key)
+                        if waiting:  # the last of the next round
+                            level[key] = waiting
+                if self._waiting:
+                    self._first().woken.set()
+
+    def _first(self) -> Connection:
+        networks = next(iter(self._waiting.values()))
+        return next(iter(networks.values()))[0]
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class HTTPRequest:
     """A request of a client; it has no body.
@@ -57,15 +171,13 @@ class HTTPRequest:
     :ivar query: what follows the question mark of the URL
     :ivar certificate: as by ``SSLSocket.getpeercert``; empty without a
         certificate that was verified
-    :ivar extend: gives the connection this many seconds from now on; only for
-        clients that have a right to the answer
     """
 
     path: str
     query: str
     headers: email.message.Message
     certificate: Mapping[str, ty.Any]
-    extend: Callable[[float], None]
+    connection: Connection
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -93,8 +205,11 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     """A handler that answers one request of a connection."""
 
     server: 'Listener'
+    # The server has it in place of the address.
+    client_address: Connection  # type: ignore[assignment]
     server_version = 'nfv-sched'
     sys_version = ''
+    default_request_version = 'HTTP/1.0'
 
     def setup(self) -> None:
         """Read the request, up to its limit."""
@@ -114,7 +229,6 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         """Answer the request, if there is one."""
         if self._is_long:
             self.requestline, self.command = '', ''
-            self.request_version = 'HTTP/1.0'
             self.send_error(431)
         else:
             self.handle_one_request()
@@ -122,6 +236,10 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def parse_request(self) -> bool:
         """Return whether there is a request to be answered."""
         if not super().parse_request():
+            return False
+        if len(self.requestline.split()) < 3 or (
+                self.request_version == 'HTTP/0.9'):
+            self.send_error(505)
             return False
         if self.command not in _METHODS:
             self._send(problem(405, Allow=', '.join(_METHODS)))
@@ -136,7 +254,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         try:
             answer = self.server.respond(HTTPRequest(
                 path, query, self.headers, certificate or {},
-                lambda seconds: self.server.extend(self.request, seconds)))
+                self.client_address))
         except Exception:
             LOG.exception('A request for %s was not answered',
                           strings.visible(path))
@@ -145,12 +263,19 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
     do_HEAD = do_GET  # noqa: N815
 
+    def send_error(self, code: int, message: str | None = None,
+                   explain: str | None = None) -> None:
+        """Refuse a malformed request; the library would do so in HTML."""
+        # It would write no headers for HTTP/0.9.
+        self.request_version = self.default_request_version
+        self._send(problem(code))
+
     def _send(self, answer: Answer) -> None:
         self.send_response(answer.status)
         if answer.status != http.HTTPStatus.NOT_MODIFIED:
             self.send_header('Content-Type', answer.content_type)
             self.send_header('Content-Length', str(len(answer.body)))
-        for name, value in answer.headers.items():
+        for name, value in {**HEADERS, **answer.headers}.items():
             self.send_header(name, value)
         self.end_headers()
         if self.command != 'HEAD':
@@ -182,9 +307,7 @@ class Listener(http.server.ThreadingHTTPServer):
         self._connections = connections
         self._tls = tls
         self._lock = threading.Lock()
-        # Connections, the oldest first, and when the time of each is up.
-        self._deadlines: dict[socket.socket, float] = {}
-        self._extended: set[socket.socket] = set()
+        self._open: list[Connection] = []  # the oldest first
         self._slots = threading.BoundedSemaphore(2 * connections)
         self.address_family = socket.getaddrinfo(
             *address, type=socket.SOCK_STREAM)[0][0]
@@ -196,7 +319,7 @@ class Listener(http.server.ThreadingHTTPServer):
     @property
     def open_connections(self) -> int:
         """The number of open connections."""
-        return len(self._deadlines)
+        return len(self._open)
 
     def server_bind(self) -> None:
         """Bind without looking up the name of the host."""
@@ -214,8 +337,11 @@ class Listener(http.server.ThreadingHTTPServer):
         self._thread.join()
         self._cut(0)
 
-    def get_request(self) -> tuple[socket.socket, ty.Any]:
-        """Accept a connection; its thread does the TLS handshake."""
+    def get_request(self) -> tuple[socket.socket, Connection]:
+        """Accept a connection; its thread does the TLS handshake.
+
+        :returns: the socket, and the connection in place of an address
+        """
         try:
             request, address = super().get_request()
         except OSError:
@@ -231,10 +357,10 @@ class Listener(http.server.ThreadingHTTPServer):
             except (OSError, ValueError) as exc:
                 request.close()
                 raise OSError(str(exc)) from exc
-        return request, address
+        return request, Connection(request, address[0])
 
     def process_request(self, request: ty.Any, client_address: ty.Any) -> None:
-        """Answer in a thread, closing the oldest connection if necessary."""
+        """Answer in a thread, closing another connection if necessary."""
         self._cut(self._connections - 1)
         # A thread whose connection was closed ends at once, so this wait for a
         # free thread is short.
@@ -242,11 +368,11 @@ class Listener(http.server.ThreadingHTTPServer):
             self.shutdown_request(request)
             return
         with self._lock:
-            self._deadlines[request] = time.monotonic() + SECONDS
+            self._open.append(client_address)
         try:
             super().process_request(request, client_address)
         except BaseException:  # no thread can be started
-            self._forget(request)
+            self._forget(client_address)
             raise
 
     def process_request_thread(self, request: ty.Any,
@@ -255,23 +381,12 @@ class Listener(http.server.ThreadingHTTPServer):
         try:
             super().process_request_thread(request, client_address)
         finally:
-            self._forget(request)
+            self._forget(client_address)
 
-    def extend(self, request: socket.socket, seconds: float) -> None:
-        """Give a connection this many seconds from now on.
-
-        It is then closed for others only if these have all connections.
-        """
-        request.settimeout(seconds)
+    def _forget(self, connection: Connection) -> None:
         with self._lock:
-            if request in self._deadlines:
-                self._deadlines[request] = time.monotonic() + seconds
-                self._extended.add(request)
-
-    def _forget(self, request: ty.Any) -> None:
-        with self._lock:
-            self._deadlines.pop(request, None)
-            self._extended.discard(request)
+            if connection in self._open:
+                self._open.remove(connection)
         self._slots.release()
 
     def service_actions(self) -> None:
@@ -279,24 +394,29 @@ class Listener(http.server.ThreadingHTTPServer):
         self._cut(self._connections)
 
     def _cut(self, most: int) -> None:
-        """Close late connections, and the oldest ones beyond ``most``."""
+        """Close late connections, and others beyond ``most``."""
         now = time.monotonic()
         with self._lock:
-            surplus = len(self._deadlines) - most
-            for request in sorted(
-                    self._deadlines,
-                    key=lambda each: (self._deadlines[each] > now,
-                                      each in self._extended)):
-                if surplus <= 0 and now < self._deadlines[request]:
-                    break
-                surplus -= 1
-                del self._deadlines[request]
-                self._extended.discard(request)
-                try:
-                    # SSLSocket.shutdown must not be called from other threads.
-                    socket.socket.shutdown(request, socket.SHUT_RDWR)
-                except OSError:
-                    pass  # the client has closed it
+            late = [each for each in self._open if each.ends <= now]
+            while late or len(self._open) > most:
+                connection = late.pop() if late else self._dispensable()
+                self._open.remove(connection)
+                connection.close()
+
+    def _dispensable(self) -> Connection:
+        """Return the connection to close for a new one.
+
+        It is the oldest of the network that has most of those without a right.
+        If these are few, they are left the time to get one, and it is the
+        oldest of the user who has most.
+        """
+        users = [each for each in self._open if each.user is not None]
+        strangers = [each for each in self._open if each.user is None]
+        chosen = strangers if not users or (
+            len(strangers) > self._connections // 4) else users
+        counts = collections.Counter(
+            each.user or each.network for each in chosen)
+        return max(chosen, key=lambda each: counts[each.user or each.network])
 
     def handle_error(self, request: ty.Any, client_address: ty.Any) -> None:
         """Write nothing, as clients that disconnect or fail TLS are normal."""

@@ -28,18 +28,13 @@ TITLES: Mapping[str, str] = {
     '/': 'Hosts', '/capacity': 'Capacity', '/servers': 'Servers',
     '/audit': 'Audit', '/agents': 'Agents'}
 
-#: Headers of all answers.  The bars in the table of hosts need a style
-#: attribute each.
+#: Headers of pages that differ from those of other answers.  The bars in the
+#: table of hosts need a style attribute each.
 HEADERS: Mapping[str, str] = {
     'Content-Security-Policy': (
         "default-src 'none'; style-src 'self'; "
         "style-src-attr 'unsafe-inline'; form-action 'self'; "
-        "base-uri 'none'; frame-ancestors 'none'"),
-    'X-Content-Type-Options': 'nosniff',
-    'X-Frame-Options': 'DENY',
-    'Referrer-Policy': 'no-referrer',
-    'Cross-Origin-Resource-Policy': 'same-origin',
-    'Cache-Control': 'private, no-store'}
+        "base-uri 'none'; frame-ancestors 'none'")}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -103,12 +103,13 @@ class Publication:
         """Answer a request, from what was read before."""
         if request.path == HEALTH:
             return self._health()
-        role = self._users.role(request)
-        if isinstance(role, server.Answer):
-            return role
+        user = self._users.user(request)
+        if isinstance(user, server.Answer):
+            return user
         # Only now: a client without a right to the answer must not occupy a
         # connection for so long.
-        request.extend(SECONDS)
+        request.connection.extend(user.name, SECONDS)
+        role = user.role
         if request.path == METRICS:
             # They have the names of hosts and flavors.
             if role is auth.Role.READER:
@@ -157,7 +158,6 @@ def _answer(published: PublishedSnapshot, etags: str) -> server.Answer:
         # Clients may keep it, and have to ask whether it has changed.
         'Cache-Control': 'private, no-cache',
         'Vary': 'Authorization',
-        'X-Content-Type-Options': 'nosniff',
     }
     # If-None-Match compares weakly (RFC 9110), and a proxy that compresses
     # makes tags weak.

@@ -4,7 +4,6 @@
 import base64
 import os
 import threading
-import time
 from unittest import mock
 
 import bcrypt
@@ -16,7 +15,6 @@ from nfv_sched.tests import base
 
 ALLOWED = auth.Verdict.ALLOWED
 DENIED = auth.Verdict.DENIED
-BUSY = auth.Verdict.BUSY
 
 
 def hashed(password, cost=4, prefix=b'2b'):
@@ -27,6 +25,15 @@ def hashed(password, cost=4, prefix=b'2b'):
 def header(user, password, scheme='Basic'):
     return f'{scheme} ' + base64.b64encode(
         user + b':' + password).decode()
+
+
+def client():
+    """A connection that nothing is sent over."""
+    return server.Connection(None, '192.0.2.1')
+
+
+def verdict(users, authorization):
+    return users.check(authorization, client())
 
 
 class UsersTest(base.TestCase):
@@ -41,10 +48,10 @@ class UsersTest(base.TestCase):
 
     def test_right(self):
         for scheme in ('Basic', 'basic', 'BASIC'):
-            self.assertIs(ALLOWED, self.users.check(
-                header(b'prometheus', b'secret:1', scheme)))
-        self.assertIs(ALLOWED, self.users.check(
-            header('zo\u00eb'.encode(), '\u20ac'.encode())))
+            self.assertIs(ALLOWED, verdict(
+                self.users, header(b'prometheus', b'secret:1', scheme)))
+        self.assertIs(ALLOWED, verdict(
+            self.users, header('zo\u00eb'.encode(), '\u20ac'.encode())))
 
     def test_wrong(self):
         for user, password in (
@@ -52,7 +59,7 @@ class UsersTest(base.TestCase):
                 (b'prometheus', b'secret:1\x00'), (b'', b'secret:1'),
                 (b'prometheus', b'x' * 1000), (b'x' * 9999, b'secret:1'),
                 ('zo\u00eb'.encode(), b'secret:1'), (b'\xff', b'\xff')):
-            self.assertIs(DENIED, self.users.check(header(user, password)))
+            self.assertIs(DENIED, verdict(self.users, header(user, password)))
 
     def test_malformed(self):
         right = header(b'prometheus', b'secret:1')
@@ -61,22 +68,22 @@ class UsersTest(base.TestCase):
                           'Basic cHJvbWV0aGV1cw==', right[:-2] + '*',
                           right.replace('Basic', 'Bearer'),
                           right.replace('Basic ', 'Basic'), f'{right} x'):
-                self.assertIs(DENIED, self.users.check(value), value)
+                self.assertIs(DENIED, verdict(self.users, value), value)
         check.assert_not_called()
 
     def test_long_password(self):
         """bcrypt uses its first 72 bytes; some releases refuse more."""
         users = auth.Users({b'u': hashed(b'x' * 72)})
-        self.assertIs(ALLOWED, users.check(header(b'u', b'x' * 80)))
-        self.assertIs(DENIED, users.check(header(b'u', b'x' * 71)))
+        self.assertIs(ALLOWED, verdict(users, header(b'u', b'x' * 80)))
+        self.assertIs(DENIED, verdict(users, header(b'u', b'x' * 71)))
 
     def test_right_password_is_checked_once(self):
         """Each scrape costs no bcrypt, also with wrong ones in between."""
         right = header(b'prometheus', b'secret:1')
-        self.assertIs(ALLOWED, self.users.check(right))
-        self.assertIs(DENIED, self.users.check(header(b'prometheus', b'x')))
+        self.assertIs(ALLOWED, verdict(self.users, right))
+        self.assertIs(DENIED, verdict(self.users, header(b'prometheus', b'x')))
         with mock.patch.object(bcrypt, 'checkpw') as check:
-            self.assertIs(ALLOWED, self.users.check(right))
+            self.assertIs(ALLOWED, verdict(self.users, right))
         check.assert_not_called()
 
     def test_unknown_user(self):
@@ -87,55 +94,46 @@ class UsersTest(base.TestCase):
             with mock.patch.object(bcrypt, 'checkpw',
                                    return_value=True) as check:
                 for _number in range(3):
-                    self.assertIs(DENIED, users.check(header(name, b'x')))
+                    self.assertIs(DENIED, verdict(users, header(name, b'x')))
             self.assertEqual([check.call_args] * 3, check.call_args_list)
             self.assertIn(check.call_args.args[1], hashes.values())
 
     def test_pause(self):
         """It is the same for an unknown user as for a wrong password."""
-        times = []
-        with mock.patch.object(auth, 'PAUSE_FACTOR', 4), \
-                mock.patch.object(auth.time, 'sleep') as sleep:
+        pauses = []
+        with mock.patch.object(auth, 'PAUSE_FACTOR', 4):
             for user in (b'prometheus', b'unknown'):
-                self.users.check(header(user, b'x'))
-                times.append(sleep.call_args.args[0])
-            self.users.check(header(b'prometheus', b'secret:1'))
-            self.assertEqual(2, sleep.call_count)
-        for seconds in times:
-            self.assertTrue(
-                0.001 < seconds <= auth.PAUSE_SECONDS, times)
+                connection = client()
+                with mock.patch.object(connection.closed, 'wait',
+                                       pauses.append):
+                    self.users.check(header(user, b'x'), connection)
+        self.assertEqual(2, len(pauses))
+        for pause in pauses:
+            self.assertTrue(0.001 < pause <= auth.PAUSE_SECONDS, pauses)
 
-    def test_many_guesses(self):
-        """One at a time, few wait, and the right user is answered at once."""
-        right = header(b'prometheus', b'secret:1')
-        self.assertIs(ALLOWED, self.users.check(right))
-        running, most, verdicts = [], [], []
+    def test_pause_of_one(self):
+        """It delays nobody else, and ends when the connection is closed."""
+        for name, value in ('PAUSE_FACTOR', 10 ** 6), ('PAUSE_SECONDS', 60):
+            self.useFixture(fixtures.MockPatchObject(auth, name, value))
+        connection, paused = client(), threading.Event()
+        original = connection.closed.wait
 
-        def check(password, hashed):
-            running.append(1)
-            most.append(len(running))
-            time.sleep(0.05)
-            running.pop()
-            return False
+        def wait(seconds):
+            paused.set()
+            original(seconds)
 
-        def guess(number):
-            verdicts.append(self.users.check(
-                header(b'prometheus', b'%d' % number)))
-
-        with mock.patch.object(bcrypt, 'checkpw', check):
-            threads = [threading.Thread(target=guess, args=(number,))
-                       for number in range(60)]
-            for thread in threads:
-                thread.start()
-            began = time.monotonic()
-            self.assertIs(ALLOWED, self.users.check(right))
-            self.assertLess(time.monotonic() - began, 0.05)
-            for thread in threads:
-                thread.join()
-        self.assertEqual(1, max(most))
-        self.assertEqual({DENIED, BUSY}, set(verdicts))
-        # Those who came while the machine was slow may be a few more.
-        self.assertLess(verdicts.count(DENIED), 30)
+        self.useFixture(fixtures.MockPatchObject(
+            connection.closed, 'wait', wait))
+        guess = threading.Thread(target=self.users.check, args=(
+            header(b'prometheus', b'x'), connection))
+        guess.start()
+        self.assertTrue(paused.wait(30))
+        self.assertIs(ALLOWED, verdict(
+            self.users, header(b'prometheus', b'secret:1')))
+        self.assertTrue(guess.is_alive())
+        connection.closed.set()
+        guess.join(30)
+        self.assertFalse(guess.is_alive())
 
 
 class ReadTest(base.TestCase):
@@ -157,7 +155,7 @@ class ReadTest(base.TestCase):
             hashed(b'3')), 0o640)
         users = auth.read(self.path)
         for user, password in (b'a', b'1'), (b'b c', b'2'), (b'd', b'3'):
-            self.assertIs(ALLOWED, users.check(header(user, password)))
+            self.assertIs(ALLOWED, verdict(users, header(user, password)))
 
     def test_roles(self):
         """Without one a user is a reader; without a hash nobody logs in."""
@@ -168,15 +166,15 @@ class ReadTest(base.TestCase):
         for user, role in ((b'a', auth.Role.OPERATOR),
                            (b'b', auth.Role.READER), (b'c', auth.Role.READER),
                            (b'd', auth.Role.METRICS)):
-            self.assertIs(role, users.role(self.request(header(user, b'x'))))
+            self.assertIs(role, self.role(users, header(user, b'x')))
         self.useFixture(fixtures.MockPatchObject(auth, 'PAUSE_FACTOR', 0))
         for user, password in ((b'e', b'x'), (b'e', b'*'), (b'f', b'')):
-            self.assertIs(DENIED, users.check(header(user, password)))
+            self.assertIs(DENIED, verdict(users, header(user, password)))
         for role in auth.Role:
             self.assertTrue(users.has_role(role))
         self.write(b'e:*:operator\n')
         users = auth.read(self.path)
-        self.assertIs(DENIED, users.check(header(b'e', b'')))
+        self.assertIs(DENIED, verdict(users, header(b'e', b'')))
         self.assertFalse(users.has_role(auth.Role.READER))
 
     def test_certificates(self):
@@ -192,20 +190,22 @@ class ReadTest(base.TestCase):
                      'subjectAltName': [('DNS', name) for name in names]},
                     {'subject': ((('commonName', 'x'),),),
                      'subjectAltName': [('email', name) for name in names]}):
-                self.assertIs(role, users.role(self.request('', certificate)))
+                self.assertIs(role, self.role(users, '', certificate))
         for certificate in (
                 {'subject': ((('organizationName', 'a'),),)},
                 {'subject': ((('commonName', 'A'),),)},
                 {'subject': ((('commonName', 'a.b'),),)},
                 {'subjectAltName': [('IP Address', 'a'), ('URI', 'a')]}):
-            self.assertIn(users.role(
-                self.request('', certificate)).status, (401, 403))
+            self.assertIn(self.role(users, '', certificate), (401, 403))
 
     @staticmethod
-    def request(authorization, certificate=()):
-        return server.HTTPRequest(
+    def role(users, authorization, certificate=()):
+        """Return the role of a user, or the status of the refusal."""
+        user = users.user(server.HTTPRequest(
             '/', '', {'Authorization': authorization}, dict(certificate),
-            lambda seconds: None)
+            client()))
+        return user.status if isinstance(
+            user, server.Answer) else user.role
 
     def test_malformed(self):
         """The message has no part of a hash or password."""

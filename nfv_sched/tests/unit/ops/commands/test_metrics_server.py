@@ -43,8 +43,9 @@ class ServerTest(base.TestCase):
         self.addCleanup(self.server.stop)
         self.address = self.server.server_address[:2]
 
-    def connect(self):
-        client = socket.create_connection(self.address, timeout=10)
+    def connect(self, source=None):
+        client = socket.create_connection(
+            self.address, timeout=20, source_address=source and (source, 0))
         self.addCleanup(client.close)
         return client
 
@@ -54,12 +55,12 @@ class ServerTest(base.TestCase):
             return answer.read()
 
     def ask(self, request):
-        """Return the first line of the answer to raw bytes."""
+        """Return the answer to raw bytes."""
         client = self.connect()
         with contextlib.suppress(OSError):
             client.sendall(request)
         with contextlib.suppress(ConnectionResetError):
-            return client.makefile('rb').readline()
+            return client.makefile('rb').read()
         return b''
 
     def test_idle_connections(self):
@@ -99,7 +100,30 @@ class ServerTest(base.TestCase):
             time.sleep(0.1)
         self.assertEqual(0, self.server.open_connections)
 
+    def test_half_a_request_while_many_connect(self):
+        """Only those of the network that has most are closed for others."""
+        self.useFixture(fixtures.MockPatchObject(server, 'SECONDS', 60.0))
+        client = self.connect('127.0.0.2')
+        client.sendall(b'GET / HTTP/1.0\r\n')
+        clients = [self.connect() for _number in range(100)]
+        self.assertEqual(b'', clients[0].recv(1))
+        client.sendall(b'\r\n')
+        self.assertIn(b' 200 ', client.makefile('rb').readline())
+
+    def test_networks(self):
+        for first, second, same in (
+                ('192.0.2.1', '192.0.2.2', False),
+                ('192.0.2.1', '::ffff:192.0.2.1', True),
+                ('::ffff:192.0.2.1', '::ffff:192.0.2.2', False),
+                ('2001:db8::1', '2001:db8::ffff:1:2:3', True),
+                ('2001:db8::1', '2001:db8:0:1::1', False),
+                ('fe80::1%lo', 'fe80::2%eth0', True)):
+            networks = {server.Connection(None, address).network
+                        for address in (first, second)}
+            self.assertEqual(1 if same else 2, len(networks), networks)
+
     def test_requests(self):
+        """Nothing of them is in an answer, which no other site can use."""
         for request, status in (
             (b'GET /metrics HTTP/1.1\r\n\r\n', b'200'),
             (b'HEAD / HTTP/1.1\r\n\r\n', b'200'),
@@ -110,11 +134,24 @@ class ServerTest(base.TestCase):
             (b'GET /' + b'x' * 20000, b'431'),
             (b'GET / HTTP/1.1\r\n' + b'X: y\r\n' * 5000, b'431'),
             (b'GET / HTTP/1.1\r\n' + b'X: y\r\n' * 200 + b'\r\n', b'431'),
+            (b'GET / HTTP/0.9\r\n' + b'<p>: y\r\n' * 200 + b'\r\n', b'431'),
+            (b'<p>\r\n\r\n', b'400'), (b'GET <p> 1 2\r\n\r\n', b'400'),
+            (b'GET / <p>\r\n\r\n', b'400'), (b'POST /\r\n\r\n', b'400'),
+            (b'GET / HTTP/<p>\r\n\r\n', b'400'),
+            (b'GET / HTTP/2.0\r\n\r\n', b'505'),
+            (b'GET /<p>\r\n\r\n', b'505'),
+            (b'GET / HTTP/0.9\r\n\r\n', b'505'),
+            (b'POST / HTTP/0.9\r\n\r\n', b'505'),
         ):
-            line = self.ask(request)
+            answer = self.ask(request)
             # A client that is still writing may see a reset.
-            if line or status != b'431':
-                self.assertIn(status, line)
+            if answer or len(request) < server.REQUEST_BYTES:
+                self.assertTrue(
+                    answer.startswith(b'HTTP/1.0 %s ' % status), answer)
+                self.assertNotIn(b'<', answer)
+                self.assertIn(b'\r\nContent-Type: text/plain', answer)
+                for name, value in server.HEADERS.items():
+                    self.assertIn(f'\r\n{name}: {value}\r\n'.encode(), answer)
         self.assertEqual(self.BODY, self.scrape())
 
     def test_failure(self):
@@ -168,6 +205,53 @@ class ServerTest(base.TestCase):
             headers={'Authorization': f'Basic {encoded["u:secret"]}'})
         with urllib.request.urlopen(request, timeout=10) as answer:
             self.assertEqual(self.BODY, answer.read())
+
+    def test_guesses_before_the_first_check(self):
+        """A user who was not seen before is answered in time.
+
+        Guesses of other names, or from elsewhere, do not even delay it.
+        """
+        self.useFixture(fixtures.MockPatchObject(server, 'SECONDS', 60.0))
+        self.useFixture(fixtures.MockPatchObject(auth, 'TURN_SECONDS', 60.0))
+        self.useFixture(fixtures.MockPatchObject(auth, 'PAUSE_FACTOR', 0))
+
+        def request(name, password):
+            return (b'GET / HTTP/1.0\r\nAuthorization: Basic %s\r\n\r\n' %
+                    base64.b64encode(b'%c:%s' % (name, password)))
+
+        def wait_for_waiting(users, number):
+            end = time.monotonic() + 60
+            while users.turns.waiting != number:
+                self.assertLess(time.monotonic(), end)
+                time.sleep(0.01)
+
+        # How many are checked before: one that has begun, and one of each
+        # other name, or network.
+        guesses = server.CONNECTIONS - 1
+        for names, source, before in ((b'abcdef', None, 1), (b'v', None, 1),
+                                      (b'u', '127.0.0.2', 1),
+                                      (b'uvx', '127.0.0.2', 3),
+                                      (b'u', None, guesses)):
+            go, checked = threading.Event(), []
+
+            def check(password, hashed):
+                checked.append(password)
+                return go.wait(60) and password == b'secret'
+
+            users = auth.Users({b'u': b'1', b'v': b'2'})
+            self.start(self.BODY, users=users)
+            with mock.patch.object(bcrypt, 'checkpw', check):
+                for number in range(guesses):
+                    self.connect(source).sendall(
+                        request(names[number % len(names)], b'x'))
+                    wait_for_waiting(users, number + 1)
+                client = self.connect()
+                client.sendall(request(ord('u'), b'secret'))
+                wait_for_waiting(users, guesses + 1)
+                go.set()
+                self.assertIn(b' 200 ', client.makefile('rb').readline())
+                wait_for_waiting(users, 0)
+            self.assertEqual(before, checked.index(b'secret'), names)
 
     def test_guesses_in_all_connections(self):
         """A user whose password was right before is answered in time."""

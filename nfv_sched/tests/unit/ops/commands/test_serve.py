@@ -16,7 +16,6 @@ import subprocess
 import sys
 import threading
 import time
-import types
 from unittest import mock
 
 import bcrypt
@@ -121,7 +120,7 @@ class AttackFixture(fixtures.Fixture):
     def _setUp(self):
         threads = [threading.Thread(target=self._hold),
                    *(threading.Thread(target=self._guess)
-                     for _number in range(auth.WAITING))]
+                     for _number in range(4))]
         for thread in threads:
             thread.start()
             self.addCleanup(thread.join)
@@ -396,6 +395,17 @@ class AnswerTest(ServeTestCase):
             self.assertEqual('private, no-cache',
                              answer.headers['Cache-Control'])
 
+    def test_other_sites(self):
+        """They can use no answer."""
+        self.start()
+        for path in (*RoleTest.PATHS, '/', '/pages.css', '/healthz'):
+            for headers in ({}, *map(authorization, ('ann', 'bob', 'prom'))):
+                answer = self.ask(path, headers)
+                self.assertEqual('same-origin', answer.headers[
+                    'Cross-Origin-Resource-Policy'], path)
+                self.assertIn("default-src 'none'", answer.headers[
+                    'Content-Security-Policy'])
+
     def test_head(self):
         self.start()
         full = self.ask('/snapshot', authorization('ann'))
@@ -560,7 +570,7 @@ class AttackTest(ServeTestCase):
             publication, 'SECONDS', 2.0))
         self.start()
         self.server.respond = lambda request: (
-            request.extend(publication.SECONDS) or
+            request.connection.extend(b'ann', publication.SECONDS) or
             server.Answer(200, body=b'x' * 10 ** 8))
         self.connect(b'GET / HTTP/1.0\r\n\r\n')
         time.sleep(1.5)
@@ -570,27 +580,60 @@ class AttackTest(ServeTestCase):
             time.sleep(0.1)
         self.assertEqual(0, self.server.open_connections)
 
-    def test_the_newest_is_answered(self):
-        """If all connections are of clients with a right."""
+    def test_one_user_has_all(self):
+        """If all connections have a right, only its own are closed for others.
+
+        The newest of it, and those of other users, are answered.
+        """
         # None is closed because its time is up.
         self.useFixture(fixtures.MockPatchObject(server, 'SECONDS', 60.0))
         self.start()
-        headers = authorization('ann')['Authorization'].encode()
-        wait = types.SimpleNamespace(over=False)
+        go, admitted = threading.Event(), []
 
         def respond(request):
             answer = self.published.respond(request)
-            while request.query == 'wait' and not wait.over:
-                time.sleep(0.1)
+            admitted.append(request.connection.user)
+            while request.query == 'wait' and not go.is_set() and (
+                    not request.connection.closed.wait(0.1)):
+                pass
             return answer
 
         self.server.respond = respond
-        self.addCleanup(setattr, wait, 'over', True)
+        self.addCleanup(go.set)
+        clients = {user: [] for user in ('ann', 'eve', 'bob')}
+        for user, number in (('ann', 2), ('eve', 1),
+                             ('bob', 2 * server.CONNECTIONS)):
+            headers = authorization(user)['Authorization'].encode()
+            for _number in range(number):
+                clients[user].append(self.connect(
+                    b'GET /snapshot?wait HTTP/1.0\r\nAuthorization: ' +
+                    headers + b'\r\n\r\n'))
+                wait_for(self, lambda: clients['bob'] or (
+                    len(admitted) == sum(map(len, clients.values()))))
+        for user in ('ann', 'eve', 'bob'):
+            self.assertEqual(
+                200, self.ask('/snapshot', authorization(user)).status)
+        go.set()
+        for client in (*clients['ann'], *clients['eve'], clients['bob'][-1]):
+            self.assertIn(b' 200 ', client.makefile('rb').readline())
+        with contextlib.suppress(ConnectionResetError):
+            self.assertEqual(b'', clients['bob'][0].recv(1))
+
+    def test_time_for_a_right(self):
+        """Those of a user with a right leave others the time to get one."""
+        self.useFixture(fixtures.MockPatchObject(server, 'SECONDS', 60.0))
+        self.start()
+        self.server.respond = lambda request: (
+            request.connection.extend(b'bob', 60.0) or
+            request.connection.closed.wait(60) or server.problem(404))
         for _number in range(server.CONNECTIONS):
-            self.connect(b'GET /snapshot?wait HTTP/1.0\r\nAuthorization: ' +
-                         headers + b'\r\n\r\n')
-        self.assertEqual(
-            200, self.ask('/snapshot', authorization('ann')).status)
+            self.connect(b'GET / HTTP/1.0\r\n\r\n')
+        client = self.connect(b'GET / HTTP/1.0\r\n')
+        for _number in range(server.CONNECTIONS):
+            self.connect(b'GET / HTTP/1.0\r\n\r\n')
+        self.server.respond = self.published.respond
+        client.sendall(b'\r\n')
+        self.assertIn(b' 401 ', client.makefile('rb').readline())
 
 
 class FromTest(ServeTestCase):
@@ -814,8 +857,7 @@ class CommandTest(base.CommandTestCase):
             # It has lasted until now.
             guesses = len(attack.answers)
             wait_for(self, lambda: len(attack.answers) > guesses)
-        self.assertLessEqual(set(attack.answers), {
-            (401, b''), (503, b'Service Unavailable\n')})
+        self.assertEqual({(401, b'')}, set(attack.answers))
 
         process.send_signal(signal.SIGTERM)
         _out, err = process.communicate(timeout=60)

@@ -383,7 +383,6 @@ class AllPagesTest(_PagesTest):
             self.assertIn("default-src 'none'", policy)
             self.assertIn("frame-ancestors 'none'", policy)
             self.assertNotIn('script', policy)
-            self.assertEqual('nosniff', page.headers['X-Content-Type-Options'])
 
     def test_no_page(self):
         site = pages.SnapshotPages(example('two-hosts'))
