@@ -16,32 +16,47 @@ A port belongs to the server for which Nova has plugged it, by the table
 ``virtual_interfaces``; the ``device_id`` of the port does not count, as
 tenants can change it.  A port that Nova has plugged for no server is reserved.
 
-Neutron is read first and the allocations after that.  Between the two:
+Neutron is read first, page by page, then Nova's table, then the allocations.
+Between them:
 
 * A server that arrives has an allocation and no port yet.  It counts once.
-* A server that leaves, or is deleted, has ports and no allocation any more.
-  It counts as reserved until the next round, as if it had left later:
-  Placement may refuse another server for one interval.  (In the other order, a
-  server that arrives would count twice, and others would be refused although
-  there is capacity.)
-* A port that Nova is plugging for a server is bound before it is in that
-  table.  It counts as reserved, beside the allocation, until the round after
-  it is.
-* A port attached after Neutron was read, or a rule added, is missing.  For one
-  interval Placement may accept one server too many.  This is the only error of
-  that kind, and no order avoids it: Neutron does not ask the ledger.
+  (In the other order it would count twice.)
+* A server that leaves a host, because it is deleted, shelved or moved, or
+  could not be built, has ports and no allocation any more, or ports that Nova
+  has plugged for no server any more.
+* A port that Nova is plugging is bound before it is in that table.
 
-A migration that is not in Nova's database covers nothing: again, at worst a
-server is refused.
+So what is uncovered now and was not in the last round is doubtful: the table
+and then Neutron are read again for these ports, after the allocations, and
+only those that are still there are reserved.  Nova unbinds ports, deletes the
+rows and deletes the allocation in this order, so whatever has lost its row or
+its allocation because it leaves is not bound any more.  Without this, the
+ports of a stack that is deleted during a round would be reserved until the
+next one, and the stack could not be created again before.  If Neutron does not
+answer the second time, the host keeps its inventories, as without the first.
+
+What a round can still get wrong lasts until the next round that sees it:
+
+* Too much is let in: a port that is attached, a rule that is added, or a
+  service that comes after Neutron was read is missing.  No order of reading
+  avoids that: Neutron does not ask the ledger.
+* Too little is let in: what never had an allocation (services, servers from
+  before the ledger, rules added later) and leaves after Neutron was read is
+  still reserved; so is a port that is being plugged both times that the table
+  is read, one of a migration that is not in Nova's database, and one of a
+  server whose move is undone: Nova drops the allocation before it unbinds it.
 """
 
 from collections.abc import Mapping
 import math
+import types
 import typing as ty
 
 from nfv_sched.ledger import names
 from nfv_sched.network import limits
 from nfv_sched.network import usage
+
+_NOTHING: Mapping[str, int] = types.MappingProxyType({})
 
 #: Consumer UUID -> resource class -> amount allocated from one provider.
 Allocations = Mapping[str, Mapping[str, int]]
@@ -67,6 +82,22 @@ class LedgerInventory(ty.NamedTuple):
         return {'total': self.total, 'reserved': self.reserved,
                 'min_unit': 1, 'max_unit': self.total, 'step_size': 1,
                 'allocation_ratio': 1.0}
+
+
+class Load(ty.NamedTuple):
+    """The load of the virtual switch of a host, without physical ports.
+
+    :ivar ports: number of ports
+    :ivar rules: number of their security group rules
+    :ivar servers: server UUID -> its part of the ports and rules
+    :ivar unplugged: UUIDs of those ports that may be servers', but that Nova
+        has plugged for no server
+    """
+
+    ports: int
+    rules: int
+    servers: Mapping[str, usage.GuestUsage]
+    unplugged: frozenset[str] = frozenset()
 
 
 class Account(ty.NamedTuple):
@@ -130,48 +161,90 @@ def _capacity(inventory: Mapping | None) -> float:
             * inventory['allocation_ratio'])
 
 
-def by_guest(
-    allocations: Allocations, migrations: Mapping[str, str], name: str,
-) -> dict[str, int]:
-    """Return the amount of one resource class that each server has allocated.
+def by_server(
+    allocations: Allocations, migrations: Mapping[str, str],
+) -> dict[str, dict[str, int]]:
+    """Return the amounts that each server has allocated, by resource class.
 
     :param allocations: allocations from one host's provider in the ledger
     :param migrations: UUID of a migration -> UUID of the server that it moves
     """
-    amounts: dict[str, int] = {}
+    amounts: dict[str, dict[str, int]] = {}
     for consumer, resources in allocations.items():
-        guest = migrations.get(consumer, consumer)
-        amounts[guest] = amounts.get(guest, 0) + resources.get(name, 0)
+        of_server = amounts.setdefault(migrations.get(consumer, consumer), {})
+        for name, amount in resources.items():
+            of_server[name] = of_server.get(name, 0) + amount
     return amounts
 
 
+def _amounts(server: usage.GuestUsage) -> dict[str, int]:
+    return {names.PORTS: len(server.ports), names.RULES: server.rules}
+
+
+def uncovered(
+    load: Load, covered: Mapping[str, Mapping[str, int]],
+    host_limits: limits.Limits,
+) -> dict[str, int]:
+    """Return the amounts in use beyond what their servers have allocated.
+
+    Of ports, or of rules if the host has no limit of ports.
+
+    :param covered: server UUID -> resource class -> amount allocated
+    :returns: UUID of a server, or of a port of none -> amount, not 0
+    """
+    name = (names.PORTS
+            if host_limits.vswitch_ports_per_node < names.UNLIMITED
+            else names.RULES)
+    amounts = dict.fromkeys(load.unplugged, 1)
+    for uuid, server in load.servers.items():
+        amount = (_amounts(server)[name]
+                  - covered.get(uuid, _NOTHING).get(name, 0))
+        if amount > 0:
+            amounts[uuid] = amount
+    return amounts
+
+
+def doubtful_ports(
+    load: Load, covered: Mapping[str, Mapping[str, int]],
+    host_limits: limits.Limits, before: Mapping[str, int],
+) -> list[str]:
+    """Return the ports that may have left the host since Neutron was read.
+
+    :param covered: server UUID -> resource class -> amount allocated
+    :param before: what was uncovered in the last round; see :func:`uncovered`
+    """
+    if min(host_limits.vswitch_ports_per_node,
+           host_limits.security_rules_per_node) >= names.UNLIMITED:
+        return []
+    return [
+        port for uuid, amount in uncovered(load, covered, host_limits).items()
+        if amount > before.get(uuid, 0)
+        for port in (load.servers[uuid].ports if uuid in load.servers
+                     else (uuid,))]
+
+
 def accounts(
-    host: usage.HostUsage, guests: Mapping[str, usage.GuestUsage],
-    host_limits: limits.Limits, allocations: Allocations,
-    migrations: Mapping[str, str],
+    load: Load, covered: Mapping[str, Mapping[str, int]],
+    host_limits: limits.Limits,
 ) -> dict[str, Account]:
     """Return limit and usage of ports and rules on a host.
 
-    :param host: usage of the host by Neutron
-    :param guests: server UUID -> its part of ``host``
-    :param allocations: allocations from the host's provider in the ledger
-    :param migrations: UUID of a migration -> UUID of the server that it moves
+    :param covered: server UUID -> resource class -> amount allocated; see
+        :func:`by_server`
     :returns: resource class -> account
     """
-    ports = by_guest(allocations, migrations, names.PORTS)
-    rules = by_guest(allocations, migrations, names.RULES)
-    more_ports = host.vswitch_ports
-    more_rules = host.rules
-    for uuid, guest in guests.items():
+    more = {names.PORTS: host_limits.vswitch_physical_ports + load.ports,
+            names.RULES: load.rules}
+    for uuid, server in load.servers.items():
         # No more than this server has bound: an allocation does not cover
         # ports of others.
-        more_ports -= min(len(guest.ports), ports.get(uuid, 0))
-        more_rules -= min(guest.rules, rules.get(uuid, 0))
+        for name, amount in _amounts(server).items():
+            more[name] -= min(amount, covered.get(uuid, _NOTHING).get(name, 0))
     return {
-        names.PORTS: Account(
-            host_limits.vswitch_ports_per_node, sum(ports.values()),
-            host_limits.vswitch_physical_ports + more_ports),
-        names.RULES: Account(
-            host_limits.security_rules_per_node, sum(rules.values()),
-            more_rules),
-    }
+        name: Account(
+            limit,
+            sum(amounts.get(name, 0) for amounts in covered.values()),
+            more[name])
+        for name, limit in (
+            (names.PORTS, host_limits.vswitch_ports_per_node),
+            (names.RULES, host_limits.security_rules_per_node))}

@@ -6,7 +6,8 @@ servers for which Nova has plugged ports, and the allocations from each
 provider, in this order, and writes the inventories that have to change
 (:mod:`nfv_sched.ledger_service.inventory`).  The providers come first:
 otherwise one that is created after the compute nodes were read would look as
-if its compute node were gone.
+if its compute node were gone.  Before more is reserved than in the round
+before, the ports concerned are read once more, as they may be leaving.
 
 Several processes may do rounds at once.  They come to the same results from
 the same figures, every write is guarded by the generation of the provider, and
@@ -33,8 +34,10 @@ database does not answer.
 """
 
 import collections
+from collections.abc import Collection
 from collections.abc import Iterable
 from collections.abc import Mapping
+from collections.abc import Sequence
 from concurrent import futures
 import contextlib
 import enum
@@ -153,8 +156,8 @@ class _LastResult(ty.NamedTuple):
     """The last result for a host, to see whether anything has changed."""
 
     generation: int
-    usage: usage.HostUsage
-    guests: dict[str, usage.GuestUsage]  # by what Nova has plugged
+    load: ledger_inventory.Load
+    uncovered: dict[str, int]
     limits: nfv_limits.Limits
     accounts: dict[str, ledger_inventory.Account]
     inventories: dict[str, dict]  # in Placement
@@ -163,15 +166,14 @@ class _LastResult(ty.NamedTuple):
 
     def holds(
         self, provider: ledger_client.LedgerProvider | None,
-        host: usage.HostUsage,
-        guests: dict[str, usage.GuestUsage], host_limits: nfv_limits.Limits,
+        load: ledger_inventory.Load, host_limits: nfv_limits.Limits,
     ) -> bool:
         """Return whether nothing has changed, as far as can be known."""
         # The generation stays the same when allocations are removed; without a
         # query of them that is not noticed.
         return provider is not None and self.rounds > 0 and (
-            self.generation, self.usage, self.guests, self.limits,
-        ) == (provider.generation, host, guests, host_limits)
+            self.generation, self.load, self.limits,
+        ) == (provider.generation, load, host_limits)
 
 
 class _State(ty.NamedTuple):
@@ -205,9 +207,11 @@ class Publisher:
         self._last_results: dict[str, _LastResult] = {}
         # UUID of a provider -> UUID of a consumer -> last sight.
         self._sights: dict[str, dict[str, unused.Sight]] = {}
-        # Name of a host -> server UUID -> its usage there, by Nova; of this
-        # round.
-        self._guests: dict[str, dict[str, usage.GuestUsage]] = {}
+        # Of this round: ports on the switch by name of the host, and servers
+        # by port.
+        self._ports: dict[str, list[usage.NeutronPort]] = {}
+        self._servers: dict[str, str] = {}
+        self._reader_lock = threading.Lock()
         self._traced = threading.Event()
         self._instances: dict[str, str] = {}
         self._left_out: frozenset[str] = frozenset()
@@ -303,15 +307,13 @@ class Publisher:
             the other cells)
         :raises RoundError: if no cell can be read
         """
-        ports = self._snapshot.switch_ports()
+        ports = self._ports = self._snapshot.switch_ports()
         try:
-            servers, unread = records.plugged_servers(
+            self._servers, unread = records.plugged_servers(
                 (node, [port.id for port in ports[node.host]])
                 for node in nodes if node.host in ports)
         except Exception as exc:
             raise RoundError(f"Nova's database cannot be read: {exc}") from exc
-        self._guests = {host: self._snapshot.guests(of_host, servers)
-                        for host, of_host in ports.items()}
         if not unread:
             return nodes, []
         readable = [node for node in nodes if node.cell.uuid not in unread]
@@ -454,10 +456,10 @@ class Publisher:
     ) -> HostReport:
         """Bring the provider of one compute node up to date."""
         uuid = ledger_names.provider_uuid(node.uuid)
+        load = self._load(node.host, self._servers)
         last_result = self._last_results.get(uuid)
         if last_result is not None and last_result.holds(
-                provider, self._snapshot.host(node.host),
-                self._guests.get(node.host, {}), host_limits) and (
+                provider, load, host_limits) and (
                     not last_result.wasteful or not self._look_again(uuid)):
             self._last_results[uuid] = last_result._replace(
                 rounds=last_result.rounds - 1)
@@ -472,12 +474,13 @@ class Publisher:
                     self._stopped.wait(random.uniform(0, 0.05 * attempt))
                 try:
                     return self._attempt(
-                        node, provider, last_result, host_limits, returned,
-                        dry_run)
+                        node, provider, load, last_result, host_limits,
+                        returned, dry_run)
                 except ledger_client.ConflictError as exc:
                     conflict = exc
             raise conflict
-        except ledger_client.UnavailableError:
+        except (ledger_client.UnavailableError, neutron.NeutronError,
+                periodic.Stopped):
             raise
         except ledger_client.NoParentError as exc:
             return HostReport(node.host, Action.WAITING, {}, str(exc))
@@ -495,31 +498,36 @@ class Publisher:
     def _attempt(
         self, node: database.ComputeNode,
         provider: ledger_client.LedgerProvider | None,
-        last_result: _LastResult | None,
+        load: ledger_inventory.Load, last_result: _LastResult | None,
         host_limits: nfv_limits.Limits, returned: collections.Counter[str],
         dry_run: bool,
     ) -> HostReport:
         """Bring the provider of one compute node up to date, in one attempt.
 
+        :param load: as Neutron was read in this round
         :param last_result: the last result for the host, if any
         :param returned: resource class -> amount; amounts given back are added
         :raises ConflictError: if another client changes the provider meanwhile
         """
         uuid = ledger_names.provider_uuid(node.uuid)
-        host_usage = self._snapshot.host(node.host)
         state = self._read(node, provider, last_result, dry_run)
-        guests = self._guests.get(node.host, {})
         allocations, migrations = self._match_consumers(
-            node, state.held, guests)
+            node, state.held, load.servers)
         lowered = self._take_back(
             node, state.held, migrations, returned, dry_run)
         if lowered:
             state = (state._replace(held={**state.held, **lowered}) if dry_run
                      else self._read(node, provider, last_result, dry_run))
             allocations, migrations = self._match_consumers(
-                node, state.held, guests)
-        accounts = ledger_inventory.accounts(
-            host_usage, guests, host_limits, allocations, migrations)
+                node, state.held, load.servers)
+        covered = ledger_inventory.by_server(allocations, migrations)
+        doubtful = () if state.new else ledger_inventory.doubtful_ports(
+            load, covered, host_limits,
+            last_result.uncovered if last_result is not None
+            and last_result.limits == host_limits else {})
+        if doubtful:
+            load = self._reread(node, doubtful)
+        accounts = ledger_inventory.accounts(load, covered, host_limits)
         can_raise = (
             # Nobody has published anything, or not all of it is left (both
             # inventories are written at once), ...
@@ -547,7 +555,9 @@ class Publisher:
             action = Action.UNCHANGED if complete else Action.LATER
         if not dry_run:
             self._last_results[uuid] = _LastResult(
-                generation, host_usage, guests, host_limits, accounts, written,
+                generation, load, ledger_inventory.uncovered(
+                    load, covered, host_limits),
+                host_limits, accounts, written,
                 # Not all hosts in the same round.
                 random.randint(1, ROUNDS) if complete else 0,
                 any(self._used_part(sight) != sight.held.resources
@@ -559,6 +569,40 @@ class Publisher:
             notes.append('there is more room, but others have written '
                          'meanwhile')
         return HostReport(node.host, action, accounts, '; '.join(notes))
+
+    def _load(self, host: str, servers: Mapping[str, str],
+              gone: Collection[str] = ()) -> ledger_inventory.Load:
+        """Return the load of a host, by the last reading of Neutron.
+
+        :param servers: port UUID -> UUID of its server
+        :param gone: UUIDs of ports that are not on the host any more
+        """
+        total = self._snapshot.host(host)
+        listed = self._ports.get(host, ())
+        ports = [port for port in listed if port.id not in gone]
+        return ledger_inventory.Load(
+            total.vswitch_ports - len(listed) + len(ports),
+            total.rules - sum(self._snapshot.rules_of(port.security_groups)
+                              for port in listed if port.id in gone),
+            self._snapshot.guests(ports, servers),
+            frozenset(port.id for port in ports if port.id not in servers))
+
+    def _reread(self, node: database.ComputeNode,
+                doubtful: Sequence[str]) -> ledger_inventory.Load:
+        """Return the load of a host after some of its ports were read again.
+
+        :raises NeutronError: if Neutron cannot be read
+        """
+        unplugged = [port for port in doubtful if port not in self._servers]
+        # Of a cell that does not answer they stay unplugged, hence reserved.
+        servers = records.plugged_servers(
+            [(node, unplugged)])[0] if unplugged else {}
+        # After that: Nova unbinds a port before it deletes its row.
+        with self._reader_lock:
+            hosts = self._reader.hosts_of(doubtful)
+        return self._load(
+            node.host, {**self._servers, **servers},
+            {port for port in doubtful if hosts.get(port) != node.host})
 
     def _read(
         self, node: database.ComputeNode,

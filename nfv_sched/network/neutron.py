@@ -445,6 +445,23 @@ class Reader:
                 rules[project] = self._rules_of_default_groups()
         return usage.Supplement(ports, rules, default_groups, networks)
 
+    def hosts_of(self, ports: Sequence[str]) -> dict[str, str]:
+        """Read the hosts to which some ports are bound now.
+
+        :returns: port UUID -> name of its host, empty if it is not bound;
+            without ports that do not exist
+        :raises NeutronError: if any answer is missing, late or malformed
+        :raises periodic.Stopped: if the reader was stopped
+        """
+        self._deadline = (
+            time.monotonic() + self._conf.nfv_sched.max_snapshot_age)
+        return {
+            port['id']: text_of(port, 'binding:host_id')
+            for start in range(0, len(ports), _LOOKED_UP)
+            for port in self._items_with(
+                'ports', ('id', 'binding:host_id'), 'id',
+                ports[start:start + _LOOKED_UP])}
+
     def _rules_of(self, groups: list[str]) -> dict[str, int]:
         """Return group UUID -> number of rules, without hidden groups."""
         rules = dict.fromkeys(groups, 0)

@@ -396,10 +396,11 @@ class SimulatedNetwork:
             of_host = allocations.get(uuid, {})
             usage_of_host = snapshot.host(host.name)
             accounts = ledger_inventory.accounts(
-                usage_of_host, usage_of_host.guests,
-                self._limits[host.name], of_host,
-                {consumer: self.migrations[consumer] for consumer in of_host
-                 if consumer in self.migrations})
+                ledger_inventory.Load(
+                    usage_of_host.vswitch_ports, usage_of_host.rules,
+                    usage_of_host.guests),
+                ledger_inventory.by_server(of_host, self.migrations),
+                self._limits[host.name])
             inventories = {}
             for resource_class, account in accounts.items():
                 inventory = account.inventory()

@@ -40,11 +40,19 @@ def allocation(ports=0, rules=0):
         (ledger_names.PORTS, ports), (ledger_names.RULES, rules)) if amount}
 
 
+def load(host, guests=None):
+    """What is on a host."""
+    return ledger_inventory.Load(
+        host.vswitch_ports, host.rules,
+        host.guests if guests is None else guests)
+
+
 def inventories(host, allocations=None, migrations=None, **kwargs):
     """(total, reserved) of ports and of rules."""
     accounts = ledger_inventory.accounts(
-        host, host.guests, host_limits(**kwargs), allocations or {},
-        migrations or {})
+        load(host), ledger_inventory.by_server(
+            allocations or {}, migrations or {}),
+        host_limits(**kwargs))
     return tuple(tuple(accounts[name].inventory())
                  for name in (ledger_names.PORTS, ledger_names.RULES))
 
@@ -226,9 +234,8 @@ class AccountsTest(base.TestCase):
         """What it is covered by does not depend on what it counts as."""
         host = host_usage([('vm1', 2, 20)], others=1, rules=10)
         accounts = ledger_inventory.accounts(
-            host, {'vm1': usage.GuestUsage(('a', 'b', 'c'), 30)},
-            host_limits(),
-            {'vm1': allocation(3, 30)}, {})
+            load(host, {'vm1': usage.GuestUsage(('a', 'b', 'c'), 30)}),
+            {'vm1': allocation(3, 30)}, host_limits())
         self.assertEqual([(20, 2), (100, 0)], [
             tuple(account.inventory()) for account in accounts.values()])
 
@@ -255,9 +262,10 @@ class AccountsTest(base.TestCase):
         host = host_usage([(name, *figures) for name, figures in
                            guests.items()], others, rules)
         accounts = ledger_inventory.accounts(
-            host, host.guests, host_limits(limit, physical, limit * 4),
-            {name: allocation(*figures)
-             for name, figures in consumers.items()}, migrations)
+            load(host), ledger_inventory.by_server(
+                {name: allocation(*figures)
+                 for name, figures in consumers.items()}, migrations),
+            host_limits(limit, physical, limit * 4))
         for index, name, there in (
             (0, ledger_names.PORTS, physical + others),
             (1, ledger_names.RULES, rules),

@@ -131,6 +131,17 @@ class ReadTest(base.NeutronTestCase):
         # A full last page is followed by a look for more.
         self.assertEqual(3, len(self.api.asked('security-group-rules')))
 
+    def test_hosts_of(self):
+        """Few ports are asked for at a time, and no others."""
+        self.api.ports = [neutron_api.port(host=f'h{number}' if number else '')
+                          for number in range(130)]
+        wanted = {port['id']: port['binding:host_id']
+                  for port in self.api.ports[:120]}
+        with contextlib.closing(neutron.Reader()) as reader:
+            self.assertEqual(wanted, reader.hosts_of([*wanted, 'none']))
+        self.assertEqual([50, 50, 21], [
+            len(query['id']) for query in self.api.asked('ports')])
+
     def test_lower_limit_of_neutron(self):
         """Neutron decides how long a page is."""
         self.api.max_limit = 7

@@ -2,9 +2,12 @@
 """Whatever happens, and whoever keeps the ledger, it comes out right.
 
 Random sequences of what tenants and administrators do, with rounds of two
-publishers in between that are cut into steps: each request to Placement, and
-the reading of Neutron.  How many sequences are tried comes from the
-environment, ``NFV_SCHED_LEDGER_SEQUENCES``.
+publishers in between that are cut into steps: each request to Placement, each
+page of Neutron, and each reading of Nova's table of ports.  How many sequences
+are tried comes from the environment, ``NFV_SCHED_LEDGER_SEQUENCES``.
+
+What servers do while they come, go and move is also put between the steps of
+one round in every way.
 
 Placement is a model of it (:mod:`placement_model`), the cloud a few
 dictionaries; the publishers and all that they use are the real ones.
@@ -25,6 +28,7 @@ import fixtures
 from nfv_sched.ledger import names as ledger_names
 from nfv_sched.ledger_service import publisher
 from nfv_sched.ledger_service import unused
+from nfv_sched.network import neutron
 from nfv_sched.nova import database
 from nfv_sched.tests import base
 from nfv_sched.tests.unit.network import placement_model
@@ -36,6 +40,8 @@ FIRST = int(os.environ.get('NFV_SCHED_LEDGER_FIRST_SEQUENCE', '0'))
 HOSTS = ('host1', 'host2')
 PHYSICAL = 1
 ROUNDS = 2
+# At most so many steps of a round are tried, a few more than most have.
+STEPS = 10
 # Rounds of the two publishers, in turn, after which all has to be right.
 ENOUGH = 2 * (ROUNDS + unused.ROUNDS + 1)
 CLASSES = (ledger_names.PORTS, ledger_names.RULES)
@@ -110,6 +116,8 @@ class World:
         # Port -> [host, groups], of servers that are gone: Nova did not find
         # them by their device_id.
         self.orphans = {}
+        # Port -> server, of ports that are gone and that Nova still has.
+        self.unbound = {}
         self.moment = 0
         self.grown = {(host, name): [] for host in HOSTS for name in CLASSES}
         self.uncovered = {key: 0 for key in self.grown}
@@ -124,8 +132,17 @@ class World:
             f'{host}-node', host, host, 'QEMU', None, [], None)
             for host in HOSTS], []
 
-    def read(self):
-        """What Neutron has."""
+    def read(self, pause=lambda: None):
+        """What Neutron has, in two pages."""
+        pages = []
+        for even in (True, False):
+            pause()
+            pages += [port for port in self.bound()
+                      if (ord(port['id'][-1]) % 2 == 0) is even]
+        return snapshots.snapshot(pages, self.rules)
+
+    def bound(self):
+        """The ports that Neutron has now."""
         ports = []
         for name, guest in self.guests.items():
             for port, (bound, groups) in guest.ports.items():
@@ -142,13 +159,14 @@ class World:
             {'id': f'dhcp-{host}-{number}', 'host': host,
              'instance': f'dhcp-{host}', 'owner': 'network:dhcp'}
             for host, count in self.dhcp.items() for number in range(count)]
-        return snapshots.snapshot(ports, self.rules)
+        return ports
 
     def plugged(self):
         """See ``records.plugged_servers``."""
-        return {port: name for name, guest in self.guests.items()
-                for port, (bound, _groups) in guest.ports.items()
-                if bound and port != guest.plugging}
+        return {**self.unbound, **{
+            port: name for name, guest in self.guests.items()
+            for port, (bound, _groups) in guest.ports.items()
+            if bound and port != guest.plugging}}
 
     # What is true.
 
@@ -191,7 +209,7 @@ class World:
         names = [name for name, guest in self.guests.items() if wanted(guest)]
         return self.rng.choice(names) if names else None
 
-    def _claim(self, consumer, host, ports, more_rules=0):
+    def claim(self, consumer, host, ports, more_rules=0):
         """Claim what a guest needs on a host; whether it was granted."""
         amounts = self.amounts(ports)
         amounts[ledger_names.RULES] += more_rules
@@ -220,7 +238,7 @@ class World:
         guest = Guest(self.rng.choice(HOSTS))
         ports = {f'{name}-{number}': ['', self._groups()]
                  for number in range(self.rng.randint(0, 4))}
-        if self._claim(name, guest.host, [
+        if self.claim(name, guest.host, [
                 groups for _bound, groups in ports.values()],
                 self.rng.choice((0, 0, 4))):
             guest.ports = ports
@@ -345,7 +363,7 @@ class World:
         migration = f'migration{next(self.numbers)}'
         self.placement.move(name, migration)
         self.migrations[migration] = name
-        if not self._claim(name, host, [
+        if not self.claim(name, host, [
                 groups for _bound, groups in guest.ports.values()]):
             self.placement.move(migration, name)
             return
@@ -486,7 +504,7 @@ class Run:
     :ivar known: (host, class) -> as of when what is published is known
     """
 
-    def __init__(self, test, seed):
+    def __init__(self, test, seed, steppers=2):
         self.rng = random.Random(seed)
         self.world = World(self.rng)
         self.test = test
@@ -497,7 +515,9 @@ class Run:
         self.acting = None
         self.world.placement.before = self._before
         self.world.placement.after = self._after
-        self.steppers = [Stepper(number) for number in range(2)]
+        self.steppers = [Stepper(number) for number in range(steppers)]
+        self.plugging = {}  # port -> host, when the table was read last
+        self.fails = False  # whether Neutron shows no single ports
 
     # Called by the publishers.
 
@@ -511,15 +531,29 @@ class Run:
     def reader(self, conf, stopped):
         """See ``neutron.Reader``."""
         def read(previous):
-            self.acting.pause()
-            self.acting.read = self.world.moment
-            return self.world.read()
+            def pause():
+                self.acting.pause()
+                self.acting.read = self.acting.read or self.world.moment
 
-        return types.SimpleNamespace(read=read, close=lambda: None)
+            return self.world.read(pause)
+
+        def hosts_of(ports):
+            self.acting.pause()
+            if self.fails:
+                raise neutron.NeutronError('it does not answer')
+            self.world.seen['read again'] += 1
+            return {port['id']: port['host'] for port in self.world.bound()
+                    if port['id'] in ports}
+
+        return types.SimpleNamespace(
+            read=read, hosts_of=hosts_of, close=lambda: None)
 
     def plugged(self):
         """See ``records.plugged_servers``."""
         self.acting.pause()
+        self.plugging = {
+            guest.plugging: guest.host for guest in self.world.guests.values()
+            if guest.plugging is not None}
         return self.world.plugged(), {}
 
     def moving(self, cell, consumer):
@@ -658,8 +692,8 @@ class Run:
             self.test.assertEqual(there, used + uncovered, (host, name))
 
 
-class SequencesTest(base.TestCase):
-    """Two publishers, and everything at once."""
+class PublisherTestCase(base.TestCase):
+    """Publishers whose world is ``self.sequence``."""
 
     def setUp(self):
         super().setUp()
@@ -684,6 +718,10 @@ class SequencesTest(base.TestCase):
              lambda cell, consumer: self.sequence.idle(cell, consumer)),
         ):
             self.useFixture(fixtures.MonkeyPatch(name, value))
+
+
+class SequencesTest(PublisherTestCase):
+    """Two publishers, and everything at once."""
 
     def try_one(self, seed):
         """Do one sequence; returns what was met in it."""
@@ -726,5 +764,238 @@ class SequencesTest(base.TestCase):
         # Otherwise the sequences have become too tame to show anything.
         for what in ('claim 204', 'claim 409', 'moves', 'reverts',
                      'renamed', 'reused', 'slow', 'orphans', 'given back',
-                     'written', 'created', 'changed', 'unchanged', 'later'):
+                     'written', 'created', 'changed', 'unchanged', 'later',
+                     'read again'):
             self.assertGreater(seen[what], SEQUENCES // 10, what)
+
+
+class Round:
+    """One round of a publisher, with events of a list between its steps.
+
+    :param run: of which it is a round
+    :param events: functions, in their order
+    :param before: for each of them the step before which it happens
+
+    :ivar most: (host, class) -> most that was there without an allocation
+    :ivar carried: (host, class) -> most that was allocated, or there without
+        an allocation
+    """
+
+    others_wrote = since_read = collections.Counter()
+
+    def __init__(self, run, events=(), before=()):
+        self.run = run
+        self.read = self.steps = 0
+        self.looked, self.asked = set(), {}
+        self.events = sorted(zip(before, events), key=lambda pair: pair[0])
+        self.most, self.carried = collections.Counter(), collections.Counter()
+        run.acting = self
+        self._note()
+
+    def do(self, made):
+        """Do the round, and what has not happened in it."""
+        self.done = made.round()
+        self.pause(last=True)
+        self.run.test.assertFalse(self.done.failed, self.done)
+
+    def pause(self, last=False):
+        """Let happen what happens before the next step."""
+        self.run.check()
+        while self.events and (last or self.events[0][0] <= self.steps):
+            self.events.pop(0)[1]()
+            self._note()
+            self.run.check()
+        self.steps += 1
+
+    def _note(self):
+        world = self.run.world
+        world.note()
+        for key, uncovered in world.uncovered.items():
+            host, name = key
+            self.most[key] = max(self.most[key], uncovered)
+            self.carried[key] = max(
+                self.carried[key], uncovered + world.placement.used(
+                    ledger_names.provider_uuid(f'{host}-node'), name))
+
+
+class InterleavingsTest(PublisherTestCase):
+    """One publisher, and servers that come and go between any two steps.
+
+    Each host has room for one server with two ports.
+    """
+
+    def setUp(self):
+        super().setUp()
+        self.flags(vswitch_ports_per_node=PHYSICAL + 2,
+                   vswitch_physical_ports=PHYSICAL,
+                   security_rules_per_node=2)
+
+    def claim(self, name, host):
+        """What a server does when it is scheduled to a host."""
+        self.world.guests[name] = Guest(host)
+        self.assertTrue(self.world.claim(
+            name, host, [('group0',), ('group0',)]), name)
+
+    def bind(self, name, port, noted=True):
+        """A port is bound; Nova notes it at once or later."""
+        guest = self.world.guests[name]
+        guest.ports[f'{name}-{port}'] = [guest.host, ('group0',)]
+        guest.plugging = None if noted else f'{name}-{port}'
+
+    def unplug(self, name, *ports):
+        """Ports of a server are removed; Nova still has noted them."""
+        for port in ports:
+            del self.world.guests[name].ports[f'{name}-{port}']
+            self.world.unbound[f'{name}-{port}'] = name
+
+    def release(self, name):
+        """A server is gone."""
+        self.world.placement.consumers.pop(name)
+        del self.world.guests[name]
+
+    def begin(self, host):
+        """The server begins to move."""
+        self.world.placement.move('vm', 'migration')
+        self.world.migrations['migration'] = 'vm'
+        guest = self.world.guests['vm']
+        guest.migration, guest.source = 'migration', guest.host
+        guest.host = host
+        self.assertTrue(self.world.claim(
+            'vm', host, [('group0',), ('group0',)]))
+
+    def end(self):
+        """Its move ends."""
+        self.world.guests['vm'].migration = None
+        del self.world.placement.consumers['migration']
+
+    def turn_back(self):
+        """Its move is undone, up to its ports."""
+        guest = self.world.guests['vm']
+        del self.world.placement.consumers['vm']
+        self.world.placement.move('migration', 'vm')
+        guest.host, guest.migration = guest.source, None
+
+    def rebind(self):
+        """All ports of the server are bound to where it is going."""
+        for port in 0, 1:
+            self.bind('vm', port)
+
+    def forget(self):
+        """Nova deletes what it noted of the ports that are gone."""
+        self.world.unbound.clear()
+
+    def scenarios(self):
+        """What happens, one after the other, by what it comes to.
+
+        Nova unbinds the ports of a server that leaves, deletes what it has
+        noted, and the allocation last.
+        """
+        def arrive(host, noted):
+            self.claim('new', host)
+            self.bind('new', 0, noted)
+
+        def leave():
+            self.unplug('vm', 0, 1)
+            self.forget()
+            self.release('vm')
+
+        return {
+            'leave': (lambda: self.unplug('vm', 0, 1), self.forget,
+                      lambda: self.release('vm')),
+            'arrive': (lambda: arrive('host2', False),
+                       lambda: self.bind('new', 0),
+                       lambda: self.bind('new', 1)),
+            'arrive and leave': (
+                lambda: arrive('host2', False),
+                lambda: self.bind('new', 0),
+                lambda: (self.unplug('new', 0), self.forget()),
+                lambda: self.release('new')),
+            # The server that leaves has made room for the other.
+            'recreate': (leave, lambda: self.claim('new', 'host1'),
+                         lambda: self.bind('new', 0)),
+            'move': (lambda: self.begin('host2'), self.rebind, self.end),
+            'replace': (lambda: (self.begin('host2'), self.rebind()),
+                        self.end, lambda: arrive('host1', True)),
+            'revert': (lambda: (self.begin('host2'), self.rebind()),
+                       self.turn_back, self.rebind),
+            'attach and detach': (
+                lambda: self.bind('vm', 2), lambda: self.unplug('vm', 2),
+                self.forget)}
+
+    def prepare(self, remembers):
+        """Begin a run; returns a publisher that has done a round or not."""
+        random.seed(0)
+        run = self.sequence = Run(self, 0, steppers=0)
+        self.world = run.world
+        self.world.limits = {
+            ledger_names.PORTS: PHYSICAL + 2, ledger_names.RULES: 2}
+        self.world.rules = {'group0': 1}
+        made = publisher.Publisher(publisher.CONF, Stop())
+        Round(run).do(made)
+        self.claim('vm', 'host1')
+        self.rebind()
+        Round(run).do(made)
+        return made if remembers else publisher.Publisher(
+            publisher.CONF, Stop())
+
+    def try_one(self, name, before, remembers):
+        """Let the events of a scenario happen before these steps."""
+        made = self.prepare(remembers)
+        run = self.sequence
+        done = Round(run, self.scenarios()[name], before)
+        done.do(made)
+        for report in done.done.hosts:
+            for resource_class, account in report.accounts.items():
+                key = report.host, resource_class
+                limit = self.world.limits[resource_class]
+                # What Nova was plugging when its table was read last counts
+                # twice; each port has one rule.
+                slow = list(run.plugging.values()).count(report.host)
+                inventory = run.inventory(*key)
+                # Nothing is reserved that was not there without an
+                # allocation, nor said to be too much that was not.
+                self.assertGreaterEqual(
+                    inventory['total'] - inventory['reserved'],
+                    max(limit - done.most[key] - slow, 0), key)
+                self.assertLessEqual(
+                    account.allocated + account.unallocated,
+                    max(done.carried[key] + slow, limit), key)
+        self.check_next(made)
+
+    def check_next(self, made):
+        """The next round sees everything."""
+        for guest in self.world.guests.values():
+            guest.plugging = None
+        Round(self.sequence).do(made)
+        for (host, name), uncovered in self.world.uncovered.items():
+            inventory = self.sequence.inventory(host, name)
+            self.assertEqual(
+                max(self.world.limits[name] - uncovered, 0),
+                inventory['total'] - inventory['reserved'], (host, name))
+
+    def test_interleavings(self):
+        self.prepare(True)
+        for name, events in self.scenarios().items():
+            for remembers, before in itertools.product(
+                    (True, False), itertools.combinations_with_replacement(
+                        range(STEPS), len(events))):
+                try:
+                    self.try_one(name, before, remembers)
+                except Exception as exc:
+                    raise AssertionError(
+                        f'{name} {before} {remembers}: {exc}') from exc
+
+    def test_neutron_fails_in_between(self):
+        """Nothing is published of a host whose ports may be leaving."""
+        made = self.prepare(True)
+        before = self.sequence.inventory('host1', ledger_names.PORTS)
+        self.unplug('vm', 1)
+        done = Round(self.sequence, [
+            lambda: self.unplug('vm', 0), self.forget,
+            lambda: self.release('vm')], [4, 4, 4])
+        self.sequence.fails = True
+        self.assertRaises(publisher.RoundError, done.do, made)
+        self.assertEqual(
+            before, self.sequence.inventory('host1', ledger_names.PORTS))
+        self.sequence.fails = False
+        self.check_next(made)
