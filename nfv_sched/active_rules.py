@@ -110,7 +110,9 @@ def deciding(request_note: RequestNote,
     :returns: None if no enabled filter of NUMA placement of nfv-sched decides
     """
     filters = settings(request_note).filters
-    if _TOPOLOGY in filters and (request.guest is not None or request.rules):
+    if _TOPOLOGY in filters and (
+            request.guest is not None or request.rules
+            or request.may_take_card):
         return for_request(request_note, request)
     if any(name in filters for rule in request.rules
            for name in rule.filters):

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import enum
 import typing as ty
 
+from nfv_sched import device_shortage
 from nfv_sched import strings
 
 NONE = 'none'
@@ -60,7 +61,7 @@ class Resource(enum.StrEnum):
 
 
 _LIMITED = (Resource.VSWITCH_PORTS, Resource.SECURITY_RULES)
-_OF_HOSTS = (*_LIMITED, Resource.NUMA_NODES, Resource.PCI_DEVICES)
+_OF_HOSTS = (*_LIMITED, Resource.NUMA_NODES)
 
 
 class Place(enum.StrEnum):
@@ -98,6 +99,7 @@ class Shortage(ty.NamedTuple):
     :ivar beside: what the same NUMA nodes must have, too
     :ivar most: amount that an empty host may carry, by its limit; None for
         other resources, or if it has no limit
+    :ivar devices: why there are too few PCI devices; None for other resources
     """
 
     amount: Amount
@@ -105,13 +107,16 @@ class Shortage(ty.NamedTuple):
     places: tuple[str, ...] = ()
     beside: tuple[Amount, ...] = ()
     most: int | None = None
+    devices: device_shortage.DeviceShortage | None = None
 
     @property
     def of_node(self) -> bool:
         """Whether it is needed on one NUMA node, not just on one host."""
-        return self.amount.resource not in _OF_HOSTS or (
-            self.amount.resource is Resource.PCI_DEVICES
-            and bool(self.places or self.beside))
+        if self.amount.resource is not Resource.PCI_DEVICES:
+            return self.amount.resource not in _OF_HOSTS
+        return bool(self.places or self.beside) or (
+            self.devices is not None and
+            self.devices.kind is device_shortage.ShortageKind.NUMA)
 
     @property
     def of_limit(self) -> bool:
@@ -132,6 +137,9 @@ class Shortage(ty.NamedTuple):
 
     def is_implied_by(self, other: 'Shortage') -> bool:
         """Return whether the need of another shortage includes this need."""
+        if self.devices is not None and other.devices is not None and (
+                self.devices.requests != other.devices.requests):
+            return False
         return frozenset(self.places) <= frozenset(other.places) and all(
             any(mine.is_part_of(each)
                 for each in (other.amount, *other.beside))
@@ -176,6 +184,25 @@ class Reason(ty.NamedTuple):
     def __str__(self) -> str:
         text = f'{self.policy}: {self.need}'
         return f'{text}, {self.have}' if self.have else text
+
+
+def devices_reason(
+    shortage: device_shortage.DeviceShortage, order: int, policy: str,
+    where: str = '', places: Sequence[str] = (),
+) -> Reason:
+    """Return the reason for PCI devices that do not serve a request.
+
+    :param where: where they must be, with a space before it
+    :param places: properties of the NUMA nodes that may be chosen
+    """
+    amount = Amount(Resource.PCI_DEVICES, shortage.needed, shortage.noun)
+    return Reason(
+        order, policy,
+        f'{device_shortage.needs_text(shortage.needs)}{where} needed'
+        f'{device_shortage.policy_text(shortage)}',
+        device_shortage.free_text(shortage), shortage.free,
+        shortage=Shortage(amount, shortage.free, tuple(places),
+                          devices=shortage))
 
 
 Lazy = Reason | Callable[[], Reason]

@@ -50,6 +50,7 @@ class Request:
         ``tunneled`` is false then
     :ivar is_move: the request moves an existing server
     :ivar demands: the PCI requests; empty if none
+    :ivar may_take_card: whether they may take a PF and VFs of the same card
     :ivar network_metadata: ``nova.objects.NetworkMetadata`` or None
     :ivar error: the reason why no host can take the request, or None
     :ivar nics: the network interfaces
@@ -60,7 +61,7 @@ class Request:
         topology: there are no others, no error, and no doubt about a tunnel
     :ivar one_cell: whether the guest fits a host if it fits one of its NUMA
         cells: the request is ``plain``, the guest has one NUMA cell, and
-        neither networks nor a choice of page sizes matter
+        neither networks, a choice of page sizes, nor cards matter
     """
 
     policy: nfv_extra_specs.NFVPolicy
@@ -73,6 +74,7 @@ class Request:
     tunnel_untrue: bool
     is_move: bool
     demands: tuple[pci.Demand, ...]
+    may_take_card: bool
     network_metadata: ty.Any
     error: reasons.Reason | None
     nics: tuple[network_demand.RequestedNIC, ...]
@@ -332,6 +334,7 @@ class RequestNote:
                     _needs_threads(extra_specs, properties)))
             except rule.RequestError as exc:
                 error = exc.reason
+        may_take_card = pci.may_take_card(demands)
         plain = (not request_rules and error is None and guest is not None and
                  not uncertain and not untrue)
         return Request(
@@ -339,13 +342,15 @@ class RequestNote:
             rules=request_rules, physnets=physnets,
             tunneled=tunneled, tunnel_uncertain=uncertain,
             tunnel_untrue=untrue, is_move=is_move, demands=demands,
+            may_take_card=may_take_card,
             network_metadata=network_metadata, error=error,
             nics=_nics(networks, is_move),
             security_groups=_security_groups(security_groups),
             project=project if isinstance(project, str) else None,
             plain=plain,
             one_cell=(plain and len(guest.cells) == 1 and
-                      not (guest.any_pages or physnets or tunneled)))
+                      not (guest.any_pages or physnets or tunneled or
+                           may_take_card)))
 
 
 def note_of(spec_obj) -> RequestNote:

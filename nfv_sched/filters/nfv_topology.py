@@ -17,20 +17,23 @@ class NFVTopologyFilter(base.NFVHostFilter):
 
     A drop-in for Nova's ``NUMATopologyFilter``: it accepts the same hosts, in
     a fraction of the time, and hands the same limits to the claim on the
-    compute node.  It differs in three points.
+    compute node.  It differs in four points.
 
     * ``nfv:numa_node.{n}`` is enforced: guest NUMA node n runs on that host
       NUMA node, or the host is refused.
     * For every move Nova assumes that the server uses a tunnelled network.  A
       host that only fails this assumption is accepted.
     * A host on which Nova's search would take minutes is refused.
+    * So is one of whose devices the claim would take a PF and VFs of the same
+      card: it would fail, and the host lose these VFs.
 
     A guest with a NUMA topology needs a host with one.
     """
 
     def concerns(self, request):
         """Return whether there is a guest NUMA topology, or any rule."""
-        return request.guest is not None or bool(request.rules)
+        return request.guest is not None or bool(request.rules) or (
+            request.may_take_card)
 
     def is_broken(self, request):
         """Return whether extra specs cannot be read, or a policy not kept."""

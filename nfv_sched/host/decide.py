@@ -21,6 +21,7 @@ import functools
 import math
 import typing as ty
 
+from nfv_sched.numa import candidates
 from nfv_sched.numa import decide as numa_decide
 from nfv_sched.numa.decide import Decision
 from nfv_sched.numa.decide import Terms
@@ -28,6 +29,7 @@ from nfv_sched.numa import evaluation as numa_evaluation
 from nfv_sched.numa import fit
 from nfv_sched.numa import labels
 from nfv_sched.numa import pci
+from nfv_sched.numa import pci_shortage
 from nfv_sched.numa import rule as numa_rule
 from nfv_sched.numa import shape
 from nfv_sched.numa import shortage
@@ -40,6 +42,9 @@ from nfv_sched.request import Request
 
 #: Without NUMA limits the claim knows no allocation ratio.
 UNLIMITED = fit.Ratios(math.inf, math.inf)
+
+#: The filters that refuse a host for a PF and VFs of one card.
+CARD = ('NFVTopologyFilter', 'PCINUMAAffinityFilter')
 
 _NO_NODES = HostTopology(())
 
@@ -251,7 +256,8 @@ def decide_for_all(host: HostResources, request: Request,
     # Like Nova's filter, which looks at no host for a guest without NUMA
     # topology.
     if request.guest is None:
-        return numa_decide.floating(view, terms)
+        decision = numa_decide.floating(view, terms)
+        return _without_card(decision, host, request, None)
     if view is None:
         return _NO_TOPOLOGY
     if host.cpu_ratio is None or host.ram_ratio is None:
@@ -289,7 +295,7 @@ def decide_candidate(
     if not terms.rules and not terms.keeps_room:
         decision = _decide_by_nova(evaluation, request, devices, traces)
         if decision is not None:
-            return decision
+            return _without_card(decision, host, request, mapping)
     decision = numa_decide.decide(
         evaluation, request, terms, devices, traces, held)
     ratio = host.cpu_ratio
@@ -302,7 +308,38 @@ def decide_candidate(
                 evaluation, fit.ratios(ratio, evaluation.ratios.ram))
             if reason is not None:
                 return Decision(False, reason, rule.filters)
-    return decision
+    return _without_card(decision, host, request, mapping)
+
+
+def _without_card(
+    decision: Decision, host: HostResources, request: Request,
+    mapping: Mapping | None,
+) -> Decision:
+    """Refuse a host of which the claim would take a PF and VFs of a card.
+
+    Nova's filters pass it.  The claim fails, and the host loses these VFs: it
+    puts back the PF only.
+    """
+    if not (request.may_take_card and decision.accepted):
+        return decision
+    devices = host.devices(request, mapping)
+    if devices is None:
+        return decision
+    chosen = masks = None
+    if request.guest is not None:
+        chosen = expected_cells(host, request, mapping, decision)
+        if chosen is None:
+            return decision
+        masks = [1 << cell for cell in chosen]
+    # The allocation candidate of a floating server is not known.
+    elif any(pool.get('rp_uuid') for pool in host.pools or ()):
+        return decision
+    cells = None if chosen is None else candidates.mask_of(chosen)
+    if devices.taken(cells) is None or devices.claimable(cells):
+        return decision
+    return Decision(False, lambda: reasons.devices_reason(
+        pci_shortage.find(devices, masks), reasons.CAPACITY,
+        shortage.PCI_DEVICES), CARD)
 
 
 def _decide_by_nova(

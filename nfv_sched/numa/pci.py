@@ -13,6 +13,7 @@ that have such devices, or share a socket with them.
 from collections.abc import Callable
 from collections.abc import Mapping
 from collections.abc import Sequence
+import copy
 import typing as ty
 
 from oslo_utils import strutils
@@ -27,9 +28,10 @@ PREFERRED = 'preferred'
 
 PF = 'type-PF'
 VF = 'type-VF'
+STANDARD = 'type-PCI'
 VDPA = 'vdpa'
 #: Names of such devices in reasons.
-PF_NOUN, VF_NOUN = 'PF', 'VF'
+PF_NOUN, VF_NOUN, DEVICE_NOUN = 'PF', 'VF', 'PCI device'
 
 # Keys in the spec of a request that are not device properties: they are for
 # Placement, or for Nova's own use.
@@ -67,6 +69,7 @@ class Demand(ty.NamedTuple):
     :ivar remote: whether devices managed from a SmartNIC may be given
     :ivar migratable: required value of ``live_migratable``: ``true``,
         ``false``, or None for any
+    :ivar alias: name of the alias; empty for a port
     """
 
     count: int
@@ -82,6 +85,29 @@ class Demand(ty.NamedTuple):
     vdpas: bool
     remote: bool
     migratable: str | None
+    alias: str = ''
+
+    def _asked(self, name: str) -> ty.Any:
+        """Return a property that all alternatives ask for alike, or None."""
+        values = [dict(spec).get(name) for spec in self.specs]
+        return values[0] if values and values.count(values[0]) == len(
+            values) else None
+
+    @property
+    def physical_network(self) -> str:
+        """The physical network that is asked for; empty if none is."""
+        return str(self._asked('physical_network') or '')
+
+    @property
+    def trusted(self) -> bool:
+        """Whether trusted devices are asked for."""
+        return strutils.bool_from_string(self._asked('trusted'))
+
+    @property
+    def vfs(self) -> bool:
+        """Whether virtual functions, or vDPA devices, may be given."""
+        return any(dict(spec).get('dev_type') not in (PF, STANDARD)
+                   for spec in self.specs)
 
     def matches(self, pool: Mapping) -> bool:
         """Return whether the devices of a pool have the properties of a spec.
@@ -92,7 +118,7 @@ class Demand(ty.NamedTuple):
         for spec in self.specs:
             for name, value in spec:
                 have = pool.get(name)
-                if have != value and not _property_matches(have, value):
+                if have != value and not property_matches(have, value):
                     break
             else:
                 return True
@@ -106,17 +132,23 @@ class Demand(ty.NamedTuple):
 
         :param pool: a pool of ``nova.pci.stats.PciDeviceStats``
         """
-        kind = pool.get('dev_type')
-        if (kind == PF and not self.pfs) or (kind == VDPA and not self.vdpas):
-            return False
-        if not self.remote and strutils.bool_from_string(
-                pool.get('remote_managed')):
+        if not self.gives(pool.get('dev_type')) or (
+                not self.remote and is_remote(pool)):
             return False
         return (self.migratable is None or
                 pool.get('live_migratable') == self.migratable)
 
+    def gives(self, kind: str | None) -> bool:
+        """Return whether devices of a type may be given."""
+        return (kind != PF or self.pfs) and (kind != VDPA or self.vdpas)
 
-def _property_matches(pool_value, value) -> bool:
+
+def is_remote(pool: Mapping) -> bool:
+    """Return whether the devices of a pool are managed from a SmartNIC."""
+    return strutils.bool_from_string(pool.get('remote_managed'))
+
+
+def property_matches(pool_value, value) -> bool:
     """Return whether a property has a value, ignoring case."""
     # Capabilities such as those of a network device, of which the device may
     # have more.
@@ -133,7 +165,7 @@ def _noun(specs: Sequence[Mapping], from_port: bool) -> str:
     # for a type of device.
     if kinds == {VF} or (from_port and VDPA not in kinds):
         return VF_NOUN
-    return 'PCI device'
+    return DEVICE_NOUN
 
 
 def _demand(request, alias_policy) -> Demand:
@@ -167,7 +199,11 @@ def _demand(request, alias_policy) -> Demand:
         any(spec.get('dev_type') == VDPA for spec in specs),
         any(strutils.bool_from_string(spec.get('remote_managed'))
             for spec in specs),
-        migratable)
+        migratable, '' if from_port else _alias(request))
+
+
+def _alias(request) -> str:
+    return ('alias_name' in request and request.alias_name) or ''
 
 
 def demands(
@@ -187,6 +223,12 @@ def demands(
         return tuple([_demand(request, alias_policy) for request in requests])
     except Exception as exc:
         raise OddDevicesError('a request without its fields') from exc
+
+
+def may_take_card(demands: Sequence[Demand]) -> bool:
+    """Return whether a PF and VFs of the same card may be taken."""
+    return len(demands) > 1 and any(demand.pfs for demand in demands) and any(
+        demand.vfs for demand in demands)
 
 
 class Served(ty.NamedTuple):
@@ -228,12 +270,13 @@ class HostDevices:
     :param demands: the PCI requests of the guest
     :raises OddDevicesError: if a pool cannot be read
 
+    :ivar pools: pools of the host
     :ivar counts: number of free devices in each pool of the host
     :ivar matched: for each request the pools that match it
     """
 
-    __slots__ = ('host', 'wanted', 'counts', 'matched', '_sockets',
-                 '_providers', '_relevant')
+    __slots__ = ('host', 'wanted', 'pools', 'counts', 'matched', '_sockets',
+                 '_providers', '_relevant', '_relatives')
 
     def __init__(
         self, pools: Sequence[Mapping], demands: tuple[Demand, ...],
@@ -241,8 +284,10 @@ class HostDevices:
     ):
         self.host = host
         self.wanted = demands
+        self.pools = pools
         self._sockets: list[int] | None = None
         self._relevant: int | None = None
+        self._relatives: list[list[int]] | None = None
         try:
             self.counts = [pool['count'] for pool in pools]
             self.matched = [self._matching_pools(demand, pools)
@@ -252,15 +297,41 @@ class HostDevices:
             raise OddDevicesError('a pool without its fields') from exc
 
     def _matching_pools(self, demand: Demand, pools) -> list[_Pool]:
-        bit_of = self.host.bit_of
-        matched = []
-        for index, pool in enumerate(pools):
-            if demand.matches(pool):
-                node = pool.get('numa_node')
-                matched.append(_Pool(
-                    index, 0 if node is None else bit_of(node), node is None,
-                    demand.usable(pool), pool.get('rp_uuid')))
-        return matched
+        return [self.place(index, demand) for index, pool in enumerate(pools)
+                if demand.matches(pool)]
+
+    def place(self, index: int, demand: Demand) -> _Pool:
+        """Return where the devices of a pool of the host are."""
+        pool = self.pools[index]
+        node = pool.get('numa_node')
+        return _Pool(
+            index, 0 if node is None else self.host.bit_of(node), node is None,
+            demand.usable(pool), pool.get('rp_uuid'))
+
+    def only(self, numbers: Sequence[int]) -> 'HostDevices':
+        """Return the devices for some of the requests."""
+        part = copy.copy(self)
+        part.wanted = tuple([self.wanted[number] for number in numbers])
+        part.matched = [self.matched[number] for number in numbers]
+        part._relevant = None
+        return part
+
+    @property
+    def relatives(self) -> list[list[int]]:
+        """For each pool those whose devices its own take along.
+
+        A PF takes its VFs, and a VF its PF.
+        """
+        if self._relatives is None:
+            # Nova's pools have the address of the PF, also those of VFs.
+            kinds = [pool.get('dev_type') for pool in self.pools]
+            cards = [(pool.get('address') if kind in (PF, VF, VDPA) else None,
+                      kind == PF) for kind, pool in zip(kinds, self.pools)]
+            self._relatives = [[
+                index for index, (other, pf) in enumerate(cards)
+                if address is not None and other == address and pf != is_pf]
+                for address, is_pf in cards]
+        return self._relatives
 
     @property
     def relevant(self) -> int:
@@ -407,6 +478,47 @@ class CandidateDevices:
                 counts[pool.index] -= count
                 pool_counts.append((pool.index, count))
         return pool_counts
+
+    def claimable(self, cells: int | None) -> bool:
+        """Return whether the claim finds the devices that Nova's filters do.
+
+        Nova's filters do not know that a PF takes its VFs along.
+
+        :param cells: see :meth:`taken`
+        """
+        devices = self.devices
+        if not may_take_card(devices.wanted):
+            return self.taken(cells) is not None
+        counts = list(devices.counts)
+        for demand, pools, providers in zip(
+                devices.wanted, devices.matched, self._providers):
+            allocated = self._take(demand, pools, providers, counts, cells)
+            if allocated is None:
+                return False
+            gone: set[int] = set()
+            for pool, count in allocated:
+                # consume_requests raises IndexError then.
+                if count and pool.index in gone:
+                    return False
+                counts[pool.index] -= count
+                if count:
+                    gone.update(devices.relatives[pool.index])
+            for index in gone:
+                counts[index] = 0
+        return True
+
+    def only(self, numbers: Sequence[int]) -> 'CandidateDevices':
+        """Return the devices for some of the requests."""
+        part = copy.copy(self)
+        part.devices = self.devices.only(numbers)
+        part._providers = [self._providers[number] for number in numbers]
+        part.requested = sum([demand.count for demand in part.devices.wanted])
+        part._served = {}
+        return part
+
+    def granted(self, number: int) -> tuple[str, ...]:
+        """Return the providers of which Placement has granted a request."""
+        return self._providers[number]
 
     def _serve(self, cells: int) -> Served | None:
         devices = self.devices

@@ -9,10 +9,13 @@ from collections.abc import Sequence
 import functools
 import operator
 
+from nfv_sched import device_shortage
+from nfv_sched.device_shortage import ShortageKind
 from nfv_sched.numa import candidates
 from nfv_sched.numa.evaluation import Evaluation
 from nfv_sched.numa import fit
 from nfv_sched.numa import pci
+from nfv_sched.numa import pci_shortage
 from nfv_sched.numa import topology
 from nfv_sched import reasons
 from nfv_sched import strings
@@ -115,17 +118,21 @@ def capacity_reason(
             return capacity_reason(
                 evaluation, policy, [cell & group for cell in allowed],
                 order, (*places, reasons.Place.NETWORKS))
-    if devices is not None and candidates.feasible(masks, groups):
+    if devices is not None:
         reason = devices_reason(
             evaluation, devices, masks, pci_policy
-            if order == reasons.CAPACITY else policy, order, places)
+            if order == reasons.CAPACITY else policy, order, places,
+            groups=groups, empty=allowed)
         if reason is not None:
             return reason
     if candidates.feasible(masks):
+        if not candidates.feasible(masks, groups):
+            places = (*places, reasons.Place.NETWORKS)
+        elif devices is not None:
+            places = (*places, reasons.Place.DEVICES)
         return reasons.Reason(
-            order, policy,
-            f'needs {there} near the networks and PCI devices of the request '
-            f'that {_capacity_clause(evaluation)}', 'none', count)
+            order, policy, f'needs {_nodes(evaluation, places)} that '
+            f'{_capacity_clause(evaluation)}', 'none', count)
     return reasons.Reason(
         order, policy,
         f'a NUMA node{reasons.where(places)} for each guest NUMA node needed',
@@ -206,8 +213,9 @@ def devices_reason(
     evaluation: Evaluation, devices: pci.CandidateDevices,
     masks: Sequence[int], policy: str, order: int,
     places: Sequence[str] = (), local: bool = False,
+    groups: Sequence[int] = (), empty: Sequence[int] | None = None,
 ) -> reasons.Reason | None:
-    """Return the reason for the first PCI request with too few devices.
+    """Return why the PCI devices do not serve a guest on some host cells.
 
     :param masks: host cells that each guest cell fits, as bitmasks
     :param policy: the policy that refuses the host, for the reason
@@ -215,50 +223,31 @@ def devices_reason(
     :param places: properties of these host cells, for the reason
     :param local: whether devices must be on the chosen host cells, whatever
         Nova's NUMA policy of the request is
-    :returns: None if each request alone could be served
+    :param groups: host cells near each network of the request, as bitmasks
+    :param empty: ``masks`` if nothing else ran on the host; all cells if None
+    :returns: None if they serve it, or that is not known
     """
-    host_devices = devices.devices
-    union = 0
-    for mask in masks:
-        union |= mask
-    bits = candidates.bits(union)
-    for number, demand in enumerate(host_devices.wanted):
-        amount = reasons.Amount(reasons.Resource.PCI_DEVICES, demand.count,
-                                demand.noun)
-        # Nova takes devices of any node for this policy.
-        if not local and demand.policy == pci.PREFERRED:
-            have = host_devices.free(number)
-            if have < demand.count:
-                return reasons.Reason(
-                    order, policy,
-                    f'{strings.count(demand.count, demand.noun)} needed',
-                    f'{have} free', have,
-                    shortage=reasons.Shortage(amount, have))
-            continue
-        free = sorted(
-            (host_devices.free(number, host_devices.same_socket(1 << bit)
-                               if demand.policy == pci.SOCKET and not local
-                               else 1 << bit) for bit in bits), reverse=True)
-        # The guest can be on as many host cells as it has cells, at best those
-        # with most devices.
-        have = sum(free[:len(masks)])
-        if demand.policy == pci.LEGACY and not local:
-            have += host_devices.free_unknown(number)
-        if have >= demand.count:
-            continue
-        there = ''
-        if len(bits) == len(masks):
-            numbers = ', '.join(map(str, host_devices.host.nodes(union)))
-            there = (' on NUMA node ' if len(masks) == 1 else
-                     ' on NUMA nodes ') + numbers
-        need = strings.count(demand.count, f'free {demand.noun}')
-        return reasons.Reason(
-            order, policy, f'needs {_nodes(evaluation, places)} that '
-            f'{_capacity_clause(evaluation, need)}',
-            f'{strings.count(have, demand.noun)} free{there}', have,
-            shortage=reasons.Shortage(amount, have, tuple(places),
-                                      _amounts(evaluation)))
-    return None
+    found = pci_shortage.find(devices, masks, groups, local, empty)
+    if found is None or found.kind is not ShortageKind.NUMA:
+        return found and reasons.devices_reason(found, order, policy)
+    cells = len(masks)
+    nodes = 'one NUMA node' if cells == 1 else f'{cells} NUMA nodes'
+    reason = reasons.devices_reason(
+        found, order, policy, f' on {nodes}{reasons.where(places)}', places)
+    if found.alone:
+        return reason
+    there = ''
+    bits = candidates.bits(functools.reduce(operator.or_, masks))
+    if len(bits) == cells:
+        there = f' on NUMA {"node" if cells == 1 else "nodes"} ' + ', '.join(
+            map(str, evaluation.host.nodes(candidates.mask_of(bits))))
+    need = device_shortage.needs_text(
+        found.needs, 'free ') + device_shortage.policy_text(found)
+    return reason._replace(
+        need=f'needs {_nodes(evaluation, places)} that '
+        f'{_capacity_clause(evaluation, need)}',
+        have=device_shortage.free_text(found, there),
+        shortage=reason.shortage._replace(beside=_amounts(evaluation)))
 
 
 def _nodes(evaluation: Evaluation, places: Sequence[str]) -> str:

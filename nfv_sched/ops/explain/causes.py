@@ -154,7 +154,8 @@ def _failure_of_filter(refusal: values.FilterRefusal) -> _Failure:
             refusal.filter, refusal.policy, refusal.need)
     else:
         kind = _Kind.DEPLOYMENT if shortage.lacks_node else _Kind.SHORTAGE
-        key = shortage.amount, shortage.places, shortage.beside
+        key = (shortage.amount, shortage.places, shortage.beside,
+               shortage.devices and shortage.devices.requests)
     # The service is disabled for Placement and for the filter.
     return _Failure(kind, key if key is kind else (kind, key),
                     refusal.missing, refusal=refusal)

@@ -11,7 +11,10 @@ import typing as ty
 from nova import objects
 
 from nfv_sched.filters import nfv_topology
+from nfv_sched.host import visit
 from nfv_sched.numa import evaluation
+from nfv_sched.numa import pci_shortage
+from nfv_sched.numa import shortage
 from nfv_sched.ops.explain import values
 from nfv_sched.ops.simulator import compute
 from nfv_sched.ops.simulator import scheduler
@@ -19,7 +22,6 @@ from nfv_sched.ops.snapshot import blazar
 from nfv_sched import reasons
 from nfv_sched import refusals
 from nfv_sched import request as nfv_request
-from nfv_sched import strings
 
 #: Command for a host that is not mapped to its cell.
 DISCOVER_COMMAND = ('nova-manage', 'cell_v2', 'discover_hosts')
@@ -80,9 +82,12 @@ def _numa(host_state, spec, note) -> HostLack:
             'nova-scheduler would stand still')
     # NFVTopologyFilter accepts the same hosts, and has reasons.
     reason = refusal(nfv_topology.NFVTopologyFilter(), host_state, spec, note)
-    return HostLack('') if reason is None else HostLack(
-        text(reason), reason.rank, reason.shortage, kind(reason),
-        reason.need)
+    return HostLack('') if reason is None else _lack(reason)
+
+
+def _lack(reason: reasons.Reason) -> HostLack:
+    return HostLack(text(reason), reason.rank, reason.shortage, kind(reason),
+                    reason.need)
 
 
 def refusal(nfv_filter: ty.Any, host_state: ty.Any,
@@ -117,20 +122,15 @@ def text(reason: reasons.Reason) -> str:
 
 
 def _pci(host_state, spec, note) -> HostLack:
-    texts = []
-    shortage = None
-    for demand in note.read(spec).demands:
-        free = sum(pool['count'] for pool in host_state.pci_stats.pools
-                   if demand.matches(pool) and demand.usable(pool))
-        if free < demand.count:
-            need = strings.count(demand.count, demand.noun)
-            texts.append(f'{need} needed, {free} free')
-            shortage = shortage or reasons.Shortage(reasons.Amount(
-                reasons.Resource.PCI_DEVICES, demand.count, demand.noun), free)
-    # There are enough devices in all, but not on suitable NUMA nodes.
-    if not texts and spec.numa_topology is not None:
-        return _numa(host_state, spec, note)
-    return HostLack(', '.join(dict.fromkeys(texts)), shortage=shortage)
+    devices = visit.resources(host_state).devices(
+        note.read(spec), visit.first_mapping(host_state))
+    if devices is None:
+        return HostLack('')
+    found = pci_shortage.find(devices)
+    if found is None:
+        return HostLack('')
+    return _lack(reasons.devices_reason(
+        found, reasons.CAPACITY, shortage.PCI_DEVICES))
 
 
 def _members(host_state, spec, note) -> HostLack:

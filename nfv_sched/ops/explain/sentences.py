@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import os_resource_classes as orc
 
+from nfv_sched import device_shortage
 from nfv_sched.ops.explain import values
 from nfv_sched import reasons
 from nfv_sched import strings
@@ -100,9 +101,16 @@ def _hosts_text(each: values.CommonCause, hosts: int) -> str:
 
 def _shortage(each: values.CommonCause) -> str:
     shortage = _shortage_of(each)
-    need = _amount_text(shortage.amount, shortage.amount.needed)
+    devices = shortage.devices
+    need = _amount_text(
+        shortage.amount, shortage.amount.needed) if devices is None else (
+            device_shortage.needs_text(devices.needs, 'free '))
     place = ' on one NUMA node' if shortage.of_node else ''
     text = f'{need}{place}{_place_text(each)}{_beside_text(each)}'
+    if devices is not None:
+        nearest = f' on {each.nearest}' if len(each.hosts) > 1 else ''
+        return (f'{text} needed{device_shortage.policy_text(devices)}, '
+                f'{device_shortage.free_text(devices, nearest)}')
     has = f'has {shortage.free}' if shortage.free else 'has none'
     return f'{text} needed, {_nearest_text(each)} {has}'
 

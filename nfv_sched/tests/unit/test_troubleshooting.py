@@ -139,7 +139,7 @@ class TroubleshootingTest(testtools.TestCase):
         for noun in (vswitch_port_limit.VSwitchPortLimitFilter.counted.noun,
                      security_rule_limit.SecurityRuleLimitFilter.counted.noun):
             stale.remove(f'{noun}: N needed, M of L free')
-        stale.remove('...: N VFs needed, M free')
+        stale.remove('...: N VFs on physnet P needed, M free')
         stale.remove('...: N NUMA nodes needed, has M')
         self.assertEqual([], stale)
 

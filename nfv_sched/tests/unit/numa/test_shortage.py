@@ -71,12 +71,28 @@ class TestCapacity(tests_base.TestCase):
             self.lack(host, clouds.guest(), {None: 1}, [request]))
 
     def test_devices_and_what_goes_with_them(self):
-        found = base.evaluation(clouds.host_topology(), clouds.guest())
-        lack = shortage.capacity_reason(found, devices=base.devices(
-            found, {1: 1}, clouds.pci_request(2, pci.REQUIRED))).shortage
-        self.assertEqual(reasons.Shortage(
-            reasons.Amount(reasons.Resource.PCI_DEVICES, 2, 'VF'), 1, (),
-            (reasons.Amount(reasons.Resource.DEDICATED_CPUS, 2),)), lack)
+        """CPUs are named only if they are missing where devices are."""
+        for cpus, beside in (({1: 0}, (
+                reasons.Amount(reasons.Resource.DEDICATED_CPUS, 2),)),
+                ({}, ())):
+            found = base.evaluation(
+                clouds.host_topology(free=cpus), clouds.guest())
+            devices = base.devices(found, {0: 1, 1: 2 if cpus else 1},
+                                   clouds.pci_request(2, pci.REQUIRED))
+            lack = shortage.capacity_reason(found, devices=devices).shortage
+            self.assertEqual(
+                (2, 1, beside, not cpus),
+                (lack.amount.needed, lack.free, lack.beside,
+                 lack.devices.alone))
+            self.assertTrue(lack.of_node)
+
+    def test_conflicting_networks_without_devices(self):
+        host = clouds.host_topology(nodes=3)
+        reason = shortage.capacity_reason(
+            base.evaluation(host, clouds.guest(cells=2)),
+            groups=[0b001, 0b010, 0b100])
+        self.assertIn('near the networks of the request', str(reason))
+        self.assertNotIn('PCI', str(reason))
 
     def test_what_one_guest_cell_lacks(self):
         pages = clouds.host_topology()
@@ -160,11 +176,8 @@ class TestCapacity(tests_base.TestCase):
     def test_devices(self):
         found = base.evaluation(clouds.host_topology(), clouds.guest())
         given = base.devices(found, {1: 1}, clouds.pci_request(2, 'required'))
-        self.assertEqual(
-            'nics: needs a NUMA node that has 2 free VFs and 2 free '
-            'dedicated CPUs, 1 VF free',
-            str(shortage.capacity_reason(
-                found, devices=given, pci_policy='nics')))
+        self.assertEqual('nics', shortage.capacity_reason(
+            found, devices=given, pci_policy='nics').policy)
 
 
 class TestDevices(tests_base.TestCase):
@@ -204,23 +217,29 @@ class TestDevices(tests_base.TestCase):
 
     def test_texts(self):
         """The only node that the guest fits is named."""
-        found = base.evaluation(clouds.host_topology(), clouds.guest())
-        two = base.evaluation(clouds.host_topology(), clouds.guest(cells=2))
+        host = clouds.host_topology(nodes=3)
+        found = base.evaluation(host, clouds.guest())
+        two = base.evaluation(host, clouds.guest(cells=2))
         for evaluation, masks, text in (
-                (found, (0b11,),
-                 'p: needs a NUMA node over there that has 3 free VFs and 2 '
-                 'free dedicated CPUs, 1 VF free'),
-                (found, (0b10,),
-                 'p: needs a NUMA node over there that has 3 free VFs and 2 '
-                 'free dedicated CPUs, 1 VF free on NUMA node 1'),
-                (two, (0b11, 0b11),
-                 'p: needs 2 NUMA nodes over there that have 3 free VFs and '
-                 'each 2 free dedicated CPUs, 2 VFs free on NUMA nodes 0, 1')):
+                (found, (0b101,),
+                 'p: 3 VFs (vf) on one NUMA node over there needed under PCI '
+                 'NUMA policy required, 2 free; 4 free VFs are on NUMA nodes '
+                 '1, 2'),
+                (found, (0b100,),
+                 'p: needs a NUMA node over there that has 3 free VFs (vf) '
+                 'under PCI NUMA policy required and 2 free dedicated CPUs, '
+                 '1 free on NUMA node 2; 5 free VFs are on NUMA nodes 0, 1'),
+                (two, (0b101, 0b101),
+                 'p: needs 2 NUMA nodes over there that have 4 free VFs (vf) '
+                 'under PCI NUMA policy required and each 2 free dedicated '
+                 'CPUs, 3 free on NUMA nodes 0, 2; 3 free VFs are on NUMA '
+                 'node 1')):
             self.assertEqual(text, str(shortage.devices_reason(
                 evaluation, base.devices(
-                    evaluation, {0: 1, 1: 1},
-                    clouds.pci_request(3, pci.REQUIRED)),
-                masks, 'p', POLICY, ['over there'])))
+                    evaluation, {0: 2, 1: 3, 2: 1}, clouds.pci_request(
+                        len(masks) + 2, pci.REQUIRED)),
+                masks, 'p', POLICY, ['over there'],
+                empty=masks if masks == (0b101,) else None)))
 
     def test_local(self):
         """Whatever Nova's own policy says."""

@@ -43,8 +43,8 @@ class TestPCI(base.PCITestCase):
     def test_strict_with_local_devices_gone(self):
         host = clouds.host(devices={1: 2}, free={1: 1})
         self.assertIn(
-            'needs a NUMA node that has 1 free VF and 2 free dedicated CPUs, '
-            '0 VFs free on NUMA node 0 ',
+            '2 free dedicated CPUs, 0 free on NUMA node 0; 2 free VFs are on '
+            'NUMA node 1 ',
             self.refusal([host], self.spec(STRICT)))
 
     def test_default_reason(self):
@@ -56,13 +56,14 @@ class TestPCI(base.PCITestCase):
             self.spec(STRICT)) for with_devices in (0, 1)}
         self.assertEqual({
             'No valid host was found. PCI devices: needs a NUMA node that has '
-            '1 free VF and 2 free dedicated CPUs, no host has it'}, texts)
+            '1 free VF (vf) under PCI NUMA policy legacy and 2 free dedicated '
+            'CPUs, no host has it'}, texts)
 
     def test_reason_names_the_policy(self):
         host = clouds.host(devices={0: 3, 1: 8})
         self.assertIn(
             'nfv:pci_numa_affinity=strict: needs a NUMA node that has 8 free '
-            'VFs and 2 free dedicated CPUs, 3 VFs free on NUMA node 0',
+            'VFs (vf) and 2 free dedicated CPUs, 3 free on NUMA node 0',
             self.refusal(
                 [host], self.spec(STRICT, 'preferred', 8, nodes={0: 0})))
 
