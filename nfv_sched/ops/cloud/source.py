@@ -435,7 +435,8 @@ def is_url(path: str) -> bool:
 
 
 def load(path: str, config_files: Sequence[str] = (),
-         newer: Callable[[str], None] | None = None) -> snapshot.Cloud:
+         newer: Callable[[str], None] | None = None,
+         content: bytes | None = None) -> snapshot.Cloud:
     """Read a cloud from a file.
 
     :param path: a snapshot, a cloud file of the simulator, the name of an
@@ -443,6 +444,7 @@ def load(path: str, config_files: Sequence[str] = (),
     :param config_files: nova.conf files of this machine: the filters and
         weighers that a file may name besides those of Nova and nfv-sched
     :param newer: see :meth:`CloudMixin.cloud`
+    :param content: of a snapshot, which is then not read
     :returns: the cloud; classes that are not installed here are added to what
         is missing
     :raises CloudUnreadError: if the file cannot be read
@@ -452,7 +454,9 @@ def load(path: str, config_files: Sequence[str] = (),
         configure([f'--config-file={name}' for name in config_files],
                   databases=False)
     try:
-        if is_url(path):
+        if content is not None:
+            cloud = file.load(path, content)
+        elif is_url(path):
             # requests and keystoneauth1 take time to import.
             from nfv_sched.ops.snapshot import remote
             cloud = (remote.load(path) if newer is None

@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
 import http
+import json
 import logging
 import multiprocessing
 from multiprocessing import connection as mp_connection
 import signal
-import threading
 import time
 import typing as ty
 import urllib.parse
@@ -24,14 +24,16 @@ from nfv_sched import strings
 
 LOG = logging.getLogger(__name__)
 
-#: Seconds after which a request is answered; in the first of them, requests
-#: before it must have been.
-ANSWER_SECONDS, TURN_SECONDS = 25.0, 10.0
+#: Seconds after which a request is answered.
+ANSWER_SECONDS = 25.0
 #: Seconds after which the process that makes pages is killed.
 LIMIT_SECONDS = 120
 
 _AGAIN = 5  # seconds
 _CLOUDS = 2
+# Answer of the process that needs the snapshot first.
+_NEEDS_SNAPSHOT = b'?'
+_MOST_BYTES = 1 << 26  # of an answer
 _MOST_FAILURES = 2  # of one page
 _MOST_FAILED = 1000  # pages
 _STOP_SECONDS = 5.0
@@ -40,10 +42,11 @@ _STOP_SECONDS = 5.0
 class PageWorker:
     """A process that makes pages, started when the first one is asked for.
 
-    One page is made at a time.  If that takes too long, the answer tells the
-    browser to ask again, while the process goes on; if it takes much too
-    long, the process ends itself, and this page of this snapshot is refused
-    from then on.
+    It has read what anybody may have made, so its answers are no more than
+    JSON and bytes.  One page is made at a time.  If that takes too long, the
+    answer tells the browser to ask again, while the process goes on; if it
+    takes much too long, the process ends itself, and this page of this
+    snapshot is refused from then on.
 
     :param config_files: nova.conf files of this machine: the filters and
         weighers that a snapshot may name besides those of Nova and nfv-sched
@@ -51,10 +54,9 @@ class PageWorker:
     """
 
     def __init__(self, config_files: Sequence[str] = (),
-                 limit: int = LIMIT_SECONDS):
+                 limit: float = LIMIT_SECONDS):
         self._config_files = tuple(config_files)
         self._limit = limit
-        self._lock = threading.Lock()
         self._process: ty.Any = None
         self._connection: ty.Any = None
         self._running: PageRequest | None = None
@@ -62,34 +64,29 @@ class PageWorker:
         self._failures: dict[tuple[str, ...], int] = {}
         self._closed = False
 
-    def respond(self, path: str, query: Mapping[str, str], source: str,
+    def respond(self, path: str, query: Mapping[str, str], content: bytes,
                 version: str, age_seconds: float) -> html.Page | None:
         """Return the page for a path; None if there is none.
 
-        May be called by several threads.
+        May be called by several threads, but by one at a time.
 
         :param query: first value of each key
-        :param source: path of the snapshot
+        :param content: of the snapshot
         :param version: changes whenever the snapshot does
         :param age_seconds: time since the cloud was read
         """
         if not is_page(path):
             return None
         page_request = PageRequest(
-            path, dict(query), source, version, age_seconds)
+            path, dict(query), content, version, age_seconds)
         end = time.monotonic() + ANSWER_SECONDS
-        if not self._lock.acquire(timeout=TURN_SECONDS):
-            return _busy_page('Other pages are being calculated.')
-        try:
-            while not self._closed and (
-                    self._failures.get(page_request.calculation, 0)
-                    < _MOST_FAILURES):
-                try:
-                    return self._answer(page_request, end)
-                except (OSError, EOFError):
-                    self._note_end(self._running or page_request)
-        finally:
-            self._lock.release()
+        while not self._closed and (
+                self._failures.get(page_request.calculation, 0)
+                < _MOST_FAILURES):
+            try:
+                return self._answer(page_request, end)
+            except (OSError, EOFError, ValueError):
+                self._note_end(self._running or page_request)
         return html.message(
             http.HTTPStatus.SERVICE_UNAVAILABLE,
             'This page takes too long, or too much memory, to calculate.')
@@ -110,20 +107,24 @@ class PageWorker:
 
         :param end: when there must be an answer, by the monotonic clock
         :raises OSError, EOFError: if the process has ended
+        :raises ValueError: if its answer is malformed
         """
         self._start()
-        for _turn in range(2):
+        while True:
             running = self._running
             if running is None:
-                self._connection.send(page_request)
+                self._connection.send_bytes(page_request.message())
                 self._running = running = page_request
             if not self._connection.poll(max(end - time.monotonic(), 0)):
-                break
-            page = self._connection.recv()
+                return busy_page('The page is being calculated.')
+            answer = self._connection.recv_bytes(_MOST_BYTES)
+            if answer == _NEEDS_SNAPSHOT:
+                self._connection.send_bytes(running.content)
+                continue
+            page = parse(answer)
             self._running = None
             if running.key == page_request.key:
                 return page
-        return _busy_page('The page is being calculated.')
 
     def _start(self) -> None:
         """Start the process if there is none."""
@@ -147,6 +148,7 @@ class PageWorker:
             return
         code = None
         if process is not None:
+            process.kill()  # if it has sent what is no answer
             process.join(_STOP_SECONDS)
             code = process.exitcode
         LOG.warning('The process that makes pages has ended with %s at %s',
@@ -165,22 +167,54 @@ class PageRequest:
 
     path: str
     query: Mapping[str, str]
-    source: str
+    content: bytes
     version: str
     age_seconds: float
+
+    def message(self) -> bytes:
+        """Return what the process gets."""
+        return json.dumps([self.path, self.query, self.version,
+                           self.age_seconds]).encode()
 
     @property
     def calculation(self) -> tuple[str, ...]:
         """All that decides how long the page takes to calculate."""
-        return (self.source, self.version, urllib.parse.unquote(self.path),
+        return (self.version, urllib.parse.unquote(self.path),
                 self.query.get('show', ''))
 
     @property
     def key(self) -> tuple[str, ...]:
         """All that decides what is on the page."""
-        return (self.source, self.version, self.path,
+        return (self.version, self.path,
                 *(text for pair in sorted(self.query.items())
                   for text in pair))
+
+
+def parse(answer: bytes) -> html.Page | None:
+    """Return the page of an answer: JSON in a line, and the body.
+
+    :raises ValueError: if it is malformed
+    """
+    head, _line_break, body = answer.partition(b'\n')
+    try:
+        fields = json.loads(head)
+        if fields is None:
+            return None
+        status, content_type, headers = fields
+        lines = [content_type, *headers, *headers.values()]
+        if all(line.isascii() and line.isprintable() for line in lines):
+            return html.Page(http.HTTPStatus(status), content_type, body,
+                             headers)
+    except (TypeError, AttributeError, RecursionError) as exc:
+        raise ValueError('not an answer') from exc
+    raise ValueError('not an answer')
+
+
+def _encoded(page: html.Page | None) -> bytes:
+    if page is None:
+        return b'null'
+    return json.dumps([page.status, page.content_type, dict(page.headers)]
+                      ).encode() + b'\n' + page.body
 
 
 def is_page(path: str) -> bool:
@@ -189,7 +223,7 @@ def is_page(path: str) -> bool:
         path.startswith('/servers/'))
 
 
-def _busy_page(text: str) -> html.Page:
+def busy_page(text: str) -> html.Page:
     return html.message(http.HTTPStatus.SERVICE_UNAVAILABLE,
                         f'{text} Please ask again.', _AGAIN)
 
@@ -201,7 +235,7 @@ def _failure_page() -> html.Page:
 
 
 def _serve(connection: mp_connection.Connection,
-           config_files: Sequence[str], limit: int) -> None:
+           config_files: Sequence[str], limit: float) -> None:
     """Make pages until the other end of the connection is closed."""
     # Ctrl-C in a terminal is for the parent, which ends this process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -213,31 +247,33 @@ def _serve(connection: mp_connection.Connection,
     concurrency.native_threads()
     from nfv_sched.ops.cloud import source
     from nfv_sched.ops.pages import pages
-    sites: dict[tuple[str, str], pages.SnapshotPages] = {}
+    # By version, that which was used last is the last.
+    sites: dict[str, pages.SnapshotPages] = {}
     while True:
         try:
-            page_request = connection.recv()
+            path, query, version, age_seconds = json.loads(
+                connection.recv_bytes())
+            content = None
+            if version not in sites:
+                connection.send_bytes(_NEEDS_SNAPSHOT)
+                content = connection.recv_bytes()
         except EOFError:
             return
-        signal.alarm(limit)
+        signal.setitimer(signal.ITIMER_REAL, limit)
         try:
-            version = page_request.source, page_request.version
-            if version not in sites:
-                for old in [key for key in sites if key[0] == version[0]]:
-                    del sites[old]
+            if content is not None:
                 if len(sites) >= _CLOUDS:
                     sites.pop(next(iter(sites)))
-                sites[version] = pages.SnapshotPages(
-                    source.load(page_request.source, config_files))
-            page = sites[version].respond(
-                page_request.path, page_request.query,
-                page_request.age_seconds)
+                sites[version] = pages.SnapshotPages(source.load(
+                    'snapshot', config_files, content=content))
+            sites[version] = site = sites.pop(version)
+            page = site.respond(path, query, age_seconds)
         except source.EXPECTED as exc:
-            LOG.error('No page of %s: %s', strings.visible(page_request.path),
+            LOG.error('No page of %s: %s', strings.visible(path),
                       strings.one_line(exc))
             page = _failure_page()
         except Exception:
-            LOG.exception('No page of %s', strings.visible(page_request.path))
+            LOG.exception('No page of %s', strings.visible(path))
             page = _failure_page()
-        signal.alarm(0)
-        connection.send(page)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        connection.send_bytes(_encoded(page))

@@ -4,7 +4,6 @@
 import argparse
 import contextlib
 import ssl
-import tempfile
 
 from nfv_sched.ops.cli import base
 from nfv_sched.ops.cloud import source
@@ -22,7 +21,8 @@ hosts, capacity, servers, findings of the audit, agents.
 /snapshot is the file of "snapshot save", for --from https://HOST:PORT of all
 commands. With its ETag in If-None-Match the answer is 304 until the next
 reading. Age is in seconds. /metrics is what "nfv-sched metrics" exports, of
-the same reading. /healthz is 200 if there is a snapshot; it needs no password.
+the same reading. /healthz is 200 if there is a snapshot for each user; it
+needs no password.
 
 Each line of --auth-file is USER:HASH:ROLE, with HASH (bcrypt) as
 "htpasswd -nBC 10 USER" prints it, or * for a user who has only a certificate.
@@ -97,13 +97,12 @@ class ServeSnapshot(source.CloudMixin, base.Command):
             self.app.stdout.write(f'{url}\n')
             self.app.stdout.flush()
 
-        with (tempfile.TemporaryDirectory(prefix='nfv-sched-') as folder,
-              contextlib.closing(worker.PageWorker(
-                  parsed_args.config_file)) as pages):
+        with contextlib.closing(worker.PageWorker(
+                parsed_args.config_file)) as pages:
             collection = collecting.Collection(
                 parsed_args, lambda cloud: published.publish(cloud))
             published = publication.Publication(
-                folder, users, collection.render, pages)
+                users, collection.render, pages)
             service.run(parsed_args, collection, published.respond, tls,
                         begun)
         return 0

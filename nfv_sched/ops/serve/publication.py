@@ -6,13 +6,12 @@ import dataclasses
 import email.utils
 import hashlib
 import http
+import io
 import logging
-import os
 import secrets
 import time
 import urllib.parse
 
-from nfv_sched.ops.cloud import source
 from nfv_sched.ops.metrics import auth
 from nfv_sched.ops.metrics import collecting
 from nfv_sched.ops.metrics import server
@@ -28,6 +27,8 @@ LOG = logging.getLogger(__name__)
 SECONDS = 120.0
 #: Seconds after which a client should ask again for the first snapshot.
 RETRY_SECONDS = 10
+#: Seconds for which a client waits until others have got their pages.
+TURN_SECONDS = 10.0
 
 METRICS = '/metrics'
 HEALTH = '/healthz'
@@ -38,12 +39,10 @@ class PublishedSnapshot:
     """A snapshot as clients of a role get it.
 
     :ivar content: as in a file of ``snapshot save``
-    :ivar path: file with the same content, or with that of a later snapshot
     :ivar taken: seconds since the epoch when the cloud was read
     """
 
     content: bytes
-    path: str
     etag: str
     taken: float
 
@@ -56,17 +55,15 @@ class PublishedSnapshot:
 class Publication:
     """The latest snapshot, with its names and anonymized.
 
-    :param folder: for the files; nobody else may read it
     :param users: who may read it; without readers nothing is anonymized
     :param render: takes an ``Accept`` header; returns content type and text of
         the metrics
     :param pages: makes pages of the snapshots
     """
 
-    def __init__(self, folder: str, users: auth.Users,
+    def __init__(self, users: auth.Users,
                  render: Callable[[str], tuple[str, bytes]],
                  pages: worker.PageWorker):
-        self._folder = folder
         self._users = users
         self._render = render
         self._pages = pages
@@ -74,30 +71,20 @@ class Publication:
         # stays the same from snapshot to snapshot.
         self._key = secrets.token_bytes(32)
         self._published: dict[auth.Role, PublishedSnapshot] = {}
+        self._is_healthy = False
+        self.turns = server.Turns()
 
     def publish(self, cloud: snapshot.Cloud) -> None:
-        """Replace the snapshot.
-
-        :raises CloudUnreadError: if there is no space for a file
-        """
-        self._publish(auth.Role.OPERATOR, cloud)
-        if self._users.has_role(auth.Role.READER):
-            self._publish(auth.Role.READER,
-                          anonymize.replace(cloud, self._key).cloud)
-
-    def _publish(self, role: auth.Role, cloud: snapshot.Cloud) -> None:
-        path = os.path.join(self._folder, f'{role.value}.json.gz')
+        """Replace the snapshot."""
         try:
-            # Saved and read again: pages are made by another process, which
-            # reads the file.
-            file.save(cloud, path)
-            with open(path, 'rb') as opened:
-                content = opened.read()
-        except (file.FileError, OSError) as exc:
-            raise source.CloudUnreadError(str(exc)) from exc
-        self._published[role] = PublishedSnapshot(
-            content, path, f'"{hashlib.sha256(content).hexdigest()}"',
-            collecting.seconds(cloud.taken))
+            self._published[auth.Role.OPERATOR] = _packed(cloud)
+            if self._users.has_role(auth.Role.READER):
+                self._published[auth.Role.READER] = _packed(
+                    anonymize.replace(cloud, self._key).cloud)
+        except Exception:
+            self._is_healthy = False
+            raise
+        self._is_healthy = True
 
     def respond(self, request: server.HTTPRequest) -> server.Answer:
         """Answer a request, from what was read before."""
@@ -129,19 +116,35 @@ class Publication:
         query: dict[str, str] = {}
         for key, value in urllib.parse.parse_qsl(request.query):
             query.setdefault(key, value)
-        page = self._pages.respond(
-            request.path, query, published.path, published.etag,
-            published.age)
+        with self.turns.take(
+                user.name, request.connection, TURN_SECONDS) as has_turn:
+            page = self._pages.respond(
+                request.path, query, published.content, published.etag,
+                published.age) if has_turn else worker.busy_page(
+                    'Other pages are being calculated.')
         return server.problem(404) if page is None else server.Answer(
             page.status, page.content_type, page.body, page.headers)
 
     def _health(self) -> server.Answer:
-        return server.Answer(
-            200, body=b'OK\n') if self._published else _no_snapshot()
+        if self._is_healthy:
+            return server.Answer(200, body=b'OK\n')
+        return _no_snapshot(
+            'Readers do not have the last snapshot.') if self._published else (
+                _no_snapshot())
 
 
-def _no_snapshot() -> server.Answer:
-    return server.problem(503, 'The cloud has not been read yet.',
+def _packed(cloud: snapshot.Cloud) -> PublishedSnapshot:
+    with io.BytesIO() as raw:
+        file.dump(cloud, raw)
+        content = raw.getvalue()
+    return PublishedSnapshot(
+        content, f'"{hashlib.sha256(content).hexdigest()}"',
+        collecting.seconds(cloud.taken))
+
+
+def _no_snapshot(
+        text: str = 'The cloud has not been read yet.') -> server.Answer:
+    return server.problem(503, text,
                           Retry_After=str(RETRY_SECONDS))
 
 

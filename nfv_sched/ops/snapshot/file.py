@@ -2,6 +2,7 @@
 """Save and load snapshots, as compressed JSON with a format version."""
 
 import dataclasses
+import functools
 import gzip
 import io
 import json
@@ -52,19 +53,20 @@ def save(cloud: snapshot.Cloud, path: str) -> int:
     :returns: the size of the file in bytes
     :raises FileError: if the file cannot be written
     """
-    data = {'format': FORMAT, 'version': snapshot.VERSION,
-            'cloud': codec.encode(cloud)}
-
-    def fill(raw: ty.BinaryIO) -> None:
-        # Without a time, so that equal snapshots make equal files.
-        with gzip.GzipFile('', 'wb', fileobj=raw, mtime=0) as packed:
-            with io.TextIOWrapper(packed, 'utf-8') as text:
-                json.dump(data, text, separators=(',', ':'))
-
     try:
-        return atomic_file.write(path, fill)
+        return atomic_file.write(path, functools.partial(dump, cloud))
     except atomic_file.WriteError as exc:
         raise FileError(str(exc)) from exc
+
+
+def dump(cloud: snapshot.Cloud, raw: ty.BinaryIO) -> None:
+    """Write a snapshot to an open file."""
+    data = {'format': FORMAT, 'version': snapshot.VERSION,
+            'cloud': codec.encode(cloud)}
+    # Without a time, so that equal snapshots make equal files.
+    with gzip.GzipFile('', 'wb', fileobj=raw, mtime=0) as packed:
+        with io.TextIOWrapper(packed, 'utf-8') as text:
+            json.dump(data, text, separators=(',', ':'))
 
 
 def is_snapshot(path: str) -> bool:

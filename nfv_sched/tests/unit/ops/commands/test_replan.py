@@ -258,7 +258,7 @@ class ServedTestCase(test_plan_run.ReplanTestCase):
                   'w') as stream:
             stream.write(test_serve.USERS)
         self.published = publication.Publication(
-            self.folder, auth.read(users), lambda accept: ('', b''),
+            auth.read(users), lambda accept: ('', b''),
             mock.Mock())
         self.publish()
         self.asked = 0

@@ -16,12 +16,12 @@ import subprocess
 import sys
 import threading
 import time
+import types
 from unittest import mock
 
 import bcrypt
 import fixtures
 
-from nfv_sched.ops.cloud import source
 from nfv_sched.ops.metrics import auth
 from nfv_sched.ops.metrics import server
 from nfv_sched.ops.metrics import service
@@ -169,7 +169,6 @@ class ServeTestCase(base.CommandTestCase):
     def setUp(self):
         super().setUp()
         self.folder = self.useFixture(fixtures.TempDir()).path
-        self.files = self.useFixture(fixtures.TempDir()).path
         self.useFixture(fixtures.MockPatchObject(auth, 'PAUSE_FACTOR', 0))
         self.authority = certificates.Authority(self.folder)
         self.users = self.write('users', USERS)
@@ -186,7 +185,7 @@ class ServeTestCase(base.CommandTestCase):
     def start(self, cloud=CLOUD, users=None, pages=None):
         """Serve a cloud; None for one that has not been read yet."""
         self.published = publication.Publication(
-            self.files, auth.read(users or self.users),
+            auth.read(users or self.users),
             lambda accept: ('text/plain', METRICS), pages or self.pages)
         if cloud is not None:
             self.published.publish(cloud)
@@ -431,19 +430,59 @@ class AnswerTest(ServeTestCase):
             self.assertEqual(503, answer.status)
             self.assertEqual('10', answer.headers['Retry-After'])
 
-    def test_no_space_for_a_file(self):
-        """The last snapshot stays."""
-        self.start()
-        before = self.ask('/snapshot', authorization('ann')).body
-        with mock.patch.object(file.atomic_file, 'write',
-                               side_effect=file.atomic_file.WriteError('x')):
-            self.assertRaises(source.CloudUnreadError,
-                              self.published.publish, CLOUD)
-        for path, user in (('/snapshot', 'ann'), ('/healthz', 'bob')):
-            self.assertEqual(
-                200, self.ask(path, authorization(user)).status)
-        self.assertEqual(
-            before, self.ask('/snapshot', authorization('ann')).body)
+    def test_healthy(self):
+        """Only while readers get what operators get."""
+        self.start(None)
+        health = []
+
+        def replace(cloud, key):
+            health.append(self.ask('/healthz').status)
+            return test_anonymize.anonymize.replace(cloud, key)
+
+        def fail(cloud, key):
+            raise ValueError
+
+        other = dataclasses.replace(CLOUD, hosts=())
+        for function, cloud, during, after in (
+                (fail, CLOUD, None, 503), (replace, CLOUD, 503, 200),
+                (replace, CLOUD, 200, 200), (fail, other, None, 503),
+                (replace, CLOUD, 503, 200)):
+            with mock.patch.object(publication, 'anonymize',
+                                   types.SimpleNamespace(replace=function)):
+                try:
+                    self.published.publish(cloud)
+                except ValueError:
+                    self.assertIsNone(during)
+                else:
+                    self.assertEqual(during, health.pop())
+            self.assertEqual(after, self.ask('/healthz').status)
+            self.assertEqual(cloud, loads(self.ask(
+                '/snapshot', authorization('ann')).body))
+
+    def test_turns_of_pages(self):
+        """Those of one user, however many, delay others by one page."""
+        go, made = threading.Event(), []
+
+        class Pages:
+
+            def respond(self, path, query, content, version, age):
+                made.append(query['u'])
+                go.wait(60)
+                return html.Page(200, 'text/html', b'<p>')
+
+        self.useFixture(fixtures.MockPatchObject(server, 'SECONDS', 60.0))
+        self.start(pages=Pages())
+        clients = []
+        for user in (*['bob'] * 9, 'ann', 'bob'):
+            clients.append(self.connect(
+                f'GET /?u={user} HTTP/1.0\r\nAuthorization: '
+                f'{authorization(user)["Authorization"]}\r\n\r\n'.encode()))
+            wait_for(self, lambda: self.published.turns.waiting ==
+                     len(clients))
+        go.set()
+        for client in clients:
+            self.assertIn(b' 200 ', client.makefile('rb').readline())
+        self.assertEqual('ann', made[1])
 
     def test_pages(self):
         """They get the snapshot of the role, and what the browser asked."""
@@ -451,8 +490,8 @@ class AnswerTest(ServeTestCase):
 
         class Pages:
 
-            def respond(self, path, query, snapshot_path, version, age):
-                asked.append((path, query, file.load(snapshot_path).anonymous,
+            def respond(self, path, query, content, version, age):
+                asked.append((path, query, loads(content).anonymous,
                               version, age > 0))
                 return None if path.endswith('x') else html.Page(
                     200, 'text/html', b'<p>')
@@ -797,8 +836,8 @@ class CommandTest(base.CommandTestCase):
         wait_for(self, lambda: ask('/healthz')[0] == 200)
         status, tag, content = ask('/snapshot')
         self.assertEqual(test_metrics.CLOUD, loads(content))
-        self.assertEqual(0o700, os.stat(os.path.join(
-            temporary, *os.listdir(temporary))).st_mode & 0o777)
+        # Nothing is on a disk, which kill -9 would leave there.
+        self.assertEqual([], os.listdir(temporary))
 
         os.rename(self.cloud, self.cloud + '-away')
         wait_for(self, lambda: errors() >= 2)
@@ -816,7 +855,6 @@ class CommandTest(base.CommandTestCase):
         self.assertEqual(0, process.returncode, err)
         self.assertIn('The last figures are kept', err)
         self.assertNotIn('Traceback', err)
-        self.assertEqual([], os.listdir(temporary))
 
     def test_refresh_under_attack(self):
         """Snapshots are read, and failures counted, as without one."""

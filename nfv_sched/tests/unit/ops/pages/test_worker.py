@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pages are made in another process, which may end or take too long."""
 
+import io
+import json
 import logging
 import os
 import pathlib
+import pickle
 import signal
 import subprocess
 import sys
@@ -27,18 +30,15 @@ class PageWorkerTest(base.TestCase):
 
     def setUp(self):
         super().setUp()
-        self.folder = pathlib.Path(
-            self.useFixture(fixtures.TempDir()).path)
         self.useFixture(fixtures.MockPatchObject(
             worker, 'ANSWER_SECONDS', _SECONDS))
-        self.useFixture(fixtures.MockPatchObject(
-            worker, 'TURN_SECONDS', _SECONDS))
-        self.path = self.save(snapshots.generated(3))
+        self.content = self.content_of(3)
 
-    def save(self, cloud, name='cloud.json.gz'):
-        path = str(self.folder / name)
-        file.save(cloud, path)
-        return path
+    def content_of(self, hosts):
+        """The snapshot of a cloud with so many hosts."""
+        with io.BytesIO() as raw:
+            file.dump(snapshots.generated(hosts), raw)
+            return raw.getvalue()
 
     def worker(self, **options):
         made = worker.PageWorker(**options)
@@ -58,34 +58,45 @@ class PageWorkerTest(base.TestCase):
     def test_pages(self):
         """They are those of the snapshot; one that has changed is read."""
         made = self.worker()
-        site = pages.SnapshotPages(file.load(self.path))
+        site = pages.SnapshotPages(file.load('x', self.content))
         for path in (*html.TITLES, '/servers/x', html.STYLESHEET):
             self.assertEqual(site.respond(path, {'q': 'a'}, 60), made.respond(
-                path, {'q': 'a'}, self.path, '1', 60), path)
+                path, {'q': 'a'}, self.content, '1', 60), path)
         process = self.process()
-        self.save(snapshots.generated(2))
-        self.assertIn('3 hosts', self.headline(made, '1'))
-        self.assertIn('2 hosts', self.headline(made, '2'))
-        other = self.save(snapshots.generated(1), 'other.json.gz')
-        self.assertIn('1 host', self.headline(made, '1', other))
-        self.assertIn('2 hosts', self.headline(made, '2'))
+        for number in (1, 2, 3, 2, 1):
+            self.assertIn(f'{number} host', self.headline(made, number))
         self.assertEqual(process, self.process())
 
         # The process ends while nothing is asked for.
         os.kill(process, signal.SIGKILL)
-        self.assertIn('2 hosts', self.headline(made, '2'))
+        self.assertIn('2 hosts', self.headline(made, 2))
 
-    def headline(self, made, version, path=None):
-        page = made.respond('/', {}, path or self.path, version, 60)
+    def headline(self, made, hosts):
+        page = made.respond(
+            '/', {}, self.content_of(hosts), f'of {hosts}', 60)
         return seen.SeenPage(page).headings[0][1]
+
+    def test_answers_are_data(self):
+        """Nothing but data, which cannot add headers, is taken for a page."""
+        page = html.message(html.http.HTTPStatus.NOT_FOUND, 'x', 1)
+        head = json.dumps([404, html.TYPE, dict(page.headers)]).encode()
+        self.assertEqual(page, worker.parse(head + b'\n' + page.body))
+        self.assertIsNone(worker.parse(b'null'))
+        for answer in (
+                pickle.dumps(page), b'', b'{}', b'7', b'[]', b'[' * 99999,
+                b'[1, "a", {}]', b'[404, 1, {}]', b'[404, "a", []]',
+                b'[404, "a\\r\\nb", {}]', b'[404, "a", {"b": "c\\n"}]',
+                b'[404, "a", {"b\\r\\n": "c"}]', b'[404, "a", {"b": 1}]',
+                b'[404, "a", {"b": "\\u2028"}]', b'["404", "a", {}]'):
+            self.assertRaises(ValueError, worker.parse, answer)
 
     def test_limits(self):
         """What takes too long is told, and then not tried again."""
         logger = self.useFixture(fixtures.FakeLogger(
             'nfv_sched', level=logging.WARNING))
-        made = self.worker(limit=1)
-        # To be simulated, which takes far longer.
-        asked = '/', {}, 'thousand-hosts', '1', 60
+        made = self.worker(limit=1e-3)
+        # To read it takes longer.
+        asked = '/', {}, self.content_of(100), '1', 60
         page = made.respond(*asked)
         self.assertIn(f'ended with -{signal.SIGALRM:d} at /', logger.output)
         self.assertEqual(page, made.respond(*asked))
@@ -104,7 +115,7 @@ class PageWorkerTest(base.TestCase):
         pages_seen = []
         end = time.monotonic() + _SECONDS
         while time.monotonic() < end:
-            pages_seen.append(made.respond('/', {}, self.path, '1', 60))
+            pages_seen.append(made.respond('/', {}, self.content, '1', 60))
             if pages_seen[-1].status == 200:
                 break
         self.assertEqual([503, 200], [
@@ -112,20 +123,20 @@ class PageWorkerTest(base.TestCase):
         self.assertEqual('5', pages_seen[0].headers['Refresh'])
 
     def test_unreadable(self):
-        """The snapshot is gone, or is none."""
+        """It is no snapshot."""
         made = self.worker()
-        for path in (str(self.folder / 'none'), __file__, str(self.folder)):
-            page = made.respond('/', {}, path, '1', 60)
+        for content in (b'', b'{}', self.content[:-9], b'secret'):
+            page = made.respond('/', {}, content, '1', 60)
             self.assertEqual(500, page.status)
-            self.assertNotIn(str(self.folder), seen.SeenPage(page).text)
+            self.assertNotIn('secret', seen.SeenPage(page).text)
 
     def test_no_page(self):
         """No process is started for that."""
         made = self.worker()
-        self.assertIsNone(made.respond('/x', {}, self.path, '1', 60))
+        self.assertIsNone(made.respond('/x', {}, self.content, '1', 60))
         made.close()
         self.assertEqual(
-            503, made.respond('/', {}, self.path, '1', 60).status)
+            503, made.respond('/', {}, self.content, '1', 60).status)
 
     def test_light(self):
         """Nova is imported in that process only."""
