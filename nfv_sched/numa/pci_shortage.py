@@ -104,11 +104,11 @@ def _smallest(
     served: Callable[[pci.CandidateDevices], bool],
 ) -> Sequence[int] | None:
     """Return the numbers of the fewest requests that are not served."""
+    if served(devices):
+        return None
     demands = devices.devices.wanted
     every = range(len(demands))
     if len(demands) > _MOST_TRIED:
-        if served(devices):
-            return None
         fewest = list(every)
         for number in every:
             fewer = [each for each in fewest if each != number]
@@ -139,7 +139,7 @@ def _kind(devices: pci.CandidateDevices,
                 else ShortageKind.NUMA)
     if devices.taken(None) is not None:
         return ShortageKind.ONE_CARD
-    if _free(devices, lambda demand, pool: True) < devices.requested:
+    if free(devices) < devices.requested:
         return ShortageKind.TOO_FEW
     return (ShortageKind.GRANTED if any(
         map(devices.granted, range(len(devices.devices.wanted))))
@@ -153,22 +153,29 @@ def _described(devices: pci.CandidateDevices, kind: ShortageKind,
     misses: tuple[NearMiss, ...] = ()
     local = cells is not None and cells.local
     # What all of them but the smallest request leave can be served.
-    free = devices.requested - min(demand.count for demand in wanted)
+    count = devices.requested - min(demand.count for demand in wanted)
     if kind is ShortageKind.NUMA and cells is not None:
         near = _best_cells(devices, cells)
-        free = min(_free(devices, functools.partial(
+        count = min(free(devices, functools.partial(
             _suits, devices.devices, near, local)), devices.requested - 1)
     elif kind is ShortageKind.TOO_FEW:
-        free = _free(devices, lambda demand, pool: True)
+        count = free(devices)
         if cells is not None:
             near = devices.devices.host.all_cells
     if kind in (ShortageKind.NUMA, ShortageKind.TOO_FEW):
         misses = merge(list(_misses(devices, near, local)))
-    return DeviceShortage(kind, tuple([DeviceNeed(
-        demand.count, demand.noun, demand.alias, demand.physical_network,
-        demand.trusted, '' if kind is not ShortageKind.NUMA
-        else STRICT if local else demand.policy) for demand in wanted]),
-        free, misses, alone)
+    return DeviceShortage(kind, tuple([
+        need._replace(policy='' if kind is not ShortageKind.NUMA
+                      else STRICT if local else demand.policy)
+        for need, demand in zip(needs(devices), wanted)]),
+        count, misses, alone)
+
+
+def needs(devices: pci.CandidateDevices) -> list[DeviceNeed]:
+    """Return all requests, without their policies."""
+    return [DeviceNeed(demand.count, demand.noun, demand.alias,
+                       demand.physical_network, demand.trusted)
+            for demand in devices.devices.wanted]
 
 
 def _suits(devices: pci.HostDevices, cells: int, local: bool,
@@ -189,9 +196,11 @@ def _suits(devices: pci.HostDevices, cells: int, local: bool,
     return bool(pool.near & cells)
 
 
-def _free(devices: pci.CandidateDevices,
-          suits: Callable[[pci.Demand, ty.Any], bool]) -> int:
-    """Count the free devices of all pools that suit one of the requests."""
+def free(
+    devices: pci.CandidateDevices,
+    suits: Callable[[pci.Demand, ty.Any], bool] = lambda demand, pool: True,
+) -> int:
+    """Count the free devices that suit one of the requests, each once."""
     counts = {
         pool.index: devices.devices.counts[pool.index]
         for number, (demand, pools) in enumerate(
@@ -216,7 +225,7 @@ def _best_cells(devices: pci.CandidateDevices, cells: _CellChoice) -> int:
         rest = candidates.bits(union & ~best)
         if not rest:
             break
-        best |= max((1 << bit for bit in rest), key=lambda bit: _free(
+        best |= max((1 << bit for bit in rest), key=lambda bit: free(
             devices, functools.partial(
                 _suits, devices.devices, best | bit, cells.local)))
     return best

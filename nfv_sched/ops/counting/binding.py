@@ -19,10 +19,13 @@ import math
 import operator
 import typing as ty
 
+from nfv_sched import device_shortage
 from nfv_sched.host import occupancy
 from nfv_sched.numa import candidates
 from nfv_sched.numa import decide as numa_decide
 from nfv_sched.numa import fit
+from nfv_sched.numa import pci
+from nfv_sched.numa import pci_shortage
 from nfv_sched.numa import rule as numa_rule
 from nfv_sched.numa import shortage
 from nfv_sched.numa import topology
@@ -354,7 +357,7 @@ def _trials(case: _Case, empty: bool = False) -> Iterator[_BindingTrial]:
             guest, _allowed_nodes(guest_request, host), case.ratios,
             _UNASKED if empty else _FREED)
     if request.demands:
-        yield _of_devices(guest_request, room)
+        yield _of_devices(case)
     if guest_request.limited and (request.physnets or request.tunneled):
         yield _BindingTrial(
             Binding(BindingKind.NETWORKS_NEAR,
@@ -559,25 +562,63 @@ def _of_cells(
             allowed_nodes=allowed.numbers), enough.shared)
 
 
-def _of_devices(guest_request: host_count.GuestRequest,
-                room: host_count.FreeResources) -> _BindingTrial:
+def _of_devices(case: _Case) -> _BindingTrial:
     """Return the trial of the PCI devices."""
-    demands = guest_request.request.demands
-    devices = host_count.devices_of(guest_request, room, None)
-    need = ' and '.join(f'{demand.count} {demand.noun}'
-                        for demand in demands)
-    kind, have = BindingKind.DEVICES, 'none'
-    if devices is not None:
-        # Enough devices if it did not matter on which NUMA nodes they are.
-        if devices.taken(None) is not None:
-            kind = BindingKind.DEVICES_NEAR
-        have = ' and '.join(
-            str(devices.devices.free(number))
-            for number in range(len(demands)))
+    demands = case.wanted.request.demands
+    devices = host_count.devices_of(case.wanted, case.room, None)
+    found = None if devices is None else pci_shortage.find(devices)
+    # Enough devices if it did not matter on which NUMA nodes they are.
+    near = devices is not None and found is None
+    noun = demands[0].noun if found is None else found.noun
     return _BindingTrial(
-        Binding(kind, f'{need} needed, {have} free on the host',
-                demands[0].noun),
-        lambda case: case._replace(wanted=_without_devices(case.wanted)))
+        Binding(BindingKind.DEVICES_NEAR if near else BindingKind.DEVICES,
+                '', noun),
+        lambda case: case._replace(wanted=_without_devices(case.wanted)),
+        describe=functools.partial(_devices_text, case, devices, found))
+
+
+def _devices_text(
+    case: _Case, devices: pci.CandidateDevices | None,
+    found: device_shortage.DeviceShortage | None,
+) -> str:
+    """Return why there are too few PCI devices.
+
+    :param found: the shortage if it did not matter where devices are
+    """
+    if devices is None:
+        return 'PCI devices needed, the host has none'
+    reason = reasons.devices_reason(
+        found, reasons.CAPACITY, '') if found else _devices_reason(
+            case, devices)
+    if reason is None:
+        needs = device_shortage.needs_text(pci_shortage.needs(devices))
+        return (f'{needs} on NUMA nodes with capacity for the rest needed, '
+                f'{pci_shortage.free(devices)} free on the host')
+    return f'{reason.need}, {reason.have}'
+
+
+def _devices_reason(case: _Case, devices: pci.CandidateDevices,
+                    ) -> reasons.Reason | None:
+    """Return why devices are not near NUMA nodes that the server may have."""
+    wanted, host = case.wanted, case.room.host
+    decision = host_count.decision(*case)
+    if decision.reason is not None:
+        reason = reasons.resolve(decision.reason)
+        if reason.shortage is not None and reason.shortage.devices:
+            return reason
+    if host is None or wanted.request.guest is None:
+        return None
+    evaluation = host_count.evaluate(wanted, case.room, host, case.ratios)
+    allowed = _allowed_nodes(wanted, host)
+    every = [allowed.cells] * len(evaluation.masks)
+    masks = [mask & allowed.cells for mask in evaluation.masks]
+    # Where CPUs or memory are missing everywhere, another limit says so.
+    return shortage.devices_reason(
+        evaluation, devices, masks if candidates.feasible(masks) else every,
+        '', reasons.CAPACITY, allowed.places,
+        any(rule.strict and rule.devices
+            for rule in wanted.terms.rules) if wanted.terms else False,
+        empty=every)
 
 
 def _without_devices(

@@ -196,9 +196,9 @@ def _decide(
     return decision, evaluation
 
 
-def _evaluation(guest_request: GuestRequest, room: FreeResources,
-                host: topology.HostTopology,
-                ratios: fit.Ratios) -> numa_evaluation.Evaluation:
+def evaluate(guest_request: GuestRequest, room: FreeResources,
+             host: topology.HostTopology,
+             ratios: fit.Ratios) -> numa_evaluation.Evaluation:
     """Return where a guest, which has a NUMA topology, fits on a host."""
     request = guest_request.request
     return numa_evaluation.Evaluation(
@@ -220,7 +220,7 @@ def _claim(
         devices = devices_of(guest_request, room, mapping)
         groups = []
         if guest_request.limited and guest_request.limits_lost:
-            evaluation = _evaluation(
+            evaluation = evaluate(
                 guest_request, room, evaluation.host, NO_RATIOS)
         elif guest_request.limited:
             groups = numa_decide.claim_groups(

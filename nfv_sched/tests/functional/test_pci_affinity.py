@@ -240,8 +240,8 @@ class OneHost:
                               devices=[1] * 5)
             server = self.boot(self.strict_pci('vf:4'), expect='ERROR')
             self.assertNoDevices(server)
-            self.assertIn('4 free VFs', self.fault(server))
-            self.assertIn('3 VFs free', self.fault(server))
+            self.assertIn('4 VFs (vf)', self.fault(server))
+            self.assertIn('3 free', self.fault(server))
         self.assertNothingLeft()
 
 

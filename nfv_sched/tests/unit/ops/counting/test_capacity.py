@@ -222,8 +222,9 @@ class TestBinding(CapacityTestCase):
             pci_passthrough__alias='nic:1',
             hw__pci_numa_affinity_policy='required'))
         self.assertBinds([ON_ONE_NODE, (Kind.DEVICES_NEAR, 'VF')], found)
-        self.assertEqual('1 VF needed, 2 free on the host',
-                         found.hosts['one'].binding[1].text)
+        # They are where no CPUs are free.
+        self.assertIn('1 free VF (nic) under PCI NUMA policy required and 4 ',
+                      found.hosts['one'].binding[1].text)
         found = self.count(cloud, small_clouds.flavor(
             2, pci_passthrough__alias='nic:3'))
         self.assertBinds([(Kind.DEVICES, 'VF')], found)
@@ -413,8 +414,8 @@ class TestBinding(CapacityTestCase):
             small_clouds.flavor(hw__mem_page_size='1GB',
                                 pci_passthrough__alias='nic:2'))
         self.assertEqual(
-            '4 pCPUs on one NUMA node needed, 0 + 3 free; 2 VF needed, 1 free '
-            'on the host', self.assertBinds(
+            '4 pCPUs on one NUMA node needed, 0 + 3 free; 2 VFs (nic) needed, '
+            '1 free', self.assertBinds(
                 [PCPU, Kind.SEVERAL], found, alone=False, at=1))
         found = self.count(
             small_clouds.cloud(small_clouds.host(
@@ -434,8 +435,8 @@ class TestBinding(CapacityTestCase):
             small_clouds.flavor(nfv__vswitch_numa_affinity='strict',
                                 pci_passthrough__alias='nic:1'))
         self.assertEqual(
-            'nfv:vswitch_numa_affinity=strict leaves NUMA node 0; 1 VF '
-            'needed, 0 free on the host',
+            'nfv:vswitch_numa_affinity=strict leaves NUMA node 0; 1 VF (nic) '
+            'needed, 0 free',
             self.assertBinds([Kind.SEVERAL], found, alone=False))
         # One CPU of each core is free.
         found = self.count(
@@ -446,7 +447,7 @@ class TestBinding(CapacityTestCase):
                                 pci_passthrough__alias='nic:1'))
         self.assertEqual(
             '4 pCPUs with thread policy require on one NUMA node needed, 4 '
-            'free; 1 VF needed, 0 free on the host',
+            'free; 1 VF (nic) needed, 0 free',
             self.assertBinds([Kind.SEVERAL], found, alone=False))
 
     def test_too_small_without_others(self):
