@@ -14,10 +14,13 @@ import math
 import re
 import typing as ty
 
+import nova.conf
 from nova import exception
 from nova import objects
 
 from nfv_sched import extra_specs as nfv_extra_specs
+
+CONF = nova.conf.CONF
 
 # Makes the classes attributes of nova.objects.
 objects.register_all()
@@ -353,3 +356,22 @@ def request(flavor: objects.Flavor, meta: objects.ImageMeta,
     return objects.RequestSpec(
         flavor=flavor, image=meta, numa_topology=topology, num_instances=1,
         pci_requests=objects.InstancePCIRequests(requests=[]))
+
+
+def placement_requests(context: ty.Any, spec: objects.RequestSpec,
+                       manager: ty.Any) -> list:
+    """Return the queries that nova-scheduler sends to Placement.
+
+    :param manager: its ``HostManager``; None if the request names no host
+    :returns: ``ResourceRequest``: the query, and for pinned servers the
+        fallback with VCPU in place of PCPU, unless ``[workarounds]
+        disable_fallback_pcpu_query`` is set
+    """
+    from nova.scheduler import utils
+    requests = [utils.resources_from_request_spec(
+        context, spec, manager, enable_pinning_translate=True)]
+    if requests[0].cpu_pinning_requested and not (
+            CONF.workarounds.disable_fallback_pcpu_query):
+        requests.append(utils.resources_from_request_spec(
+            context, spec, manager, enable_pinning_translate=False))
+    return requests

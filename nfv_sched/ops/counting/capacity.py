@@ -341,7 +341,7 @@ class Counting:
             return FlavorCapacity(
                 flavor, 0, 0, {host.name: refused for host in chosen},
                 str(exc), ports, unknown=exc.names if isinstance(
-                    exc, placement_count.UnknownNameError) else (),
+                    exc, placement_count.RefusedQueryError) else (),
                 unknown_alias=exc.alias if isinstance(
                     exc, servers.UnknownAliasError) else None)
         return FlavorCapacity(
@@ -424,7 +424,7 @@ def _refusal(exc: servers.Refused) -> Binding:
     """Return the limit for a flavor of which Nova takes no server."""
     if isinstance(exc, placement_count.NoAggregateError):
         return Binding(BindingKind.AGGREGATE, str(exc))
-    if isinstance(exc, placement_count.UnknownNameError):
+    if isinstance(exc, placement_count.RefusedQueryError) and exc.names:
         return Binding(
             BindingKind.UNKNOWN_NAME, str(exc), exc.names[0].kind)
     return Binding(BindingKind.FLAVOR, str(exc))

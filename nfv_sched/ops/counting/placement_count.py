@@ -43,11 +43,14 @@ class NoAggregateError(servers.Refused):
     """No aggregate is reserved for the project, and Nova requires one."""
 
 
-class UnknownNameError(servers.Refused):
-    """Placement does not know some names in the request."""
+class RefusedQueryError(servers.Refused):
+    """Placement refuses the request.
 
-    def __init__(self, names: tuple[placement.Unknown, ...]):
-        super().__init__(placement.refusal(names))
+    :ivar names: the names in it that Placement does not know
+    """
+
+    def __init__(self, refusal: str, names: tuple[placement.Unknown, ...]):
+        super().__init__(placement.refusal(refusal))
         self.names = names
 
 
@@ -57,9 +60,9 @@ def queries(state: states.State,
 
     :param spec: the request; Nova's request filters change it
     :returns: the query, and for pinned servers the fallback with VCPU in place
-        of PCPU
-    :raises Refused: if Nova's scheduler fails on the request, Placement does
-        not know a name in it, or Nova has no hosts for the project
+        of PCPU; without one that Placement refuses
+    :raises Refused: if Nova's scheduler fails on the request, Placement
+        refuses it, or Nova has no hosts for the project
     """
     try:
         requests = nova_internals.placement_requests(
@@ -71,10 +74,11 @@ def queries(state: states.State,
             f"Nova's scheduler refuses the flavor: {exc}") from exc
     parsed = [placement.Query.parse(request.to_querystring())
               for request in requests]
-    unknown = state.placement.unknown(parsed[0])
-    if unknown:
-        raise UnknownNameError(unknown)
-    return parsed
+    taken = [query for query in parsed if not state.placement.refusal(query)]
+    if not taken:
+        raise RefusedQueryError(state.placement.refusal(parsed[0]),
+                                state.placement.unknown(parsed[0]))
+    return taken
 
 
 class Granted(ty.NamedTuple):

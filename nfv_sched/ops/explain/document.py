@@ -74,7 +74,7 @@ class PlacementNeed:
     :ivar text: the requirement, for people
     :ivar kind: "resource" is an amount of a resource class, "group" amounts
         and traits of one provider, "tree" one host, "choice" providers for
-        all groups at once, "unknown" a name that Placement does not know
+        all groups at once, "unknown" what Placement refuses
     :ivar resources: amount of each resource class
     :ivar traits: required traits, or the forbidden one of "forbidden_trait"
     :ivar forbidden_traits: forbidden traits of a group
@@ -147,7 +147,8 @@ class PlacementAnswer:
     :ivar hosts_cut_off: number of hosts that this limit has cut off
     :ivar unsupported: parts of the queries that cannot be answered here; no
         host is found then
-    :ivar unknown: names that Placement does not know: it refuses the query
+    :ivar refused: why Placement refuses the queries; null if it does not
+    :ivar unknown: names that Placement does not know, if it refuses them
     :ivar unverified: forbidden traits that Placement may not know
     """
 
@@ -160,6 +161,7 @@ class PlacementAnswer:
     max_placement_results: int | None
     hosts_cut_off: int
     unsupported: tuple[str, ...]
+    refused: str | None
     unknown: tuple[request_document.QueriedName, ...]
     unverified: tuple[request_document.QueriedName, ...]
 
@@ -603,6 +605,7 @@ def _placement(stage: 'values.PlacementStage') -> PlacementAnswer:
             for text, hosts in stage.removed.items()]),
         asks_again=stage.fallback, max_placement_results=stage.limit,
         hosts_cut_off=stage.cut, unsupported=stage.unsupported,
+        refused=stage.refused or None,
         unknown=request_document.queried_names(stage.unknown),
         unverified=request_document.queried_names(stage.unverified))
 

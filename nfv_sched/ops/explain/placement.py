@@ -69,13 +69,13 @@ def explain(state: states.State, queries: Sequence[Query]) -> PlacementResult:
         for requirement, missing in of_host}
         for name, of_host in unmet.items()}
     lacks = {name: _lacks(of_host, names) for name, of_host in unmet.items()}
-    unknown = model.unknown(queries[0]) if queries else ()
-    if unknown:
+    refused = model.refusal(queries[0]) if queries and all(
+        map(model.refusal, queries)) else ''
+    if refused:
         # Placement refuses the whole query: nothing else matters.
-        lacks = dict.fromkeys(unmet, (
-            values.QueryLack(title=placement.refusal(unknown)),))
-        texts = dict.fromkeys(unmet, {
-            placement.refusal(unknown): placement.ignorance(unknown)})
+        title = placement.refusal(refused)
+        lacks = dict.fromkeys(unmet, (values.QueryLack(title=title),))
+        texts = dict.fromkeys(unmet, {title: refused})
         unmet = dict.fromkeys(unmet, ())
     misses = {name: tuple(of_host.values()) for name, of_host in texts.items()}
     # Placement answers with [scheduler] max_placement_results candidates at
@@ -101,7 +101,8 @@ def explain(state: states.State, queries: Sequence[Query]) -> PlacementResult:
             limit=queries[0].limit if queries else None, cut=len(cut),
             unsupported=tuple(dict.fromkeys(
                 text for query in queries for text in query.unsupported)),
-            unknown=unknown,
+            refused=refused,
+            unknown=model.unknown(queries[0]) if refused else (),
             unverified=model.unverified(queries[0]) if queries else ()),
         frozenset(answers), misses, lacks,
         {name: tuple(of_host) for name, of_host in texts.items()},

@@ -221,8 +221,9 @@ class PlacementStage:
     :ivar cut: number of hosts that this limit has cut off
     :ivar unsupported: parts of the queries that cannot be answered here; no
         host is found then
-    :ivar unknown: names in the queries that Placement does not know: it
-        refuses them, and Nova takes no host
+    :ivar refused: why Placement refuses the queries, so that Nova takes no
+        host, to follow "Placement"; empty if it does not
+    :ivar unknown: names in refused queries that Placement does not know
     :ivar unverified: forbidden traits that Placement may not know, because its
         traits were not read
     """
@@ -238,6 +239,7 @@ class PlacementStage:
     limit: int | None = None
     cut: int = 0
     unsupported: tuple[str, ...] = ()
+    refused: str = ''
     unknown: 'tuple[placement.Unknown, ...]' = ()
     unverified: 'tuple[placement.Unknown, ...]' = ()
 

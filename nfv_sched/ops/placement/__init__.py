@@ -15,5 +15,4 @@ STANDARD_TRAITS = model.STANDARD_TRAITS
 Query = queries.Query
 Unknown = queries.UnknownName
 allocations_of = model.allocations_of
-ignorance = queries.ignorance
 refusal = queries.refusal

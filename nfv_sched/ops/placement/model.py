@@ -26,7 +26,6 @@ import random
 import types
 import typing as ty
 
-from nova import exception
 import os_resource_classes
 import os_traits
 
@@ -188,13 +187,13 @@ class PlacementModel:
 
         :param context: not used
         :param resources: ``nova.scheduler.utils.ResourceRequest``
-        :returns: (allocation requests, provider summaries, version)
+        :returns: (allocation requests, provider summaries, version); None if
+            Placement refuses the query
         """
         query = Query.parse(resources.to_querystring())
-        unknown = self.unknown(query)
-        if unknown:
+        if self.refusal(query):
             self.queries.append((query, 0))
-            raise exception.NoValidHost(reason=queries.refusal(unknown))
+            return None
         requests: list[dict] = []
         summaries: dict[str, dict] = {}
         answer = self.answer(query)
@@ -262,7 +261,7 @@ class PlacementModel:
             :attr:`shuffled`; only compute nodes that have any
         """
         answer: dict[str, list[dict]] = {}
-        if query.unsupported or self.unknown(query):
+        if query.unsupported or self.refusal(query):
             return answer
         count = 0
         for root in self._trees:
@@ -278,11 +277,20 @@ class PlacementModel:
                     break
         return answer
 
+    def refusal(self, query: Query) -> str:
+        """Return why Placement answers a query with status 400.
+
+        :returns: why, to follow "Placement"; empty if it does not
+        """
+        if query.fault is not None:
+            return str(query.fault)
+        unknown = self.unknown(query)
+        return queries.ignorance(unknown) if unknown else ''
+
     def unknown(self, query: Query) -> tuple[Unknown, ...]:
         """Return the names in a query that Placement does not know.
 
-        Placement answers such a query with status 400, even if it only forbids
-        an unknown trait, and Nova finds no host.
+        It refuses such a query, even one that only forbids an unknown trait.
         """
         traits, classes = query.names
         return tuple([
@@ -315,7 +323,7 @@ class PlacementModel:
 
     def finds(self, root: str, query: Query) -> bool:
         """Return whether a query, without its limit, finds a host."""
-        return (not query.unsupported and not self.unknown(query) and
+        return (not query.unsupported and not self.refusal(query) and
                 self.first_candidate(root, query) is not None)
 
     def assumed(self, root: str, query: Query) -> dict:
@@ -341,9 +349,9 @@ class PlacementModel:
 
     def explain(self, query: Query) -> str:
         """Return why a query finds no host."""
-        unknown = self.unknown(query)
-        if unknown:
-            return queries.refusal(unknown)
+        refusal = self.refusal(query)
+        if refusal:
+            return queries.refusal(refusal)
         if query.unsupported:
             return ('not simulated in a Placement request: ' +
                     ', '.join(query.unsupported))

@@ -13,6 +13,7 @@ from urllib import parse
 
 import os_resource_classes as orc
 
+from nfv_sched.ops.placement import malformed
 from nfv_sched.ops.placement import requirements
 from nfv_sched.ops.placement import sentences
 
@@ -48,6 +49,8 @@ class Query:
     :ivar tree: UUID of the only compute node to consider; None for all
     :ivar limit: most candidates to return; None for no limit
     :ivar unsupported: parts of the query that are not simulated
+    :ivar fault: why Placement cannot read the query; it asks for nothing
+        then
     """
 
     amounts: Mapping[str, int]
@@ -62,6 +65,7 @@ class Query:
     tree: str | None
     limit: int | None
     unsupported: tuple[str, ...]
+    fault: malformed.Malformed | None = None
 
     @classmethod
     def parse(cls, text: str) -> 'Query':
@@ -73,7 +77,8 @@ class Query:
         avoided: set[str] = set()
         tree = limit = None
         isolated = False
-        for key, value in parse.parse_qsl(text):
+        fault = malformed.find(text)
+        for key, value in parse.parse_qsl(text) if fault is None else ():
             match = _KEY.fullmatch(key)
             name, suffix = match.groups() if match else (key, '')
             if key == 'root_required':
@@ -85,7 +90,7 @@ class Query:
                         resource_class, _, amount = item.partition(':')
                         of_group[resource_class] = int(amount)
                 case 'required' if not value.startswith('in:'):
-                    for trait in value.split(','):
+                    for trait in map(str.strip, value.split(',')):
                         (forbidden if trait[0] == '!' else
                          required).setdefault(suffix, set()).add(
                              trait.lstrip('!'))
@@ -106,8 +111,8 @@ class Query:
                     unsupported.append(f'{key}={value}')
         root_required = frozenset(required.pop(_ROOT, ()))
         root_forbidden = frozenset(forbidden.pop(_ROOT, ())) - forbidden['']
-        unsupported += [f'traits{suffix} without resources' for suffix
-                        in required.keys() | forbidden.keys()
+        unsupported += [f'group {suffix} without resources' for suffix
+                        in sorted(required.keys() | forbidden.keys())
                         if suffix not in amounts]
         return cls(
             amounts=amounts.pop(''),
@@ -121,7 +126,7 @@ class Query:
                     forbidden.get(suffix, ()), suffix)
                 for suffix, of_group in amounts.items()]),
             isolated=isolated, tree=tree, limit=limit,
-            unsupported=tuple(unsupported))
+            unsupported=tuple(unsupported), fault=fault)
 
     def __str__(self) -> str:
         texts = [sentences.demand(self.amounts.items(), self.required)]
@@ -242,10 +247,13 @@ class UnknownName(ty.NamedTuple):
         return f'{self.kind} {self.name}'
 
 
-def refusal(unknown: Iterable[UnknownName]) -> str:
-    """Return the message for a query with unknown names."""
+def refusal(brief: str) -> str:
+    """Return the message for a query that Placement refuses.
+
+    :param brief: why, to follow "Placement"
+    """
     return ('Placement refuses the request, so that Nova takes no host: it '
-            f'{ignorance(unknown)}')
+            f'{brief}')
 
 
 def ignorance(unknown: Iterable[UnknownName]) -> str:

@@ -569,15 +569,6 @@ def placement_requests(
     """Return the queries that Nova's scheduler sends to Placement.
 
     :param spec: the request; Nova's request filters change it
-    :returns: the query, and for pinned guests the fallback with VCPU in place
-        of PCPU, unless ``[workarounds] disable_fallback_pcpu_query`` is set
     """
     request_filter.process_reqspec(context, spec)
-    resources = scheduler_utils.resources_from_request_spec
-    requests = [resources(context, spec, manager,
-                          enable_pinning_translate=True)]
-    if requests[0].cpu_pinning_requested and not (
-            CONF.workarounds.disable_fallback_pcpu_query):
-        requests.append(resources(context, spec, manager,
-                                  enable_pinning_translate=False))
-    return requests
+    return flavors.placement_requests(context, spec, manager)

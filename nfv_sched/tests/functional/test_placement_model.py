@@ -4,7 +4,8 @@
 There are two: that of the unit tests knows what the ledger asks, that of the
 simulator what the scheduler asks.  Each gets the same random requests as the
 service.  ``NFV_SCHED_PLACEMENT_CASES`` says how many clouds the simulator's
-is compared on.
+is compared on, ``NFV_SCHED_PLACEMENT_QUERIES`` for how many flavors it must
+refuse what the service refuses.
 """
 
 import collections
@@ -13,15 +14,21 @@ import itertools
 import json
 import os
 import random
+from unittest import mock
 from urllib import parse
 import uuid
 
 import fixtures
+from nova import objects
 from placement.tests.functional.fixtures import placement as placement_fixtures
 import testtools
 
+from nfv_sched.nova import flavors
+from nfv_sched.ops.flavors.lint import lint
 from nfv_sched.ops import placement as simulated
+from nfv_sched.ops.placement import malformed
 from nfv_sched.ops.placement import requirements
+from nfv_sched.ops.snapshot import snapshot
 from nfv_sched.tests import placement_api
 from nfv_sched.tests.unit.network import placement_model
 
@@ -29,6 +36,7 @@ CLASSES = ('CUSTOM_MODEL_A', 'CUSTOM_MODEL_B')
 TRAIT = 'CUSTOM_MODEL_TRAIT'
 
 CASES = int(os.environ.get('NFV_SCHED_PLACEMENT_CASES', '40'))
+QUERIES = int(os.environ.get('NFV_SCHED_PLACEMENT_QUERIES', '120'))
 
 
 class PlacementTestCase(testtools.TestCase):
@@ -217,6 +225,119 @@ def is_met(query, tree):
     """Whether nothing is missing of any requirement of a query."""
     return not any(each.missing(tree) for each in (
         *query.single_requirements, query.choice))
+
+
+class VerdictTest(PlacementTestCase):
+    """Which queries of Nova the service cannot read, with status 400."""
+
+    GROUPS = ('', '', '1', '2', '_GPU', 's', '-x', '_' + 'a' * 63)
+    CLASSES = ('VCPU', 'MEMORY_MB', 'DISK_GB', 'VGPU', 'VGPU',
+               'CUSTOM_MODEL_A', 'CUSTOM_MODEL_A', 'CUSTOM_model',
+               'CUSTOM_A B', 'CUSTOM_A,VGPU',
+               'CUSTOM_A:1', 'CUSTOM_NONE', 'WRONG', '')
+    TRAITS = ('HW_CPU_X86_AVX2', 'HW_CPU_HYPERTHREADING', 'CUSTOM_RED',
+              'CUSTOM_RED', 'CUSTOM_GREEN', 'CUSTOM_red', 'CUSTOM_A B',
+              'CUSTOM_RED,CUSTOM_GREEN', '!CUSTOM_RED', '!', 'in:CUSTOM_RED',
+              'CUSTOM_NONE', 'HW_NONE', ' CUSTOM_RED', '')
+
+    def setUp(self):
+        super().setUp()
+        self.model = simulated.Placement()
+        for path in ('resource_classes/CUSTOM_MODEL_A', 'traits/CUSTOM_RED',
+                     'traits/CUSTOM_GREEN'):
+            self.service('PUT', f'/{path}')
+        names = [frozenset(self.answer(f'/{kind}')[1]) for kind in (
+            'traits', 'resource_classes')]
+        self.model.set_names(*names)
+        # It looks at the names of a group only if there are providers for the
+        # groups before.
+        for number, traits in enumerate(itertools.chain.from_iterable(
+                itertools.combinations(self.TRAITS[:5:2] + self.TRAITS[1:2],
+                                       count) for count in range(5))):
+            provider = str(uuid.UUID(int=number + 1))
+            path = f'/resource_providers/{provider}'
+            self.service('POST', '/resource_providers', {
+                'uuid': provider, 'name': provider})
+            self.service('PUT', f'{path}/inventories', {
+                'resource_provider_generation': 0, 'inventories': {
+                    name: {'total': 10_000}
+                    for name in ('PCPU', *self.CLASSES[:6])}})
+            self.service('PUT', f'{path}/traits', {
+                'resource_provider_generation': 1, 'traits': list(traits)})
+
+    def answer(self, path):
+        """Status of an answer, and the names in it."""
+        status, data = self.service('GET', path)
+        body = json.loads(data)
+        return status, [
+            each if isinstance(each, str) else each['name'] for each
+            in body.get('traits', body.get('resource_classes', ()))]
+
+    def specs(self, rng):
+        """Extra specs, good ones and others, and properties of an image."""
+        specs = {}
+        for _ in range(rng.choice((0, 1, 1, 2, 2, 3, 4))):
+            group = rng.choice(self.GROUPS)
+            odd = rng.random() < 0.3
+            name = rng.choice(self.CLASSES[:None if odd else 7])
+            specs[f'resources{group}:{name}'] = rng.choice(
+                ('0', '1', '1', '2', '-1', 'x') if odd else ('1', '1', '0'))
+        groups = [key[9:].partition(':')[0] for key in specs] or ['']
+        for _ in range(rng.choice((0, 0, 1, 1, 2))):
+            group = rng.choice(groups if rng.random() < 0.7 else self.GROUPS)
+            name = rng.choice(self.TRAITS[:rng.choice((5, 5, None))])
+            specs[f'trait{group}:{name}'] = rng.choice(
+                ('required', 'required', 'forbidden', 'no'))
+        if rng.random() < 0.5:
+            specs['group_policy'] = rng.choice(
+                ('none', 'isolate', 'isolate', 'any', ''))
+        if rng.random() < 0.2:
+            specs['hw:cpu_policy'] = 'dedicated'
+            specs['hw:cpu_thread_policy'] = rng.choice(('isolate', 'require'))
+        if rng.random() < 0.15:
+            for name in ('VCPU', 'MEMORY_MB', 'DISK_GB'):
+                specs[f'resources:{name}'] = '0'
+        return specs, {f'trait:{name}': 'required' for name in rng.sample(
+            self.TRAITS[:5], rng.choice((0, 0, 0, 1)))}
+
+    def test_generated_flavors(self):
+        seen = collections.Counter()
+        rng = random.Random(57)
+        for _ in range(QUERIES):
+            specs, image = self.specs(rng)
+            meta = flavors.image(image)
+            flavor = flavors.flavor('f', 2, 512, specs)
+            flavor.root_gb = rng.choice((0, 1))
+            spec = flavors.request(flavor, meta, None)
+            if rng.random() < 0.2:
+                spec.requested_resources = [objects.RequestGroup(
+                    requester_id=str(uuid.UUID(int=rng.getrandbits(128))),
+                    resources={'CUSTOM_MODEL_A': 1})]
+            refused = []
+            for request in flavors.placement_requests(None, spec, None):
+                query = request.to_querystring()
+                status, _names = self.answer(f'/allocation_candidates?{query}')
+                self.assertIn(status, (200, 400), query)
+                for installed in (True, False):
+                    with mock.patch.object(
+                            malformed, 'message_of_placement',
+                            malformed.message_of_placement if installed
+                            else lambda text: None):
+                        parsed = simulated.Query.parse(query)
+                    self.assertEqual(status == 400, bool(
+                        self.model.refusal(parsed)), (query, installed))
+                seen[parsed.fault and parsed.fault.fault] += 1
+                refused.append(status == 400)
+            if spec.requested_resources:
+                continue
+            found = lint.lint([snapshot.Flavor(
+                name='f', vcpus=2, memory=512, disk=flavor.root_gb,
+                extra_specs=specs)], image=image)
+            if any(each.rule == 'query-refused' for each in found):
+                self.assertTrue(all(refused), specs)
+        print(f'verdicts: {dict(seen)}')
+        for fault in (None, *malformed.QueryFault):
+            self.assertGreaterEqual(seen[fault], max(1, QUERIES // 200), seen)
 
 
 class _Resources:

@@ -10,6 +10,7 @@ from nfv_sched.numa import topology
 from nfv_sched.ops.flavors.lint import keys
 from nfv_sched.ops.flavors.lint import values
 from nfv_sched.ops.flavors import translations
+from nfv_sched.ops.placement import malformed
 from nfv_sched import strings
 
 # KiB. What a flavor asks for with 4KB; PAGES_SMALL is for the word "small".
@@ -70,6 +71,16 @@ _REFUSALS = {
         extra_specs.NATIVE_PCI_KEY,
         'set required, preferred, socket or legacy'),
 }
+_Fault = malformed.QueryFault
+_QUERIES = {
+    _Fault.GROUP_POLICY: 'set it to none, or to isolate if each group must '
+                         'come from another provider',
+    _Fault.NO_RESOURCES: 'ask for at least one VCPU, MEMORY_MB or DISK_GB',
+    _Fault.NO_RESOURCES_IN_GROUP: 'add resources to the group, such as '
+                                  'resources_A:VGPU=1 for trait_A, or write '
+                                  'trait: for the whole host',
+    _Fault.CONFLICT: 'require or forbid it, not both',
+}
 # If the message names no key.
 _CORRECT = 'correct what Nova names'
 
@@ -105,6 +116,34 @@ def unplaceable(subject: values.LintSubject) -> Iterator[values.LintFinding]:
                          extra_specs.SYNONYMS[extra_specs.NUMA_NODE])):
         do = 'name guest NUMA nodes from 0 to hw:numa_nodes - 1'
     yield values.LintFinding(values.ERROR, key, f'no host takes it: {why}', do)
+
+
+def query_refused(subject: values.LintSubject) -> Iterator[values.LintFinding]:
+    """Find what makes a query that Placement cannot read."""
+    fault = subject.query_fault
+    if fault is None:
+        return
+    specs = {**subject.flavor.extra_specs, **subject.image}
+    found = [next((key for key in specs if _asks_for(key, name)), values.WHOLE)
+             for name in fault.names]
+    match fault.fault:
+        case _Fault.GROUP_POLICY:
+            found = ['group_policy']
+        case _Fault.NO_RESOURCES:
+            found = [key for key, value in specs.items()
+                     if key.startswith('resources') and value == '0'][:1]
+    for key in dict.fromkeys(found or [values.WHOLE]):
+        yield values.LintFinding(
+            values.ERROR, key, 'Placement refuses each request, and Nova '
+            f'takes no server: it {fault}',
+            _QUERIES.get(fault.fault, 'correct or remove it'))
+
+
+def _asks_for(key: str, name: str) -> bool:
+    """Return whether an extra spec is of a request group, or has a name."""
+    kind, _colon, own = key.partition(':')
+    return bool(_colon) and (name in (
+        own, kind.removeprefix('resources'), kind.removeprefix('trait')))
 
 
 def page_multiple(subject: values.LintSubject) -> Iterator[values.LintFinding]:

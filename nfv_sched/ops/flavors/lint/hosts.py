@@ -211,13 +211,6 @@ def no_host(subject: values.LintSubject) -> Iterator[values.LintFinding]:
         return
     first = [each.binding[0] for each in hosts.capacity.hosts.values()
              if each.binding]
-    unsure = next((each for each in first
-                   if each.kind is BindingKind.UNSURE), None)
-    if unsure is not None:
-        yield values.LintFinding(
-            values.WARNING, values.WHOLE, 'whether a host takes it is '
-            f'{unsure.text}', 'boot a server of it to see')
-        return
     alike: dict[str, list[bindings.Binding]] = collections.defaultdict(list)
     for each in first:
         # The text of a policy has the NUMA nodes of its host.

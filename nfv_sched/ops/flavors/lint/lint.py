@@ -15,6 +15,7 @@ import dataclasses
 import types
 import typing as ty
 
+from nova import exception
 import os_traits
 
 from nfv_sched import extra_specs
@@ -28,6 +29,7 @@ from nfv_sched.ops.flavors.lint import hosts
 from nfv_sched.ops.flavors.lint import images
 from nfv_sched.ops.flavors.lint import keys
 from nfv_sched.ops.flavors.lint import values
+from nfv_sched.ops.placement import malformed
 from nfv_sched.ops.snapshot import snapshot
 from nfv_sched import request as nfv_request
 from nfv_sched import rules as nfv_rules
@@ -44,6 +46,7 @@ RULES = (
     values.LintRule('contradictions', keys.contradictions),
     values.LintRule('refused-by-nova', lint_flavor.refusals),
     values.LintRule('no-host-by-rules', lint_flavor.unplaceable),
+    values.LintRule('query-refused', lint_flavor.query_refused),
     values.LintRule('page-multiple', lint_flavor.page_multiple),
     values.LintRule('absurd-devices', lint_flavor.absurd_devices),
     values.LintRule('image-value-refused', images.refused),
@@ -79,7 +82,7 @@ RULES = (
 _WITHOUT_ERRORS = ('no-host', 'no-host-by-rules')
 # Rules that report nothing about a key with an error of a previous rule.
 _ONCE_PER_KEY = ('value-refused', 'key-refused', 'contradictions',
-                 'refused-by-nova', *_WITHOUT_ERRORS)
+                 'refused-by-nova', 'query-refused', *_WITHOUT_ERRORS)
 
 # Maximum length of a key that the API accepts.
 _LONGEST_KEY = 255
@@ -236,8 +239,8 @@ def read(flavor: snapshot.Flavor,
                      if key not in refused},
             meta.properties, guest, numa_topology, (), frozenset(), False,
             False))),
-        unplaceable=None if refusals or with_image else _find_unplaceable(
-            nova_flavor, meta, numa_topology))
+        **({} if refusals or with_image else _on_any_host(
+            flavor, nova_flavor, meta, numa_topology)))
 
 
 def _with_keys(
@@ -281,14 +284,24 @@ def _rules(request_parts: numa_rule.RequestParts) -> Iterator[numa_rule.Rule]:
             yield from cls.from_request(request_parts)
 
 
-def _find_unplaceable(nova_flavor: ty.Any, meta: ty.Any,
-                      numa_topology: ty.Any) -> tuple[str, str] | None:
-    """Return a key and why it makes nfv-sched refuse all hosts, or None."""
+def _on_any_host(flavor: snapshot.Flavor, nova_flavor: ty.Any, meta: ty.Any,
+                 numa_topology: ty.Any) -> dict[str, ty.Any]:
+    """Return the fields about what refuses all hosts, whatever they have."""
+    fields: dict[str, ty.Any] = {}
+    nova_flavor.root_gb = flavor.disk + flavor.ephemeral
+    nova_flavor.swap = flavor.swap
     spec = flavors.request(nova_flavor, meta, numa_topology)
     error = nfv_request.note_of(spec).read(spec).error
-    if error is None:
-        return None
-    return keys.policy_key(error.policy, nova_flavor), str(error)
+    if error is not None:
+        fields['unplaceable'] = (
+            keys.policy_key(error.policy, nova_flavor), str(error))
+    with contextlib.suppress(exception.NovaException, ValueError):
+        faults = [malformed.find(query.to_querystring()) for query
+                  in flavors.placement_requests(None, spec, None)]
+        # Nova goes on with the fallback query.
+        if all(faults):
+            fields['query_fault'] = faults[0]
+    return fields
 
 
 # On hosts

@@ -12,6 +12,7 @@ from nfv_sched.nova import flavors
 from nfv_sched.numa import rule
 from nfv_sched.numa import topology
 from nfv_sched.ops.counting import capacity
+from nfv_sched.ops.placement import malformed
 from nfv_sched.ops.snapshot import snapshot
 
 #: No server of the flavor can run, or none as intended.
@@ -112,6 +113,8 @@ class LintSubject:
         except those whose keys have mistakes
     :ivar unplaceable: key, and why it makes nfv-sched refuse all hosts; None
         if it may accept some
+    :ivar query_fault: why Placement cannot read Nova's query for a server;
+        None if it can
     :ivar hosts: which hosts accept it; None if not requested
     :ivar servers: servers of this flavor; None if not requested
     """
@@ -131,6 +134,7 @@ class LintSubject:
     faults: tuple[extra_specs.Fault, ...] = ()
     rules: tuple[rule.Rule, ...] = ()
     unplaceable: tuple[str, str] | None = None
+    query_fault: malformed.Malformed | None = None
     hosts: FlavorHosts | None = None
     servers: tuple[snapshot.Server, ...] | None = None
 

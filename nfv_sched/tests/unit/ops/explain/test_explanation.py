@@ -7,6 +7,7 @@ import fixtures
 from nova import exception
 from nova.scheduler import filters as nova_filters
 
+from nfv_sched.ops.counting import capacity
 from nfv_sched.ops.explain import explanation
 from nfv_sched.ops.explain import values
 from nfv_sched.ops import placement
@@ -376,6 +377,27 @@ class UnknownNameTest(ExplanationTestCase):
             # Nothing else makes it fit, whatever it leaves.
             self.assertEqual({f'without {key}'}, {
                 each.text for each in found.relaxations})
+
+    def test_malformed_queries(self):
+        """Placement answers them with status 400: nothing boots or counts."""
+        for specs in ({'resources1:CUSTOM_X': '1', 'resources2:CUSTOM_X': '1'},
+                      {'traits:CUSTOM_FAST': 'required'},
+                      {f'resources:{name}': '0'
+                       for name in ('VCPU', 'MEMORY_MB', 'DISK_GB')}):
+            found = self.explain(**{key.replace(':', '__'): value
+                                    for key, value in specs.items()})
+            self.assertFalse(found.fits)
+            self.assertTrue(found.placement.refused)
+            self.assertIn(found.placement.refused, found.reason)
+            self.assertEqual({(found.placement.refused,)},
+                             {host.misses for host in found.hosts})
+            with self.simulation(CLOUD) as simulation:
+                simulation.run()
+                cloud = record.cloud(simulation.state)
+            counted, = capacity.capacities(cloud, [snapshot.Flavor(
+                name='f', vcpus=1, memory=64, extra_specs=specs)])
+            self.assertEqual(0, counted.fits)
+            self.assertIn(found.placement.refused, counted.error)
 
     def test_trait_of_a_host(self):
         found = self.explain(hw__cpu_policy='dedicated',

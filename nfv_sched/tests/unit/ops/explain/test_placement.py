@@ -139,7 +139,8 @@ class PlacementTest(testtools.TestCase):
         self.cloud.add('a', 2, VCPU=1)
         answer = self.explain(
             f'resources=VCPU:1&resources_a={PCI}:1&resources_b={PCI}:1&'
-            f'required_b=!T&resources_c={PCI}:1&required_c=T')
+            f'required_b=!T&resources_c={PCI}:1&required_c=T&'
+            'group_policy=none')
         self.assertEqual([(0, 0), (0, 0), (0, 0), (1, 1)], list(
             self.without(answer).values()))
 
@@ -164,7 +165,8 @@ class PlacementTest(testtools.TestCase):
         self.cloud.add('one', 1, VCPU=1)
         self.cloud.add('two', 2, VCPU=1)
         answer = self.explain(
-            f'resources=VCPU:1&resources_a={PCI}:1&resources_b={PCI}:1')
+            f'resources=VCPU:1&resources_a={PCI}:1&resources_b={PCI}:1&'
+            'group_policy=none')
         self.assertEqual({'two'}, set(answer.found))
         self.assertEqual((1, 3), self.without(answer)[f'2 times {PCI}=1'])
         self.assertEqual((f'{PCI}=1 on one device needed, none has it',),

@@ -11,6 +11,7 @@ from nfv_sched.ops.placement import requirements
 from nfv_sched.ops.placement import sentences
 
 Kind = requirements.RequirementKind
+_ANY = 'group_policy=none'
 
 
 class _Resources:
@@ -57,10 +58,14 @@ class PlacementTestCase(testtools.TestCase):
                 ('root_required=!T', ['a']), ('member_of=in:agg-a,x', ['a']),
                 ('in_tree=b', ['b']), ('limit=1', ['a']),
                 ('limit=5&group_policy=none', ['a', 'b']),
-                ('same_subtree=_a,_b', []), ('required_x=T', []),
-                ('required=in:T,U', [])):
+                ('resources_x=VCPU:1&same_subtree=_x', [])):
             self.assertEqual(found,
                              self.candidates(f'resources=VCPU:1&{text}'))
+        for text in ('resources=VCPU:1&same_subtree=_a,_b',
+                     'resources=VCPU:1&required_x=T',
+                     'resources=VCPU:1&required=in:T,U'):
+            self.assertIsNone(self.placement.get_allocation_candidates(
+                None, _Resources(text)))
 
     def test_claims_are_all_or_nothing(self):
         self.assertTrue(self.claim('one', 'a', VCPU=4, MEMORY_MB=500))
@@ -220,8 +225,7 @@ class NestedTestCase(testtools.TestCase):
         self.assertEqual(
             ['a_xa0_ya0', 'b_xb0_yb0', 'b_xb0_yb1', 'b_xb1_yb0',
              'b_xb1_yb1'],
-            self.candidates('resources_x=NIC:1&resources_y=NIC:1'
-                            '&group_policy=none'))
+            self.candidates(f'resources_x=NIC:1&resources_y=NIC:1&{_ANY}'))
         self.assertEqual(
             ['b_xb0_yb1', 'b_xb1_yb0'],
             self.candidates('resources_x=NIC:1&resources_y=NIC:1'
@@ -229,7 +233,7 @@ class NestedTestCase(testtools.TestCase):
 
     def test_order(self):
         query = placement.Query.parse('resources=VCPU:1&resources_x=NIC:1'
-                                      '&resources_y=NIC:1&in_tree=b')
+                                      f'&resources_y=NIC:1&in_tree=b&{_ANY}')
 
         def orders(find):
             return {tuple([tuple([uuid for uuid, in (
@@ -265,9 +269,10 @@ class NestedTestCase(testtools.TestCase):
     def test_groups_share_what_a_provider_has(self):
         self.assertEqual(
             ['b_xb0_yb1', 'b_xb1_yb0'],
-            self.candidates('resources_x=NIC:2&resources_y=NIC:1'))
+            self.candidates(f'resources_x=NIC:2&resources_y=NIC:1&{_ANY}'))
         self.assertEqual([], self.candidates(
-            'resources_x=NIC:2&resources_y=NIC:1&resources_z=NIC:2'))
+            'resources_x=NIC:2&resources_y=NIC:1&resources_z=NIC:2'
+            f'&{_ANY}'))
         text = self.placement.explain(self.placement.queries[-1][0])
         self.assertIn('2 times NIC=2', text)
         self.assertIn('2 hosts without devices that together give NIC=5',
@@ -394,7 +399,8 @@ class NestedClassTestCase(testtools.TestCase):
         found, = self.candidates(f'{text}&group_policy=isolate')
         self.assertEqual({'': ['a', 'a0'], '_x': ['a0']}, found['mappings'])
         self.assertEqual({'VGPU': 2}, found['allocations']['a0']['resources'])
-        self.assertEqual([], self.candidates(f'{text}&resources_y=VGPU:1'))
+        self.assertEqual([], self.candidates(
+            f'{text}&resources_y=VGPU:1&{_ANY}'))
 
     def test_what_the_root_has_is_taken_from_it(self):
         self.placement.add(placement.Provider(

@@ -159,7 +159,8 @@ class RequirementsTest(testtools.TestCase):
         query = placement.Query.parse(
             'resources=VCPU:1,VGPU:2&required=A,!B&root_required=C,!D'
             '&member_of=in:x,y&member_of=!z&in_tree=root'
-            '&resources_a=KEY:1&resources_b=KEY:1&required_b=T1')
+            '&resources_a=KEY:1&resources_b=KEY:1&required_b=T1'
+            '&group_policy=none')
 
         def titles(query):
             return [sentences.title(each, {})

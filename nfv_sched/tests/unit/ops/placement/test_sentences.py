@@ -25,7 +25,8 @@ class SentencesTest(testtools.TestCase):
         query = placement.Query.parse(
             'resources=VCPU:2&required=A,!B&member_of=in:agg-1,other'
             '&member_of=!agg-1&in_tree=uuid-1&resources_a=NIC:1,PORT:2'
-            '&required_a=T,!U&resources_b=NIC:1&resources_c=NIC:1')
+            '&required_a=T,!U&resources_b=NIC:1&resources_c=NIC:1'
+            '&group_policy=none')
         self.assertEqual([
             'VCPU=2', 'trait A', 'no trait B', 'aggregate other or racks',
             'not in aggregate racks', 'host host1',

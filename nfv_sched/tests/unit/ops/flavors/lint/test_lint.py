@@ -208,6 +208,25 @@ CASES = {
             'hw:cpu_thread_policy': 'isolate'}),
         broken(E, 'nfv:numa_node.1', {**PINNED, 'nfv:numa_node.1': '0'}),
         fine({**MIXED, 'nfv:shared_vcpu': '0', 'nfv:numa_node.0': '1'})),
+    'query-refused': (
+        broken(E, 'group_policy', {'resources1:VGPU': '1',
+                                   'resources2:VGPU': '1'}),
+        fine({'resources1:VGPU': '1', 'resources2:VGPU': '1',
+              'group_policy': 'none'}),
+        # Nova leaves out what is zero.
+        fine({'resources1:VGPU': '1', 'resources2:VGPU': '0'}),
+        broken(E, 'traits:CUSTOM_X', {'traits:CUSTOM_X': 'required'}),
+        broken(E, 'trait_A:CUSTOM_B', {'trait_A:CUSTOM_B': 'required'}),
+        broken(E, 'resources_A:VGPU', {'resources_A:VGPU': '0',
+                                       'trait_A:CUSTOM_B': 'required'}),
+        fine({'resources_A:VGPU': '1', 'trait_A:CUSTOM_B': 'required'}),
+        broken(E, 'resources:VCPU', {
+            'resources:VCPU': '0', 'resources:MEMORY_MB': '0'}),
+        fine({'resources:VCPU': '0', 'resources:MEMORY_MB': '0'}, disk=1),
+        broken(E, 'trait:CUSTOM_X', {'trait:CUSTOM_X': 'forbidden'},
+               image={'trait:CUSTOM_X': 'required'}),
+        broken(E, 'trait:custom_x', {}, image={'trait:custom_x': 'required'}),
+    ),
     'page-multiple': (
         broken(E, 'hw:mem_page_size', {'hw:mem_page_size': '2MB'},
                memory=4095),
@@ -306,9 +325,6 @@ CASES = {
         broken(E, 'nfv:vswitch_numa_affinity', {
             **STRICT, 'hw:numa_nodes': '2'}, cloud=CLOUD),
         broken(W, '-', PINNED, cloud=small_clouds.cloud()),
-        # What cannot be worked out is no error.
-        broken(W, '-', {**PINNED, 'trait1:CUSTOM_X': 'required'},
-               cloud=CLOUD),
         fine(PINNED, vcpus=8, cloud=CLOUD)),
     'key-unchecked': (
         broken(W, 'nvf:shared_vcpu', {'nvf:shared_vcpu': '0'}),
@@ -607,7 +623,7 @@ class RulesTest(base.TestCase):
                 (kind.DEVICES_NEAR, 'PF', alias),
                 (kind.FILTER, 'pages near NICs', '-'),
                 (kind.NETWORKS_NEAR, '', '-'),
-                (kind.RULES, '', '-'), (kind.UNSURE, 'Placement', '-')):
+                (kind.RULES, '', '-')):
             counted = capacity.HostCapacity(
                 0, 0, (binding.Binding(each, 'not worked out', name),))
             subject = lint.read(
@@ -616,9 +632,7 @@ class RulesTest(base.TestCase):
                 subject, hosts=values.FlavorHosts(
                     cloud=CLOUD, names=None, capacity=capacity.FlavorCapacity(
                         subject.flavor, 0, 0, {'one': counted}))))
-            self.assertEqual(
-                (key, W if each is kind.UNSURE else E),
-                (found.key, found.severity), each)
+            self.assertEqual((key, E), (found.key, found.severity), each)
 
     def test_rule_of_another_package(self):
         """With a label that no host has, and without NUMA nodes."""
