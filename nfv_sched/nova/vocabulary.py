@@ -116,6 +116,17 @@ def is_image_property(name: str) -> bool:
     return _PROPERTY.fullmatch(name) is not None
 
 
+@functools.lru_cache(maxsize=4096)
+def is_extra_spec(name: str) -> bool:
+    """Return whether Nova or nfv-sched defines an extra spec and its values.
+
+    Names of metadata and of device profiles are chosen by administrators.
+    """
+    return not name.startswith(('aggregate_', 'accel:')) and any(
+        re.fullmatch(validator.name_regex, name)
+        for validator in validators.VALIDATORS.values())
+
+
 def options(section: str) -> frozenset[str]:
     """Return the names of the options of a section of nova.conf."""
     conf = scheduler.CONF

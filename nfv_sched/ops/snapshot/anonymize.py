@@ -4,7 +4,9 @@
 Each string is split into words.  Words that Nova, Placement or nfv-sched
 define are kept, as are numbers and PCI addresses.  Any other word is replaced
 by an invented one, the same everywhere: equal strings stay equal, so that
-scheduling decisions do not change.  New fields of a snapshot are treated this
+scheduling decisions do not change.  Where anybody may define keys, in extra
+specs, metadata and tags, numbers are replaced, too, unless Nova or nfv-sched
+reads those of the key.  New fields of a snapshot are treated this
 way unless they have a handler here.  Invented names are drawn at random each
 time, and no list of them is saved.  With a secret key, a name gets the same
 invented name each time, unless two would get the same one.
@@ -64,6 +66,13 @@ _PHYSNET_TRAIT = 'CUSTOM_PHYSNET_'
 _ZONE = 'availability_zone'
 _TENANT = 'filter_tenant_id'
 _FLAVORS = 'instance_type'
+# Metadata of aggregates with numbers that are no options of the scheduler.
+_RATIOS = ('cpu_allocation_ratio', 'ram_allocation_ratio',
+           'disk_allocation_ratio')
+# Extra specs that are compared with metadata of aggregates, and the operators
+# that compare numbers.
+_COMPARED = 'aggregate_instance_extra_specs'
+_OPERATORS = ('=', '==', '!=', '>=', '<=')
 # Keys of data that identify a single device; even numbers are dropped.
 _SERIAL = re.compile(r'serial|mac_address|asset|part_number', re.IGNORECASE)
 _PHYSNET = 'physical_network'
@@ -169,7 +178,7 @@ class _Anonymizer:
             (ledger_names.PORTS, ledger_names.RULES, ledger_names.TRAIT,
              place.VSWITCH),
             # Aggregates may override options, by their names in metadata.
-            vocabulary.options('nfv_sched'),
+            *map(vocabulary.options, ('nfv_sched', 'filter_scheduler')),
             vocabulary.classes(filters, weights))
         self._cloud = cloud
         options = cloud.options.get('nfv_sched', {})
@@ -182,7 +191,14 @@ class _Anonymizer:
         self._keyed = None if key is None else _KeyedNumbers(key)
         self._numbers: dict[str, int] = {}
         self._variants: collections.Counter[str] = collections.Counter()
-        self._texts: dict[str, str] = {}
+        self._texts: dict[tuple[str, bool], str] = {}
+        # Metadata that extra specs are compared with as numbers.
+        self._compared = {
+            name.removeprefix(f'{_COMPARED}:')
+            for flavor in (*cloud.flavors, *(
+                server.flavor for server in cloud.servers))
+            for name, value in flavor.extra_specs.items()
+            if value.split()[:1] and value.split()[0] in _OPERATORS}
         hosts, servers = cloud.hosts, cloud.servers
         new_names = functools.partial(_NewNames, numbers=self._keyed)
         self._host = new_names('host', [
@@ -336,6 +352,7 @@ class _Anonymizer:
             (snapshot.Server, 'fault'): lambda _text: None,
             (snapshot.Server, 'image'): self._image,
             (snapshot.Server, 'hints'): self._hints,
+            (snapshot.Flavor, 'extra_specs'): self._extra_specs,
             (snapshot.Device, 'tags'): self._tags,
             (snapshot.PCIRequest, 'specs'):
                 lambda specs: tuple(map(self._tags, specs)),
@@ -406,16 +423,19 @@ class _Anonymizer:
             return self._object(value)
         raise TypeError(f'a snapshot cannot have a {type(value)}')
 
-    def _text(self, text: str) -> str:
-        """Replace the unknown words in a string."""
-        new = self._texts.get(text)
+    def _text(self, text: str, numbers: bool = True) -> str:
+        """Replace the unknown words in a string.
+
+        :param numbers: whether numbers are kept
+        """
+        new = self._texts.get((text, numbers))
         if new is None:
-            new = self._texts[text] = self._new_text(text)
+            new = self._texts[text, numbers] = self._new_text(text, numbers)
         return new
 
-    def _new_text(self, text: str) -> str:
-        if text in self._named and text not in self._keep and (
-                not _NUMBER.fullmatch(text)):
+    def _new_text(self, text: str, numbers: bool) -> str:
+        if text in self._named and text not in self._keep and not (
+                numbers and _NUMBER.fullmatch(text)):
             return self._named[text](text)
         if text[:1] in ('{', '['):
             try:
@@ -423,23 +443,29 @@ class _Anonymizer:
             except (ValueError, RecursionError):
                 pass
             else:
-                return json.dumps(self._data(data))
+                return json.dumps(self._data(data, numbers))
         text = _MAC.sub(lambda match: self._invent(match[0]), text)
-        return _RUN.sub(lambda match: self._word(match[0]), text)
+        return _RUN.sub(lambda match: self._word(match[0], numbers), text)
 
-    def _data(self, data: ty.Any) -> ty.Any:
+    def _data(self, data: ty.Any, numbers: bool) -> ty.Any:
         """Replace the strings in parsed JSON, and drop serial numbers."""
         if isinstance(data, dict):
-            return {self._text(key): self._data(value)
+            return {self._text(key, numbers): self._data(value, numbers)
                     for key, value in data.items() if not _SERIAL.search(key)}
         if isinstance(data, list):
-            return list(map(self._data, data))
+            return [self._data(each, numbers) for each in data]
+        if isinstance(data, str):
+            return self._text(data, numbers)
+        if not numbers and data.__class__ in (int, float):
+            return 0
         if isinstance(data, int | float) and (
                 len(re.sub('[^0-9]', '', repr(data))) > _MOST_DIGITS):
             return 0
-        return self._value(data)
+        return data
 
-    def _word(self, word: str) -> str:
+    def _word(self, word: str, numbers: bool = True) -> str:
+        if not numbers and _NUMBER.fullmatch(word):
+            return self._named.get(word, self._invent)(word)
         if (word in self._keep or word.lower() in ('true', 'false') or
                 _NUMBER.fullmatch(word) or _PCI_CLASS.fullmatch(word)):
             return word
@@ -455,8 +481,8 @@ class _Anonymizer:
             return _PHYSNET_TRAIT + (
                 self._traits.get(part) or _trait_part(self._physnet(part)))
         if '.' in word and not _NUMBERS_WITH_DOTS.fullmatch(word):
-            return '.'.join(
-                self._word(part) if part else '' for part in word.split('.'))
+            return '.'.join(self._word(part, numbers) if part else ''
+                            for part in word.split('.'))
         for prefix in _PREFIXES:
             rest = word.removeprefix(prefix)
             if rest != word and rest:
@@ -464,7 +490,7 @@ class _Anonymizer:
                     return prefix + self._class_part(rest)
                 separator = '_' if rest[0] == '_' and len(rest) > 1 else ''
                 return prefix + separator + self._word(
-                    rest.removeprefix(separator))
+                    rest.removeprefix(separator), numbers)
         return self._invent(word)
 
     def _invent(self, word: str) -> str:
@@ -570,10 +596,21 @@ class _Anonymizer:
         for name, value in tags.items():
             if _SERIAL.search(name):
                 continue
-            new[self._text(name)] = value if not value else (
+            new[self._text(name, False)] = value if not value else (
                 self._label(value) if name == _PHYSNET else
                 self._device_id(value) if name in _DEVICE_IDS else
-                self._text(value))
+                self._text(value, name in self._keep))
+        return new
+
+    def _extra_specs(self, specs: Mapping[str, str]) -> dict[str, str]:
+        new = {}
+        for name, value in specs.items():
+            numbers = self._vocabulary.is_extra_spec(name)
+            new[self._text(name, numbers)] = self._text(
+                value, numbers or
+                name.removeprefix(f'{_COMPARED}:') in self._compared)
+        if new != specs:
+            self._count(snapshot.Flavor, 'extra_specs')
         return new
 
     def _allocations(
@@ -589,9 +626,15 @@ class _Anonymizer:
                 for consumer, allocations in consumers.items()}
 
     def _image(self, image: Mapping[str, str]) -> dict[str, str]:
-        return {self._text(name): self._text(value)
+        return {self._text(name): self._text(value, self._is_image(name))
                 for name, value in image.items()
                 if self._vocabulary.is_image_property(name)}
+
+    def _is_image(self, name: str) -> bool:
+        """Return whether Nova or nfv-sched defines an image property."""
+        return self._vocabulary.is_image_property(name) and (
+            self._vocabulary.is_extra_spec(name) if ':' in name
+            else self._text(name) == name)
 
     def _hints(self, hints: Mapping[str, tuple[str, ...]]
                ) -> dict[str, tuple[str, ...]]:
@@ -599,7 +642,7 @@ class _Anonymizer:
                 for name, values in hints.items() if name in _HINTS}
 
     def _metadata(self, metadata: Mapping[str, str]) -> dict[str, str]:
-        new = {self._text(name): self._metadatum(name, value)
+        new = {self._text(name, False): self._metadatum(name, value)
                for name, value in metadata.items()}
         if new != metadata:
             self._count(snapshot.Aggregate, 'metadata')
@@ -612,7 +655,11 @@ class _Anonymizer:
             return _change_each(value, self._uuid)
         if name == _FLAVORS:
             return _change_each(value, self._flavor)
-        return self._text(value)
+        return self._text(value, (
+            name in self._compared or name in _RATIOS or
+            self._is_image(name) or
+            any(name in self._vocabulary.options(section)
+                for section in ('nfv_sched', 'filter_scheduler'))))
 
     def _options(self, options: Mapping[str, Mapping[str, ty.Any]],
                  ) -> dict[str, dict[str, ty.Any]]:

@@ -312,6 +312,68 @@ class EveryTextTest(base.TestCase):
         self.assertNotIn('host name', result.replaced)
 
 
+class NumberTest(base.TestCase):
+
+    #: What Nova or nfv-sched reads as a number.
+    SPECS = {
+        'hw:cpu_cores': '4711', 'hw:numa_cpus.0': '4-11', 'nfv:shared_vcpu':
+        '4711', 'resources:VCPU': '4711', 'resources1:CUSTOM_BAUD': '4711',
+        'quota:vif_inbound_average': '4711', 'hw:mem_page_size': '4711kB',
+        'capabilities:free_ram_mb': '>= 4711',
+        'aggregate_instance_extra_specs:speed': '>= 4711'}
+    METADATA = {'ram_weight_multiplier': '4711', 'max_io_ops_per_host': '4711',
+                'vswitch_ports_per_node': '4711', 'speed': '4711',
+                'cpu_allocation_ratio': '47.11', 'hw_cpu_cores': '4711'}
+    #: What identifies customers, in keys that are free, or seem to be known.
+    VALUES = ('4711', '-47.11', '47-4711', '4711MB', 'acme.4711', 'x 4711,0',
+              '<or> 4711 <or> 47', 's== 4711', '{"a": [4711, "4711"]}',
+              'num_proj_4711', 'nfv_4711', 'resources4711', 'trait4711',
+              '4.7.11.4711')
+    KEYS = ('customer', 'acme:4711', '4711', 'id', 'project', 'num_4711',
+            'nfv_customer', 'contract.4711', 'nfv:4711', 'hw:4711')
+
+    def anonymize(self, specs, metadata=None, tags=None):
+        """Return the new extra specs, metadata and tags."""
+        hosts = (dataclasses.replace(CLOUD.hosts[0], devices=(
+            dataclasses.replace(CLOUD.hosts[0].devices[0],
+                                tags=tags or {}),)),)
+        flavor = dataclasses.replace(FLAVOR, extra_specs=specs)
+        cloud = anonymize.replace(dataclasses.replace(
+            CLOUD, hosts=hosts, flavors=(flavor,), servers=(),
+            aggregates=(dataclasses.replace(
+                CLOUD.aggregates[0], metadata=metadata or {}),)), b'key').cloud
+        return (cloud.flavors[0].extra_specs, cloud.aggregates[0].metadata,
+                cloud.hosts[0].devices[0].tags)
+
+    def test_known_keys(self):
+        specs, metadata, _tags = self.anonymize(self.SPECS, self.METADATA)
+        self.assertEqual(list(self.SPECS.values()), list(specs.values()))
+        self.assertEqual(list(self.METADATA.values()),
+                         list(metadata.values()))
+        self.assertEqual({
+            name for name in self.METADATA if name != 'speed'},
+            set(self.METADATA) & set(metadata))
+
+    def test_free_keys(self):
+        for value in self.VALUES:
+            for parts in self.anonymize(
+                    {f'{prefix}{key}': value for key in self.KEYS
+                     for prefix in ('', 'aggregate_instance_extra_specs:')} |
+                    {'accel:device_profile': value},
+                    dict.fromkeys(self.KEYS, value),
+                    dict.fromkeys(('customer', 'acme:4711', '4711'), value)):
+                for name, new in parts.items():
+                    self.assertNotRegex(
+                        f'{name} {new}', r'(?<!\d)-?4?7?-?4711|47\.11|\b47\b')
+
+    def test_equal_ones_stay_equal(self):
+        specs, metadata, _tags = self.anonymize(
+            {'aggregate_instance_extra_specs:rack.47': '4711'},
+            {'rack.47': '4711', 'row': '4711'})
+        name, = set(metadata) & {key.partition(':')[2] for key in specs}
+        self.assertEqual(set(specs.values()), set(metadata.values()))
+
+
 class KeyTest(base.TestCase):
 
     def test_names_stay(self):
