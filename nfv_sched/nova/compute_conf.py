@@ -5,11 +5,17 @@ oslo.config reads it, with the definitions of Nova's options, but apart from
 the configuration of this process.
 """
 
+from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
+import contextlib
+import glob
+import os
 
 from nova.conf import compute
+from nova.conf import libvirt
 from nova.conf import neutron
+from nova.conf import workarounds
 from nova import exception
 from nova.virt import hardware
 from oslo_config import cfg
@@ -24,58 +30,125 @@ from nfv_sched.nova import flavors
 _NAMING_FILES = (
     cfg.ConfigFileParseError, cfg.ConfigFilesNotFoundError,
     cfg.ConfigFilesPermissionDeniedError, cfg.ConfigFileValueError)
+#: Option -> the section in which Nova reads it.
+_SECTIONS = {
+    **dict.fromkeys(('vcpu_pin_set', 'reserved_host_cpus',
+                     'reserved_host_memory_mb', 'reserved_huge_pages',
+                     'cpu_allocation_ratio'), 'DEFAULT'),
+    **dict.fromkeys(('cpu_shared_set', 'cpu_dedicated_set'), 'compute'),
+    **dict.fromkeys(('cpu_power_management', 'cpu_power_management_strategy'),
+                    'libvirt'), 'physnets': 'neutron'}
 
 
 class OptionsError(Exception):
-    """A nova.conf cannot be read, or Nova would refuse it."""
+    """A nova.conf cannot be read."""
 
 
-def read(paths: Sequence[str]) -> compute_settings.Settings:
-    """Return the settings in the configuration files of a compute node.
+def read(paths: Sequence[str]) -> cfg.ConfigOpts:
+    """Return the configuration of a compute node.
 
-    :param paths: the files, as nova-compute gets them by ``--config-file``
-    :raises OptionsError: if nova-compute would not start with them
+    :param paths: files and folders, as nova-compute gets them by
+        ``--config-file`` and ``--config-dir``, in this order
+    :raises OptionsError: if they cannot be read
     """
-    for path in paths:
-        if files.is_named_pipe(path):
-            raise OptionsError(f'{path}: is a named pipe')
+    names = [name for path in paths for name in _files(path)]
     conf = cfg.ConfigOpts()
     # Nova's own functions for this register its OptGroup objects, which all
     # configurations of a process share.
     conf.register_opts(compute.ALL_OPTS)
     conf.register_opts(compute.compute_group_opts, group='compute')
-    conf.register_opts(neutron.ALL_OPTS, group='neutron')
+    for group, module in (('neutron', neutron), ('libvirt', libvirt),
+                          ('workarounds', workarounds)):
+        conf.register_opts(module.ALL_OPTS, group=group)
     # A source is a driver named in the file, which reads options elsewhere.
     conf.set_override('config_source', [])
-    try:
-        conf([], project='nova', default_config_files=list(paths),
+    with _naming(paths):
+        conf([], project='nova', default_config_files=names,
              default_config_dirs=[])
         conf.clear_override('config_source')
         if conf.config_source:
             raise ValueError(
                 'config_source is not followed; give the files themselves')
         neutron.register_dynamic_opts(conf)
-        return compute_settings.Settings(
-            shared=_cpus(conf.compute.cpu_shared_set),
-            dedicated=_cpus(conf.compute.cpu_dedicated_set),
-            reserved_memory=conf.reserved_host_memory_mb,
-            reserved_pages=_pages(conf.reserved_huge_pages or ()),
-            cpu_ratio=conf.cpu_allocation_ratio,
-            pin_set=conf.vcpu_pin_set or '',
-            physnets={name: frozenset(
-                conf[f'neutron_physnet_{name}'].numa_nodes)
-                for name in conf.neutron.physnets})
+        # Nova would fill the memory with all numbers up to the last one.
+        for text in (conf.vcpu_pin_set, conf.compute.cpu_shared_set,
+                     conf.compute.cpu_dedicated_set):
+            if text and flavors.cpu_count(text) > cpu_spec.MOST_CPUS:
+                raise ValueError(f'{text[:40]!r} has CPUs that no host has')
+    return conf
+
+
+def _files(path: str) -> list[str]:
+    """Return a file, or those that Nova reads in a folder, in its order."""
+    names = [path]
+    if os.path.isdir(path):
+        names = sorted(glob.glob(os.path.join(glob.escape(path), '*.conf')))
+        if not names:
+            raise OptionsError(f'{path}: has no *.conf')
+    for name in names:
+        if files.is_named_pipe(name):
+            raise OptionsError(f'{name}: is a named pipe')
+    return names
+
+
+@contextlib.contextmanager
+def _naming(paths: Sequence[str]) -> Iterator[None]:
+    """Make errors within this context OptionsError with the path."""
+    try:
+        yield
     except _NAMING_FILES as exc:
         raise OptionsError(str(exc)) from exc
     except (cfg.Error, exception.Invalid, ValueError, OSError) as exc:
         raise OptionsError(f'{", ".join(paths)}: {exc}') from exc
 
 
+def settings(conf: cfg.ConfigOpts,
+             paths: Sequence[str]) -> compute_settings.Settings:
+    """Return the settings of a compute node.
+
+    :param conf: result of :func:`read` for the paths
+    :raises OptionsError: if one is malformed
+    """
+    with _naming(paths):
+        return compute_settings.Settings(
+            shared=_cpus(conf.compute.cpu_shared_set),
+            dedicated=_cpus(conf.compute.cpu_dedicated_set),
+            reserved_memory=conf.reserved_host_memory_mb,
+            reserved_pages=_pages(conf.reserved_huge_pages or ()),
+            reserved_cpus=conf.reserved_host_cpus,
+            cpu_ratio=conf.cpu_allocation_ratio,
+            pin_set=conf.vcpu_pin_set or '',
+            powers_down=conf.libvirt.cpu_power_management and (
+                conf.libvirt.cpu_power_management_strategy == 'cpu_state'),
+            physnets={name: frozenset(
+                conf[f'neutron_physnet_{name}'].numa_nodes)
+                for name in conf.neutron.physnets})
+
+
+def misplaced(conf: cfg.ConfigOpts, paths: Sequence[str]
+              ) -> Iterator[compute_settings.MisplacedOption]:
+    """Yield the options in a section in which Nova does not read them.
+
+    :param conf: result of :func:`read` for the paths
+    :raises OptionsError: if one is malformed
+    """
+    with _naming(paths):
+        for section in conf.list_all_sections():
+            for option, belongs in _SECTIONS.items():
+                # Nova finds [Compute], but not [default].
+                if belongs in (section, section.lower()):
+                    continue
+                group = None if section == 'DEFAULT' else section
+                conf.register_opt(cfg.MultiStrOpt(option), group=group)
+                found = (conf if group is None else conf[group])[option]
+                if found:
+                    yield compute_settings.MisplacedOption(
+                        section=section, option=option, values=tuple(found),
+                        belongs=belongs)
+
+
 def _cpus(text: str | None) -> frozenset[int]:
     """Return the CPUs of a set, as Nova reads it."""
-    # Nova would fill the memory with all numbers up to the last one.
-    if text and flavors.cpu_count(text) > cpu_spec.MOST_CPUS:
-        raise ValueError(f'{text[:40]!r} has CPUs that no host has')
     return frozenset(hardware.parse_cpu_spec(text)) if text else frozenset()
 
 

@@ -73,7 +73,8 @@ examples:
   nfv-sched host profile --shared --check /etc/nova/nova.conf
 
 exit code: 0; 1 if something could not be read; 2 if the command line is wrong
-or the machine cannot be set up so; 3 if --check finds differences.
+or the machine cannot be set up so; 3 if --check finds differences, or what
+keeps nova-compute from starting.
 """
 
 
@@ -184,7 +185,7 @@ class ProfileHost(source.ErrorMixin, base.Lister):
 
     epilog = _EPILOG
     schemas = {'host-profile': document.Profile,
-               'host-profile-check': document.OptionDifferences}
+               'host-profile-check': check.OptionDifferences}
     formats = {**formats.LIST, **dict.fromkeys(
         (*_CONFIGURATION, _ANSIBLE), formats.Commands)}
 
@@ -207,12 +208,12 @@ class ProfileHost(source.ErrorMixin, base.Lister):
                 parsed_args.facts, parsed_args.sys, parsed_args.node_memory)
         except values.MachineError as exc:
             raise source.CloudUnreadError(str(exc)) from exc
+        if parsed_args.check:
+            return self._compare(parsed_args, chosen, machine)
         try:
             host_profile = profile.derive(machine, chosen)
         except choices.ProfileError as exc:
             raise source.UsageError(str(exc)) from exc
-        if parsed_args.check:
-            return self._compare(parsed_args, chosen, host_profile)
         from nfv_sched.ops.profile import configuration
         from nfv_sched.ops.profile import tables
         formatter = parsed_args.formatter
@@ -237,8 +238,7 @@ class ProfileHost(source.ErrorMixin, base.Lister):
         return tables.COLUMNS, tables.rows(host_profile)
 
     def _compare(self, parsed_args: argparse.Namespace,
-                 chosen: choices.Choices,
-                 host_profile: profile.HostProfile) -> tuple:
+                 chosen: choices.Choices, machine: values.Machine) -> tuple:
         """Compare a nova.conf with the profile.
 
         :returns: columns and rows
@@ -251,19 +251,25 @@ class ProfileHost(source.ErrorMixin, base.Lister):
         from nfv_sched.nova import compute_conf
         from nfv_sched.ops.profile import tables
         try:
-            has = compute_conf.read(parsed_args.check)
-        except compute_conf.OptionsError as exc:
+            compared = check.compare(parsed_args.check, chosen, machine)
+        except (compute_conf.OptionsError, values.MachineError) as exc:
             raise source.CloudUnreadError(str(exc)) from exc
-        differences = list(check.differences(
-            has, host_profile.settings, chosen.vswitch_label,
-            chosen.node_label_prefix))
-        self.has_findings = bool(differences)
-        self._document = documents.Document(
-            document.compared(differences), ('differences',))
+        except choices.ProfileError as exc:
+            raise source.UsageError(str(exc)) from exc
+        self.has_findings = bool(
+            compared.differences or compared.start_errors)
+        if not self.has_findings and not compared.compares:
+            raise source.CloudUnreadError(tables.powered_down(compared))
+        self._document = documents.Document(compared, ('differences',))
         self._text = None
-        self._parts = tables.check_text(differences) if (
-            formatter == base.TABLE and not parsed_args.columns) else None
-        return tables.CHECK_COLUMNS, tables.check_rows(differences)
+        self._parts = None
+        if formatter == base.TABLE and not parsed_args.columns:
+            self._parts = tables.check_text(compared)
+        elif formatter not in ('json', 'yaml'):
+            # The columns have no place for them.
+            for sentence in tables.start_errors(compared):
+                self.app.stderr.write(f'{sentence}\n')
+        return tables.CHECK_COLUMNS, tables.check_rows(compared)
 
     def document(self, column_names, data):
         return self._document
@@ -319,9 +325,9 @@ def _add_machine(group: ty.Any) -> None:
         '--node-memory', type=_memory, metavar='GIB[,GIB...]',
         help='memory of each NUMA node in GiB, if the facts lack it')
     group.add_argument(
-        '--check', action='append', default=[], metavar='FILE',
-        help='compare the nova.conf of a running host; can be repeated if '
-             'nova-compute has several files')
+        '--check', action='append', default=[], metavar='FILE|DIR',
+        help='compare the nova.conf of a running host, or a folder of such '
+             'files; can be repeated if nova-compute has several')
 
 
 def _add_host(group: ty.Any) -> None:

@@ -46,13 +46,13 @@ def unwrap(data: ty.Any) -> Mapping[str, ty.Any] | None:
     """
     if not isinstance(data, dict):
         return None
-    found = _facts(data)
-    if found is None:
-        hosts = {str(name): facts for name, facts in (
-            (name, _facts(each)) for name, each in data.items()) if facts}
-        _expect_one(list(hosts))
-        found = next(iter(hosts.values()), None)
-    return found
+    ansible_facts = _facts(data)
+    if ansible_facts is not None:
+        return ansible_facts
+    hosts = {str(name): host_facts for name, host_facts in (
+        (name, _facts(each)) for name, each in data.items()) if host_facts}
+    _expect_one(list(hosts))
+    return next(iter(hosts.values()), None)
 
 
 def _facts(data: ty.Any) -> Mapping[str, ty.Any] | None:

@@ -52,7 +52,8 @@ class Facts:
     :ivar cpus: the online CPUs
     :ivar unusable: why a source with CPUs does not tell their cores
     :ivar threads: number of threads of a core, as the kernel has it
-    :ivar offline: numbers of the CPUs that are not online
+    :ivar offline: CPU that is not online -> its NUMA node; None if unknown
+    :ivar governors: CPU -> its frequency governor
     :ivar memory: number of NUMA node -> its memory in MiB
     :ivar total_memory: all memory in MiB
     :ivar nics: network interfaces
@@ -63,7 +64,8 @@ class Facts:
     cpus: tuple[CPU, ...] | None = None
     unusable: str | None = None
     threads: int | None = None
-    offline: frozenset[int] | None = None
+    offline: Mapping[int, int | None] | None = None
+    governors: Mapping[int, str] | None = None
     memory: Mapping[int, int] | None = None
     total_memory: int | None = None
     nics: tuple[values.NIC, ...] | None = None
@@ -131,10 +133,11 @@ def machine(facts: Facts) -> values.Machine:
             for number in sorted({*cores, *memory})),
         nics=tuple(sorted(facts.nics or (), key=lambda nic: nic.name)),
         page_sizes=facts.page_sizes, vendor=facts.vendor or '',
-        offline=facts.offline or frozenset(),
+        offline=facts.offline or {}, governors=facts.governors or {},
         knows_offline=facts.offline is not None, even_memory=even,
-        knows_threads=facts.threads is not None or all(
-            cpu.cache is not None for cpu in facts.cpus))
+        core_threads=facts.threads or (max(
+            len(core.cpus) for node in cores.values() for core in node)
+            if all(cpu.cache is not None for cpu in facts.cpus) else None))
 
 
 def _cores(facts: Facts) -> dict[int, tuple[values.Core, ...]]:
@@ -175,20 +178,20 @@ def _siblings(facts: Facts) -> list[list[CPU]]:
         raise values.MachineError(
             f'the core of CPU {cpu_spec.to_text(unknown)} is not known; '
             f'"{LSCPU}" prints the caches, which only sibling threads share')
-    ways = [_grouped(cpus, lambda cpu: (cpu.core, cpu.cache)),
-            _grouped(cpus, lambda cpu: cpu.core)]
+    groupings = [_grouped(cpus, lambda cpu: (cpu.core, cpu.cache)),
+                 _grouped(cpus, lambda cpu: cpu.core)]
     if facts.threads is None:
         most = _MOST_THREADS_OF.get(facts.vendor, _MOST_THREADS_OF[None])
-        del ways[1]
+        del groupings[1]
     else:
         most = facts.threads
         if most == 1 and all(cpu.cache is None for cpu in cpus):
-            ways = [[[cpu] for cpu in cpus]]
-        ways.sort(key=lambda cores: max(map(len, cores)) != most)
-    for cores in ways:
+            groupings = [[[cpu] for cpu in cpus]]
+        groupings.sort(key=lambda cores: max(map(len, cores)) != most)
+    for cores in groupings:
         if max(map(len, cores)) <= most:
             return cores
-    core = max(ways[0], key=len)
+    core = max(groupings[0], key=len)
     raise values.MachineError(
         f'CPU {cpu_spec.to_text(cpu.number for cpu in core)} would be one '
         f'core, but cores have {most} threads'

@@ -54,6 +54,8 @@ def read(inspection: Mapping[str, ty.Any]) -> facts.Facts:
     return facts.Facts(
         cpus=None if joined else tuple(_cpus(cpus)),
         unusable=_JOINED if joined else None,
+        # All are online in the system that inspects.
+        offline=None if joined else {},
         memory={_number_in(entry, 'numa_node'):
                 _number_in(entry, 'size_kb') // 1024
                 for entry in ram},

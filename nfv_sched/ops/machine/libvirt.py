@@ -24,7 +24,7 @@ def read(text: str) -> facts.Facts:
     :raises MachineError: if it is something else, or malformed
     """
     host = _parse(text)
-    cpus, offline, memory = [], set(), {}
+    cpus, offline, memory = [], {}, {}
     for cell in host.iterfind('topology/cells/cell'):
         node = _number(cell.get('id'), 'the id of a cell')
         memory[node] = _kib(cell.find('memory')) // 1024
@@ -33,7 +33,7 @@ def read(text: str) -> facts.Facts:
             siblings = cpu.get('siblings')
             # libvirt knows nothing else about a CPU that is not online.
             if siblings is None:
-                offline.add(number)
+                offline[number] = node
                 continue
             cpus.append(facts.CPU(
                 number=number, node=node, core=_siblings(siblings),
@@ -41,7 +41,7 @@ def read(text: str) -> facts.Facts:
     # The smallest are those that are not huge.
     sizes = sorted(map(_size, host.iterfind('cpu/pages')))[1:]
     return facts.Facts(
-        cpus=tuple(cpus), offline=frozenset(offline),
+        cpus=tuple(cpus), offline=offline,
         threads=max((len(cpu.core or ()) for cpu in cpus), default=None),
         memory=memory or None, page_sizes=frozenset(sizes) or None,
         vendor=facts.vendor(host.findtext('cpu/vendor') or ''))

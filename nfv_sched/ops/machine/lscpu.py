@@ -96,7 +96,7 @@ def _facts(rows: Sequence[Mapping[str, ty.Any]],
     if 'node' not in rows[0]:
         raise values.MachineError(
             f'the column NODE is needed: {facts.LSCPU}')
-    online, offline = {}, set()
+    online, offline = {}, []
     for row in rows:
         number = _cell_number(row['cpu'])
         if number is None:
@@ -105,7 +105,7 @@ def _facts(rows: Sequence[Mapping[str, ty.Any]],
             raise values.MachineError(f'CPU {number} is there twice')
         # lscpu knows nothing else about a CPU that is not online.
         if _is_off(row):
-            offline.add(number)
+            offline.append(number)
         else:
             online[number] = row
     nodes = facts.nodes({number: _cell_number(row.get('node'))
@@ -117,7 +117,7 @@ def _facts(rows: Sequence[Mapping[str, ty.Any]],
                 _cell_number(row.get(name)) for name in _CORE),
             socket=_cell_number(row.get('socket')), cache=_first_cache(row))
             for number, row in online.items()]),
-        offline=frozenset(offline) if offline or lists_offline else None)
+        offline=dict.fromkeys(offline) if offline or lists_offline else None)
 
 
 def _first_cache(row: Mapping[str, ty.Any]) -> int | None:
@@ -177,7 +177,7 @@ def read_summary(data: ty.Any) -> facts.Facts:
                      for cpu in sorted(numbers))
     return facts.Facts(
         cpus=cpus, threads=_cell_number(threads) or None,
-        offline=_cpus(fields.get('Off-line CPU(s) list', '')),
+        offline=dict.fromkeys(_cpus(fields.get('Off-line CPU(s) list', ''))),
         page_sizes=facts.page_sizes(flags),
         vendor=facts.vendor(fields.get('Vendor ID', '')))
 

@@ -62,9 +62,13 @@ def _read_facts(root: str) -> facts.Facts:
         _cpu(os.path.join(cpus, f'cpu{cpu}'), cpu, node)
         for cpu, node in facts.nodes(node_of).items()])
     return facts.Facts(
-        cpus=online_cpus, offline=_cpus(cpus, 'present') - online,
-        threads=max((len(cpu.core or ()) for cpu in online_cpus),
-                    default=None),
+        cpus=online_cpus, offline={
+            cpu: _node_of(os.path.join(cpus, f'cpu{cpu}'))
+            for cpu in sorted(_cpus(cpus, 'present') - online)},
+        governors={cpu: governor for cpu in sorted(online) if (
+            governor := _governor(os.path.join(cpus, f'cpu{cpu}')))},
+        threads=max([2 if _has_siblings(cpus) else 1, *(
+            len(cpu.core or ()) for cpu in online_cpus)]),
         memory=memory or None, page_sizes=frozenset(
             int(match[1]) for folder in hugepages for match in map(
                 _PAGES.fullmatch, _names(folder)) if match) or None,
@@ -112,6 +116,28 @@ def _cpu(folder: str, number: int, node: int) -> facts.CPU:
     facts.expect_threads(siblings)
     return facts.CPU(number=number, node=node, core=tuple(sorted(siblings)),
                      socket=_read_number(folder, 'physical_package_id'))
+
+
+def _has_siblings(folder: str) -> bool:
+    """Return whether cores have several threads, even if one is online."""
+    try:
+        return _text(folder, 'smt/control') == 'on'
+    except OSError:
+        return False
+
+
+def _node_of(folder: str) -> int | None:
+    """Return the NUMA node of a CPU, also of one that is offline."""
+    # cpulist of a node has only those that are online; the link stays.
+    return next((int(match[1]) for match in map(
+        _NODE.fullmatch, _names(folder)) if match), None)
+
+
+def _governor(folder: str) -> str | None:
+    try:
+        return _text(folder, 'cpufreq/scaling_governor')
+    except OSError:
+        return None
 
 
 def _read_number(*path: str) -> int | None:

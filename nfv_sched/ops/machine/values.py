@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Immutable values for a machine: its NUMA nodes, cores, memory and NICs."""
 
+from collections.abc import Mapping
 import dataclasses
 
 
@@ -66,10 +67,12 @@ class Machine:
     :ivar nics: network interfaces, sorted by name
     :ivar page_sizes: supported huge page sizes in KiB; None if unknown
     :ivar vendor: vendor of the CPUs: ``intel``, ``amd``, or an empty string
-    :ivar offline: logical CPUs that are present, but not online
+    :ivar offline: logical CPU that is present, but not online -> its NUMA
+        node; None if that is unknown
+    :ivar governors: logical CPU -> its frequency governor, if known
     :ivar knows_offline: whether the facts show CPUs that are not online
-    :ivar knows_threads: whether the facts tell cores apart by more than
-        their numbers
+    :ivar core_threads: threads that a core has if all are online; None if
+        only the numbers of cores tell
     :ivar even_memory: whether only the total memory is known, and was divided
         evenly among several NUMA nodes
     """
@@ -78,9 +81,10 @@ class Machine:
     nics: tuple[NIC, ...] = ()
     page_sizes: frozenset[int] | None = None
     vendor: str = ''
-    offline: frozenset[int] = frozenset()
+    offline: Mapping[int, int | None] = dataclasses.field(default_factory=dict)
+    governors: Mapping[int, str] = dataclasses.field(default_factory=dict)
     knows_offline: bool = True
-    knows_threads: bool = True
+    core_threads: int | None = None
     even_memory: bool = False
 
     @property

@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Define the documents of ``host profile``."""
 
-from collections.abc import Iterable
 from collections.abc import Mapping
 import dataclasses
 
-from nfv_sched.ops.profile import check
 from nfv_sched.ops.profile import configuration
 from nfv_sched.ops.profile import profile as profiles
 
@@ -134,32 +132,6 @@ class Profile:
     warnings: tuple[ProfileWarning, ...]
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class OptionDifference:
-    """An option whose value differs from the profile.
-
-    :ivar section: section of nova.conf
-    :ivar option: name of the option
-    :ivar has: its value, in the syntax of nova.conf; null if it is not set
-    :ivar should_have: value of the profile, likewise
-    """
-
-    section: str
-    option: str
-    has: str | None
-    should_have: str | None
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class OptionDifferences:
-    """Differences of a nova.conf from the profile (--check).
-
-    :ivar differences: options that differ from the profile
-    """
-
-    differences: tuple[OptionDifference, ...]
-
-
 def profiled(profile: profiles.HostProfile) -> Profile:
     """Return the document of a profile."""
     settings, ceph = profile.settings, profile.ceph
@@ -196,17 +168,3 @@ def profiled(profile: profiles.HostProfile) -> Profile:
         server_vcpus=ceph.vcpus, warnings=tuple([
             ProfileWarning(warning=each.text, do=each.do)
             for each in profile.warnings]))
-
-
-def compared(differences: Iterable[check.Difference]) -> OptionDifferences:
-    """Return the document of differences."""
-    return OptionDifferences(differences=tuple(map(_difference, differences)))
-
-
-def _difference(difference: check.Difference) -> OptionDifference:
-    section, _bracket, option = difference.option.rpartition('] ')
-    has, wants = (None if value == check.NOT_SET else value
-                  for value in (difference.has, difference.wants))
-    return OptionDifference(
-        section=section.removeprefix('[') or 'DEFAULT', option=option,
-        has=has, should_have=wants)

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Format a profile as tables for people, and rows for scripts."""
 
-from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Sequence
 import typing as ty
@@ -17,6 +16,7 @@ from nfv_sched.ops.profile import profile as profiles
 COLUMNS = ('Function', 'Node', 'CPUs', 'Memory kept MiB', 'Pages')
 CHECK_COLUMNS = ('Option', 'Has', 'Should have')
 _NONE = '-'
+_NOT_SET = 'not set'
 
 
 def text(profile: profiles.HostProfile) -> list[tables.Part]:
@@ -106,15 +106,40 @@ def rows(profile: profiles.HostProfile) -> list[Sequence[ty.Any]]:
     return rows
 
 
-def check_text(
-    differences: Sequence[check.Difference],
-) -> list[tables.Part]:
-    """Return the differences of a nova.conf, for people."""
-    if not differences:
-        return ['nova.conf is as the profile has it.']
-    return [tables.Table(CHECK_COLUMNS, check_rows(differences))]
+def check_text(compared: check.OptionDifferences) -> list[tables.Part]:
+    """Return what --check finds, for people."""
+    parts: list[tables.Part] = [tables.Line(sentence, tables.BAD)
+                                for sentence in start_errors(compared)]
+    if compared.differences:
+        parts.append(tables.Table(CHECK_COLUMNS, check_rows(compared)))
+    elif compared.compares and not parts:
+        parts.append('nova.conf is as the profile has it.')
+    if compared.powered_down:
+        parts.append(powered_down(compared))
+    return parts
 
 
-def check_rows(differences: Iterable[check.Difference]) -> list[Sequence[str]]:
+def start_errors(compared: check.OptionDifferences) -> list[str]:
+    """Return a sentence for each error of nova-compute."""
+    return [('nova-compute does not report this host: ' if each.starts else
+             'nova-compute does not start: ') + each.reason
+            for each in compared.start_errors]
+
+
+def powered_down(compared: check.OptionDifferences) -> str:
+    """Return the sentence about CPUs that Nova has switched off."""
+    cpus = cpu_spec.to_text(compared.powered_down)
+    return (
+        f'Nova has switched off CPU {cpus} ([libvirt] cpu_power_management), '
+        + ('which count as there.' if compared.compares else
+           'whose cores are not known, so nothing is compared: give facts '
+           'from when these CPUs were on.'))
+
+
+def check_rows(compared: check.OptionDifferences) -> list[Sequence[str]]:
     """Return a row for each difference."""
-    return [(each.option, each.has, each.wants) for each in differences]
+    return [(
+        each.option if each.section == 'DEFAULT' and each.belongs is None
+        else f'[{each.section}] {each.option}', each.has or _NOT_SET,
+        f'{_NOT_SET}; Nova reads it in [{each.belongs}]' if each.belongs
+        else each.should_have or _NOT_SET) for each in compared.differences]

@@ -78,7 +78,7 @@ def _machine(machine: values.Machine) -> Iterator[Warning]:
             'they have no function here: bring them online and make the '
             'profile anew, or see that they stay off. If Nova switches them '
             'off ([libvirt] cpu_power_management), use facts from before')
-    if machine.threads > 2 and not machine.knows_threads:
+    if machine.threads > 2 and machine.core_threads is None:
         yield Warning(
             f'cores of {machine.threads} threads, by numbers that on some '
             'CPUs are not unique', 'see that "Thread(s) per core" of lscpu is '

@@ -265,11 +265,12 @@ class ProfileTest(base.CommandTestCase):
         self.assertIn('[compute] cpu_shared_set', out)
         self.assertEqual([
             {'section': 'compute', 'option': 'cpu_shared_set',
-             'has': '3,14,31,42', 'should_have': None},
+             'has': '3,14,31,42', 'should_have': None, 'belongs': None},
             {'section': 'compute', 'option': 'cpu_dedicated_set',
              'has': '4-13,15-27,32-41,43-55',
-             'should_have': '3-27,31-55'}], json.loads(self.profile(
-                 '--check', path, '-f', 'json', code=3))['differences'])
+             'should_have': '3-27,31-55', 'belongs': None}],
+            json.loads(self.profile('--check', path, '-f', 'json', code=3))[
+                'differences'])
         # Another file of the same service has the rest.
         more = self.path('more.conf', '[DEFAULT]\n'
                                       'reserved_host_memory_mb = 1\n')
@@ -279,25 +280,71 @@ class ProfileTest(base.CommandTestCase):
         self.assertIn('--check has no format ovs', self.refused(
             2, '--facts', self.facts, '--check', path, '-f', 'ovs'))
 
+    def test_nova_conf_that_nova_refuses(self):
+        """Even if it is as the profile has it, but for that."""
+        good = self.profile('--shared', '-f', 'nova.conf')
+        path = self.path('nova.conf', '[DEFAULT]\nreserved_host_cpus = 2\n'
+                         f'{good}\n[libvirt]\ncpu_shared_set = 4\n')
+        table = self.profile('--shared', '--check', path, code=3)
+        self.assertIn("nova-compute does not start: The 'reserved_host_cpus'",
+                      table)
+        self.assertIn('not set; Nova reads it in [compute]', table)
+        document = json.loads(self.profile(
+            '--shared', '--check', path, '-f', 'json', code=3))
+        self.assertEqual([False], [each['starts'] for each
+                                   in document['start_errors']])
+        status, out, err = self.run_command(
+            'host', 'profile', '--facts', self.facts, '--shared', '--check',
+            path, '-f', 'csv')
+        self.assertIn('nova-compute does not start: ', err)
+        self.assertEqual(3, status)
+        for text in ('[compute]\ncpu_shared_set = 3-x\n',
+                     '[DEFAULT]\nreserved_huge_pages = node:0,size:'
+                     f'{"9" * 400}GB,count:1\n',
+                     '[neutron]\nphysnets = a\n'
+                     '[neutron_physnet_a]\nnuma_nodes = x\n'):
+            self.profile('--check', self.path('nova.conf', text), code=3)
+
+    def test_switched_off(self):
+        """Nova has done it; the facts are of now."""
+        def check(switched):
+            cpus = [{'cpu': cpu, 'node': None, 'socket': None, 'core': None,
+                     'online': False} if cpu in switched else
+                    {'cpu': cpu, 'node': node, 'socket': node,
+                     'core': core[0], 'online': True}
+                    for node in range(2) for core in CORES[node]
+                    for cpu in core]
+            facts = self.path('lscpu.json', json.dumps({'cpus': cpus}))
+            return self.run_command(
+                'host', 'profile', '--facts', facts, '--node-memory',
+                '128,128', '--check', path)
+
+        path = self.path('nova.conf', self.profile(
+            '-f', 'nova.conf') + '\n[libvirt]\ncpu_power_management = true\n')
+        good = 'nova.conf is as the profile has it.\n'
+        self.assertEqual((0, good, ''), check(()))
+        self.assertEqual((0, f'{good}Nova has switched off CPU 10,38 '
+                          '([libvirt] cpu_power_management), which count as '
+                          'there.\n', ''), check((10, 38)))
+        # CPU 0 is on: it may be the sibling of the one that is off.
+        path = self.path('nova.conf', '[compute]\ncpu_dedicated_set = 28\n'
+                         '[libvirt]\ncpu_power_management = true\n')
+        status, out, err = check((28,))
+        self.assertEqual((1, ''), (status, out))
+        self.assertIn('nothing is compared', err)
+
     def test_unreadable_nova_conf(self):
         # No driver is loaded.
         self.useFixture(fixtures.MonkeyPatch(
             'oslo_config.cfg.ConfigOpts._open_source_from_opt_group', None))
         for content in ('cpu_shared_set', '[DEFAULT]\n'
                         'reserved_host_memory_mb = much\n',
-                        '[compute]\ncpu_shared_set = 3-x\n',
                         '[compute]\ncpu_shared_set = 3-99999999999\n',
                         '[compute]\ncpu_dedicated_set = 3-65536\n',
-                        '[DEFAULT]\nreserved_huge_pages = size:1GB\n',
-                        '[DEFAULT]\nreserved_huge_pages = nothing\n',
-                        '[DEFAULT]\nreserved_huge_pages = node:0,size:'
-                        f'{"9" * 400}GB,count:1\n',
                         '[DEFAULT]\nreserved_host_memory_mb = $x\n',
                         '[DEFAULT]\nconfig_source = remote\n[remote]\n'
                         'driver = remote_file\nuri = http://nowhere/x\n',
-                        '[DEFAULT]\ncpu_allocation_ratio = $nothing\n',
-                        '[neutron]\nphysnets = a\n'
-                        '[neutron_physnet_a]\nnuma_nodes = x\n'):
+                        '[DEFAULT]\ncpu_allocation_ratio = $nothing\n'):
             path = self.path('nova.conf', content)
             err = self.refused(1, '--facts', self.facts, '--check', path)
             self.assertRegex(err, f'^error: .*{path}.*\n$')

@@ -16,7 +16,7 @@ def machine(*nodes, offline=()):
     return values.Machine(nodes=tuple(
         values.MachineNode(number=number, cores=tuple(
             values.Core(cpus=cpus) for cpus in cores))
-        for number, cores in enumerate(nodes)), offline=frozenset(offline))
+        for number, cores in enumerate(nodes)), offline=dict.fromkeys(offline))
 
 
 # Siblings are 0 and 4, 1 and 5 on node 0, 2 and 6, 3 and 7 on node 1; the

@@ -146,7 +146,7 @@ class LscpuTest(ReadTestCase):
                                  (PARSABLE, {3}), (PARSABLE_DEFAULT, set())):
             found = read.machine([self.path(content)], memory=[1024, 2048])
             self.assertEqual({0: [(0, 2)], 1: [(1,)]}, self.cores(found))
-            self.assertEqual(offline, found.offline)
+            self.assertEqual(dict.fromkeys(offline), found.offline)
             self.assertEqual({0: 1, 1: 1}, found.sockets())
             self.assertEqual([1024, 2048],
                              [node.memory for node in found.nodes])
@@ -166,7 +166,7 @@ class LscpuTest(ReadTestCase):
     def test_summary(self):
         found = read.machine([self.path(SUMMARY)], memory=[1024, 1024])
         self.assertEqual({0: [(0,)], 1: [(1,)]}, self.cores(found))
-        self.assertEqual(({2}, 'intel', {2048, 1048576}), (
+        self.assertEqual(({2: None}, 'intel', {2048, 1048576}), (
             found.offline, found.vendor, found.page_sizes))
 
     def test_flat_summary(self):
@@ -282,8 +282,9 @@ class LscpuTest(ReadTestCase):
         elif found is not None and (unknown or summary):
             self.assertEqual({0: expected}, self.cores(found))
         if found is not None:
-            self.assertEqual(summary or 'l1d:l1i:l2:l3' not in without,
-                             found.knows_threads)
+            self.assertEqual(
+                threads if summary or 'l1d:l1i:l2:l3' not in without
+                else None, found.core_threads)
 
     def test_more_threads_than_the_cpu_can_have(self):
         rows = [{'cpu': cpu, 'core': 0, 'node': 0} for cpu in range(9)]
@@ -292,8 +293,8 @@ class LscpuTest(ReadTestCase):
             self.assertIn('these numbers of cores are not unique',
                           self.refused({'cpus': rows[:count]}, *also,
                                        memory=[1]))
-        self.assertFalse(read.machine(
-            [self.path({'cpus': rows[:4]})], memory=[1]).knows_threads)
+        self.assertIsNone(read.machine(
+            [self.path({'cpus': rows[:4]})], memory=[1]).core_threads)
 
     def test_only_online(self):
         """What lscpu -p prints does not show whether CPUs are offline."""
@@ -381,7 +382,7 @@ class LibvirtTest(ReadTestCase):
                 values.MachineNode(number=8, memory=98304, cores=(
                     values.Core(cpus=(1,), socket=1),))),
             page_sizes=frozenset((2048, 1048576)), vendor='intel',
-            offline=frozenset((3,))), found)
+            offline={3: 0}, core_threads=2), found)
 
     def test_wrong(self):
         for old, new, told in (

@@ -45,7 +45,7 @@ class SysTest(base.TestCase):
              values.Core(cpus=(1, 5), socket=0)), first.cores)
         self.assertEqual((1, 2048, {2, 3, 6, 7}),
                          (second.number, second.memory, second.cpus))
-        self.assertEqual({8, 9}, found.offline)
+        self.assertEqual({8: None, 9: None}, found.offline)
         self.assertEqual({2048, 1048576}, found.page_sizes)
         self.assertEqual('intel', found.vendor)
         self.assertEqual({0: 2, 1: 2}, found.sockets())
@@ -71,9 +71,18 @@ class SysTest(base.TestCase):
 
     def test_offline_sibling(self):
         """The kernel lists only those that are online."""
+        trees.write(self.root, 'devices/system/cpu/cpu3/node1/cpulist', '0')
+        trees.write(self.root, 'devices/system/cpu/cpu1/cpufreq/'
+                               'scaling_governor', 'powersave')
         found = self.machine({0: (1024, [(0, 2), (1,)])}, offline=(3,))
+        # But where it is, and that there are siblings.
+        self.assertEqual(({3: 1}, 2), (found.offline, found.core_threads))
+        self.assertEqual({1: 'powersave'}, found.governors)
         self.assertEqual([(0, 2), (1,)],
                          [core.cpus for core in found.nodes[0].cores])
+        trees.write(self.root, 'devices/system/cpu/smt/control', 'on')
+        found = self.machine({0: (1024, [(0,), (1,)])}, offline=(2, 3))
+        self.assertEqual((1, 2), (found.threads, found.core_threads))
 
     def test_without_numa(self):
         """A kernel without NUMA: one node, as libvirt sees it."""

@@ -86,7 +86,7 @@ def machines(draw, most_nodes=8, most_cores=12, memories=(
                 values.Core(cpus=cpus, socket=node)
                 for cpus in sorted(filter(None, online)))))
     return values.Machine(
-        nodes=tuple(nodes), offline=frozenset(offline),
+        nodes=tuple(nodes), offline=dict.fromkeys(offline),
         page_sizes=draw(st.sampled_from((
             None, FLAGS, FLAGS, frozenset((2048,)),
             frozenset((2048, 524288, 16777216))))),

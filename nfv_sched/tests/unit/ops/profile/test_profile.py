@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Profiles of generated machines are sound, and Nova takes them."""
 
+import dataclasses
 import os
 
 import fixtures
@@ -8,6 +9,7 @@ import hypothesis
 from hypothesis import strategies as st
 from nova.virt import hardware
 
+from nfv_sched import cpu_spec
 from nfv_sched.nova import compute_conf
 from nfv_sched.ops.machine import values
 from nfv_sched.ops.profile import check
@@ -107,7 +109,7 @@ class GeneratedTest(base.TestCase):
             self.useFixture(fixtures.TempDir()).path, 'nova.conf')
         with open(path, 'w', encoding='utf-8') as file:
             file.write(configuration.nova_conf(found))
-        has = compute_conf.read([path])
+        has = compute_conf.settings(compute_conf.read([path]), [path])
         self.assertEqual([], list(check.differences(
             has, found.settings, chosen.vswitch_label,
             chosen.node_label_prefix)))
@@ -251,7 +253,7 @@ class WarningTest(base.TestCase):
 
     def test_offline(self):
         self.only('offline CPUs: 90, 91', machines.machine(
-            threads=1, offline=frozenset((90, 91))))
+            threads=1, offline={90: None, 91: 1}))
 
     def test_memory(self):
         of = machines.machine(threads=1)
@@ -289,12 +291,12 @@ class WarningTest(base.TestCase):
         self.assertEqual([], self.warned(arm, pages=((524288, 0.5),)))
 
     def test_doubtful_threads(self):
-        of = machines.machine(threads=4, knows_threads=False)
+        of = machines.machine(threads=4)
         self.assertEqual(1, sum('by numbers that on some' in text
                                 for text in self.warned(of)))
         self.assertFalse(any('by numbers that on some' in text
                              for text in self.warned(machines.machine(
-                                 threads=4))))
+                                 threads=4, core_threads=4))))
 
     def test_switch(self):
         self.only('no core for the virtual switch', switch_cores=0)
@@ -343,18 +345,27 @@ class WarningTest(base.TestCase):
                 of, ceph=ceph, guest_gb=2.0)))
 
 
-class CheckTest(base.TestCase):
+class CheckTestCase(base.TestCase):
 
-    def differences(self, text, of=None, **chosen):
-        path = os.path.join(
-            self.useFixture(fixtures.TempDir()).path, 'nova.conf')
+    def conf(self, text, name='nova.conf'):
+        path = os.path.join(self.useFixture(fixtures.TempDir()).path, name)
         with open(path, 'w', encoding='utf-8') as file:
             file.write(text)
-        return [(each.option, each.has, each.wants)
-                for each in check.differences(
-                    compute_conf.read([path]),
-                    machines.derive(of, **chosen).settings,
-                    'nfv_vswitch', 'nfv_node')]
+        return path
+
+    def compare(self, text, of=None, **chosen):
+        return check.compare(
+            [self.conf(text)], choices.Choices(**chosen),
+            machines.machine() if of is None else of)
+
+
+class CheckTest(CheckTestCase):
+
+    def differences(self, text, of=None, **chosen):
+        return [
+            (each.option if each.section == 'DEFAULT' else
+             f'[{each.section}] {each.option}', each.has, each.should_have)
+            for each in self.compare(text, of, **chosen).differences]
 
     def test_each_option(self):
         good = configuration.nova_conf(machines.derive(
@@ -364,11 +375,11 @@ class CheckTest(base.TestCase):
             ('cpu_shared_set = 3,16,31,44', 'cpu_shared_set = 3',
              ('[compute] cpu_shared_set', '3', '3,16,31,44')),
             ('cpu_shared_set = 3,16,31,44', '',
-             ('[compute] cpu_shared_set', 'not set', '3,16,31,44')),
+             ('[compute] cpu_shared_set', None, '3,16,31,44')),
             ('cpu_shared_set = 3,16,31,44',
              'cpu_shared_set = 3,16,30-31,^30,44', None),
             ('reserved_host_memory_mb = ', 'reserved_host_memory_mb = 1',
-             ('reserved_host_memory_mb', None, None)),
+             ('reserved_host_memory_mb', '157344', '57344')),
             ('reserved_huge_pages = node:1,size:1GB,count:1', '',
              ('reserved_huge_pages', 'node:0,size:1GB,count:1',
               'node:0,size:1GB,count:1; node:1,size:1GB,count:1')),
@@ -378,22 +389,22 @@ class CheckTest(base.TestCase):
               'node:0,size:1GB,count:1; node:1,size:2MB,count:512',
               'node:0,size:1GB,count:1; node:1,size:1GB,count:1')),
             ('cpu_allocation_ratio = 2', '',
-             ('cpu_allocation_ratio', 'not set', '2')),
+             ('cpu_allocation_ratio', None, '2')),
             ('cpu_allocation_ratio = 2', 'cpu_allocation_ratio = 4',
              ('cpu_allocation_ratio', '4', '2')),
             ('[compute]', 'vcpu_pin_set = 4-5\n[compute]',
-             ('vcpu_pin_set', '4-5', 'not set')),
+             ('vcpu_pin_set', '4-5', None)),
             (',nfv_node1', '',
              ('[neutron_physnet_nfv_node1] numa_nodes',
               'not in [neutron] physnets', '1')),
             (',nfv_node1', ',nfv_node1,nfv_node2',
-             ('[neutron_physnet_nfv_node2] numa_nodes', 'not set',
+             ('[neutron_physnet_nfv_node2] numa_nodes', None,
               'not in [neutron] physnets')),
             (',nfv_node1', ',nfv_node1,physnet0', None),
             # Of an operator's own place, and of one that is not here any more.
             (',nfv_node1', ',nfv_node1,nfv_node_backup', None),
             (',nfv_node1', ',nfv_node1,nfv_osd',
-             ('[neutron_physnet_nfv_osd] numa_nodes', 'not set',
+             ('[neutron_physnet_nfv_osd] numa_nodes', None,
               'not in [neutron] physnets')),
             ('[neutron_physnet_nfv_vswitch]\nnuma_nodes = 0,1',
              '[neutron_physnet_nfv_vswitch]\nnuma_nodes = 1',
@@ -407,8 +418,7 @@ class CheckTest(base.TestCase):
                 self.assertEqual([], found, new)
                 continue
             self.assertEqual(1, len(found), found)
-            for one, other in zip(expected, found[0]):
-                self.assertIn(one, (None, other))
+            self.assertEqual(expected, found[0])
 
     def test_ratio_that_is_not_the_profiles(self):
         good = configuration.nova_conf(machines.derive())
@@ -422,3 +432,206 @@ class CheckTest(base.TestCase):
              '[neutron_physnet_nfv_node1] numa_nodes',
              '[neutron_physnet_nfv_vswitch] numa_nodes'],
             [option for option, _has, _wants in self.differences('')])
+
+    def test_wrong_section(self):
+        good = configuration.nova_conf(machines.derive())
+        for text, expected in (
+            ('[compute]\nreserved_host_memory_mb = 1\n',
+             ('compute', 'reserved_host_memory_mb', '1', 'DEFAULT')),
+            ('[libvirt]\ncpu_dedicated_set = 3\ncpu_dedicated_set = 4\n',
+             ('libvirt', 'cpu_dedicated_set', '3; 4', 'compute')),
+            ('[default]\nphysnets = a\n',
+             ('default', 'physnets', 'a', 'neutron')),
+            ('[cpu_mode]\ncpu_power_management = true\n',
+             ('cpu_mode', 'cpu_power_management', 'true', 'libvirt')),
+        ):
+            self.assertEqual([expected], [
+                (each.section, each.option, each.has, each.belongs)
+                for each in self.compare(good + text).differences], text)
+        self.assertEqual((), self.compare(
+            good.replace('[compute]', '[Compute]')).differences)
+
+    def test_folder(self):
+        """As oslo.config reads --config-dir: in the order of the names."""
+        good = configuration.nova_conf(machines.derive())
+        path = self.conf(good, '10-nova.conf')
+        folder = os.path.dirname(path)
+        for name, text in (
+                ('20-more.conf', 'reserved_host_memory_mb = 1'),
+                ('05-first.conf', 'reserved_host_memory_mb = 2'),
+                ('30-off.conf.bak', 'reserved_host_memory_mb = 3')):
+            with open(os.path.join(folder, name), 'w',
+                      encoding='utf-8') as file:
+                file.write(f'[DEFAULT]\n{text}\n')
+        for paths, has in (([folder], '1'), ([folder, path], None),
+                           ([path, folder], '1')):
+            self.assertEqual([has] if has else [], [
+                each.has for each in check.compare(
+                    paths, choices.Choices(),
+                    machines.machine()).differences])
+        self.assertRaises(
+            compute_conf.OptionsError, check.compare,
+            [self.useFixture(fixtures.TempDir()).path], choices.Choices(),
+            machines.machine())
+
+
+class StartTest(CheckTestCase):
+    """What nova-compute itself refuses, by its own code."""
+
+    POWER = '[libvirt]\ncpu_power_management = true\n'
+    GOVERNOR = f'{POWER}cpu_power_management_strategy = governor\n'
+
+    def errors(self, text, of=None):
+        return self.compare(text, of).start_errors
+
+    def test_refused(self):
+        off = machines.machine(offline={56: 0, 57: 1})
+        governors = machines.machine(governors={4: 'powersave', 5: 'other'})
+        sets = '[compute]\ncpu_shared_set = 1-3\ncpu_dedicated_set = '
+        for text, starts, word, of in (
+            (f'reserved_host_cpus = 2\n{sets}4-5', False,
+             'reserved_host_cpus', None),
+            ('reserved_host_cpus = 2\n[compute]\ncpu_shared_set = 4', False,
+             'reserved_host_cpus', None),
+            (f'{sets}3-5', False, 'must be disjoint', None),
+            (f'vcpu_pin_set = 4\n{sets}5', False, 'vcpu_pin_set', None),
+            (f'{sets}5-x', False, "Invalid range expression '5-x'", None),
+            (f'{sets}^5', False, 'No CPUs available', None),
+            ('reserved_huge_pages = size:1GB', False, 'reserved_huge_pages',
+             None),
+            ('reserved_huge_pages = nothing', False, 'reserved_huge_pages',
+             None),
+            ('[libvirt]\ncpu_models = Nehalem', False, 'cpu_models', None),
+            ('[libvirt]\ncpu_mode = custom', False, 'cpu_models', None),
+            (f'{sets}4-60', True, 'configured cpuset(s): 4-60', None),
+            (f'{sets}4,56', True, 'Available cpuset(s): 0-55,', off),
+            ('[compute]\ncpu_shared_set = 4,56', True, 'is not online', off),
+            ('vcpu_pin_set = 4,90', True, "Invalid 'vcpu_pin_set'", None),
+            (f'{sets}4,90\n{self.POWER}', False, 'there is no CPU 90', off),
+            (f'{sets}4,56\n{self.GOVERNOR}', False, 'need to be online', off),
+            (f'{sets}4-6\n{self.POWER}', False, 'same governor', governors),
+            ('[neutron]\nphysnets = a', True, "'a' was listed", None),
+            ('[neutron]\nphysnets = a\n[neutron_physnet_a]\n'
+             'numa_nodes = 7', True, 'node 7', None),
+            ('[neutron_tunnel]\nnuma_nodes = 7', True, 'node 7', None),
+        ):
+            found = self.errors(f'[DEFAULT]\n{text}\n', of)
+            self.assertIn(starts, [each.starts for each in found], text)
+            self.assertIn(word, found[0].reason)
+            # What does not matter is not said twice.
+            self.assertLessEqual(len(found), 2, found)
+
+    def test_accepted(self):
+        off = machines.machine(offline={56: 0, 57: 1}, governors={4: 'other'})
+        sets = '[compute]\ncpu_shared_set = 1-3\ncpu_dedicated_set = '
+        for text, of in (
+            ('', None), (f'{sets}4-5', None), ('reserved_host_cpus = 2', None),
+            (f'{sets}4,56\n{self.POWER}', off),
+            # Nova leaves CPU 0 on, and says so in its log.
+            (f'{sets}0,4\n{self.POWER}', off),
+            (f'{sets}0,4\n{self.GOVERNOR}', off),
+            ('[libvirt]\ncpu_mode = custom\ncpu_models = Nehalem', None),
+        ):
+            self.assertEqual((), self.errors(f'[DEFAULT]\n{text}\n', of),
+                             text)
+        # The configuration of this process is again what it was.
+        self.assertIs(CONF, hardware.CONF)
+
+    def test_what_cannot_be_read(self):
+        """Then nothing else is said of the options."""
+        found = self.compare('[DEFAULT]\nreserved_huge_pages = size:1GB\n')
+        self.assertEqual(((), 1),
+                         (found.differences, len(found.start_errors)))
+
+    @hypothesis.settings(max_examples=40, suppress_health_check=list(
+        hypothesis.HealthCheck))
+    @hypothesis.given(st.data())
+    def test_profiles(self, data):
+        """nova-compute starts with each profile."""
+        machine = data.draw(machines.machines())
+        chosen = data.draw(machines.chosen(machine))
+        try:
+            found = profiles.derive(machine, chosen)
+        except choices.ProfileError:
+            hypothesis.reject()
+        compared = check.compare(
+            [self.conf(configuration.nova_conf(found))], chosen, machine)
+        self.assertEqual(((), ()), (
+            compared.start_errors, compared.differences))
+
+
+class PowerTest(CheckTestCase):
+    """Nova switches off dedicated CPUs that no server has."""
+
+    @hypothesis.settings(max_examples=60, suppress_health_check=list(
+        hypothesis.HealthCheck))
+    @hypothesis.given(st.data())
+    def test_same_answer_with_each_server(self, data):
+        """As with all CPUs online, or none."""
+        machine = data.draw(machines.machines(most_nodes=4, most_cores=6))
+        chosen = data.draw(machines.chosen(machine))
+        try:
+            settings = profiles.derive(machine, chosen).settings
+        except choices.ProfileError:
+            hypothesis.reject()
+        cores = [core for node in machine.nodes for core in node.cores]
+        if data.draw(st.booleans()):
+            settings = dataclasses.replace(
+                settings, shared=frozenset(), dedicated=frozenset().union(*(
+                    core.cpus for core in data.draw(st.sets(
+                        st.sampled_from(cores), min_size=1)))))
+        path = self.conf('[compute]\ncpu_dedicated_set = '
+                         f'{cpu_spec.to_text(settings.dedicated) or 0}\n'
+                         'cpu_shared_set = '
+                         f'{cpu_spec.to_text(settings.shared)}\n'
+                         f'{StartTest.POWER}')
+        down = data.draw(st.one_of(
+            st.just(settings.dedicated - {0}), st.sets(
+                st.sampled_from(sorted(settings.dedicated) or [0]))))
+        down = (down & machine.cpus) - {0}
+        known = data.draw(st.booleans())
+        machine = dataclasses.replace(machine, offline={}, core_threads=max(
+            len(core.cpus) for core in cores))
+        seen = dataclasses.replace(machine, offline={
+            cpu: node.number if known else None for node in machine.nodes
+            for cpu in node.cpus & down}, nodes=tuple(dataclasses.replace(
+                node, cores=tuple(
+                    dataclasses.replace(core, cpus=cpus) for core
+                    in node.cores if (cpus := tuple(
+                        cpu for cpu in core.cpus if cpu not in down))))
+                for node in machine.nodes))
+        expected = check.compare([path], chosen, machine)
+        try:
+            found = check.compare([path], chosen, seen)
+        except choices.ProfileError:
+            self.assertFalse(down)
+            return
+        self.assertEqual(down, set(found.powered_down))
+        self.assertEqual(expected.start_errors, found.start_errors)
+        if found.compares:
+            self.assertEqual(expected.differences, found.differences)
+
+    def test_idle_host(self):
+        """All dedicated CPUs are off, those of a whole NUMA node, too."""
+        machine = machines.machine()
+        found = machines.derive()
+        text = configuration.nova_conf(found) + StartTest.POWER
+        off = found.settings.dedicated
+        first, second = machine.nodes
+        for known in (True, False):
+            idle = dataclasses.replace(machine, core_threads=2, offline={
+                cpu: int(cpu in second.cpus) if known else None
+                for cpu in off}, nodes=(
+                    dataclasses.replace(first, cores=first.cores[:3]),
+                    dataclasses.replace(second, cores=())))
+            compared = self.compare(text, idle)
+            self.assertEqual((off, (), (), known), (
+                set(compared.powered_down), compared.start_errors,
+                compared.differences, compared.compares))
+
+    def test_facts_of_online_cpus_alone(self):
+        machine = machines.machine()
+        text = configuration.nova_conf(machines.derive()) + StartTest.POWER
+        self.assertRaises(
+            values.MachineError, self.compare, text, dataclasses.replace(
+                machine, nodes=machine.nodes[:1], knows_offline=False))
