@@ -140,10 +140,10 @@ def misplaced(conf: cfg.ConfigOpts, paths: Sequence[str]
                     continue
                 group = None if section == 'DEFAULT' else section
                 conf.register_opt(cfg.MultiStrOpt(option), group=group)
-                found = (conf if group is None else conf[group])[option]
-                if found:
+                texts = (conf if group is None else conf[group])[option]
+                if texts:
                     yield compute_settings.MisplacedOption(
-                        section=section, option=option, values=tuple(found),
+                        section=section, option=option, values=tuple(texts),
                         belongs=belongs)
 
 

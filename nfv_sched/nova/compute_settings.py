@@ -7,7 +7,7 @@ import dataclasses
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class StartError:
-    """What nova-compute finds wrong in its options when it starts.
+    """An error that nova-compute finds in its options when it starts.
 
     :ivar starts: whether it starts all the same, without reporting its host
     :ivar reason: in Nova's words

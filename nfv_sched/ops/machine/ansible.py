@@ -22,10 +22,7 @@ _HEADLINE = re.compile(r'^([^\s{|]+) \| [A-Z]+!? => (?=\{)', re.MULTILINE)
 
 
 def without_headline(text: str) -> str:
-    """Return the JSON in the output of the command ``ansible``.
-
-    :raises MachineError: if it is about several hosts
-    """
+    """Return the JSON in the output of the command ``ansible``."""
     hosts = _HEADLINE.findall(text)
     _expect_one(hosts)
     return _HEADLINE.sub('', text) if hosts else text
