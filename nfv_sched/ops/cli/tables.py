@@ -45,7 +45,7 @@ _OTHER_TEXT = ''
 #: Column -> first word of a cell -> its style on a terminal.
 _STYLES: Mapping[str, Mapping[str, str]] = {
     'Class': {'error': BAD},
-    'How': {'live': GOOD, 'cold': MEDIUM, 'not': BAD},
+    'How': {'live': GOOD, 'live,': MEDIUM, 'cold': MEDIUM, 'not': BAD},
     'Result': {'done': GOOD, 'refused': BAD},
     'Severity': {'error': BAD, 'warning': MEDIUM},
     'State': {'up': GOOD, 'disabled': MEDIUM, 'down': BAD},

@@ -275,11 +275,17 @@ class PlanMixin(plan_execution.RunMixin):
             words.append('--enable-after')
         return self._command_text(words)
 
-    def run_saved(self, parsed_args: argparse.Namespace) -> None:
-        """Carry out the plan that was saved.
+    def use_saved(self, parsed_args: argparse.Namespace) -> None:
+        """Carry out the plan that was saved, or say how it is checked.
 
         :raises CloudUnreadError: if part of the cloud was not read, too
         """
+        if not parsed_args.run:
+            if parsed_args.save is not None and (
+                    parsed_args.formatter == base.TABLE):
+                self._print(f'Saved: {parsed_args.save}. To check it: '
+                            f'{self.rest_command(parsed_args)} --dry-run')
+            return
         self.check_complete()
         # They were those of the plan.
         self.has_findings = False

@@ -266,6 +266,8 @@ def listed(plan: values.MovePlan, journal: MoveJournal) -> Iterator[str]:
         yield _line(plan, move) + (
             ': done' if journal.is_done(move)
             else ': has begun' if journal.has_begun(move) else '')
+    if any(move.vfs_detached for move in left(plan, journal)):
+        yield values.VFS_DETACHED
 
 
 def _number(plan: values.MovePlan, move: values.Move) -> str:
@@ -277,7 +279,8 @@ def _line(plan: values.MovePlan, move: values.Move) -> str:
         return f'{_number(plan, move)} {move}: shelving on {move.source}'
     return (f'{_number(plan, move)} {move}: {move.kind} '
             f'{"migration" if move.is_of_server else "move"} from '
-            f'{move.source} to {move.destination}')
+            + values.how(f'{move.source} to {move.destination}',
+                         move.vfs_detached))
 
 
 def depends(move: values.Move, earlier: values.Move) -> bool:

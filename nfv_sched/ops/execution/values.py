@@ -23,6 +23,12 @@ FREED_SECONDS = 5
 #: by default).
 SYNCED_SECONDS = 130
 
+#: What a live migration does to VFs.
+VFS_DETACHED = (
+    'Nova detaches VFs at the start of a live migration, and attaches others '
+    'on the destination: until then these ports carry no traffic, unless the '
+    'server bonds them with other ports.')
+
 #: Reason for which a host that is emptied is disabled.
 REASON = 'to be emptied'
 
@@ -43,6 +49,8 @@ class Move:
     :ivar source_agent: UUID of the agent there; empty for a server
     :ivar related: UUIDs of the servers whose hosts decide whether Nova takes
         the destination
+    :ivar vfs_detached: number of ports whose devices Nova replaces while the
+        server runs; None if its ports are not known
     """
 
     number: int
@@ -54,6 +62,7 @@ class Move:
     source_agent: str = ''
     destination_agent: str = ''
     related: tuple[str, ...] = ()
+    vfs_detached: int | None = None
 
     def __str__(self) -> str:
         return strings.line(self.name) or self.id
@@ -142,6 +151,13 @@ class MovePlan:
         if [move.number for move in self.moves] != list(
                 range(1, len(self.moves) + 1)):
             raise ValueError('moves are not numbered from 1')
+
+
+def how(kind: str, vfs_detached: int | None) -> str:
+    """Return the kind of a move, and what it does to VFs."""
+    if not vfs_detached:
+        return kind
+    return f'{kind}, {strings.count(vfs_detached, "VF")} detached'
 
 
 def _is_host(name: str) -> bool:

@@ -95,6 +95,8 @@ class Positions:
     :param project: ID of the new servers' project; None for one that no
         aggregate is reserved for
     :param hints: scheduler hints of new servers
+    :param cold_for_vfs: whether servers are migrated cold of which a live
+        migration would detach VFs
 
     :ivar servers: servers of the snapshot by UUID
     :ivar simulated: servers in the simulator by UUID
@@ -104,8 +106,10 @@ class Positions:
     def __init__(self, cloud: snapshot.Cloud, state: states.State,
                  ports: assumed_ports.Choice = None,
                  project: str | None = None,
-                 hints: Mapping[str, Sequence[str]] = capacity.NO_HINTS):
+                 hints: Mapping[str, Sequence[str]] = capacity.NO_HINTS,
+                 cold_for_vfs: bool = False):
         self._cloud = cloud
+        self.cold_for_vfs = cold_for_vfs
         self._state = state
         self.ports_of = assumed_ports.per_flavor(cloud, ports)
         self._counting = capacity.Counting(state, self.ports_of, any(
@@ -188,7 +192,14 @@ class Positions:
             return movable.Obstacle(movable.ObstacleKind.REFUSED, str(exc))
         if kind is movable.LIVE and guest.fixed:
             return movable.Obstacle(movable.ObstacleKind.DEVICES)
+        if kind is movable.LIVE and self.kind(uuid) is movable.COLD:
+            return movable.Obstacle(movable.ObstacleKind.VFS)
         return None
+
+    def kind(self, uuid: str) -> movable.MoveKind:
+        """Return how a server is migrated unless something prevents it."""
+        return movable.COLD if self.cold_for_vfs and movable.vfs_detached(
+            self.servers[uuid]) else movable.LIVE
 
     def refusals(self, guest: Guest) -> Refusals:
         """Explain which hosts do not take a server, as they are.
@@ -292,7 +303,7 @@ class Positions:
 
     def move(self, arrangement: Arrangement, uuid: str,
              name: str) -> Arrangement | None:
-        """Return the cloud after the live migration of a server.
+        """Return the cloud after the migration of a server; see :meth:`kind`.
 
         The destination takes the server before the source frees anything; no
         policy of the server is kept less than now, nor that of its server
@@ -306,10 +317,10 @@ class Positions:
                 self.of_name[name].cell != self.of_name[source].cell
                 or not self.together(arrangement, uuid, name)):
             return None
-        # On the destination first: during a live migration the server has
+        # On the destination first: during a migration the server has
         # resources on both hosts.
         after = self.put(self.position(name, arrangement),
-                         self.guest(uuid, movable.LIVE), uuid,
+                         self.guest(uuid, self.kind(uuid)), uuid,
                          self.degrees(uuid))
         if after is None:
             return None

@@ -90,7 +90,7 @@ class DefragPlan:
 def plan(
     cloud: snapshot.Cloud, flavor: snapshot.Flavor, count: int, *,
     max_moves: int = 10, avoid: Collection[str] = (),
-    ports: assumed_ports.Choice = None,
+    ports: assumed_ports.Choice = None, cold_for_vfs: bool = False,
     failed: Collection[tuple[str, str]] = (),
     update: Callable[[int, int | None, str], None] = (
         lambda done, total, what: None),
@@ -104,6 +104,7 @@ def plan(
         lose nor get servers
     :param ports: ports of each new server; None for those of the flavor's
         servers
+    :param cold_for_vfs: see :class:`arrangements.Positions`
     :param failed: UUIDs of servers, each with a destination to which it is not
         moved, because that has failed
     :param update: called with (steps done, all steps, activity)
@@ -114,7 +115,8 @@ def plan(
     forbidden = set(failed)
     reasons: list[str] = []
     with start.started(cloud) as state:
-        positions = arrangements.Positions(cloud, state, ports)
+        positions = arrangements.Positions(
+            cloud, state, ports, cold_for_vfs=cold_for_vfs)
         search = _DefragSearch(positions, flavor, count, max_moves, avoid,
                                forbidden,
                                gap.of_cloud(cloud), update)

@@ -88,7 +88,8 @@ class DefragCloud(move_command.MovePlanCommand):
                 plan = defrag.plan(
                     cloud, flavor, parsed_args.count,
                     max_moves=parsed_args.max_moves, avoid=parsed_args.avoid,
-                    ports=ports, update=update)
+                    ports=ports, cold_for_vfs=parsed_args.cold_for_vfs,
+                    update=update)
         except servers.Refused as exc:
             raise source.UsageError(f'flavor {flavor.name}: {exc}') from exc
         self.has_findings = not plan.enough
@@ -102,6 +103,7 @@ class DefragCloud(move_command.MovePlanCommand):
                         max_moves=parsed_args.max_moves,
                         avoid=tuple(parsed_args.avoid),
                         networks=tuple(parsed_args.networks),
-                        like=parsed_args.like, ports=parsed_args.ports)),
+                        like=parsed_args.like, ports=parsed_args.ports,
+                        cold_for_vfs=parsed_args.cold_for_vfs)),
                 ('moves',)),
             commands=list(defrag_rendering.commands(plan)))

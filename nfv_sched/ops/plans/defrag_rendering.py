@@ -7,13 +7,15 @@ import typing as ty
 
 from nfv_sched.ops.cli import tables
 from nfv_sched.ops.cloud import planning
+from nfv_sched.ops.execution import values
 from nfv_sched.ops.plans import defrag
+from nfv_sched.ops.plans import movable
 from nfv_sched.ops.plans import rendering
 
-COLUMNS = ('Move', 'Server', 'Flavor', 'Memory MiB', 'From', 'To',
+COLUMNS = ('Move', 'Server', 'Flavor', 'Memory MiB', 'How', 'From', 'To',
            'Makes room for')
 #: Columns of :func:`records`.
-RECORD_COLUMNS = ('Move', 'Server', 'Server ID', *COLUMNS[2:])
+RECORD_COLUMNS = ('Move', 'Server', 'Server ID', *COLUMNS[2:], 'VFs detached')
 _LEAST_IMPORTANT = ('Memory MiB', 'Flavor', 'Makes room for')
 #: Maximum number of reasons to report.
 _REASONS = 5
@@ -32,7 +34,8 @@ def _headline(plan: defrag.DefragPlan) -> str:
         if plan.enough:
             return f'{now}: no move is needed for {plan.count}.'
         return f'{now}; no moves were found that make room for more.'
-    moves = tables.count(len(plan.steps), 'live migration')
+    live = all(step.move.kind == movable.LIVE for step in plan.steps)
+    moves = tables.count(len(plan.steps), 'live ' * live + 'migration')
     fewest = ', and no fewer do' if plan.exact else ''
     if plan.enough:
         return f'{now}, {plan.after} after {moves}{fewest}.'
@@ -50,6 +53,8 @@ def _notes(plan: defrag.DefragPlan) -> ty.Iterator[str]:
         yield ('Each move was made in the simulator, one after the other, '
                f'and {tables.count(min(plan.after, plan.count), "server")} '
                f'of {plan.flavor} booted then.')
+    if any(step.move.vfs_detached for step in plan.steps):
+        yield values.VFS_DETACHED
     if plan.freeing is not None:
         yield from _no_moves(plan.freeing)
     for failed in plan.failed:
@@ -80,13 +85,16 @@ def _no_moves(
 def rows(plan: defrag.DefragPlan) -> list[Sequence[ty.Any]]:
     """Return a row for each move."""
     return [(number, step.move.name, step.move.flavor, step.move.memory,
+             values.how(step.move.kind, step.move.vfs_detached),
              step.move.source, step.move.destination, _gains(step))
             for number, step in enumerate(plan.steps, 1)]
 
 
 def records(plan: defrag.DefragPlan) -> list[Sequence[ty.Any]]:
     """Return a row for each move, with its gain on all hosts together."""
-    return [(*row[:2], step.move.uuid, *row[2:-1], sum(step.gains.values()))
+    return [(*row[:2], step.move.uuid, *row[2:4], step.move.kind, *row[5:-1],
+             sum(step.gains.values()),
+             rendering.vfs_cell(step.move.vfs_detached))
             for row, step in zip(rows(plan), plan.steps)]
 
 

@@ -129,6 +129,9 @@ class DrainServer:
     :ivar relaxations: with --relax: moves that relaxed policies would allow
     :ivar not_shelved: with --shelve: why it is not shelved, if Nova does not,
         or it is locked
+    :ivar vfs_detached: number of its VFs, or other devices of ports, that Nova
+        detaches at the start of a live migration to attach others at the end;
+        null if its ports are not known
     """
 
     move: int | None
@@ -147,6 +150,7 @@ class DrainServer:
     makes_room_for: str | None = None
     relaxations: tuple[MoveRelaxation, ...] = ()
     not_shelved: MoveObstacle | None = None
+    vfs_detached: int | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,11 +187,14 @@ class DrainOptions:
     :ivar make_room: whether servers of other hosts may be moved first
     :ivar relax: whether policies are named that keep servers there
     :ivar shelve: whether servers that find no other host are shelved
+    :ivar cold_for_vfs: whether servers are migrated cold of which a live
+        migration would detach VFs
     """
 
     make_room: bool
     relax: bool
     shelve: bool = False
+    cold_for_vfs: bool = False
 
 
 #: Kind of a lack: see :class:`CapacityLack`.
@@ -290,6 +297,9 @@ class DefragMove:
     :ivar destination_id: UUID of its compute node
     :ivar gains: hosts on which more or fewer new servers fit after this move
     :ivar related: UUIDs of the servers that it is to be with or apart from
+    :ivar vfs_detached: number of its VFs, or other devices of ports, that Nova
+        detaches at the start of a live migration to attach others at the end;
+        null if its ports are not known
     """
 
     move: int
@@ -306,6 +316,7 @@ class DefragMove:
     destination_id: str
     gains: tuple[CapacityGain, ...]
     related: tuple[str, ...]
+    vfs_detached: int | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -332,6 +343,8 @@ class DefragOptions:
     :ivar like: name or UUID of the server whose ports new ones have; null
         without --like
     :ivar ports: number of ports of each new server; null without --ports
+    :ivar cold_for_vfs: whether servers are migrated cold of which a live
+        migration would detach VFs
     """
 
     max_moves: int
@@ -339,6 +352,7 @@ class DefragOptions:
     networks: tuple[str, ...]
     like: str | None
     ports: int | None
+    cold_for_vfs: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -467,7 +481,8 @@ def drained(plan: 'drain.DrainPlan', cloud: snapshot.Cloud,
                     kept=ty.cast(ty.Any, policy.kept and policy.kept.value))
                     for policy in relaxed.policies]))
                 for relaxed in each.relaxed]),
-            not_shelved=_obstacle(each.not_shelved))
+            not_shelved=_obstacle(each.not_shelved),
+            vfs_detached=each.vfs_detached)
             for number, each in enumerate(plan.guests, first)]),
         others=plan.others,
         unfinished=tuple([ReturningServer(
@@ -532,7 +547,7 @@ def defragmented(plan: 'defrag.DefragPlan', cloud: snapshot.Cloud,
             gains=tuple([CapacityGain(
                 host=host, host_id=host_ids.get(host), servers=servers)
                 for host, servers in step.gains.items()]),
-            related=step.move.related,
+            related=step.move.related, vfs_detached=step.move.vfs_detached,
         ) for number, step in enumerate(plan.steps, 1)]),
         not_movable=tuple([FixedServer(
             server=names[uuid], server_id=uuid,
@@ -562,6 +577,8 @@ def _drain_options(options: DrainOptions) -> Iterator[str]:
         yield '--relax'
     if options.shelve:
         yield '--shelve'
+    if options.cold_for_vfs:
+        yield '--cold-for-vfs'
 
 
 def to_leave(plan: Drain) -> list[str]:
@@ -633,7 +650,8 @@ def _moves(plan: Drain) -> tuple[values.Move, ...]:
     return tuple([values.Move(
         number=each.move or 0, kind=each.how, id=each.server_id,
         name=each.server, source=each.source,
-        destination=each.destination or '', related=each.related)
+        destination=each.destination or '', related=each.related,
+        vfs_detached=each.vfs_detached)
         for each in plan.servers if each.how is not None])
 
 
@@ -653,7 +671,8 @@ def moves_of_defrag(plan: Defrag) -> values.MovePlan:
         moves=tuple([values.Move(
             number=each.move, kind=each.how, id=each.server_id,
             name=each.server, source=each.source,
-            destination=each.destination, related=each.related)
+            destination=each.destination, related=each.related,
+            vfs_detached=each.vfs_detached)
             for each in plan.moves]),
         left_undone=() if plan.enough else (
             f'{plan.fits_after} more servers of {plan.flavor} fit, not '
@@ -666,7 +685,8 @@ def moves_of_defrag(plan: Defrag) -> values.MovePlan:
                  *_options('--network', plan.options.networks),
                  *_options('--like', filter(None, [plan.options.like])),
                  *(() if plan.options.ports is None else (
-                     f'--ports={plan.options.ports}',))))
+                     f'--ports={plan.options.ports}',)),
+                 *(('--cold-for-vfs',) if plan.options.cold_for_vfs else ())))
 
 
 def _options(name: str, arguments: Iterable[str]) -> Iterable[str]:

@@ -66,6 +66,7 @@ class DrainedServer:
     :ivar relaxed: moves that are possible if policies are relaxed, if that was
         asked for
     :ivar not_shelved: why it is not shelved, if that was asked for
+    :ivar vfs_detached: see :class:`trial.ServerMove`
     """
 
     uuid: str
@@ -79,6 +80,7 @@ class DrainedServer:
     room_for: str | None = None
     relaxed: tuple[relaxing.RelaxedMove, ...] = ()
     not_shelved: movable.Obstacle | None = None
+    vfs_detached: int | None = 0
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,7 +149,7 @@ class DrainPlan:
 def plan(
     cloud: snapshot.Cloud, host: str, *,
     uuids: Collection[str] | None = None, make_room: bool = False,
-    relax: bool = False, shelve: bool = False,
+    relax: bool = False, shelve: bool = False, cold_for_vfs: bool = False,
     failed: Mapping[tuple[str, str], str] = NONE_FAILED,
     seconds: float = SECONDS,
     update: Update = lambda done, total, what: None,
@@ -161,6 +163,7 @@ def plan(
     :param relax: whether policies are named that would have to be relaxed
     :param shelve: whether servers are shelved that would stay, unless a
         relaxed policy that is named would let them move
+    :param cold_for_vfs: see :class:`arrangements.Positions`
     :param failed: UUIDs of servers, each with a destination to which it is not
         moved, because that has failed -> why; empty for shelving
     :param seconds: time limit of the search
@@ -170,7 +173,8 @@ def plan(
     """
     with start.started(cloud) as state:
         return empty(
-            cloud, arrangements.Positions(cloud, state), host, uuids=uuids,
+            cloud, arrangements.Positions(
+                cloud, state, cold_for_vfs=cold_for_vfs), host, uuids=uuids,
             make_room=make_room, relax=relax, shelve=shelve, failed=failed,
             seconds=seconds, update=update)[0]
 
@@ -227,7 +231,7 @@ def empty(
     if make_room and any(guest.reason is None for guest in result.staying):
         result, after = _with_room(
             result, after, search, frozenset((host, *closed)), failed,
-            seconds, update)
+            positions.cold_for_vfs, seconds, update)
     if relax:
         result = dataclasses.replace(result, guests=tuple([
             guest if guest.kind or guest.reason else dataclasses.replace(
@@ -243,7 +247,8 @@ def empty(
 def _with_room(
     plan: DrainPlan, cloud: snapshot.Cloud,
     search: '_DrainSearch', closed: Collection[str],
-    forbidden: Collection[tuple[str, str]], seconds: float, update: Update,
+    forbidden: Collection[tuple[str, str]], cold_for_vfs: bool,
+    seconds: float, update: Update,
 ) -> tuple[DrainPlan, snapshot.Cloud]:
     """Add moves on other hosts that make room for servers that stay.
 
@@ -269,7 +274,8 @@ def _with_room(
         for kind, reason in search.ways(guest.uuid):
             solution = making_room.solution(
                 cloud, guest.uuid, kind, fixed=own, closed=closed,
-                forbidden=forbidden, seconds=seconds, update=update)
+                forbidden=forbidden, cold_for_vfs=cold_for_vfs,
+                seconds=seconds, update=update)
             failed += solution.failed
             if solution.moves:
                 break
@@ -281,10 +287,12 @@ def _with_room(
         added += [DrainedServer(
             uuid=move.uuid, name=move.name, flavor=move.flavor,
             source=move.source, kind=move.kind, destination=move.destination,
-            room_for=guest.uuid) for move in solution.moves[:-1]]
+            room_for=guest.uuid, vfs_detached=move.vfs_detached)
+            for move in solution.moves[:-1]]
         added.append(dataclasses.replace(
             guest, kind=kind, reason=reason, lacking=(),
-            destination=solution.moves[-1].destination))
+            destination=solution.moves[-1].destination,
+            vfs_detached=solution.moves[-1].vfs_detached))
     staying = tuple([guest for guest in plan.staying
                      if guest.uuid not in arrived])
     return dataclasses.replace(
@@ -420,6 +428,8 @@ class _DrainSearch:
                 self._kinds[uuid] = movable.LIVE
             elif cold is None:
                 self._kinds[uuid] = movable.COLD
+            elif live.kind is movable.ObstacleKind.VFS:
+                live = cold
             self._reasons[uuid] = live
         #: Servers of a hint same_host, which have to be on the host before it.
         self._partners = {
@@ -739,4 +749,5 @@ class _DrainSearch:
             uuid=uuid, name=server.name, flavor=server.flavor.name,
             source=self._host, kind=move and move.kind,
             destination=move and move.destination,
-            reason=self._reasons[uuid])
+            reason=self._reasons[uuid],
+            vfs_detached=move.vfs_detached if move else 0)

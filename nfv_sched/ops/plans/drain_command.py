@@ -151,7 +151,9 @@ class DrainHost(move_command.MovePlanCommand):
             plan = drain.plan(cloud, host, uuids=uuids,
                               make_room=parsed_args.make_room,
                               relax=parsed_args.relax,
-                              shelve=parsed_args.shelve, update=update)
+                              shelve=parsed_args.shelve,
+                              cold_for_vfs=parsed_args.cold_for_vfs,
+                              update=update)
         self.has_findings = bool(plan.staying or plan.unfinished)
         return planning.Output(
             text=drain_rendering.text(plan),
@@ -174,7 +176,9 @@ class DrainHost(move_command.MovePlanCommand):
             plan = rolling.plan(cloud, hosts, at_once=parsed_args.at_once or 1,
                                 make_room=parsed_args.make_room,
                                 relax=parsed_args.relax,
-                                shelve=parsed_args.shelve, update=update)
+                                shelve=parsed_args.shelve,
+                                cold_for_vfs=parsed_args.cold_for_vfs,
+                                update=update)
         self.has_findings = bool(plan.not_emptied)
         return planning.Output(
             text=rolling_rendering.text(plan),
@@ -188,7 +192,7 @@ class DrainHost(move_command.MovePlanCommand):
 def _options(parsed_args: argparse.Namespace) -> document.DrainOptions:
     return document.DrainOptions(
         make_room=parsed_args.make_room, relax=parsed_args.relax,
-        shelve=parsed_args.shelve)
+        shelve=parsed_args.shelve, cold_for_vfs=parsed_args.cold_for_vfs)
 
 
 def _has_rounds(parsed_args: argparse.Namespace) -> bool:

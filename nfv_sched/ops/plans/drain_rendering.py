@@ -19,7 +19,7 @@ COLUMNS = ('Move', 'Server', 'Flavor', 'How', 'To', 'Why')
 _ROOM_COLUMNS = ('Move', 'Server', 'Flavor', 'How', 'From', 'To', 'Why')
 #: Columns of :func:`records`.
 RECORD_COLUMNS = ('Move', 'Server', 'Server ID', 'Flavor', 'How', 'From', 'To',
-                  'Why')
+                  'Why', 'VFs detached')
 _LEAST_IMPORTANT = ('Flavor',)
 #: Kind of the move of a server that stays.
 STAYS = 'not at all'
@@ -68,6 +68,8 @@ def _notes(plan: drain.DrainPlan) -> Iterator[tables.Part]:
 
 def notes(plan: drain.DrainPlan) -> Iterator[tables.Part]:
     """Yield what else is to be known of a plan."""
+    if any(guest.vfs_detached for guest in plan.guests):
+        yield values.VFS_DETACHED
     if plan.shelved:
         yield _SHELVING
     for guest in plan.shelved:
@@ -84,9 +86,13 @@ def notes(plan: drain.DrainPlan) -> Iterator[tables.Part]:
 def rows(plan: drain.DrainPlan) -> list[Sequence[ty.Any]]:
     """Return a row for each server."""
     return [(number if guest.kind else '-', guest.name, guest.flavor,
-             guest.kind or STAYS, guest.destination or '-',
-             reason(guest, plan.names))
+             how(guest), guest.destination or '-', reason(guest, plan.names))
             for number, guest in enumerate(plan.guests, 1)]
+
+
+def how(guest: drain.DrainedServer) -> str:
+    """Return how a server is moved, and how many VFs are detached."""
+    return values.how(guest.kind or STAYS, guest.vfs_detached)
 
 
 def reason(guest: drain.DrainedServer, names: Mapping[str, str]) -> str:
@@ -131,7 +137,8 @@ def records(plan: drain.DrainPlan) -> list[Sequence[ty.Any]]:
     """Return a row for each server, for programs."""
     return [(number if guest.kind else '', guest.name, guest.uuid,
              guest.flavor, guest.kind or '', guest.source,
-             guest.destination or '', reason(guest, plan.names))
+             guest.destination or '', reason(guest, plan.names),
+             rendering.vfs_cell(guest.vfs_detached))
             for number, guest in enumerate(plan.guests, 1)]
 
 

@@ -42,7 +42,7 @@ class Solution:
 def solution(
     cloud: snapshot.Cloud, uuid: str, kind: movable.MoveKind, *,
     fixed: Collection[str] = (), closed: Collection[str] = (),
-    forbidden: Collection[tuple[str, str]] = (),
+    forbidden: Collection[tuple[str, str]] = (), cold_for_vfs: bool = False,
     seconds: float = move_search.SECONDS,
     update: Callable[[int, int, str], None] = lambda done, total, what: None,
 ) -> Solution:
@@ -51,15 +51,17 @@ def solution(
     To be called within :func:`simulator.start.started`.
 
     :param uuid: UUID of the server
-    :param kind: kind of its move; others are live-migrated
+    :param kind: kind of its move
     :param fixed: UUIDs of servers that are not moved
     :param closed: names of hosts that neither lose nor get servers
     :param forbidden: (UUID of the server, destination) of moves that must not
         be made
+    :param cold_for_vfs: see :class:`arrangements.Positions`
     :param seconds: time limit of the search
     :param update: called with (steps done, all steps, activity)
     """
-    positions = arrangements.Positions(cloud, start.restored(cloud))
+    positions = arrangements.Positions(
+        cloud, start.restored(cloud), cold_for_vfs=cold_for_vfs)
     forbidden = set(forbidden)
     failed: list[str] = []
     for _round in range(_ROUNDS):

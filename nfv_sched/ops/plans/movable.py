@@ -47,6 +47,8 @@ class ObstacleKind(enum.Enum):
     ENCRYPTED = 'its memory is encrypted'
     DEVICES = 'it has PCI devices of an alias that is not live_migratable'
     AVOIDED = 'as --avoid says'
+    #: With --cold-for-vfs: the server is migrated cold.
+    VFS = 'a live migration would detach its VFs'
     #: Some host would keep its strict policies only in a cold migration.
     LIMITS = 'a live migration would lose its limits (bug 2153425)'
     #: Nova refuses the move, or each claim fails; the name says why.
@@ -74,6 +76,12 @@ PAUSED = 'paused'
 _STATES: ty.Mapping[str, tuple[str, ...]] = {
     **values.STATES, EVACUATE: ('active', 'stopped', 'error')}
 _ACCELERATED = 'accelerator-'
+#: vNIC types of ports whose devices Nova detaches at the start of a live
+#: migration; on the destination it attaches others.  So all releases since
+#: 2023.1, and all but vdpa and remote-managed since Train.
+DETACHED_VNIC_TYPES = (
+    'direct', 'direct-physical', f'{_ACCELERATED}direct',
+    f'{_ACCELERATED}direct-physical', 'remote-managed', 'vdpa')
 # NOTE: Nova migrates servers with shares cold since 34.0.0, if all compute
 # services are at version 74. By the release, as a snapshot says no more of a
 # Nova that is elsewhere; not needed without Nova 33.
@@ -108,6 +116,16 @@ def why_not(kind: MoveKind, server: snapshot.Server,
         return Obstacle(ObstacleKind.SHARE)
     of_kind = _OF_KIND[kind](server)
     return None if of_kind is None else Obstacle(of_kind)
+
+
+def vfs_detached(server: snapshot.Server) -> int | None:
+    """Return how many ports lose their devices in a live migration.
+
+    :returns: None if the ports of the server are not known
+    """
+    # Devices of an alias that is live_migratable stay attached.
+    return None if server.ports is None else sum(
+        port.vnic_type in DETACHED_VNIC_TYPES for port in server.ports)
 
 
 def _major_version(release: str) -> int:

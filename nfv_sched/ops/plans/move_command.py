@@ -17,6 +17,15 @@ from nfv_sched.ops.plans import replanning
 class MovePlanCommand(planning.PlanMixin, planning.PlanCommand):
     """Base of the commands that plan moves of servers."""
 
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser; subclasses add their options."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            '--cold-for-vfs', action='store_true',
+            help='migrate a server cold if Nova would detach VFs from it '
+                 'during a live migration')
+        return parser
+
     def plan_again(
         self, parsed_args: argparse.Namespace,
         saved: plan_execution.SavedPlan,
@@ -49,6 +58,5 @@ class MovePlanCommand(planning.PlanMixin, planning.PlanCommand):
                        data: Iterable) -> int:
         """Print the plan and, with ``--run``, carry it out."""
         code = super().produce_output(parsed_args, column_names, data)
-        if parsed_args.run:
-            self.run_saved(parsed_args)
+        self.use_saved(parsed_args)
         return code

@@ -87,7 +87,7 @@ class MoveSearch:
         """Return why a server stays where it is; None if it may move."""
         if uuid not in self._why:
             self._why[uuid] = (
-                self._positions.why_not(movable.LIVE, uuid)
+                self._positions.why_not(self._positions.kind(uuid), uuid)
                 if self._may_leave(uuid)
                 else movable.Obstacle(movable.ObstacleKind.AVOIDED))
         return self._why[uuid]
@@ -269,7 +269,8 @@ class MoveSearch:
             if after is not None:
                 yield trial.move_of(
                     self._positions.servers[uuid], source, name,
-                    related=self._positions.related(uuid)), after
+                    self._positions.kind(uuid),
+                    self._positions.related(uuid)), after
 
     def _freeing(self) -> Iterator[tuple[str, str, bool]]:
         """Yield servers without one of which one more new server fits.

@@ -178,8 +178,8 @@ def commands(moves: Collection[trial.ServerMove],
             yield f'sleep {values.FREED_SECONDS}'
             sources.clear()
         sources.add(move.source)
-        yield comment(f'{move.name}: {move.kind} migration from '
-                      f'{move.source} to {move.destination}')
+        yield comment(f'{move.name}: {move.kind} migration from ' + values.how(
+            f'{move.source} to {move.destination}', move.vfs_detached))
         yield _check_command(move)
         to_host = ('--host', move.destination, '--', move.uuid)
         if move.kind == movable.LIVE:
@@ -242,6 +242,11 @@ def to_unshelve(uuid: str, name: str) -> str:
 def _wait_command(move: trial.ServerMove, status: str) -> str:
     """Return the command that ends when a move is over."""
     return shlex.join(('arrived', move.uuid, move.destination, status))
+
+
+def vfs_cell(number: int | None) -> int | str:
+    """Return a number of detached VFs, for programs."""
+    return '' if number is None else number
 
 
 def lacking_text(lacking: Sequence[refusals.Lack]) -> str:

@@ -52,7 +52,8 @@ def _drain_again(plan: document.Drain, cloud: snapshot.Cloud,
     with progress.shown() as update:
         return document.drained(drain.plan(
             cloud, host, uuids=uuids, make_room=options.make_room,
-            relax=options.relax, shelve=options.shelve, failed=failed,
+            relax=options.relax, shelve=options.shelve,
+            cold_for_vfs=options.cold_for_vfs, failed=failed,
             update=update), cloud, options)
 
 
@@ -79,7 +80,8 @@ def _roll_again(plan: document.RollingDrain, cloud: snapshot.Cloud,
         again = rolling.plan(
             cloud, list(dict.fromkeys(names)), at_once=plan.at_once,
             make_room=options.make_room, relax=options.relax,
-            shelve=options.shelve, begun=begun, failed=failed, update=update)
+            shelve=options.shelve, cold_for_vfs=options.cold_for_vfs,
+            begun=begun, failed=failed, update=update)
     before = [name for name in this.enabled if name in hosts
               and hosts[name].enabled and hosts[name].up]
     result = document.rolled(again, cloud, options, round_number, before)
@@ -112,7 +114,8 @@ def _defrag_again(plan: document.Defrag, cloud: snapshot.Cloud,
         with progress.shown() as update:
             return document.defragmented(defrag.plan(
                 cloud, flavor, plan.wanted, max_moves=options.max_moves,
-                avoid=options.avoid, ports=ports, failed=failed,
+                avoid=options.avoid, ports=ports,
+                cold_for_vfs=options.cold_for_vfs, failed=failed,
                 update=update), cloud, options)
     except servers.Refused as exc:
         raise source.UsageError(f'flavor {flavor.name}: {exc}') from exc

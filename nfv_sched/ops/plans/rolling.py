@@ -53,7 +53,7 @@ class RollingPlan:
 def plan(
     cloud: snapshot.Cloud, hosts: Sequence[str], *, at_once: int = 1,
     make_room: bool = False, relax: bool = False, shelve: bool = False,
-    begun: Collection[str] = (),
+    cold_for_vfs: bool = False, begun: Collection[str] = (),
     failed: Mapping[tuple[str, str], str] = drain.NONE_FAILED,
     seconds: float = SECONDS,
     update: drain.Update = lambda done, total, what: None,
@@ -66,12 +66,14 @@ def plan(
     :param begun: names of those hosts of which a round has begun, so that they
         are disabled: they are the first round, as far as they can be emptied,
         even if it has no host then; each is enabled after its round
+    :param cold_for_vfs: see :class:`arrangements.Positions`
     :param failed: see :func:`drain.plan`
     :raises InputError: as :func:`drain.plan`, whose are the others, too
     """
     with start.started(cloud) as state:
         rolling = _Rolling(cloud, state, hosts, at_once, make_room, relax,
-                           shelve, frozenset(begun), failed, seconds, update)
+                           shelve, cold_for_vfs, frozenset(begun), failed,
+                           seconds, update)
         rounds = tuple(rolling.rounds())
         # A first round without hosts is for those that are disabled already
         # and cannot be emptied; not needed if the next one is theirs as well.
@@ -94,11 +96,12 @@ class _Rolling:
 
     def __init__(self, cloud: snapshot.Cloud, state: states.State,
                  hosts: Sequence[str], at_once: int, make_room: bool,
-                 relax: bool, shelve: bool, begun: frozenset[str],
-                 failed: Mapping[tuple[str, str], str], seconds: float,
-                 update: drain.Update):
+                 relax: bool, shelve: bool, cold_for_vfs: bool,
+                 begun: frozenset[str], failed: Mapping[tuple[str, str], str],
+                 seconds: float, update: drain.Update):
         self._cloud = cloud
-        self._positions = arrangements.Positions(cloud, state)
+        self._positions = arrangements.Positions(
+            cloud, state, cold_for_vfs=cold_for_vfs)
         self._hosts = hosts
         self._at_once = at_once
         self._make_room = make_room
@@ -211,7 +214,9 @@ class _Rolling:
     def _set_cloud(self, cloud: snapshot.Cloud) -> None:
         self._cloud = cloud
         # All that is known of hosts is of the cloud before these moves.
-        self._positions = arrangements.Positions(cloud, start.restored(cloud))
+        self._positions = arrangements.Positions(
+            cloud, start.restored(cloud),
+            cold_for_vfs=self._positions.cold_for_vfs)
 
     def _is_fixed(self, plan: drain.DrainPlan) -> bool:
         """Return whether a host cannot be emptied, whatever others take."""

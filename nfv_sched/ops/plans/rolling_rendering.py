@@ -9,13 +9,14 @@ from nfv_sched.ops.cli import tables
 from nfv_sched.ops.plans import drain
 from nfv_sched.ops.plans import drain_rendering
 from nfv_sched.ops.plans import movable
+from nfv_sched.ops.plans import rendering
 from nfv_sched.ops.plans import rolling
 
 COLUMNS = ('Round', 'Host', 'Move', 'Server', 'Flavor', 'How', 'From', 'To',
            'Why')
 #: Columns of :func:`records`.
 RECORD_COLUMNS = ('Round', 'Host', 'Move', 'Server', 'Server ID', 'Flavor',
-                  'How', 'From', 'To', 'Why')
+                  'How', 'From', 'To', 'Why', 'VFs detached')
 _LEAST_IMPORTANT = ('Flavor', 'Move')
 
 
@@ -71,7 +72,7 @@ def _notes(plan: rolling.RollingPlan) -> Iterator[tables.Part]:
 def rows(plan: rolling.RollingPlan) -> list[Sequence[ty.Any]]:
     """Return a row for each move, and for each server that stays."""
     return [(number or '-', each.host, move or '-', guest.name, guest.flavor,
-             guest.kind or drain_rendering.STAYS, guest.source,
+             drain_rendering.how(guest), guest.source,
              guest.destination or '-',
              drain_rendering.reason(guest, each.names)) if guest else
             (number or '-', each.host, *['-'] * 6, 'it has no servers'
@@ -83,8 +84,9 @@ def records(plan: rolling.RollingPlan) -> list[Sequence[ty.Any]]:
     """Return rows for programs."""
     return [(number or '', each.host, move or '', guest.name, guest.uuid,
              guest.flavor, guest.kind or '', guest.source,
-             guest.destination or '',
-             drain_rendering.reason(guest, each.names)) if guest else
+             guest.destination or '', drain_rendering.reason(
+                 guest, each.names), rendering.vfs_cell(guest.vfs_detached))
+            if guest else
             (number or '', each.host, *[''] * (len(RECORD_COLUMNS) - 2))
             for number, each, move, guest in _guests(plan)]
 

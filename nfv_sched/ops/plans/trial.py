@@ -40,6 +40,8 @@ class ServerMove:
     :ivar paused: whether it is paused, and stays so
     :ivar related: UUIDs of the servers whose hosts decide which hosts Nova
         takes: those of its hints and of its anti-affinity group
+    :ivar vfs_detached: number of its VFs that Nova detaches from the running
+        server; None if its ports are not known
     """
 
     uuid: str
@@ -51,6 +53,7 @@ class ServerMove:
     destination: str
     paused: bool = False
     related: tuple[str, ...] = ()
+    vfs_detached: int | None = 0
 
 
 def move_of(server: snapshot.Server, source: str, destination: str,
@@ -60,7 +63,9 @@ def move_of(server: snapshot.Server, source: str, destination: str,
     return ServerMove(uuid=server.uuid, name=server.name, kind=kind,
                       flavor=server.flavor.name, memory=server.flavor.memory,
                       source=source, destination=destination,
-                      paused=server.state == movable.PAUSED, related=related)
+                      paused=server.state == movable.PAUSED, related=related,
+                      vfs_detached=movable.vfs_detached(server)
+                      if kind == movable.LIVE else 0)
 
 
 class Failure(ty.NamedTuple):

@@ -150,6 +150,5 @@ class RebalanceAgent(planning.PlanMixin, source.CloudMixin, base.Lister):
                 *(self._render.summary(self._plans, self._gain) or [
                     'Neutron shows no agents for '
                     f'{_AGENTS[parsed_args.kind]}.'])])
-        if parsed_args.run:
-            self.run_saved(parsed_args)
+        self.use_saved(parsed_args)
         return code

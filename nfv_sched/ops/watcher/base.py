@@ -163,6 +163,13 @@ class NFVStrategy(goals.NamedMixin, base.BaseStrategy,
 
     def add_moves(self, moves: Iterable[values.Move]) -> None:
         """Add the actions that make moves, in order."""
+        moves = list(moves)
+        for move in moves:
+            if move.vfs_detached:
+                self.add_note(f'{move} ({move.id}): ' + values.how(
+                    f'{move.kind} migration', move.vfs_detached))
+        if any(move.vfs_detached for move in moves):
+            self.add_note(values.VFS_DETACHED)
         for seconds, move in _with_pauses(moves):
             if seconds:
                 # NOTE: add_action() drops an action that equals another one.
@@ -176,6 +183,13 @@ class NFVStrategy(goals.NamedMixin, base.BaseStrategy,
                     'source_node': move.source,
                     'destination_node': move.destination,
                     'resource_name': str(move)})
+
+
+#: Parameter of strategies that move servers.
+COLD_FOR_VFS: Mapping[str, Mapping[str, ty.Any]] = {'cold_for_vfs': {
+    'description': 'Migrate a server cold if Nova would detach VFs from it '
+                   'during a live migration.',
+    'type': 'boolean', 'default': False}}
 
 
 def options(name: str, value: ty.Any) -> Iterator[str]:

@@ -45,6 +45,7 @@ class NFVDefrag(base.NFVStrategy):
                     'description': 'Networks of the new servers: name or ID, '
                                    'with ,vnic-type=T if need be.',
                     **_PATTERNS},
+                **base.COLD_FOR_VFS,
             },
             'required': ['flavor'],
         }
@@ -58,7 +59,8 @@ class NFVDefrag(base.NFVStrategy):
             option for name, parameter in (
                 ('flavor', 'flavor'), ('count', 'count'),
                 ('max-moves', 'max_moves'), ('avoid', 'avoid'),
-                ('like', 'like'), ('network', 'networks'))
+                ('like', 'like'), ('network', 'networks'),
+                ('cold-for-vfs', 'cold_for_vfs'))
             for option in base.options(name, self.parameter(parameter))))
         obstacles = [
             f'{move} ({move.id}) cannot be moved: {obstacle}'

@@ -31,6 +31,7 @@ class NFVDrain(base.NFVStrategy):
                     'description': 'UUIDs of the only servers to be moved; '
                                    'the host is not disabled then.',
                     'type': 'array', 'items': {'type': 'string'}},
+                **base.COLD_FOR_VFS,
             },
             'required': ['maintenance_node'],
         }
@@ -41,7 +42,9 @@ class NFVDrain(base.NFVStrategy):
         node = self.node(host)
         plan, _document = self.plan(
             'host', 'drain',
-            *base.options('server', self.parameter('servers')), '--', host)
+            *base.options('server', self.parameter('servers')),
+            *base.options('cold-for-vfs', self.parameter('cold_for_vfs')),
+            '--', host)
         for clause in (*plan.warnings, *plan.left_undone):
             self.add_note(clause)
         moves = []

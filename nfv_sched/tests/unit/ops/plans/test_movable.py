@@ -3,6 +3,8 @@
 
 import dataclasses
 
+from nova.network import model as network_model
+
 from nfv_sched.ops.plans import movable
 from nfv_sched.ops.snapshot import snapshot
 from nfv_sched.tests import base
@@ -43,13 +45,24 @@ class MovableTest(base.TestCase):
              'Nova shelves no server with a TPM',
              'its memory is encrypted',
              'it has PCI devices of an alias that is not live_migratable',
-             'as --avoid says',
+             'as --avoid says', 'a live migration would detach its VFs',
              'a live migration would lose its limits (bug 2153425)',
              'x{}', 'live to x{}'],
             [str(movable.Obstacle(kind, 'x{}')) for kind in Kind])
 
     def test_moves(self):
         self.assertStays(server(), None)
+
+    def test_vfs_detached(self):
+        """By Nova's own types of ports."""
+        types = network_model.VNIC_TYPES_DIRECT_PASSTHROUGH
+        self.assertEqual(set(types), set(movable.DETACHED_VNIC_TYPES))
+        ports = [snapshot.Port(id=each, vnic_type=each) for each in (
+            *types, 'normal', 'macvtap', 'virtio-forwarder')]
+        self.assertEqual(len(types), movable.vfs_detached(
+            server(ports=tuple(ports))))
+        self.assertEqual(0, movable.vfs_detached(server(ports=())))
+        self.assertIsNone(movable.vfs_detached(server(ports=None)))
 
     def test_states(self):
         for state, *kinds in (

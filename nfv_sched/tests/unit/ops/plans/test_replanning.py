@@ -10,7 +10,8 @@ from nfv_sched.ops.plans import rolling
 from nfv_sched.tests.unit.ops.plans import running
 from nfv_sched.tests.unit.ops.plans import test_making_room
 
-OPTIONS = document.DrainOptions(make_room=True, relax=True, shelve=True)
+OPTIONS = document.DrainOptions(make_room=True, relax=True, shelve=True,
+                                cold_for_vfs=True)
 
 
 class ReplanningTest(running.RunningTestCase):
@@ -24,6 +25,7 @@ class ReplanningTest(running.RunningTestCase):
         self.assertEqual(['u', 'a'], [each.server for each in plan.servers])
         self.assertEqual(
             ('host', 'drain', '--make-room', '--relax', '--shelve',
+             '--cold-for-vfs',
              f'--server={server.uuid}', '--', 'one'),
             document.moves_of_drain(plan).command)
         self.assertEqual(plan, replanning.plan_again(plan, cloud).content)
@@ -34,7 +36,7 @@ class ReplanningTest(running.RunningTestCase):
             cloud, ['one'], make_room=True), cloud, OPTIONS)
         self.assertEqual(
             ('host', 'drain', '--at-once=1', '--make-room', '--relax',
-             '--shelve', '--', 'one'),
+             '--shelve', '--cold-for-vfs', '--', 'one'),
             document.moves_of_round(plan, 1).command)
 
 

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plans of servers of which a live migration detaches VFs."""
+
+import csv
+import dataclasses
+import io
+import json
+import os
+
+from nfv_sched.ops.execution import values
+from nfv_sched.ops.snapshot import file
+from nfv_sched.tests.unit.ops.commands import test_plan_run
+from nfv_sched.tests.unit.ops.execution import migrating_nova
+from nfv_sched.tests.unit.ops.plans import running
+
+_PCI = """physical_networks: {data: [0, 1], whole: [0, 1]}, pci_devices: [
+       {type: VF, node: 0, count: 3, physical_network: data},
+       {type: PF, node: 0, count: 1, physical_network: whole},
+       {type: VF, node: 1, count: 1, live_migratable: true}]"""
+_NETWORKS = """\
+networks:
+  lan: {}
+  fast: {physical_network: data, vnic_type: direct}
+  whole: {physical_network: whole, vnic_type: direct-physical}
+pci_aliases:
+  nic: {type: VF, live_migratable: true}"""
+_HEAD = running.HEAD.replace(
+    'pci_devices: [{type: VF, node: 0, count: 1}]', _PCI).replace(
+        'pci_aliases:\n  nic: {type: VF}', _NETWORKS)
+_BOOTS = """\
+- {boot: a, flavor: p1, networks: [fast, lan, fast], host: one}
+- {boot: b, flavor: p2, networks: [lan], host: one}
+- {boot: c, flavor: p1, networks: [whole], host: one}
+- {boot: d, flavor: vf, host: one}
+- {boot: e, flavor: p1, networks: [fast], host: one}
+"""
+_COLD = ('--cold-for-vfs',)
+#: Only if "b" moves to "three", one more server with four CPUs fits.
+_ROOM = """\
+- {boot: a, flavor: p4, host: one}
+- {boot: f, flavor: p4, host: one}
+- {boot: b, flavor: p3, networks: [fast], host: two}
+- {boot: c, flavor: p4, host: two}
+- {boot: e, flavor: p4, host: three}
+- {boot: d, flavor: p1, host: three}
+"""
+#: Name -> number of VFs that a live migration detaches.
+DETACHED = {'a': 2, 'b': 0, 'c': 1, 'd': 0, 'e': 0}
+
+
+class PlansTest(test_plan_run.PlanRunTestCase, running.RunningTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.cloud_path = os.path.join(self.folder, 'cloud')
+
+    def save(self, steps=_BOOTS, **states):
+        """Save a cloud in which servers are in other states than active."""
+        cloud = self.running(steps=steps, head=_HEAD)
+        file.save(dataclasses.replace(cloud, servers=tuple([
+            dataclasses.replace(each, state=states.get(
+                each.name, each.state)) for each in cloud.servers])),
+            self.cloud_path)
+
+    def run_plan(self, *args, code=0):
+        found, out, err = self.run_command(
+            *args, '--from', self.cloud_path)
+        self.assertEqual(code, found, out + err)
+        return out
+
+    def servers(self, *args, code=0):
+        """The servers of a plan that empties one host, or of its rounds."""
+        document = json.loads(self.run_plan(
+            'host', 'drain', *args, '-f', 'json', code=code))
+        return {each['server']: each for plan in (
+            [document] if 'servers' in document
+            else document['rounds'][-1]['hosts'])
+            for each in plan['servers']}
+
+    def test_drain(self):
+        self.save(e='stopped')
+        drain = 'host', 'drain', 'one'
+        self.assertEqual(DETACHED, {
+            name: each['vfs_detached']
+            for name, each in self.servers('one').items()})
+        out = self.run_plan(*drain)
+        self.assertEqual(1, out.count('live, 2 VFs detached'), out)
+        self.assertEqual(1, out.count('live, 1 VF detached'), out)
+        self.assertEqual(1, ' '.join(out.split()).count(values.VFS_DETACHED))
+        rows = list(csv.DictReader(io.StringIO(self.run_plan(
+            *drain, '-f', 'csv'))))
+        self.assertEqual(
+            {name: str(number) for name, number in DETACHED.items()},
+            {row['Server']: row['VFs detached'] for row in rows})
+        self.assertEqual({'live', 'cold'}, {row['How'] for row in rows})
+        self.assertIn(', 2 VFs detached\n', self.run_plan(
+            *drain, '-f', 'commands'))
+        self.assertIn(
+            f'\nSaved: {self.path}. To check it: nfv-sched plan run '
+            f'{self.path} --dry-run\n',
+            self.run_plan(*drain, '--save', self.path))
+
+    def test_rounds(self):
+        self.save(e='stopped')
+        hosts = 'one', 'two'
+        found = self.servers(*hosts)
+        self.assertEqual(2, found['a']['vfs_detached'])
+        out = self.run_plan('host', 'drain', *hosts)
+        self.assertIn('live, 2 VFs detached', out)
+        self.assertEqual(1, ' '.join(out.split()).count(values.VFS_DETACHED))
+        self.assertEqual('cold', self.servers(
+            *hosts, *_COLD)['a']['how'])
+
+    def test_cold(self):
+        """Servers that would lose a VF stop instead."""
+        self.save(e='stopped')
+        found = self.servers('one', *_COLD)
+        self.assertEqual(
+            {'a': ('cold', 'vfs'), 'b': ('live', None), 'c': ('cold', 'vfs'),
+             'd': ('live', None), 'e': ('cold', 'state')},
+            {name: (each['how'], (each['obstacle'] or {}).get('kind'))
+             for name, each in found.items()})
+        self.assertEqual({0}, {
+            each['vfs_detached'] for each in found.values()})
+        # One that cannot be migrated cold stays.
+        self.save(a='paused')
+        found = self.servers('one', *_COLD, code=3)['a']
+        self.assertEqual((None, 'paused'), (
+            found['how'], found['obstacle']['name']))
+
+    def test_make_room(self):
+        """Servers elsewhere that make room, too."""
+        self.save(_ROOM, d='stopped')
+        for args, how, detached in ((), 'live', 1), (_COLD, 'cold', 0):
+            b = self.servers('one', '--make-room', *args, code=3)['b']
+            self.assertEqual((how, detached), (b['how'], b['vfs_detached']))
+
+    def test_defrag(self):
+        self.save(_ROOM, d='stopped')
+        defrag = 'cloud', 'defrag', '--flavor', 'p4'
+        for args, how, detached, text in (
+                ((), 'live', 1, '1 after 1 live migration'),
+                (_COLD, 'cold', 0, '1 after 1 migration')):
+            move, = json.loads(self.run_plan(
+                *defrag, *args, '-f', 'json'))['moves']
+            self.assertEqual(('b', how, detached), (
+                move['server'], move['how'], move['vfs_detached']))
+            out = self.run_plan(*defrag, *args)
+            self.assertIn(text, out)
+            self.assertEqual(detached, out.count('live, 1 VF detached'))
+            self.assertEqual(detached, ' '.join(out.split()).count(
+                values.VFS_DETACHED))
+
+    def test_run(self):
+        """Said before it is asked whether to begin."""
+        plan = migrating_nova.document('a live two', 'b live two')
+        plan['servers'][0]['vfs_detached'] = 2
+        self.start(plan)
+        out, _err = self.carry_out('--dry-run')
+        self.assertEqual([
+            '1/2 a: live migration from one to two, 2 VFs detached',
+            '2/2 b: live migration from one to two', values.VFS_DETACHED],
+            out.splitlines()[1:4])
+        self.carry_out()
+        out, _err = self.carry_out()
+        self.assertNotIn(values.VFS_DETACHED, out)
