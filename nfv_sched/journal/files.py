@@ -40,6 +40,7 @@ MAX_OPEN = 64
 #: Maximum number of bytes to copy at once, so that memory is bounded.
 MAX_COPIED = 16 * 2 ** 20
 
+_MOST_LINKS = 40  # of a path, as in Linux
 _NAME = re.compile(r'refusals-\d{8}T\d{6}Z-\d+-[0-9a-f]{8}\.jsonl')
 
 
@@ -75,6 +76,37 @@ def _files(directory: str) -> Iterator[File]:
                 status = item.stat(follow_symlinks=False)
                 if stat.S_ISREG(status.st_mode):
                     yield File(status.st_mtime_ns, item.path, status.st_size)
+
+
+def changeable(directory: str) -> str | None:
+    """Return the first part of a path that other users can change.
+
+    It is a folder or link that belongs to neither this user nor root, or a
+    folder in which everybody may write; further up on the path that matters
+    only without the sticky bit.  What is missing is made by this user.
+    """
+    path = os.path.abspath(directory)
+    for _link in range(_MOST_LINKS):
+        parts = path.split(os.sep)
+        for number in range(1, len(parts) + 1):
+            part = os.sep.join(parts[:number]) or os.sep
+            try:
+                status = os.lstat(part)
+                if status.st_uid not in (0, os.geteuid()):
+                    return part
+                if stat.S_ISLNK(status.st_mode):
+                    path = os.path.normpath(os.path.join(
+                        os.path.dirname(part), os.readlink(part),
+                        *parts[number:]))
+                    break
+            except OSError:
+                return None
+            if status.st_mode & stat.S_IWOTH and not (
+                    number < len(parts) and status.st_mode & stat.S_ISVTX):
+                return part
+        else:
+            return None
+    return None
 
 
 class _Line(ty.NamedTuple):

@@ -174,6 +174,12 @@ class _Thread:
             if self._files is not None:
                 self._files.close()
             self._files = files.Writer(*location)
+            part = files.changeable(location.directory)
+            if part is not None:
+                LOG.warning(
+                    'Other users can change the decision journal in %s: %s '
+                    'belongs to another user, or is open to all for writing',
+                    location.directory, part)
         key = entry.key(refusal)
         recent = self._recent.get(key)
         if recent is None:

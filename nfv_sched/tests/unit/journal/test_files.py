@@ -53,6 +53,42 @@ class WriterTest(WriterBase):
         self.assertEqual(
             0o700, stat.S_IMODE(os.stat(self.directory).st_mode))
 
+    def test_changeable(self):
+        """By its mode, its owner, and those of all that leads to it."""
+        folder = self.useFixture(fixtures.TempDir()).path
+        journal, link, further = (
+            os.path.join(folder, *names) for names in (
+                ('a', 'journal'), ('link',), ('b', 'further')))
+        for name in 'ab':
+            os.mkdir(os.path.join(folder, name))
+        os.symlink(os.path.dirname(journal), further)
+        os.symlink('b/further', link)
+        there = os.path.join(link, 'journal')
+        for path in (journal, there):  # yet to be made
+            self.assertIsNone(files.changeable(path))
+        os.mkdir(journal, 0o700)
+        for path, mode in ((journal, 0o777), (journal, 0o702),
+                           (journal, 0o1777),
+                           (os.path.dirname(journal), 0o777)):
+            before = os.stat(path).st_mode
+            os.chmod(path, mode)
+            for leading in (journal, there):
+                self.assertEqual(path, files.changeable(leading))
+            os.chmod(path, before)
+        os.chmod(os.path.dirname(journal), 0o1777)
+        os.chmod(journal, 0o750)
+        for path in (journal, there):
+            self.assertIsNone(files.changeable(path))
+        if os.geteuid():
+            return  # only root can give files away
+        for path in (journal, link, further, os.path.dirname(further)):
+            os.chown(path, 65534, -1, follow_symlinks=False)
+            self.assertEqual(path, files.changeable(there))
+            os.chown(path, 0, -1, follow_symlinks=False)
+        os.unlink(further)
+        os.symlink('further', further)  # to itself
+        self.assertIsNone(files.changeable(there))
+
     def test_one_file_after_the_other(self):
         for _ in range(21):
             self.writer.write(LINE)

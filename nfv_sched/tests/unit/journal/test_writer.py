@@ -120,6 +120,18 @@ class JournalTest(base.TestCase):
         self.journal.stop()
         self.assertEqual(['2'], self.servers())
 
+    def test_others_can_change_it(self):
+        """That is logged once, and it is written all the same."""
+        os.mkdir(self.directory)
+        os.chmod(self.directory, 0o777)
+        for number in range(2):
+            self.put(number)
+            self.journal_is_idle()
+        self.assertEqual(['0', '1'], self.servers())
+        self.assertEqual(1, self.log.output.count(
+            f'Other users can change the decision journal in '
+            f'{self.directory}: {self.directory} belongs'))
+
     def test_share_of_the_queue(self):
         """A project that fills it loses its own refusals, the newest."""
         begun, go_on = threading.Event(), threading.Event()
