@@ -48,8 +48,8 @@ class MissKind(enum.StrEnum):
     REMOTE_MANAGED = 'remote_managed'
     #: Another property that the alias names.
     PROPERTY = 'property'
-    #: Reserved in Placement, or without inventory there; only a snapshot
-    #: knows.
+    #: Reserved in Placement, where they are counted by resource class; only
+    #: a snapshot knows.
     RESERVED = 'reserved'
 
 
@@ -79,7 +79,7 @@ class DeviceNeed(ty.NamedTuple):
 class NearMiss(ty.NamedTuple):
     """Free devices that lack exactly one property.
 
-    :ivar noun: name of such devices
+    :ivar noun: name of such devices; the resource class of those reserved
     :ivar wanted: value of the property that is asked for; the policy for NUMA
         nodes and sockets
     :ivar found: values that the devices have; numbers of NUMA nodes for those
@@ -208,7 +208,7 @@ def miss_text(miss: NearMiss) -> str:
             return f'{devices} {are} ' + (
                 'remote-managed' if found == 'true' else 'not remote-managed')
         case MissKind.RESERVED:
-            return f'{devices} {are} reserved in Placement'
+            return f'{miss.count} {miss.noun} {are} reserved in Placement'
     return (f'{devices} {have} {miss.name} {found or "unset"}, '
             f'not {miss.wanted}')
 

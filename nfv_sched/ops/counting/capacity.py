@@ -705,7 +705,8 @@ class CountedGuest:
                     BindingKind.THREADS, f'the thread policy: {lack.text}'))
         if not counted.more:
             if not inside and not outside:
-                inside = [_SEVERAL]
+                inside = self.grants.lacks(
+                    host.root, allowed, fits, groups=True) or [_SEVERAL]
         binding = [*outside, *inside]
         if len(outside) + bool(inside) > 1:
             binding = [each._replace(alone=False) for each in binding]

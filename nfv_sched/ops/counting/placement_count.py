@@ -191,12 +191,14 @@ class Grants:
             if not query.unsupported and root in scratch.providers:
                 yield from scratch.candidates(root, query)
 
-    def lacks(self, root: str, granted: Granted,
-              guests: int) -> list[Binding]:
+    def lacks(self, root: str, granted: Granted, guests: int,
+              groups: bool = False) -> list[Binding]:
         """Return why Placement grants no further server on a host.
 
         :param root: UUID of the compute node
         :param guests: number of servers that were put there
+        :param groups: whether providers of granular groups count, which may
+            be PCI devices
         :returns: empty if Placement would grant one more, or lacks only
             devices; else what the first query lacks whose resource classes the
             host has
@@ -219,7 +221,7 @@ class Grants:
         self._model.take(granted.allocations)
         self._model.take(more)
         try:
-            missing = self._unmet_requirements(tree, best)
+            missing = self._unmet_requirements(tree, best, groups)
         finally:
             self._model.give(more)
             self._model.give(granted.allocations)
@@ -227,12 +229,15 @@ class Grants:
 
     @staticmethod
     def _unmet_requirements(
-        tree: requirements.Tree, query: placement.Query,
+        tree: requirements.Tree, query: placement.Query, groups: bool,
     ) -> list[requirements.UnmetRequirement]:
-        """Return the unmet requirements, except devices of granular groups."""
+        """Return the unmet requirements.
+
+        :param groups: whether those of granular groups count
+        """
         missing = [each for requirement in query.host_requirements
                    if (each := requirement.missing(tree))]
-        if not missing and not query.groups and (
+        if not missing and (groups or not query.groups) and (
                 choice := query.choice.missing(tree)):
             return [choice]
         return sorted(missing, key=lambda each: each.kind)
@@ -241,5 +246,9 @@ class Grants:
 def _binding(missing: requirements.UnmetRequirement) -> Binding:
     """Return the limit for a requirement that a host does not meet."""
     kind = _KINDS.get(missing.kind, BindingKind.PLACEMENT)
-    return Binding(kind, sentences.shortage(missing),
-                   missing.name if kind in _NAMED else '')
+    name = missing.name if kind in _NAMED else ''
+    classes = {name for group in missing.groups for name, _amount
+               in group.amounts}
+    if len(classes) == 1:
+        kind, name = BindingKind.RESOURCE_CLASS, classes.pop()
+    return Binding(kind, sentences.shortage(missing), name)

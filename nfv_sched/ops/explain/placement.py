@@ -115,7 +115,8 @@ def _lacks(unmet: _Unmet,
     """Return what a host lacks; of requirements with one title, the last."""
     return tuple({title: values.QueryLack(
         title=title, need=_need_of(requirement, names),
-        free=missing.free if missing.providers else None)
+        free=missing.free if missing.providers else None,
+        text=sentences.lack(missing, names), misses=missing.misses)
         for requirement, missing in unmet
         for title in [sentences.title(requirement, names)]}.values())
 
@@ -183,7 +184,8 @@ def _nearest_unmet(
         unmet = [(requirement, missing)
                  for requirement in query.single_requirements
                  if (missing := requirement.missing(tree))]
-        unmet = unmet or [(query.choice, _NO_CHOICE)]
+        unmet = unmet or [
+            (query.choice, query.choice.missing(tree) or _NO_CHOICE)]
         absent = sum(not missing.providers for _requirement, missing in unmet
                      if missing.kind is requirements.RequirementKind.RESOURCE)
         nearest.append(((len(unmet), absent), unmet))

@@ -180,7 +180,7 @@ def _placement(each: values.CommonCause) -> str:
             return f'in aggregate {" or ".join(need.aggregates)}'
         case 'tree':
             return f'not host {need.host}'
-    return f'not there, as Placement has it: {lack.title}'
+    return lack.text or lack.title
 
 
 def _filter(each: values.CommonCause) -> str:

@@ -6,6 +6,7 @@ import dataclasses
 import enum
 import typing as ty
 
+from nfv_sched import device_shortage
 from nfv_sched import reasons
 
 if ty.TYPE_CHECKING:
@@ -90,11 +91,15 @@ class QueryLack:
     :ivar need: None if Placement does not know a name in the query
     :ivar free: largest free amount of one provider; None if it is about no
         resource class, or no provider has that
+    :ivar text: what the host lacks, for people
+    :ivar misses: reserved amounts of nested providers
     """
 
     title: str
     need: QueryNeed | None = None
     free: int | None = None
+    text: str = ''
+    misses: tuple[device_shortage.NearMiss, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

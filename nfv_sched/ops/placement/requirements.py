@@ -5,6 +5,7 @@ Each requirement is checked against the provider tree of a host, the compute
 node first.  A host is a candidate if its tree meets all requirements.
 """
 
+import collections
 from collections.abc import Collection
 from collections.abc import Iterable
 from collections.abc import Iterator
@@ -15,7 +16,11 @@ import enum
 import itertools
 import typing as ty
 
+from nfv_sched import device_shortage
 from nfv_sched.ops.placement import resource_provider
+
+# Of more groups not all sets are tried.
+_MOST_TRIED = 8
 
 Tree = Sequence[resource_provider.ResourceProvider]
 #: Resource classes with amounts; hashable, for keys of dictionaries.
@@ -55,6 +60,10 @@ class UnmetRequirement:
         those only
     :ivar total: sum of the free amounts of the same providers
     :ivar at_once: whether any of them allow the amount in one allocation
+    :ivar groups: the fewest groups for which there are not enough providers,
+        of a choice
+    :ivar isolated: whether each of them needs a different provider
+    :ivar misses: reserved amounts of nested providers
     """
 
     kind: RequirementKind
@@ -65,6 +74,9 @@ class UnmetRequirement:
     free: int = 0
     total: int = 0
     at_once: bool = True
+    groups: tuple['GroupRequirement', ...] = ()
+    isolated: bool = False
+    misses: tuple[device_shortage.NearMiss, ...] = ()
 
     @property
     def name(self) -> str:
@@ -86,6 +98,18 @@ class Requirement(ty.Protocol):
 
     def missing(self, tree: Tree) -> UnmetRequirement | None:
         """Return the unmet requirement; None if the tree meets it."""
+
+
+def _reserved(tree: Tree, resource_classes: Iterable[str],
+              ) -> tuple[device_shortage.NearMiss, ...]:
+    """Return the amounts of classes that are reserved of nested providers."""
+    amounts = [(name, sum(
+        each.inventories[name].reserved for each in tree
+        if each.parent is not None and name in each.inventories))
+        for name in sorted(set(resource_classes))]
+    return tuple([device_shortage.NearMiss(
+        device_shortage.MissKind.RESERVED, amount, name)
+        for name, amount in amounts if amount])
 
 
 def _nested_providers(tree: Tree, resource_class: str) -> Tree:
@@ -226,7 +250,8 @@ class ResourceRequirement:
         return UnmetRequirement(
             self.kind, (name,), ((name, self.amount),),
             providers=len(givers), free=max(free, default=0), total=sum(free),
-            at_once=bool(fitting) or not givers)
+            at_once=bool(fitting) or not givers,
+            misses=_reserved(givers, [name]))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -269,8 +294,8 @@ class GroupRequirement:
         if any(map(self.met_by, tree)):
             return None
         return UnmetRequirement(self.kind, tuple(sorted(self.traits)),
-                                self.amounts,
-                                tuple(sorted(self.forbidden)))
+                                self.amounts, tuple(sorted(self.forbidden)),
+                                misses=_reserved(tree, dict(self.amounts)))
 
 
 class Shares(ty.NamedTuple):
@@ -371,7 +396,31 @@ class ChoiceRequirement:
         return UnmetRequirement(
             self.kind, _union(group.traits for group in self.groups),
             tuple(needed.items()),
-            _union(group.forbidden for group in self.groups))
+            _union(group.forbidden for group in self.groups),
+            groups=self._fewest(tree), isolated=self.isolated,
+            misses=_reserved(tree, needed))
+
+    def _fewest(self, tree: Tree) -> tuple[GroupRequirement, ...]:
+        """Return the fewest groups for which there are not enough providers.
+
+        :returns: none if what has no suffix is missing; all of many groups
+        """
+        if len(self.groups) > _MOST_TRIED:
+            return self.groups
+        tried = set()
+        for size in range(len(self.groups)):
+            for groups in itertools.combinations(self.groups, size):
+                # Groups differ in their suffixes.
+                key = frozenset(collections.Counter(
+                    dataclasses.replace(group, suffixes=())
+                    for group in groups).items())
+                if key in tried:
+                    continue
+                tried.add(key)
+                if next(dataclasses.replace(
+                        self, groups=groups).choices(tree), None) is None:
+                    return groups
+        return self.groups
 
 
 def _union(sets: Iterable[frozenset[str]]) -> tuple[str, ...]:

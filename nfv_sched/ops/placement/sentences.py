@@ -5,14 +5,16 @@ No code decides by these texts: unmet requirements are values of
 :mod:`nfv_sched.ops.placement.requirements`.
 """
 
+import collections
 from collections.abc import Iterable
 from collections.abc import Mapping
 
+from nfv_sched import device_shortage
 from nfv_sched.ops.placement import requirements
 
 Kind = requirements.RequirementKind
 
-_CHOICE = 'a choice of devices for all of them'
+_CHOICE = 'a choice of providers for all of them'
 
 
 def demand(amounts: Iterable[tuple[str, int]], traits: Iterable[str],
@@ -78,10 +80,8 @@ def lack(missing: requirements.UnmetRequirement,
                 return f'{need}, has none'
             if missing.free >= missing.amount:
                 return f'{need}, not granted at once'
-            return f'{need}, {missing.free} free'
-        case Kind.GROUP:
-            return f'{_demand(missing)} on one device needed, none has it'
-    return _CHOICE
+            return f'{need}, {missing.free} free{_reserved(missing)}'
+    return _providers(missing)
 
 
 def clause(missing: requirements.UnmetRequirement) -> str:
@@ -101,7 +101,7 @@ def clause(missing: requirements.UnmetRequirement) -> str:
             return f'not granting {missing.amount} {missing.name} at once'
         case Kind.RESOURCE:
             return f'without enough {missing.name}'
-    return f'without devices that together give {_demand(missing)}'
+    return f'without providers that together give {_demand(missing)}'
 
 
 def shortage(missing: requirements.UnmetRequirement) -> str:
@@ -115,12 +115,43 @@ def shortage(missing: requirements.UnmetRequirement) -> str:
                 return f'{need} are not granted at once'
             if missing.total >= missing.amount:
                 return (f'{need} needed from one provider, {missing.total} '
-                        'free in all')
-            return f'{need} needed, {missing.total} free'
-        case Kind.CHOICE:
-            return ('no providers in the host that together have '
-                    f'{demand(missing.needed, ())} and the traits asked for')
+                        f'free in all{_reserved(missing)}')
+            return f'{need} needed, {missing.total} free{_reserved(missing)}'
+        case Kind.GROUP | Kind.CHOICE:
+            return _providers(missing)
     return clause(missing)
+
+
+def _reserved(missing: requirements.UnmetRequirement) -> str:
+    return ''.join(f'; {device_shortage.miss_text(miss)}'
+                   for miss in missing.misses)
+
+
+def _providers(missing: requirements.UnmetRequirement) -> str:
+    """Describe the providers that groups need and a host does not have."""
+    groups = collections.Counter(
+        demand(group.amounts, group.traits, group.forbidden)
+        for group in missing.groups)
+    count = len(missing.groups)
+    if missing.kind is Kind.GROUP:
+        text = f'{_demand(missing)} on one provider needed, none has it'
+    elif count == 1:
+        text = f'{next(iter(groups))} on one provider needed, none has it'
+    elif not missing.needed:
+        return _CHOICE
+    elif not count:
+        text = ('no providers in the host that together have '
+                f'{demand(missing.needed, ())} and the traits asked for')
+    elif len(groups) == 1 and missing.isolated:
+        text = (f'{count} providers with {next(iter(groups))} each needed, '
+                f'{count - 1} {"has" if count == 2 else "have"} it')
+    else:
+        wanted = ' and '.join(
+            each if number == 1 else f'{number} times {each}'
+            for each, number in groups.items())
+        apart = ' of different providers' if missing.isolated else ''
+        text = f'{wanted}{apart} needed, not all of it at once'
+    return text + _reserved(missing)
 
 
 def _demand(missing: requirements.UnmetRequirement) -> str:

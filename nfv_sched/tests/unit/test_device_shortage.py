@@ -65,7 +65,7 @@ class TextTest(testtools.TestCase):
                 (MissKind.PROPERTY, '1515', '1516',
                  '2 free VFs have product_id 1516, not 1515'),
                 (MissKind.RESERVED, '', '',
-                 '2 free VFs are reserved in Placement')):
+                 '2 VF are reserved in Placement')):
             miss = NearMiss(kind, 2, 'VF', wanted, (found,) if found else (),
                             'product_id')
             self.assertEqual(text, device_shortage.miss_text(miss))

@@ -162,8 +162,8 @@ class SentenceTest(testtools.TestCase):
                      'in aggregate A'),
                     ('tree', {'host': 'h'}, 'not host h'))],
                 (values.QueryLack(title='VF=1, trait X', need=values.QueryNeed(
-                    kind='group', resources={'VF': 1}, traits=('X',))),
-                 'not there, as Placement has it: VF=1, trait X'),
+                    kind='group', resources={'VF': 1}, traits=('X',)),
+                    text='what the host lacks'), 'what the host lacks'),
                 (values.QueryLack(title='Placement refuses'),
                  'Placement refuses')):
             self.assertEqual([f'Both hosts: {text}.'], self.sentences(

@@ -169,9 +169,9 @@ class PlacementTest(testtools.TestCase):
             'group_policy=none')
         self.assertEqual({'two'}, set(answer.found))
         self.assertEqual((1, 3), self.without(answer)[f'2 times {PCI}=1'])
-        self.assertEqual((f'{PCI}=1 on one device needed, none has it',),
+        self.assertEqual((f'{PCI}=1 on one provider needed, none has it',),
                          answer.misses['none'])
-        self.assertEqual(('a choice of devices for all of them',),
+        self.assertEqual((f'2 times {PCI}=1 needed, not all of it at once',),
                          answer.misses['one'])
 
     def test_limit(self):

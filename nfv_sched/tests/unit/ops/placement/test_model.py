@@ -275,7 +275,7 @@ class NestedTestCase(testtools.TestCase):
             f'&{_ANY}'))
         text = self.placement.explain(self.placement.queries[-1][0])
         self.assertIn('2 times NIC=2', text)
-        self.assertIn('2 hosts without devices that together give NIC=5',
+        self.assertIn('2 hosts without providers that together give NIC=5',
                       text)
 
     def test_traits_and_limit(self):

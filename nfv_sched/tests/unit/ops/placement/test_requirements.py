@@ -5,6 +5,8 @@
 service.
 """
 
+import dataclasses
+
 import testtools
 
 from nfv_sched.ops import placement
@@ -89,6 +91,28 @@ class RequirementsTest(testtools.TestCase):
             Kind.RESOURCE, ('VGPU',), (('VGPU', 3),), providers=2, free=2,
             total=3)], missing_of('resources=VGPU:3', tree))
 
+    def test_fewest_groups(self):
+        """What there are providers for is left out; reserved is counted."""
+        tree = (ROOT, *(placement.Provider(
+            f'gpu{number}', '', {'VGPU': placement.Inventory(2, reserved=1)},
+            traits, parent='root')
+            for number, traits in enumerate(({'A'}, {'A', 'B'}))))
+        for query, policy, fewest in (
+                ('A B', 'isolate', None), ('A A B', 'isolate', 'A A B'),
+                ('B A B', 'isolate', 'B B'), ('A A', 'none', None),
+                ('A A B B', 'none', 'B B')):
+            groups = '&'.join(
+                f'resources_{number}=VGPU:1&required_{number}={trait}'
+                for number, trait in enumerate(query.split()))
+            choice = placement.Query.parse(
+                f'resources=VCPU:1&group_policy={policy}&{groups}').choice
+            missing = choice.missing(tree)
+            self.assertEqual(fewest, missing and ' '.join(
+                ' '.join(group.traits) for group in missing.groups))
+            if missing:
+                self.assertEqual([('VGPU', 2)], [
+                    (miss.noun, miss.count) for miss in missing.misses])
+
     def test_units(self):
         tree = (placement.Provider(
             'root', '', {'VCPU': placement.Inventory(
@@ -149,7 +173,8 @@ class RequirementsTest(testtools.TestCase):
                  Missing(Kind.CHOICE, (), (('VGPU', 1),)))):
             self.check(query)
             choice = placement.Query.parse(query).choice
-            self.assertEqual(missing, choice.missing(TREE))
+            self.assertEqual(missing, dataclasses.replace(
+                choice.missing(TREE), groups=()))
         self.assertIsNone(placement.Query.parse(
             'resources=VCPU:1,VGPU:1,KEY:1&required=T0,T1').choice.missing(
                 TREE))

@@ -3,6 +3,7 @@
 
 import testtools
 
+from nfv_sched import device_shortage
 from nfv_sched.ops import placement
 from nfv_sched.ops.placement import requirements
 from nfv_sched.ops.placement import sentences
@@ -31,7 +32,7 @@ class SentencesTest(testtools.TestCase):
             'VCPU=2', 'trait A', 'no trait B', 'aggregate other or racks',
             'not in aggregate racks', 'host host1',
             'NIC=1, PORT=2, trait T, no trait U', '2 times NIC=1',
-            'a choice of devices for all of them'], [
+            'a choice of providers for all of them'], [
                 sentences.title(each, NAMES) for each
                 in (*query.single_requirements, query.choice)])
 
@@ -68,15 +69,43 @@ class SentencesTest(testtools.TestCase):
                  'not granting 3 VGPU at once',
                  '3 VGPU are not granted at once'),
                 (missing(Kind.GROUP, 'T', needed=needed, forbidden=('U',)),
-                 'NIC=1, PORT=2, trait T, no trait U on one device needed, '
-                 'none has it', 'without devices that together give '
-                 'NIC=1, PORT=2, trait T, no trait U', None),
+                 'NIC=1, PORT=2, trait T, no trait U on one provider needed, '
+                 'none has it', 'without providers that together give '
+                 'NIC=1, PORT=2, trait T, no trait U',
+                 'NIC=1, PORT=2, trait T, no trait U on one provider needed, '
+                 'none has it'),
                 (missing(Kind.CHOICE, 'T', needed=needed),
-                 'a choice of devices for all of them',
-                 'without devices that together give NIC=1, PORT=2, trait T',
+                 'no providers in the host that together have NIC=1, PORT=2 '
+                 'and the traits asked for',
+                 'without providers that together give NIC=1, PORT=2, trait T',
                  'no providers in the host that together have NIC=1, PORT=2 '
                  'and the traits asked for')):
             self.assertEqual(
                 (lack, clause, shortage or clause),
                 (sentences.lack(each, NAMES), sentences.clause(each),
                  sentences.shortage(each)))
+
+    def test_groups_that_compete(self):
+        """As many as lack providers are named, and what is reserved."""
+        gpu = requirements.GroupRequirement.from_amounts({'VGPU': 1})
+        trait = requirements.GroupRequirement.from_amounts(
+            {'VGPU': 1}, required=['T'])
+        reserved = device_shortage.NearMiss(
+            device_shortage.MissKind.RESERVED, 2, 'VGPU')
+        for groups, isolated, misses, text in (
+                ((gpu,), True, (), 'VGPU=1 on one provider needed, none has '
+                 'it'),
+                ((gpu,) * 2, True, (reserved,),
+                 '2 providers with VGPU=1 each needed, 1 has it; 2 VGPU are '
+                 'reserved in Placement'),
+                ((gpu, gpu, gpu), True, (),
+                 '3 providers with VGPU=1 each needed, 2 have it'),
+                ((gpu, gpu, trait), False, (),
+                 '2 times VGPU=1 and VGPU=1, trait T needed, not all of it at '
+                 'once')):
+            each = requirements.UnmetRequirement(
+                Kind.CHOICE, (), (('VGPU', len(groups)),), groups=groups,
+                isolated=isolated, misses=misses)
+            self.assertEqual(
+                (text, text), (sentences.lack(each, NAMES),
+                               sentences.shortage(each)))
