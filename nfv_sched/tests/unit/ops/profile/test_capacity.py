@@ -9,6 +9,7 @@ import hypothesis
 from hypothesis import strategies as st
 
 from nfv_sched.ops.cloud_file import actions
+from nfv_sched.ops.profile import check
 from nfv_sched.ops.profile import choices
 from nfv_sched.ops.profile import cpus
 from nfv_sched.ops.profile import document
@@ -21,8 +22,6 @@ from nfv_sched.ops.snapshot import snapshot
 from nfv_sched.tests import base
 from nfv_sched.tests import filled
 from nfv_sched.tests.unit.ops.profile import machines
-
-_SIZES = {1048576: '1GB', 2048: '2MB'}
 
 
 def fits(found, flavor):
@@ -44,7 +43,7 @@ def fits(found, flavor):
 def pinned(vcpus, memory, size, **specs):
     """A flavor of pinned guests in huge pages."""
     return snapshot.Flavor(name='f', vcpus=vcpus, memory=memory, extra_specs={
-        'hw:cpu_policy': 'dedicated', 'hw:mem_page_size': _SIZES[size],
+        'hw:cpu_policy': 'dedicated', 'hw:mem_page_size': check.page_size(size),
         **{key.replace('__', ':'): value for key, value in specs.items()}})
 
 
