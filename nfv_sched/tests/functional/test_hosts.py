@@ -2,9 +2,19 @@
 
 """Hosts with one, two, four or no NUMA nodes, and guests without any."""
 
+import contextlib
+import os
+
+import fixtures
+from nova.virt.libvirt import driver
+
+from nfv_sched.nova import compute_conf
+from nfv_sched.nova import compute_start
 from nfv_sched.tests.functional import base
 
 POLICY = 'nfv:vswitch_numa_affinity'
+# The base class replaces it.
+_GET_TOPOLOGY = driver.LibvirtDriver._get_host_numa_topology
 
 
 class GuestsWithoutTopologyTest(base.NFVCloudTestCase):
@@ -138,3 +148,61 @@ class NoTopologyTest(base.NFVCloudTestCase):
         with self.row('guest without a policy'):
             flavor = self.flavor_with({}, vcpus=1)
             self.assertEqual('ACTIVE', self.boot(flavor)['status'])
+
+
+class StartTest(base.NFVCloudTestCase):
+    """What is said of options is what nova-compute does with them."""
+
+    def declare_cpus(self, shared, dedicated):
+        for section, options in self.options.items():
+            self.flags(group=None if section == 'DEFAULT' else section,
+                       **options)
+
+    def predicted(self):
+        """Return whether nova-compute starts, and reports its host."""
+        path = os.path.join(
+            self.useFixture(fixtures.TempDir()).path, 'nova.conf')
+        with open(path, 'w', encoding='utf-8') as file:
+            for section, options in self.options.items():
+                file.write(f'[{section}]\n' + ''.join(
+                    f'{name} = {value}\n' for name, value
+                    in options.items()))
+        with fixtures.MonkeyPatch(
+                'nova.virt.libvirt.driver.LibvirtDriver.'
+                '_get_host_numa_topology', _GET_TOPOLOGY):
+            errors = list(compute_start.errors(
+                compute_conf.read([path]), {node: frozenset(range(
+                    node * self.node_cpus, (node + 1) * self.node_cpus))
+                    for node in range(2)}, frozenset(), {}))
+        starts = all(error.starts for error in errors)
+        return starts, starts and not errors
+
+    def happens(self, name):
+        """Return the same of a compute service that is started."""
+        # Nova's fixture fails, too, if there is no compute node.
+        with contextlib.suppress(Exception):
+            self.start_host(name, labels=base.NO_LABELS)
+        services, nodes = (
+            self.admin_api.api_get(f'/os-{kind}').body[kind]
+            for kind in ('services', 'hypervisors'))
+        # The service makes its record after the driver has started.
+        return (any(each['host'] == name for each in services),
+                any(each['hypervisor_hostname'] == name for each in nodes))
+
+    def test_options(self):
+        usual = {'reserved_host_cpus': 0, 'vcpu_pin_set': ''}
+        for number, (default, sets) in enumerate((
+            ({}, ('1', '2-5')), ({}, ('1-2', '2-5')), ({}, ('', '2-500')),
+            ({'reserved_host_cpus': 2}, ('1', '')),
+            ({'reserved_host_cpus': 2}, ('', '')),
+            ({'vcpu_pin_set': '1-3'}, ('', '4')),
+            ({'vcpu_pin_set': '1-3'}, ('2', '')),
+            ({'vcpu_pin_set': '1-500'}, ('', '')),
+            ({}, ('1-500', '3-x')),
+        )):
+            self.options = {
+                'DEFAULT': {**usual, **default}, 'compute': dict(zip(
+                    ('cpu_shared_set', 'cpu_dedicated_set'), sets))}
+            with self.row(f'{default} {sets}'):
+                self.assertEqual(self.predicted(),
+                                 self.happens(f'host{number}'))

@@ -43,7 +43,8 @@ def fits(found, flavor):
 def pinned(vcpus, memory, size, **specs):
     """A flavor of pinned guests in huge pages."""
     return snapshot.Flavor(name='f', vcpus=vcpus, memory=memory, extra_specs={
-        'hw:cpu_policy': 'dedicated', 'hw:mem_page_size': check.page_size(size),
+        'hw:cpu_policy': 'dedicated',
+        'hw:mem_page_size': check.page_size(size),
         **{key.replace('__', ':'): value for key, value in specs.items()}})
 
 
