@@ -44,6 +44,9 @@ class Resource(enum.StrEnum):
     NUMA_NODES = 'numa_nodes'
     #: Memory in pages of the requested size.
     PAGES = 'pages'
+    #: Pages of a size that the host has, and of which the memory is a
+    #: multiple.
+    PAGE_SIZE = 'page_size'
     MEMORY = 'memory'
     DEDICATED_CPUS = 'dedicated_cpus'
     SHARED_CPUS = 'shared_cpus'
@@ -75,7 +78,8 @@ class Amount(ty.NamedTuple):
     """An amount of a resource.
 
     :ivar needed: MiB for memory
-    :ivar noun: name of the PCI devices; empty for other resources
+    :ivar noun: name of the PCI devices, or of the pages; empty for other
+        resources
     """
 
     resource: Resource
@@ -182,8 +186,12 @@ class Reason(ty.NamedTuple):
         return 1.0 if self.shortage is None else self.shortage.missing
 
     def __str__(self) -> str:
-        text = f'{self.policy}: {self.need}'
-        return f'{text}, {self.have}' if self.have else text
+        return f'{self.policy}: {text(self)}'
+
+
+def text(reason: Reason) -> str:
+    """Return a reason without its policy."""
+    return f'{reason.need}, {reason.have}' if reason.have else reason.need
 
 
 def devices_reason(

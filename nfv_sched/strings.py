@@ -48,6 +48,15 @@ def count(number: int, noun: str) -> str:
     return f'{number} {noun}{"" if number == 1 else "s"}'
 
 
+def size(kib: int) -> str:
+    """Return a size of pages or memory, such as ``2 MiB``, from KiB."""
+    units = ['KiB', 'MiB', 'GiB']
+    while len(units) > 1 and kib % 1024 == 0:
+        kib //= 1024
+        del units[0]
+    return f'{kib} {units[0]}'
+
+
 def short(text: str, most: int = 1000) -> str:
     """Return a text without its middle if it is long.
 

@@ -57,17 +57,23 @@ def page_size(host: HostCell, requested: int, memory: int) -> int:
             return 0
         return requested
 
-    sizes = sorted((page.size_kb for page in host.pages), reverse=True)
-    if requested == topology.PAGES_SMALL:
-        sizes = sizes[-1:]
-    # Nova takes all sizes but the smallest of the host cell for large ones,
-    # whatever they are.
-    elif requested == topology.PAGES_LARGE:
-        sizes = sizes[:-1]
-    for size in sizes:
+    for size in _sizes(host, requested):
         if page_size(host, size, memory):
             return size
     return 0
+
+
+def _sizes(host: HostCell, requested: int) -> list[int]:
+    """Return the page sizes of a host cell that a request allows, in KiB."""
+    sizes = sorted((page.size_kb for page in host.pages), reverse=True)
+    if requested == topology.PAGES_SMALL:
+        return sizes[-1:]
+    # Nova takes all sizes but the smallest of the host cell for large ones,
+    # whatever they are.
+    if requested == topology.PAGES_LARGE:
+        return sizes[:-1]
+    return [size for size in sizes
+            if requested in (topology.PAGES_ANY, size)]
 
 
 @functools.cache
@@ -243,6 +249,17 @@ def shortage(
     return code, need, max(have, 0)
 
 
+def has_pages(host: HostCell, cell: GuestCell) -> bool:
+    """Return whether an empty host cell has pages of a suitable size.
+
+    Their number does not count.
+    """
+    return not cell.pagesize or any(
+        page.total_kb and cell.memory * 1024 % page.size_kb == 0
+        for page in host.pages
+        if page.size_kb in _sizes(host, cell.pagesize))
+
+
 def memory_free(host: HostCell, cell: GuestCell) -> int:
     """Return the memory that a guest cell could get on a host cell, in MiB.
 
@@ -253,16 +270,10 @@ def memory_free(host: HostCell, cell: GuestCell) -> int:
     unused = host.memory - host.memory_usage
     if not pages:
         return host.memory if cell.cpus == topology.SHARED else unused
-    smallest = min(page.size_kb for page in pages)
-    size = cell.pagesize or topology.PAGES_SMALL
+    sizes = _sizes(host, cell.pagesize or topology.PAGES_SMALL)
     total = not cell.pagesize and _counts_used(cell)
     free = [page.total_kb if total else page.free_kb for page in pages
-            if need % page.size_kb == 0 and (
-                size == topology.PAGES_ANY or page.size_kb == size or
-                (size == topology.PAGES_SMALL and
-                 page.size_kb == smallest) or
-                (size == topology.PAGES_LARGE and
-                 page.size_kb != smallest))]
+            if need % page.size_kb == 0 and page.size_kb in sizes]
     most = max(free, default=0) // 1024
     if cell.cpus != topology.SHARED and needs_cell_memory():
         return min(most, unused)

@@ -23,7 +23,7 @@ from nfv_sched import strings
 PCI_DEVICES = 'PCI devices'
 
 CAPACITY_TEXT = {
-    fit.NO_PAGES: ('{} MiB in pages of the requested size', '{} MiB'),
+    fit.NO_PAGES: ('{} MiB in pages of {}', '{} MiB'),
     fit.NO_MEMORY: ('{} MiB of memory', '{} MiB'),
     fit.NO_DEDICATED: ('{} dedicated CPUs', '{}'),
     fit.NO_SHARED: ('{} shared CPUs', '{}'),
@@ -67,6 +67,9 @@ def capacity_reason(
     cells = len(guest.cells)
     places = tuple(places)
     allowed = [host.all_cells] * cells if within is None else list(within)
+    pages = page_reason(host, guest, order, policy)
+    if pages is not None:
+        return pages
     if evaluation.too_few_cells:
         return reasons.Reason(
             order, policy, f'{strings.count(cells, "NUMA node")} needed',
@@ -95,11 +98,12 @@ def capacity_reason(
         if best[0] == fit.FITS:
             break
         need, have = CAPACITY_TEXT[best[0]]
+        pages = cell.page_text if best[0] == fit.NO_PAGES else ''
         return reasons.Reason(
-            order, policy,
-            f'{need.format(best[1])} on one NUMA node{reasons.where(places)} '
-            'needed', f'{have.format(best[2])} free', best[2],
-            shortage=_shortage(_RESOURCES[best[0]], *best[1:], places))
+            order, policy, f'{need.format(best[1], pages)} on one NUMA node'
+            f'{reasons.where(places)} needed', f'{have.format(best[2])} free',
+            best[2], shortage=_shortage(
+                _RESOURCES[best[0]], *best[1:], places, pages))
     union = 0
     for mask in masks:
         union |= mask
@@ -139,6 +143,32 @@ def capacity_reason(
         'the guest NUMA nodes compete for the same', count)
 
 
+def page_reason(
+    host: topology.HostTopology, guest: topology.GuestTopology,
+    order: int = reasons.CAPACITY, policy: str = 'NUMA topology',
+) -> reasons.Reason | None:
+    """Return the reason for pages that a host can never give a guest."""
+    for cell in guest.cells:
+        size = cell.pagesize or 0
+        if any(fit.has_pages(each, cell) for each in host.cells):
+            continue
+        if size > 0 and cell.memory * 1024 % size:
+            return reasons.Reason(
+                reasons.REQUEST, 'page size',
+                f'{cell.memory} MiB is not a multiple of '
+                f'{strings.size(size)}: no host takes it')
+        have = sorted({page.size_kb for each in host.cells
+                       for page in each.pages if page.total_kb})
+        return reasons.Reason(
+            order, policy, f'pages of {cell.page_text} needed'
+            if size > 0 else f'{cell.memory} MiB in pages of '
+            f'{cell.page_text} needed',
+            f'there are {", ".join(map(strings.size, have)) or "none"}',
+            shortage=_shortage(reasons.Resource.PAGE_SIZE, cell.memory, 0, (),
+                               cell.page_text))
+    return None
+
+
 def no_node(order: int, policy: str, places: Sequence[str],
             ) -> reasons.Reason:
     """Return the reason for a host without a NUMA node of some properties."""
@@ -148,8 +178,8 @@ def no_node(order: int, policy: str, places: Sequence[str],
 
 
 def _shortage(resource: reasons.Resource, needed: int, free: int,
-              places: Sequence[str]) -> reasons.Shortage:
-    return reasons.Shortage(reasons.Amount(resource, needed), free,
+              places: Sequence[str], noun: str = '') -> reasons.Shortage:
+    return reasons.Shortage(reasons.Amount(resource, needed, noun), free,
                             tuple(places))
 
 
@@ -290,9 +320,9 @@ def _amounts(evaluation: Evaluation) -> tuple[reasons.Amount, ...]:
     if not evaluation.interchangeable and len(guest.cells) > 1:
         return ()
     amounts = (
-        (reasons.Resource.DEDICATED_CPUS, cell.dedicated and (
+        reasons.Amount(reasons.Resource.DEDICATED_CPUS, cell.dedicated and (
             cell.dedicated + guest.reserved)),
-        (reasons.Resource.SHARED_VCPUS, cell.shared),
-        (reasons.Resource.PAGES, cell.memory if cell.pagesize else 0))
-    return tuple([reasons.Amount(resource, amount)
-                  for resource, amount in amounts if amount])
+        reasons.Amount(reasons.Resource.SHARED_VCPUS, cell.shared),
+        reasons.Amount(reasons.Resource.PAGES,
+                       cell.memory if cell.pagesize else 0, cell.page_text))
+    return tuple([amount for amount in amounts if amount.needed])

@@ -16,11 +16,14 @@ import types
 import typing as ty
 
 from nfv_sched.nova import fields
+from nfv_sched import strings
 
 # Special page sizes of a guest cell (nova.virt.hardware.MEMPAGES_*).
 PAGES_SMALL = -1
 PAGES_LARGE = -2
 PAGES_ANY = -3
+_PAGES = {PAGES_SMALL: 'the smallest size', PAGES_LARGE: 'a large size',
+          PAGES_ANY: 'one size'}
 
 # Host CPUs for the vCPUs of a guest cell.
 SHARED = 0
@@ -284,6 +287,12 @@ class GuestCell(ty.NamedTuple):
     pagesize: int | None
     cpus: int
     threads: int
+
+    @property
+    def page_text(self) -> str:
+        """The size of its pages, for people; empty if it requests none."""
+        size = self.pagesize
+        return _PAGES.get(size) or strings.size(size) if size else ''
 
 
 class GuestTopology(ty.NamedTuple):

@@ -17,6 +17,7 @@ from nfv_sched.ops.hosts import memory
 from nfv_sched.ops.hosts import view
 from nfv_sched.ops.snapshot import occupied
 from nfv_sched.ops.snapshot import snapshot
+from nfv_sched import strings
 
 
 def mapping(site: hosts.Site) -> Iterator[values.AuditFinding]:
@@ -169,8 +170,9 @@ def _amounts(memory: int, shared: int, pages: dict[int, int]) -> list[str]:
         phrases.append(f'{shared} shared vCPUs')
     # Where only small pages differ, the memory has said it already.
     smallest = min(pages, default=0)
-    phrases += [f'{count} pages of {size} KiB' for size, count in pages.items()
-                if count > 0 and not (size == smallest and memory > 0)]
+    phrases += [f'{count} pages of {strings.size(size)}'
+                for size, count in pages.items() if count > 0 and not (
+                    size == smallest and memory > 0)]
     return phrases
 
 

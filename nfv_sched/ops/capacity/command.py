@@ -615,11 +615,10 @@ class ShowCapacity(_Capacity):
         if flavor_capacity.error is not None:
             return {}
         with progress.shown() as update:
-            return smallest_move.smallest(
-                cloud, flavor, {name: each.fits for name, each
-                                in flavor_capacity.hosts.items()},
+            return dict(smallest_move.find(
+                cloud, flavor, flavor_capacity.hosts,
                 **self._assumed(parsed_args, cloud),
-                update=lambda done, total: update(done, total, 'hosts'))
+                update=lambda done, total: update(done, total, 'hosts')))
 
 
 def _some(names: Sequence[str]) -> str:

@@ -6,6 +6,8 @@ Whether another host takes that server is not checked here;
 """
 
 from collections.abc import Callable
+from collections.abc import Collection
+from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
 
@@ -17,23 +19,23 @@ from nfv_sched.ops.simulator import start
 from nfv_sched.ops.snapshot import snapshot
 
 
-def smallest(
+def find(
     cloud: snapshot.Cloud, flavor: snapshot.Flavor,
-    fits: Mapping[str, int], *, ports: assumed_ports.Choice = None,
+    hosts: Collection[str] | None = None, *,
+    ports: assumed_ports.Choice = None,
     image: Mapping[str, str] = capacity.NO_IMAGE,
     project: str | None = None,
     hints: Mapping[str, Sequence[str]] = capacity.NO_HINTS,
     update: Callable[[int, int], None] = lambda done, total: None,
-) -> dict[str, snapshot.Server]:
-    """Return the smallest server of each host to leave it for a new one.
+) -> Iterator[tuple[str, snapshot.Server]]:
+    """Yield the smallest server of each host to leave it for a new one.
 
     That with the fewest vCPUs, and of these with the least memory.  Servers
     with a task in progress in Nova, or whose request is not known, are left
     out.
 
     :param flavor: flavor of the new server
-    :param fits: name of each host of interest -> number of new servers that
-        fit there now
+    :param hosts: names of the hosts of interest; None for all
     :param ports: ports of each new server; None for those of the flavor's
         servers
     :param image: image properties of the new server that Nova knows
@@ -41,7 +43,8 @@ def smallest(
         aggregate is reserved for
     :param hints: scheduler hints of the new server
     :param update: called with (hosts done, all hosts)
-    :returns: by name of the host; hosts without such a server are left out
+    :returns: pairs of name of the host and server; hosts without such a server
+        are left out
     :raises nfv_sched.ops.simulator.servers.Refused: if Nova refuses the
         flavor, or has no hosts for the project
     :raises nfv_sched.ops.cloud_file.problems.InputError: if a filter of the
@@ -51,14 +54,15 @@ def smallest(
         positions = arrangements.Positions(
             cloud, state, ports, project, hints)
         guest = positions.new(flavor, image)
-        by_host = {}
-        for index, (name, count) in enumerate(fits.items()):
-            update(index, len(fits))
-            server = _smallest_freeing(positions, guest, name, count)
+        chosen = [host for name, host in positions.hosts.items()
+                  if hosts is None or name in hosts]
+        counts = guest.counted.count(chosen)
+        for index, (name, counted) in enumerate(counts.items()):
+            update(index, len(counts))
+            server = _smallest_freeing(positions, guest, name, counted.fits)
             if server is not None:
-                by_host[name] = server
-        update(len(fits), len(fits))
-        return by_host
+                yield name, server
+        update(len(counts), len(counts))
 
 
 def _smallest_freeing(

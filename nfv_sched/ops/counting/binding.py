@@ -32,10 +32,6 @@ from nfv_sched.numa import topology
 from nfv_sched.ops.counting import host_count
 from nfv_sched import reasons
 
-_PAGES = {4: '4 KiB', 2048: '2 MiB', 1048576: '1 GiB',
-          topology.PAGES_SMALL: 'the smallest size',
-          topology.PAGES_LARGE: 'a large size',
-          topology.PAGES_ANY: 'any size'}
 _THREADS = {topology.THREADS_REQUIRE: 'require',
             topology.THREADS_ISOLATE: 'isolate'}
 
@@ -53,6 +49,8 @@ class BindingKind(enum.Enum):
     POLICY = 'policy'
     #: The host reports no NUMA nodes.
     TOPOLOGY = 'NUMA topology'
+    #: The host has fewer NUMA nodes than the server.
+    NUMA_NODES = 'NUMA nodes'
     #: The host does not suffice even without other servers.
     TOO_SMALL = 'host too small'
     #: Several resources together, none of them alone.
@@ -63,6 +61,8 @@ class BindingKind(enum.Enum):
     THREADS = 'threads'
     MEMORY = 'memory'
     PAGES = 'pages of {}'
+    #: The host has no such pages, or the memory is no multiple of their size.
+    PAGE_SIZE = 'page size'
     SHARED_CPUS = 'shared vCPUs'
     DEVICES = '{}s'
     #: The host has enough, but not on NUMA nodes that suit the server.
@@ -88,7 +88,10 @@ class BindingKind(enum.Enum):
 
 
 _CPUS = (BindingKind.CPUS, BindingKind.CPUS_ON_NODES)
-
+# Kinds of which a host can have more.
+_OF_NODES = (*_CPUS, BindingKind.MEMORY, BindingKind.PAGES,
+             BindingKind.SHARED_CPUS)
+_AMOUNTS = (*_OF_NODES, BindingKind.DEVICES)
 
 # Kinds that leave a server only some of the NUMA nodes.
 _NARROWING_NODES = (BindingKind.POLICY, BindingKind.NETWORKS_NEAR)
@@ -105,6 +108,7 @@ class Binding(ty.NamedTuple):
     :ivar allowed_nodes: numbers of the NUMA nodes that policies and networks
         leave to the server; for a policy, those that it leaves. None if they
         leave all, or it is not about NUMA nodes.
+    :ivar lacks: what the host lacks together, if it is too small
     """
 
     kind: BindingKind
@@ -113,6 +117,7 @@ class Binding(ty.NamedTuple):
     alone: bool = True
     nodes: int | None = None
     allowed_nodes: tuple[int, ...] | None = None
+    lacks: 'tuple[Binding, ...]' = ()
 
     @property
     def label(self) -> str:
@@ -181,6 +186,10 @@ def find(
         return (Binding(
             BindingKind.TOPOLOGY,
             'the host reports no NUMA nodes, or none that can be read'),)
+    reason = _page_reason(case)
+    if reason is not None:
+        return (Binding(
+            BindingKind.PAGE_SIZE, reasons.text(reason), alone=False),)
     trials = list(_trials(case))
     alone = [trial for trial in trials if case.fits([trial])]
     if alone:
@@ -200,12 +209,37 @@ def find(
             _without_devices(guest_request), host_count.FreeResources(
                 occupancy.empty(room.host), room.devices), ratios)
         if not empty.fits():
+            lacks = _too_small(empty, request.guest, room.host)
             return (Binding(
                 BindingKind.TOO_SMALL, 'too small even without other '
-                f'servers: {_too_small(empty, request.guest, room.host)}',
-                alone=False),)
+                f'servers: {_text_of(lacks)}', alone=False, lacks=lacks),)
     return (Binding(
-        BindingKind.SEVERAL, _lacking_text(case, trials), alone=False),)
+        BindingKind.SEVERAL, _text_of(_bindings(_fewest(case, trials))),
+        alone=False),)
+
+
+def to_grow(
+    guest_request: host_count.GuestRequest, room: host_count.FreeResources,
+    ratios: fit.Ratios,
+) -> tuple[Binding, ...]:
+    """Return the resources of which a host without servers needs more.
+
+    :param room: capacity of the host
+    :returns: a minimal set; empty if the server fits, or more of them would
+        not help
+    """
+    case = _Case(guest_request, room, ratios)
+    devices = host_count.devices_of(guest_request, room, None)
+    # More of none is none.
+    kinds = _AMOUNTS if devices is not None and all(
+        map(devices.devices.free, range(len(devices.devices.wanted)))
+    ) else _OF_NODES
+    trials = [trial for trial in _trials(case, empty=True)
+              if trial.binding.kind in kinds]
+    if (guest_request.request.error is not None or _page_reason(case)
+            or not case.fits(trials)):
+        return ()
+    return _bindings(_fewest(case, trials))
 
 
 def liftable(
@@ -285,7 +319,7 @@ def _limit_trials(case: _Case) -> Iterator[_BindingTrial]:
 
 def nameable(limit: Binding) -> Binding:
     """Return a limit without what differs between hosts, to be compared."""
-    return limit._replace(text='', alone=True, allowed_nodes=None)
+    return limit._replace(text='', alone=True, allowed_nodes=None, lacks=())
 
 
 def _has_memory(guest: topology.GuestTopology, host: topology.HostTopology,
@@ -298,12 +332,13 @@ def _has_memory(guest: topology.GuestTopology, host: topology.HostTopology,
 
 
 def _too_small(case: _Case, guest: topology.GuestTopology,
-               host: topology.HostTopology) -> str:
-    """Describe what a host without other servers lacks."""
+               host: topology.HostTopology) -> tuple[Binding, ...]:
+    """Return what a host without other servers lacks."""
     cells, host_cells = len(guest.cells), len(host.cells)
     if cells > host_cells:
-        return f'{cells} NUMA nodes needed, has {host_cells}'
-    return _lacking_text(case, list(_trials(case, empty=True)))
+        return (Binding(BindingKind.NUMA_NODES,
+                        f'{cells} NUMA nodes needed, has {host_cells}'),)
+    return _bindings(_fewest(case, list(_trials(case, empty=True))))
 
 
 def _confining(case: _Case, trials: list[_BindingTrial]) -> list[Binding]:
@@ -321,9 +356,21 @@ def _ruled_out(confining: Iterable[Binding]) -> str:
     return f'; {labels} rule out the rest' if labels else ''
 
 
-def _lacking_text(case: _Case, trials: list[_BindingTrial]) -> str:
-    """Describe a minimal set of resources that would have to grow."""
-    return '; '.join(trial.text for trial in _fewest(case, trials))
+def _page_reason(case: _Case) -> reasons.Reason | None:
+    """Return why the host can never give the server its pages."""
+    guest, host = case.wanted.request.guest, case.room.host
+    if guest is None or host is None:
+        return None
+    return shortage.page_reason(host, guest)
+
+
+def _bindings(trials: Iterable[_BindingTrial]) -> tuple[Binding, ...]:
+    return tuple([trial.binding._replace(text=trial.text)
+                  for trial in trials])
+
+
+def _text_of(limits: Iterable[Binding]) -> str:
+    return '; '.join(limit.text for limit in limits)
 
 
 def _fewest(case: _Case, trials: list[_BindingTrial]) -> list[_BindingTrial]:
@@ -546,7 +593,8 @@ def _of_cells(
     memory = Binding(BindingKind.MEMORY, '', allowed_nodes=allowed.numbers)
     if size:
         memory = memory._replace(
-            kind=BindingKind.PAGES, name=_PAGES.get(size) or f'{size} KiB')
+            kind=BindingKind.PAGES,
+            name=cells[0].page_text)
     have = [fit.memory_free(cell, cells[0]) for cell in host_cells]
     yield _BindingTrial(memory._replace(
         text=f'{_sum([cell.memory for cell in cells])} MiB of {memory.label} '
@@ -686,9 +734,12 @@ def _free_resources(case: _Case, **resources: bool) -> _Case:
 
 def _no_cpus(case: _Case) -> _Case:
     """Return the case with as few pinned CPUs as Nova fits."""
-    # Under isolate, Nova cannot fit a NUMA cell without pinned CPUs.
-    isolates = case.wanted.request.guest.isolates
-    return _with_cells(case, dedicated=int(isolates))
+    guest = case.wanted.request.guest
+    if guest.isolates or guest.requires_siblings:
+        # Under isolate, Nova cannot fit a NUMA cell without pinned CPUs.
+        return _with_cells(case, dedicated=int(guest.isolates))
+    # Nova cannot fit a pinned one on a NUMA node without dedicated CPUs.
+    return _with_cells(case, dedicated=0, cpus=topology.SHARED)
 
 
 def _no_memory(case: _Case) -> _Case:

@@ -714,6 +714,25 @@ class CountedGuest:
         return HostCapacity(
             fits, max(fits, allowed.believed), tuple(binding)), counted
 
+    def to_grow(self, host: CountedHost) -> tuple[Binding, ...]:
+        """Return the resources of which a host without servers needs more.
+
+        :returns: a minimal set; empty if it takes the server, or more of them
+            would not help
+        """
+        granted = self.grants.lacks(
+            host.root, self.grants.for_host(host.root), 0)
+        if self.refusals([(host, occupancy.NOTHING)])[host.name] or any(
+                number < 1 for number, _limit in self.limits_of(host)) or any(
+                    lack.kind is not BindingKind.RESOURCE_CLASS
+                    for lack in granted):
+            return ()
+        case = self.guest_request(host), host.room, self.ratios(host)
+        inside = bindings.to_grow(*case)
+        if not inside and self._binding(*case):
+            return ()
+        return (*granted, *inside)
+
     def _is_of_threads(self, lack: Binding) -> bool:
         """Return whether the thread policy is why a trait is required."""
         # Nova reads the trait in a flavor as the policy of a pinned guest.

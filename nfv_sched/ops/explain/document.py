@@ -432,18 +432,16 @@ class HelpfulStep:
 
     :ivar text: what it is good for, for people
     :ivar kind: "enable" or "map" a host that would take the server; "defrag"
-        as enough of a resource is free together; "servers" shows what is in
-        the way; "add-host" as too little is free; "larger-host" as none is
-        large enough, however empty
+        as other servers can make room by moving; "servers" shows what is in
+        the way; "add-host" as one more would take it; "larger-host" as none
+        is large enough, however empty
     :ivar command: words of the command line; empty if there is no command
     :ivar host: name of the host that it is about; null for none
-    :ivar resource: the resource that is missing, as in "shortage", or its
-        class in Placement; null if it is about a host
-    :ivar needed: amount that is needed at once; MiB for memory; null likewise
-    :ivar free: free amount where it may be, in all; for "larger-host" that of
-        the largest NUMA node or host, used or not; null likewise
-    :ivar on_one_numa_node: whether it is needed on one NUMA node, not just on
-        one host
+    :ivar like: names of the hosts that new ones must be like, or larger
+    :ivar lacks: what such a host has too little of even if it is empty, for
+        people; empty if it need not be larger
+    :ivar moves: number of live migrations that make room; null if it is not
+        "defrag"
     """
 
     text: str
@@ -451,10 +449,9 @@ class HelpfulStep:
                      'larger-host']
     command: tuple[str, ...]
     host: str | None
-    resource: str | None
-    needed: int | None
-    free: int | None
-    on_one_numa_node: bool
+    like: tuple[str, ...]
+    lacks: tuple[str, ...]
+    moves: int | None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -556,10 +553,8 @@ def explained(
         next_steps=tuple([HelpfulStep(
             text=sentences.step(each),
             kind=ty.cast(ty.Any, each.kind.value), command=each.command,
-            host=each.host or None,
-            resource=each.resource or None, needed=each.needed or None,
-            free=each.free if each.needed else None,
-            on_one_numa_node=each.on_node) for each in explanation.steps]),
+            host=each.host or None, like=each.like, lacks=each.lacks,
+            moves=each.moves or None) for each in explanation.steps]),
         seconds=explanation.seconds)
 
 

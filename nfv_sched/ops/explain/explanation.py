@@ -12,8 +12,6 @@ import time
 
 from nfv_sched.ops.counting import capacity
 from nfv_sched.ops.explain import causes
-from nfv_sched.ops.explain import filters
-from nfv_sched.ops.explain import placement
 from nfv_sched.ops.explain import relaxation
 from nfv_sched.ops.explain import scheduling
 from nfv_sched.ops.explain import values
@@ -25,6 +23,8 @@ from nfv_sched.ops.simulator import servers
 from nfv_sched.ops.simulator import state as states
 from nfv_sched.ops.snapshot import api_only
 from nfv_sched.ops.snapshot import snapshot
+from nfv_sched.ops.verdicts import filters
+from nfv_sched.ops.verdicts import placement
 from nfv_sched import strings
 
 #: Maximum number of nearest hosts to report.

@@ -54,11 +54,6 @@ _DEPENDENT = {
                   'hw:numa_node.'),
     'hw:cpu_realtime': ('hw:cpu_realtime_mask',),
 }
-#: Extra spec -> its most lenient value.
-_LENIENT = {
-    'hw:pci_numa_affinity_policy': 'preferred',
-    'hw:cpu_thread_policy': 'prefer',
-}
 _PAGE_TEXTS = {4: 'small', 2048: '2MB', 1048576: '1GB'}
 _STEPS = 32  # maximum number of amounts of memory
 _VCPU_STEPS = 512  # and of vCPUs, of which no real flavor has more
@@ -299,27 +294,11 @@ def changes(state: states.State,
     yield from _without_others(explained_request)
 
 
-def lenient_values(
-    specs: Mapping[str, str],
-) -> Iterator[tuple[str, str]]:
-    """Yield the extra specs that insist on something.
-
-    :returns: of each, the key and the most lenient value
-    """
-    for key, value in specs.items():
-        lenient = _LENIENT.get(key)
-        if lenient is None and key.startswith(('nfv:', 'hw:wrs:')) and (
-                value == 'strict'):
-            lenient = 'prefer'
-        if lenient is not None and value != lenient:
-            yield key, lenient
-
-
 def _lenient_changes(
     explained_request: request.ExplainedRequest,
 ) -> Iterator[Change]:
     specs = explained_request.flavor.extra_specs
-    for key, lenient in lenient_values(specs):
+    for key, lenient in request.lenient_values(specs):
         yield Change(f'{key}={lenient}', _PREFER,
                      explained_request.with_specs({**specs, key: lenient}),
                      key)
@@ -529,7 +508,7 @@ def searches(explained_request: request.ExplainedRequest) -> Iterator[Search]:
     count = -(-flavor.memory // step)
     step *= max(-(-count // _STEPS), 1)
     yield Search([
-        Change(_memory(memory), _SMALLER,
+        Change(strings.size(memory * 1024), _SMALLER,
                explained_request.with_flavor(memory=memory), 'memory')
         for memory in range(step, flavor.memory, step)
         if 2 * memory >= flavor.memory])
@@ -567,7 +546,3 @@ def _topology_limit(part: str, explained_request: request.ExplainedRequest,
     value = explained_request.flavor.extra_specs.get(
         f'hw:cpu_{part}', explained_request.image.get(f'hw_cpu_{part}', ''))
     return int(value) if value.isdecimal() and int(value) else None
-
-
-def _memory(mib: int) -> str:
-    return f'{mib // 1024} GiB' if mib % 1024 == 0 else f'{mib} MiB'

@@ -3,8 +3,6 @@
 
 from collections.abc import Callable
 
-import os_resource_classes as orc
-
 from nfv_sched import device_shortage
 from nfv_sched.ops.explain import values
 from nfv_sched import reasons
@@ -16,7 +14,7 @@ _MIB = 'MiB of '
 
 # Resources on NUMA nodes, after an amount; with a place for "free ".
 _NOUNS = {
-    _Resource.PAGES: _MIB + '{}memory in pages of the requested size',
+    _Resource.PAGES: _MIB + '{}memory in pages of {}',
     _Resource.MEMORY: _MIB + '{}memory',
     _Resource.DEDICATED_CPUS: '{}dedicated CPUs',
     _Resource.SHARED_CPUS: 'shared CPUs',
@@ -47,47 +45,24 @@ def deployment(each: values.CommonCause) -> str:
 
 def step(each: values.NextStep) -> str:
     """Return what a step is good for, as a sentence without its end."""
-    there = 'one host'
-    if each.cause is not None and each.on_node:
-        there = (f'one NUMA node{_place_text(each.cause)}'
-                 f'{_beside_text(each.cause)}')
     match each.kind:
         case values.StepKind.ENABLE:
             return f'{each.host} would take it, but is disabled'
         case values.StepKind.MAP:
             return f'{each.host} would take it, but is not mapped to its cell'
         case values.StepKind.DEFRAG:
-            free = (f'{each.free} {_is_or_are(each.free)} free'
-                    if each.free >= each.needed
-                    else 'as much is free')
-            return (f'{_need_text(each)} on {there}; {free}, but not on one; '
-                    'moves that make room, if there are any')
+            return (f'{strings.count(each.moves, "live migration")} of other '
+                    'servers would make room')
         case values.StepKind.SERVERS:
             return 'the smallest server in the way on each host'
         case values.StepKind.ADD_HOST:
-            return (f'Add a host: {_need_text(each)} on {there}, {each.free} '
-                    f'{_is_or_are(each.free)} free in all')
+            like = ' and '.join(each.like)
+            return (f'Add a host like {like}' if len(each.like) == 1 else
+                    f'Add hosts like {like}')
         case values.StepKind.LARGER_HOST:
-            return (f'Add a larger host: {_need_text(each)} on {there}, the '
-                    f'largest has {each.free}')
+            return (f'Add a larger host: {each.like[0]} does not suffice, '
+                    f'even if it is empty: {"; ".join(each.lacks)}')
     return ''
-
-
-def _need_text(each: values.NextStep) -> str:
-    """Return what is needed, as a clause; CPUs alike for all causes."""
-    cause = each.cause
-    assert cause is not None
-    if each.resource in (orc.PCPU, _Resource.CPU_THREADS):
-        text = f'{each.needed} dedicated CPUs'
-    elif cause.refusal is None:
-        text = f'{each.needed} {each.resource}'
-    else:
-        text = _amount_text(_shortage_of(cause).amount, each.needed, free='')
-    return f'{text} {_is_or_are(each.needed)} needed'
-
-
-def _is_or_are(number: int) -> str:
-    return 'is' if number == 1 else 'are'
 
 
 def _hosts_text(each: values.CommonCause, hosts: int) -> str:
@@ -101,6 +76,8 @@ def _hosts_text(each: values.CommonCause, hosts: int) -> str:
 
 def _shortage(each: values.CommonCause) -> str:
     shortage = _shortage_of(each)
+    if shortage.amount.resource is _Resource.PAGE_SIZE and each.refusal:
+        return each.refusal.text
     devices = shortage.devices
     need = _amount_text(
         shortage.amount, shortage.amount.needed) if devices is None else (
@@ -116,9 +93,14 @@ def _shortage(each: values.CommonCause) -> str:
 
 
 def _beside_text(each: values.CommonCause) -> str:
+    shortage = _shortage_of(each)
     beside = ' and '.join(_amount_text(amount, amount.needed)
-                          for amount in _shortage_of(each).beside)
-    return f' that also has {beside}' if beside else ''
+                          for amount in shortage.beside)
+    if not beside:
+        return ''
+    if shortage.amount.resource is not _Resource.NUMA_NODES:
+        return f' that also has {beside}'
+    return f' with {beside}{" each" if shortage.amount.needed > 1 else ""}'
 
 
 def _nearest_text(each: values.CommonCause) -> str:
@@ -148,7 +130,7 @@ def _amount_text(
 ) -> str:
     if amount.resource is _Resource.PCI_DEVICES:
         return strings.count(number, f'{free}{amount.noun}')
-    noun = _NOUNS[amount.resource].format(free)
+    noun = _NOUNS[amount.resource].format(free, amount.noun)
     if number == 1 and noun.endswith('s'):
         noun = noun.removesuffix('s')
     return f'{number} {noun}'

@@ -272,7 +272,8 @@ class SnapshotPages:
                 assumed=subject.assumed, present=subject.present,
                 read_at=subject.taken, relax_seconds=TRY_SECONDS)
         return dataclasses.replace(explanation, steps=tuple(next_steps.find(
-            self._cloud, subject, explanation, next_steps.own_ports(subject))))
+            self._cloud, subject, explanation, next_steps.own_ports(subject),
+            TRY_SECONDS)))
 
     @functools.cached_property
     def _audited(self) -> audit_document.Audit:

@@ -23,8 +23,6 @@ from nfv_sched.ops.cloud_file import scenario
 from nfv_sched.ops.counting import capacity
 from nfv_sched.ops.counting import host_changes
 from nfv_sched.ops.counting import host_count
-from nfv_sched.ops.explain import filters as explain_filters
-from nfv_sched.ops.explain import placement as explain_placement
 from nfv_sched.ops.plans import movable
 from nfv_sched.ops.requests import assumed_ports
 from nfv_sched.ops.simulator import request
@@ -32,6 +30,8 @@ from nfv_sched.ops.simulator import servers
 from nfv_sched.ops.simulator import state as states
 from nfv_sched.ops.snapshot import occupied
 from nfv_sched.ops.snapshot import snapshot
+from nfv_sched.ops.verdicts import filters as verdict_filters
+from nfv_sched.ops.verdicts import placement as verdict_placement
 
 Position = host_changes.Position
 Guest = host_changes.MovableGuest
@@ -80,8 +80,8 @@ class Refusals(ty.NamedTuple):
     :ivar filters: verdicts of the filters on the hosts in that answer
     """
 
-    placement: explain_placement.PlacementResult
-    filters: explain_filters.Verdicts
+    placement: verdict_placement.PlacementResult
+    filters: verdict_filters.Verdicts
 
 
 class Positions:
@@ -207,8 +207,8 @@ class Positions:
         Server groups and hints are left out; see :meth:`together`.
         """
         grants = guest.counted.grants
-        answer = explain_placement.explain(self._state, grants.queries)
-        return Refusals(answer, explain_filters.alone(
+        answer = verdict_placement.explain(self._state, grants.queries)
+        return Refusals(answer, verdict_filters.alone(
             self._state, guest.counted.spec, grants.queries,
             hosts=answer.found))
 

@@ -13,10 +13,10 @@ import enum
 import itertools
 import typing as ty
 
-from nfv_sched.ops.explain import relaxation
 from nfv_sched.ops.plans import arrangements
 from nfv_sched.ops.plans import movable
 from nfv_sched.ops.plans import trial
+from nfv_sched.ops.requests import request
 from nfv_sched.ops.simulator import servers
 from nfv_sched.ops.simulator import start
 from nfv_sched.ops.snapshot import snapshot
@@ -97,7 +97,7 @@ def moves(cloud: snapshot.Cloud, uuid: str, kind: movable.MoveKind,
 def _changes(server: snapshot.Server,
              positions: arrangements.Positions) -> Iterator[_Change]:
     specs = server.flavor.extra_specs
-    strict = dict(relaxation.lenient_values(specs))
+    strict = dict(request.lenient_values(specs))
     for key, value in strict.items():
         yield _Change(f'{key}={specs[key]}', f'{key}={value}', key, value)
     for text, degree in positions.degrees(server.uuid).items():

@@ -2,6 +2,7 @@
 
 """Hold the request of a server as plain values, and convert it for Nova."""
 
+from collections.abc import Iterator
 from collections.abc import Mapping
 import dataclasses
 
@@ -12,6 +13,12 @@ from nfv_sched.ops.simulator import nova_internals
 from nfv_sched.ops.simulator import request
 from nfv_sched.ops.simulator import state as states
 from nfv_sched.ops.snapshot import snapshot
+
+#: Extra spec -> its most lenient value.
+_LENIENT = {
+    'hw:pci_numa_affinity_policy': 'preferred',
+    'hw:cpu_thread_policy': 'prefer',
+}
 
 
 def network_label(network: snapshot.Network) -> str:
@@ -87,3 +94,19 @@ def wanted(state: states.State,
         stored=explained_request.stored, group=explained_request.group,
         hints=explained_request.hints, project=explained_request.project,
         on_volume=explained_request.on_volume, count=explained_request.count)
+
+
+def lenient_values(
+    specs: Mapping[str, str],
+) -> Iterator[tuple[str, str]]:
+    """Yield the extra specs that insist on something.
+
+    :returns: of each, the key and the most lenient value
+    """
+    for key, value in specs.items():
+        lenient = _LENIENT.get(key)
+        if lenient is None and key.startswith(('nfv:', 'hw:wrs:')) and (
+                value == 'strict'):
+            lenient = 'prefer'
+        if lenient is not None and value != lenient:
+            yield key, lenient

@@ -11,6 +11,7 @@ from nfv_sched.ops.requests import assumed_ports
 from nfv_sched.ops.requests import request
 from nfv_sched.ops.simulator import nova_internals
 from nfv_sched.ops.simulator import restore_servers
+from nfv_sched.ops.simulator import servers
 from nfv_sched.ops.simulator import state as states
 from nfv_sched.ops.simulator.steps import lifecycle
 from nfv_sched.ops.snapshot import names
@@ -56,8 +57,7 @@ def server(cloud: snapshot.Cloud, state: states.State, name: str,
         a network cannot be used
     """
     this = find(cloud, name)
-    simulated = next(each for each in state.servers.values()
-                     if each.uuid == this.uuid)
+    simulated = _simulated(state, this)
     present = simulated.host.name if simulated.host is not None else None
     named = _ports(cloud, state, networks)
     assumed = [*named.notes]
@@ -81,7 +81,7 @@ def server(cloud: snapshot.Cloud, state: states.State, name: str,
         group=scenario.unique_names(cloud.groups).get(this.group or ''),
         hints=this.hints, project=simulated.project,
         on_volume=restore_servers.is_on_volume(this))
-    _give_back(state, simulated.name)
+    give_back(state, this)
     where = f'on {present}' if present else 'without a host'
     return ExplainSubject(
         text=f'Server {this.name or this.uuid} ({this.state}, {where})',
@@ -110,13 +110,19 @@ def find(cloud: snapshot.Cloud, name: str) -> snapshot.Server:
     return named[0]
 
 
-def _give_back(state: states.State, name: str) -> None:
+def _simulated(state: states.State,
+               server: snapshot.Server) -> servers.SimulatedServer:
+    return next(each for each in state.servers.values()
+                if each.uuid == server.uuid)
+
+
+def give_back(state: states.State, server: snapshot.Server) -> None:
     """Remove a server from a cloud, with all its resources."""
-    server = state.servers.pop(name)
-    lifecycle.remove(state, server)
+    simulated = state.servers.pop(_simulated(state, server).name)
+    lifecycle.remove(state, simulated)
     for members in state.groups.values():
-        if name in members:
-            members.remove(name)
+        if simulated.name in members:
+            members.remove(simulated.name)
 
 
 def flavor(

@@ -45,6 +45,13 @@ def added(cloud: snapshot.Cloud, name: str,
             if agent.host == name))), names
 
 
+def emptied(cloud: snapshot.Cloud) -> snapshot.Cloud:
+    """Return a cloud without servers, with each host as if it were new."""
+    sums = occupied.totals(cloud)
+    return dataclasses.replace(cloud, servers=(), hosts=tuple([
+        _new(occupied.empty(host, sums[host.name])) for host in cloud.hosts]))
+
+
 def enabled(cloud: snapshot.Cloud,
             names: Collection[str]) -> snapshot.Cloud:
     """Return a cloud in which some hosts are enabled.
@@ -137,6 +144,20 @@ def _copies(cloud: snapshot.Cloud, empty: snapshot.Host,
             for number in itertools.islice(numbers, count)]
 
 
+def _new(empty: snapshot.Host) -> snapshot.Host:
+    """Return a host without servers in use, and without network load."""
+    network = empty.network and snapshot.HostNetwork(**{
+        field.name: None if getattr(empty.network, field.name) is None
+        else 0 for field in dataclasses.fields(empty.network)})
+    return dataclasses.replace(
+        empty, enabled=True, disabled_reason=None, up=True, mapped=True,
+        stats={'num_instances': '0'}, network=network,
+        memory_used=occupied.reserved_memory(empty, 0),
+        providers=tuple([
+            dataclasses.replace(each, traits=_enabled_traits(each))
+            for each in empty.providers]))
+
+
 class _Copy:
     """A new host that is like another one.
 
@@ -152,17 +173,11 @@ class _Copy:
 
     def host(self) -> snapshot.Host:
         """Return the new host."""
-        empty = self._empty
-        network = empty.network and snapshot.HostNetwork(**{
-            field.name: None if getattr(empty.network, field.name) is None
-            else 0 for field in dataclasses.fields(empty.network)})
+        empty = _new(self._empty)
         ledger = ledger_names.provider_uuid(empty.uuid)
         return dataclasses.replace(
             empty, name=self.name, uuid=self._uuid(empty.uuid),
             hypervisor=_numbered_name(empty.hypervisor, self._number),
-            enabled=True, disabled_reason=None, up=True, mapped=True,
-            stats={'num_instances': '0'}, network=network,
-            memory_used=occupied.reserved_memory(empty, 0),
             devices=tuple(map(self._device, empty.devices)),
             providers=tuple([self._provider(each) for each in empty.providers
                              if each.uuid != ledger]))
@@ -189,8 +204,7 @@ class _Copy:
         return dataclasses.replace(
             provider, uuid=self._uuid(provider.uuid),
             name=self._provider_name(provider.name),
-            parent=provider.parent and self._uuid(provider.parent),
-            traits=_enabled_traits(provider))
+            parent=provider.parent and self._uuid(provider.parent))
 
     def _provider_name(self, name: str) -> str:
         # Names of nested providers begin with that of the compute node, or of

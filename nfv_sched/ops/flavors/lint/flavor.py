@@ -155,8 +155,8 @@ def page_multiple(subject: values.LintSubject) -> Iterator[values.LintFinding]:
             yield values.LintFinding(
                 values.ERROR, 'hw:mem_page_size',
                 f'{cell.memory} MiB of guest NUMA node {number} are no '
-                f'multiple of the page size, {size(cell.pagesize)}: no host '
-                'takes it',
+                f'multiple of the page size, {strings.size(cell.pagesize)}: '
+                'no host takes it',
                 'change the memory of the flavor, or hw:mem_page_size')
             return
 
@@ -337,15 +337,6 @@ def used(subject: values.LintSubject) -> Iterator[values.LintFinding]:
             f', booted when it was different: {len(other)}' if other
             else ''), 'resize these servers to another flavor; a change of '
         'this one reaches new servers only')
-
-
-def size(kib: int) -> str:
-    """Return a page size for people, such as ``2 MiB``, from KiB."""
-    units = ['KiB', 'MiB', 'GiB']
-    while len(units) > 1 and kib % 1024 == 0:
-        kib //= 1024
-        del units[0]
-    return f'{kib} {units[0]}'
 
 
 def devices(subject: values.LintSubject) -> int:

@@ -72,10 +72,10 @@ def pages(subject: values.LintSubject) -> Iterator[values.LintFinding]:
     nodes = subject.hosts.nodes
     sizes = {each.size for node in nodes for each in node.pages if each.total}
     if page_size and page_size > 0 and nodes and page_size not in sizes:
-        have = ', '.join(map(lint_flavor.size, sorted(sizes)))
+        have = ', '.join(map(strings.size, sorted(sizes)))
         yield values.LintFinding(
             values.ERROR, 'hw:mem_page_size',
-            f'no host has pages of {lint_flavor.size(page_size)}; there are: '
+            f'no host has pages of {strings.size(page_size)}; there are: '
             f'{have or "none"}', 'take one of these sizes, or reserve such '
             'pages on the hosts')
 

@@ -109,8 +109,8 @@ class TestCapacity(tests_base.TestCase):
                  '2 CPUs under the thread policy on one NUMA node needed, '
                  '0 free', 0),
                 (pages, large,
-                 '4 MiB in pages of the requested size on one NUMA node '
-                 'needed, 2 MiB free', 2)):
+                 '4 MiB in pages of 2 MiB on one NUMA node needed, '
+                 '2 MiB free', 2)):
             self.assertEqual(
                 (f'NUMA topology: {need}', rank), self.reason(host, guest))
 

@@ -17,7 +17,7 @@ class TestDeparture(running.RunningTestCase):
         flavor = next(each for each in cloud.flavors if each.name == name)
         found, = capacity.capacities(cloud, [flavor], **kwargs)
         fits = {host: each.fits for host, each in found.hosts.items()}
-        leaving = smallest_move.smallest(cloud, flavor, fits, **kwargs)
+        leaving = dict(smallest_move.find(cloud, flavor, fits, **kwargs))
         return fits, {host: server.name for host, server in leaving.items()}
 
     def assertNext(self, wanted, flavor, *boots):
@@ -107,5 +107,5 @@ class TestDeparture(running.RunningTestCase):
         cloud = self.running('a p1 one')
         odd = dataclasses.replace(cloud.flavors[0], extra_specs={
             'hw:cpu_thread_policy': 'x'})
-        self.assertRaises(servers.Refused, smallest_move.smallest, cloud, odd,
-                          {'one': 0})
+        self.assertRaises(servers.Refused, list, smallest_move.find(
+            cloud, odd))

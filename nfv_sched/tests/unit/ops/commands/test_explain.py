@@ -179,9 +179,8 @@ class ExplainTest(test_simulate.SimulateTestCase):
         _code, out, _err = self.explain(
             'server', 's-3', '--try-seconds', '0', '-f', 'json')
         self.assertEqual(
-            [('add-host', 5, True), ('servers', 5, True)],
-            [(each['kind'], each['needed'],
-              each['on_one_numa_node'])
+            [('add-host', ['h-1']), ('servers', [])],
+            [(each['kind'], each['like'])
              for each in json.loads(out)['next_steps']])
 
     def test_usage(self):

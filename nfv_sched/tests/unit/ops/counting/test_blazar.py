@@ -92,8 +92,8 @@ class StandInTest(base.TestCase):
         cloud = dataclasses.replace(
             self.cloud, hosts=tuple(hosts), servers=(server,))
         for kwargs, found in ((OF_WHOLE, {'whole': server}), ({}, {})):
-            self.assertEqual(found, smallest_move.smallest(
-                cloud, cloud.flavors[0], {'whole': 0}, **kwargs))
+            self.assertEqual(found, dict(smallest_move.find(
+                cloud, cloud.flavors[0], ('whole',), **kwargs)))
 
 
 @testtools.skipUnless(blazar_clouds.IS_INSTALLED,

@@ -345,9 +345,10 @@ class TestBinding(CapacityTestCase):
                  Kind.UNKNOWN_NAME: 'resource class',
                  Kind.UNSURE: 'Placement'}
         self.assertEqual(
-            ['flavor', 'nfv:shared_vcpu=0', 'NUMA topology',
+            ['flavor', 'nfv:shared_vcpu=0', 'NUMA topology', 'NUMA nodes',
              'host too small', 'several', 'pCPUs', 'pCPUs on 2 NUMA nodes',
-             'threads', 'memory', 'pages of 2 MiB', 'shared vCPUs', 'VFs',
+             'threads', 'memory', 'pages of 2 MiB', 'page size',
+             'shared vCPUs', 'VFs',
              'PCI devices nearby', 'networks nearby', 'ports', 'rules',
              'AFilter', 'host disabled or down', 'no host mapping',
              'reserved by Blazar',
@@ -465,16 +466,32 @@ class TestBinding(CapacityTestCase):
                 (small_clouds.flavor(9, memory=17408, hw__mem_page_size='1GB'),
                  '9 pCPUs on one NUMA node needed, 8 + 8 free; 17408 MiB of '
                  'pages of 1 GiB on one NUMA node needed, 16384 + 16384 free'),
-                (small_clouds.flavor(4, memory=17408, hw__mem_page_size='2MB',
+                (small_clouds.flavor(4, memory=17408, hw__mem_page_size='1GB',
                                      nfv__vswitch_numa_affinity='strict'),
-                 '17408 MiB of pages of 2 MiB on one NUMA node with the '
-                 'virtual switch needed, 0 free on NUMA node 0'),
+                 '17408 MiB of pages of 1 GiB on one NUMA node with the '
+                 'virtual switch needed, 16384 free on NUMA node 0 (16384 on '
+                 'NUMA node 1)'),
                 (small_clouds.flavor(4, hw__numa_nodes='4'),
                  '4 NUMA nodes needed, has 2')):
             with self.subTest(text):
                 found = self.count(cloud, flavor)
                 self.assertEqual(begin + text, self.assertBinds(
                     [Kind.TOO_SMALL], found, alone=False))
+
+    def test_page_sizes_that_no_host_has(self):
+        """Nor memory that is no multiple of one that hosts have."""
+        cloud = small_clouds.cloud(small_clouds.host(
+            'one', small_clouds.node(0, huge=16), small_clouds.node(1)))
+        for memory, size, text in (
+                (17408, '2MB', 'pages of 2 MiB needed, there are 4 KiB, '
+                 '1 GiB'),
+                (2560, '1GB', '2560 MiB is not a multiple of 1 GiB: no host '
+                 'takes it'),
+                (2560, 'large', '2560 MiB in pages of a large size needed, '
+                 'there are 4 KiB, 1 GiB')):
+            self.assertEqual(text, self.assertBinds(
+                [Kind.PAGE_SIZE], self.count(cloud, small_clouds.flavor(
+                    2, memory=memory, hw__mem_page_size=size)), alone=False))
 
     def test_too_small_for_threads(self):
         found = self.count(

@@ -15,7 +15,7 @@ from nfv_sched import reasons
 from nfv_sched.tests.unit.ops.explain import test_explanation
 
 _CPUS = reasons.Amount(reasons.Resource.DEDICATED_CPUS, 8)
-_PAGES = reasons.Amount(reasons.Resource.PAGES, 4096)
+_PAGES = reasons.Amount(reasons.Resource.PAGES, 4096, '1 GiB')
 _SWITCH = 'with the virtual switch'
 _DISABLED = values.QueryLack(
     title='no trait COMPUTE_STATUS_DISABLED', need=values.QueryNeed(
@@ -128,8 +128,8 @@ class SentenceTest(testtools.TestCase):
                                          'VF'), beside=(_CPUS, _PAGES)))
               for name in 'abc'],
              'All 3 hosts: 2 free VFs on one NUMA node that also has 8 free '
-             'dedicated CPUs and 4096 MiB of free memory in pages of the '
-             'requested size needed, the nearest host, a, has none.'),
+             'dedicated CPUs and 4096 MiB of free memory in pages of '
+             '1 GiB needed, the nearest host, a, has none.'),
             ((host('a', short(0, amount=reasons.Amount(
                 reasons.Resource.PCI_DEVICES, 1, 'VF'))), host('b')),
              'a: 1 free VF needed, it has none.'),

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 import typing as ty
 
-from nfv_sched.ops.explain import values
 from nfv_sched.ops import placement
 from nfv_sched.ops.placement import requirements
 from nfv_sched.ops.placement import sentences
 from nfv_sched.ops.simulator import state as states
+from nfv_sched.ops.verdicts import values
 
 Query = placement.Query
 _Unmet = Sequence[tuple[requirements.Requirement,

@@ -4,10 +4,10 @@ import types
 
 import testtools
 
-from nfv_sched.ops.explain import placement
 from nfv_sched.ops import placement as simulated
 from nfv_sched.ops.placement import requirements
 from nfv_sched.ops.placement import sentences
+from nfv_sched.ops.verdicts import placement
 
 PCI = 'CUSTOM_PCI_8086_1515'
 

@@ -15,10 +15,10 @@ from nfv_sched.host import visit
 from nfv_sched.numa import evaluation
 from nfv_sched.numa import pci_shortage
 from nfv_sched.numa import shortage
-from nfv_sched.ops.explain import values
 from nfv_sched.ops.simulator import compute
 from nfv_sched.ops.simulator import scheduler
 from nfv_sched.ops.snapshot import blazar
+from nfv_sched.ops.verdicts import values
 from nfv_sched import reasons
 from nfv_sched import refusals
 from nfv_sched import request as nfv_request
@@ -118,7 +118,7 @@ def text(reason: reasons.Reason) -> str:
     """Return a reason for people who read it beside the name of the filter."""
     if reason.order == reasons.REQUEST:
         return str(reason)
-    return f'{reason.need}, {reason.have}' if reason.have else reason.need
+    return reasons.text(reason)
 
 
 def _pci(host_state, spec, note) -> HostLack:

@@ -20,10 +20,10 @@ from nova import exception
 from nova import objects
 
 from nfv_sched.network_limits import figures
-from nfv_sched.ops.explain import nova_filters
-from nfv_sched.ops.explain import values
 from nfv_sched.ops import placement
 from nfv_sched.ops.simulator import state as states
+from nfv_sched.ops.verdicts import nova_filters
+from nfv_sched.ops.verdicts import values
 from nfv_sched import reasons
 from nfv_sched import refusals
 from nfv_sched import request as nfv_request

@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Steps that are offered after a refusal, each carried out in the simulator.
+
+Afterwards the server must fit; and where no host is to be added, neither one
+more like those of the cloud nor a larger one would take it.  The number of
+cases comes from the environment, ``NFV_SCHED_EQUIVALENCE_CASES``.
+"""
+
+import collections
+import dataclasses
+import logging
+import random
+
+import hypothesis
+from hypothesis import strategies as st
+
+from nfv_sched.ops.capacity import smallest_move
+from nfv_sched.ops.cloud_file import actions
+from nfv_sched.ops.explain import explanation
+from nfv_sched.ops.explain import next_steps
+from nfv_sched.ops.explain import scheduling
+from nfv_sched.ops.explain import values
+from nfv_sched.ops.plans import defrag
+from nfv_sched.ops.requests import request
+from nfv_sched.ops.requests import subject
+from nfv_sched.ops.simulator import engine
+from nfv_sched.ops.simulator import start
+from nfv_sched.ops.snapshot import changed_hosts
+from nfv_sched.ops.snapshot import snapshot
+from nfv_sched.tests.equivalence import inhabited
+from nfv_sched.tests.equivalence import test_stock
+
+_Kind = values.StepKind
+_TIMES = 16
+#: Ways to make a request that does not fit: changes of a flavor.
+SIZES = ((1, 1), (2, 1), (1, 4), (2, 2), (3, 2), (8, 1))
+PAGES = (None, None, None, '1GB', '16MB', 'large')
+
+
+def grown_node(node: snapshot.Node, first: int) -> snapshot.Node:
+    """A NUMA node with several times the CPUs, memory and pages.
+
+    :param first: lowest number of the new CPUs
+    """
+    numbers = {cpu: [cpu, *range(first + (_TIMES - 1) * at,
+                                 first + (_TIMES - 1) * (at + 1))]
+               for at, cpu in enumerate(sorted(node.dedicated | node.shared))}
+
+    def all_of(cpus):
+        return frozenset(each for cpu in cpus for each in numbers[cpu])
+
+    return dataclasses.replace(
+        node, dedicated=all_of(node.dedicated), shared=all_of(node.shared),
+        siblings=tuple([frozenset(same) for core in node.siblings
+                        for same in zip(*[numbers[cpu] for cpu in core])]),
+        memory=node.memory * _TIMES, pages=tuple([
+            dataclasses.replace(pages, total=pages.total * _TIMES)
+            for pages in node.pages]))
+
+
+def grown(cloud: snapshot.Cloud, name: str) -> snapshot.Cloud:
+    """The cloud with one more host like another one, but larger."""
+    cloud, (name,) = changed_hosts.added(cloud, name, 1)
+    *others, host = cloud.hosts
+    nodes = tuple([grown_node(node, 1000 * (1 + number))
+                   for number, node in enumerate(host.nodes)])
+    devices = tuple([
+        dataclasses.replace(
+            device, address=device.address.replace('0000:', f'{time:04x}:'),
+            parent=device.parent and device.parent.replace(
+                '0000:', f'{time:04x}:'),
+            tags={**device.tags, **({'address': device.tags[
+                'address'].replace('0000:', f'{time:04x}:')}
+                if 'address' in device.tags else {})})
+        for time in range(_TIMES) for device in host.devices])
+    root, *nested = host.providers
+    return dataclasses.replace(cloud, hosts=(*others, dataclasses.replace(
+        host, nodes=nodes, devices=devices, vcpus=host.vcpus * _TIMES,
+        memory=host.memory * _TIMES, disk=host.disk * _TIMES, providers=(
+            dataclasses.replace(root, inventories={
+                name: dataclasses.replace(
+                    each, total=each.total * _TIMES,
+                    max_unit=each.max_unit * _TIMES)
+                for name, each in root.inventories.items()}), *nested))))
+
+
+def case(seed):
+    """A cloud with servers, and a request for more or larger ones."""
+    cloud = inhabited.made(seed, 3, 12)
+    rng = random.Random(seed)
+    flavor = rng.choice(cloud.flavors)
+    cpus, memory = rng.choice(SIZES)
+    specs = dict(flavor.extra_specs)
+    pages = rng.choice(PAGES)
+    if pages is not None:
+        specs['hw:mem_page_size'] = pages
+    if 'pci_passthrough:alias' in specs:
+        specs['pci_passthrough:alias'] = f'nic:{rng.choice((1, 2, 5))}'
+    flavor = dataclasses.replace(
+        flavor, name='wanted', id='wanted', vcpus=flavor.vcpus * cpus,
+        memory=flavor.memory * memory, extra_specs=specs)
+    group = rng.choice((None, None, *cloud.groups))
+    return (dataclasses.replace(cloud, flavors=(*cloud.flavors, flavor)),
+            flavor, group and group.uuid, rng.choice((1, 1, 1, 2)))
+
+
+class TestAdvice(test_stock.EquivalenceTestCase):
+
+    def setUp(self):
+        super().setUp()
+        logging.disable(logging.CRITICAL)
+        self.addCleanup(logging.disable, logging.NOTSET)
+
+    @staticmethod
+    def fits(cloud, requested, *steps):
+        """Whether a request fits after steps in the simulator."""
+        with start.started(cloud) as state:
+            simulation = engine.Simulation(state)
+            for step in steps:
+                simulation.step(step)
+                if not simulation.outcomes[-1].ok:
+                    return False
+            return scheduling.run(
+                state, request.wanted(state, requested)).reason is None
+
+    def carry_out(self, cloud, requested, step):
+        """Whether the request fits after a step."""
+        if step.kind in (_Kind.ADD_HOST, _Kind.LARGER_HOST):
+            for name in step.like:
+                cloud = (grown(cloud, name)
+                         if step.kind is _Kind.LARGER_HOST
+                         else changed_hosts.added(cloud, name, 1)[0])
+            return self.fits(cloud, requested)
+        if step.kind is _Kind.DEFRAG:
+            plan = defrag.plan(cloud, requested.flavor, requested.count)
+            return self.fits(cloud, requested, *[actions.LiveMigrate(
+                action='live_migrate', number=number, host=move.destination,
+                live_migrate=(move.name,), targets=(move.name,))
+                for number, move in enumerate(
+                    each.move for each in plan.steps)])
+        self.assertIs(_Kind.SERVERS, step.kind)
+        return any(self.fits(cloud, requested, actions.Delete(
+            action='delete', number=1, delete=(server.name,),
+            targets=(server.name,))) for _host, server in list(
+                smallest_move.find(cloud, requested.flavor)))
+
+    def test_each_step_helps(self):
+        seen = collections.Counter()
+
+        @hypothesis.settings(
+            test_stock.SETTINGS, max_examples=max(10, test_stock.CASES // 2),
+            phases=[hypothesis.Phase.generate])
+        @hypothesis.given(st.integers(0, 2 ** 32))
+        def check(seed):
+            cloud, flavor, group, count = case(seed)
+            seen['run'] += 1
+            with start.started(cloud) as state:
+                asked = subject.flavor(
+                    cloud, state, flavor.name, count=count,
+                    group=group)
+                found = explanation.explain(
+                    state, asked.text, asked.requested,
+                    relax_seconds=5 if seen['run'] % 4 == 0 else 0)
+            steps = list(next_steps.find(cloud, asked, found))
+            for step in steps:
+                seen[step.kind.value] += 1
+                self.assertTrue(
+                    self.carry_out(cloud, asked.requested, step), step)
+            for change in found.relaxations:
+                seen['change'] += 1
+                self.assertTrue(self.fits(cloud, change.requested), change)
+            if found.fits or steps:
+                return
+            seen['nothing helps'] += 1
+            for host in cloud.hosts:
+                self.assertFalse(self.fits(changed_hosts.added(
+                    cloud, host.name, 1)[0], asked.requested))
+                self.assertFalse(self.fits(
+                    grown(cloud, host.name), asked.requested))
+
+        check()
+        print('advice: %s' % dict(seen))
+        for kind in (_Kind.ADD_HOST, _Kind.LARGER_HOST, _Kind.SERVERS):
+            self.assert_seen(seen[kind.value], seen['run'] // 50)
