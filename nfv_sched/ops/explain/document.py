@@ -6,6 +6,7 @@ from collections.abc import Mapping
 import dataclasses
 import typing as ty
 
+from nfv_sched import device_shortage
 from nfv_sched.ops.explain import sentences
 from nfv_sched.ops.requests import document as request_document
 from nfv_sched import strings
@@ -193,11 +194,69 @@ class PlacementLack:
         max_placement_results
     :ivar free: largest free amount of one provider of the host, for a
         resource; null otherwise, and if no provider has the class
+    :ivar reserved: amount that is reserved of nested providers
     """
 
     text: str
     need: PlacementNeed | None
     free: int | None
+    reserved: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class RequestedDevices:
+    """PCI devices that an alias or a port asks for.
+
+    :ivar devices: "PF", "VF" or "PCI device"
+    :ivar alias: name of the alias; null for a port
+    :ivar physical_network: that of a port; null for none
+    :ivar numa_policy: the PCI NUMA policy that counts: one of Nova's, or
+        "strict" of nfv:pci_numa_affinity; null if NUMA nodes are not the cause
+    """
+
+    count: int
+    devices: str
+    alias: str | None
+    physical_network: str | None
+    trusted: bool
+    numa_policy: str | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class NearDevices:
+    """Free PCI devices that lack exactly one property.
+
+    :ivar lacks: the property
+    :ivar devices: "PF", "VF", "PCI device" or "device"
+    :ivar wanted: the value that is asked for, or the PCI NUMA policy
+    :ivar found: values that the devices have; numbers of their NUMA nodes
+    :ivar do: what an operator can do about it
+    """
+
+    lacks: ty.Literal[
+        'type', 'physical_network', 'trusted', 'node_unknown', 'other_node',
+        'other_socket', 'socket_unknown', 'live_migratable', 'remote_managed',
+        'property', 'reserved']
+    count: int
+    devices: str
+    wanted: str
+    found: tuple[str, ...]
+    do: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class MissingDevices:
+    """The fewest PCI requests that a host cannot serve together.
+
+    :ivar kind: "too_few" devices; "one_card" if only a PF and VFs of one card
+        are left; "numa" if they are not on NUMA nodes that suit the policy;
+        "order" if Nova gives an earlier request what a later one needs;
+        "granted" if Placement has granted others
+    """
+
+    kind: ty.Literal['too_few', 'one_card', 'numa', 'order', 'granted']
+    requests: tuple[RequestedDevices, ...]
+    near_misses: tuple[NearDevices, ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,6 +271,7 @@ class ResourceShortage:
     :ivar free: amount on the NUMA node of the host that comes closest, of
         those that the server may have; on the host for "vswitch_ports" and
         "security_rules", of which limits leave too few
+    :ivar pci_devices: why there are too few PCI devices; null for others
     """
 
     resource: ty.Literal[
@@ -220,6 +280,7 @@ class ResourceShortage:
         'vswitch_ports', 'security_rules']
     needed: int
     free: int
+    pci_devices: MissingDevices | None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -624,7 +685,8 @@ def _host(host: 'values.ExplainedHost',
         placement_finds=host.found, placement_lacks=tuple([PlacementLack(
             text=text,
             need=None if lack is None else _requirement(lack.title, lack.need),
-            free=None if lack is None else lack.free)
+            free=None if lack is None else lack.free,
+            reserved=sum(miss.count for miss in lack.misses) if lack else 0)
             for text, lack in zip(
                 host.misses, host.lacks or (None,) * len(host.misses))]),
         refusals=None if host.refusals is None else tuple(
@@ -641,8 +703,23 @@ def _refusal(refusal: 'values.FilterRefusal') -> HostRefusal:
         policy_value=value if equals else None, why=refusal.text or None,
         shortage=None if shortage is None else ResourceShortage(
             resource=shortage.amount.resource.value,
-            needed=shortage.amount.needed, free=shortage.free),
+            needed=shortage.amount.needed, free=shortage.free,
+            pci_devices=shortage.devices and _devices(shortage.devices)),
         kind=refusal.kind.value or None, raised=refusal.raised)
+
+
+def _devices(shortage: device_shortage.DeviceShortage) -> MissingDevices:
+    return MissingDevices(
+        kind=ty.cast(ty.Any, shortage.kind.value),
+        requests=tuple([RequestedDevices(
+            count=need.count, devices=need.noun, alias=need.alias or None,
+            physical_network=need.physical_network or None,
+            trusted=need.trusted, numa_policy=need.policy or None)
+            for need in shortage.needs]),
+        near_misses=tuple([NearDevices(
+            lacks=ty.cast(ty.Any, miss.kind.value), count=miss.count,
+            devices=miss.noun, wanted=miss.wanted, found=miss.found,
+            do=device_shortage.remedy(miss)) for miss in shortage.misses]))
 
 
 def _cause(cause: 'values.CommonCause', hosts: int,

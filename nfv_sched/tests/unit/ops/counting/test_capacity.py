@@ -229,6 +229,25 @@ class TestBinding(CapacityTestCase):
             2, pci_passthrough__alias='nic:3'))
         self.assertBinds([(Kind.DEVICES, 'VF')], found)
 
+    def test_pf_and_vfs_of_one_card(self):
+        """No claim would get them, though each is free."""
+        vf = small_clouds.device(1, 1)
+        pf = dataclasses.replace(
+            vf, kind='type-PF', address='0000:01:00.0',
+            tags={'address': '0000:01:00.0'})
+        vf = dataclasses.replace(vf, parent=pf.address, tags=pf.tags)
+        cloud = small_clouds.cloud(
+            small_clouds.host('one', small_clouds.node(0),
+                              small_clouds.node(1), devices=(pf, vf)),
+            pci={'alias': [
+                f'{{"name": "{name}", "device_type": "type-{kind}", '
+                '"vendor_id": "8086", "product_id": "154d"}'
+                for name, kind in (('pf', 'PF'), ('vf', 'VF'))]})
+        found = self.count(cloud, small_clouds.flavor(
+            pci_passthrough__alias='pf:1,vf:1'))
+        self.assertIn('the same card', self.assertBinds(
+            [(Kind.DEVICES, 'PCI device')], found))
+
     def test_placement(self):
         """A trait, and memory that is reserved."""
         flavor = small_clouds.flavor(trait__CUSTOM_FAST='required')
