@@ -734,7 +734,7 @@ def add_networks(parser: argparse.ArgumentParser,
     """
     parser.add_argument(
         '--network', action='append', default=[], dest='networks',
-        metavar='NET[,physnet=P][,vnic-type=T]',
+        metavar='NET[,physnet=P][,vnic-type=T][,trusted=B]',
         help='a network, by name or ID, on which the server has a port'
              f'{replaced}; one that the cloud does not show needs physnet=P; '
              'without a vNIC type the port is normal, or as all ports of the '

@@ -243,7 +243,7 @@ def _network(network: model.NetworkEntry) -> snapshot.Network:
     return snapshot.Network(
         id=scenarios.stable_uuid('network', network.name), name=network.name,
         physnet=network.physical_network, vnic_type=network.vnic_type,
-        numa_policy=network.numa_policy)
+        numa_policy=network.numa_policy, trusted=network.trusted)
 
 
 def _security_groups(

@@ -3,6 +3,7 @@
 """Check the entries of ``hosts``, and compile NUMA nodes and PCI devices."""
 
 import collections
+from collections.abc import Mapping
 import dataclasses
 import re
 import typing as ty
@@ -254,14 +255,35 @@ class HostCompiler:
         spread = {}
         for key in schema.keys_with(model.HostGroup, values.PER_NODE):
             value = getattr(host, key)
-            if not isinstance(value, tuple):
+            if isinstance(value, Mapping):
+                value = self._spread_items((*path, key), value, nodes)
+            elif not isinstance(value, tuple):
                 value = (value,) * nodes
             elif len(value) != nodes:
                 self._errors.add((*path, key),
                                  f'has {len(value)} values, but there are '
                                  f'{nodes} NUMA nodes')
+            elif any(isinstance(number, tuple) for each in value
+                     if isinstance(each, Mapping) for number in each.values()):
+                self._errors.add((*path, key), 'has a list within a list')
             spread[key] = value
         return dataclasses.replace(host, **spread)
+
+    def _spread_items(
+        self, path: problems.Path, value: Mapping[int, int | tuple[int, ...]],
+        nodes: int,
+    ) -> tuple[dict[int, int], ...]:
+        """Return a mapping for each NUMA node of one with lists."""
+        spread: tuple[dict[int, int], ...] = tuple([{} for _ in range(nodes)])
+        for item, count in value.items():
+            if not isinstance(count, tuple):
+                count = (count,) * nodes
+            elif len(count) != nodes:
+                self._errors.add(path, f'has {len(count)} values, but there '
+                                       f'are {nodes} NUMA nodes')
+            for of_node, number in zip(spread, count):
+                of_node[item] = number
+        return spread
 
 
 def _unless_none(value: ty.Any, default: ty.Any) -> ty.Any:

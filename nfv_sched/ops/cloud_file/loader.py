@@ -184,14 +184,15 @@ class _Loader:
             if network.tunneled not in (None, not physical):
                 self._errors.add(path, 'must have a physical_network or be '
                                        'tunneled, one of the two')
-            if network.vnic_type == 'normal':
-                if network.numa_policy is not None:
-                    self._errors.add((*path, 'numa_policy'),
-                                     'is for the vnic_type direct or '
-                                     'direct-physical')
-            elif not physical:
+            for key in ('numa_policy', 'trusted'):
+                if network.vnic_type == 'normal' and (
+                        getattr(network, key) is not None):
+                    self._errors.add((*path, key), 'is for other vnic_types '
+                                                   'than normal')
+            if network.vnic_type != 'normal' and not (
+                    physical or network.tunneled):
                 self._errors.add((*path, 'vnic_type'),
-                                 'needs a physical_network')
+                                 'needs a physical_network, or tunneled: true')
 
     def _aggregate(self, number: int, aggregate: model.AggregateEntry,
                    hosts: Collection[str]) -> model.AggregateEntry:

@@ -28,7 +28,7 @@ _Said = ty.Annotated[_T, values.FOR_NOVA]
 class PCIDevices:
     """An entry of ``pci_devices``: equal PCI devices on one NUMA node.
 
-    :ivar type: ``VF``, ``PF`` or ``standard``
+    :ivar type: ``VF``, ``PF``, ``vdpa`` or ``standard``
     :ivar node: number of the NUMA node; null if the host does not report it
     :ivar count: number of devices
     :ivar vfs: number of VFs of each PF
@@ -37,6 +37,7 @@ class PCIDevices:
     :ivar vf_product: product ID of the VFs of a PF
     :ivar physical_network: physical network that they are connected to
     :ivar trusted: whether Nova may configure trusted VFs
+    :ivar remote_managed: whether the card has its own switch, as a DPU has
     :ivar live_migratable: whether a server with them can be live-migrated
     :ivar resource_class: resource class in Placement
     :ivar traits: traits in Placement
@@ -51,6 +52,7 @@ class PCIDevices:
     vf_product: values.PCIId | None = None
     physical_network: _Said[values.Name] | None = None
     trusted: _Said[bool] | None = None
+    remote_managed: _Said[bool] | None = None
     live_migratable: _Said[bool] | None = None
     resource_class: _Said[values.Name] | None = None
     traits: _Said[tuple[values.Name, ...]] | None = None
@@ -150,14 +152,16 @@ class HostGroup:
     count: ty.Annotated[int, values.within(1, 100_000)] | None = None
     numa_nodes: ty.Annotated[int, values.within(1, 64)] | None = None
     nodes_per_socket: values.Positive = 1
-    cores: values.PerNode[values.Positive]
+    cores: values.PerNode[values.Count]
     threads: ty.Annotated[int, values.within(1, 8)] = 1
     siblings: ty.Literal['split', 'adjacent'] = 'split'
-    memory: ty.Annotated[values.PerNode[values.MiB], schema.rule(minimum=1)]
-    pages: values.PerNode[Mapping[values.HugePageSize, values.Count]] = (
-        dataclasses.field(default_factory=dict))
-    reserved_pages: values.PerNode[Mapping[values.PageSize, values.Count]] = (
-        dataclasses.field(default_factory=dict))
+    memory: values.PerNode[values.MiB]
+    pages: values.PerNode[Mapping[
+        values.HugePageSize, values.PerNode[values.Count]]] = (
+            dataclasses.field(default_factory=dict))
+    reserved_pages: values.PerNode[Mapping[
+        values.PageSize, values.PerNode[values.Count]]] = (
+            dataclasses.field(default_factory=dict))
     reserved_memory: values.MiB = 512
     disk: values.GiB = 1000
     platform_cores: values.Count | None = None
@@ -228,16 +232,18 @@ class NetworkEntry:
     :ivar physical_network: physical network; None if it is tunnelled
     :ivar tunneled: whether it is tunnelled between the hosts; None if it
         follows from ``physical_network``
-    :ivar vnic_type: vNIC type of its ports: normal, direct (a VF) or
+    :ivar vnic_type: vNIC type of its ports, such as direct (a VF) or
         direct-physical (a PF)
     :ivar numa_policy: PCI NUMA affinity policy of its ports
+    :ivar trusted: whether its ports want trusted VFs; None for any
     """
 
     name: str = schema.own_name()
     physical_network: values.Name | None = None
     tunneled: bool | None = None
-    vnic_type: ty.Literal['normal', 'direct', 'direct-physical'] = 'normal'
+    vnic_type: values.VNICType = 'normal'
     numa_policy: values.NUMAPolicy | None = None
+    trusted: bool | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,11 +17,14 @@ from nfv_sched.ops.snapshot import snapshot
 from nfv_sched.ops.snapshot import validation
 
 # Type of device in the file -> in Nova.
-_NOVA_TYPES = {'VF': 'type-VF', 'PF': 'type-PF', 'standard': 'type-PCI'}
+_NOVA_TYPES = {'VF': 'type-VF', 'PF': 'type-PF', 'vdpa': 'vdpa',
+               'standard': 'type-PCI'}
+# Those of which a card has several.
+_OF_A_PF = ('VF', 'vdpa')
 
 # A VF and a PF of an X710 network card, and a QuickAssist accelerator.
 _VENDOR = '8086'
-_PRODUCTS = {'VF': '154c', 'PF': '1572', 'standard': '0443'}
+_PRODUCTS = {'VF': '154c', 'PF': '1572', 'vdpa': '101e', 'standard': '0443'}
 
 _FUNCTIONS = 8
 _VFS_OF_A_BUS = 31 * _FUNCTIONS
@@ -61,17 +64,18 @@ def _functions(bus: str, entry: model.PCIDevices,
               'tags': _nova_tags(entry)}
     product = (entry.product or _PRODUCTS[kind]).lower()
     first = f'{bus}:00.0'
-    if kind != 'VF':
+    if kind not in _OF_A_PF:
         yield snapshot.Device(address=first, kind=_NOVA_TYPES[kind],
                               product=product, **common)
         if kind == 'standard':
             return
-        product = (entry.vf_product or _PRODUCTS['VF']).lower()
+        kind = 'VF'
+        product = (entry.vf_product or _PRODUCTS[kind]).lower()
     for number in range(count):
         slot, function = divmod(number, _FUNCTIONS)
         yield snapshot.Device(
             address=f'{bus}:{slot + 1:02x}.{function}',
-            kind=_NOVA_TYPES['VF'], product=product, parent=first, **common)
+            kind=_NOVA_TYPES[kind], product=product, parent=first, **common)
 
 
 def build(entries: Iterable[model.PCIDevices]) -> tuple[snapshot.Device, ...]:
@@ -83,7 +87,7 @@ def build(entries: Iterable[model.PCIDevices]) -> tuple[snapshot.Device, ...]:
     buses = _buses()
     devices: list[snapshot.Device] = []
     for entry in entries:
-        if entry.type == 'VF':
+        if entry.type in _OF_A_PF:
             cards, vfs = 1, entry.count
         else:
             cards, vfs = entry.count, entry.vfs or 0

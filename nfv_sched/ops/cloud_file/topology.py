@@ -68,6 +68,9 @@ def _sets_by_size(host: model.HostGroup,
         switch = host.vswitch_cores[node]
         shared = host.shared_cores_per_node[node]
         needed = platform + switch + shared
+        if not cores:  # memory alone
+            sets.append((frozenset(), frozenset()))
+            continue
         if needed > len(cores):
             raise LayoutError(
                 'cores', f'NUMA node {node} has {len(cores)} cores, but '
@@ -125,6 +128,9 @@ def build(host: model.HostGroup, physnets: ty.Sequence[ty.Iterable[str]]
     :raises LayoutError: if the dimensions contradict each other
     """
     total = sum(host.cores)
+    for key in ('cores', 'memory'):
+        if not any(getattr(host, key)):
+            raise LayoutError(key, 'no NUMA node has any')
     if total * host.threads >= cpu_spec.MOST_CPUS:
         raise LayoutError(
             'cores', f'the host would have {total * host.threads} CPUs; no '

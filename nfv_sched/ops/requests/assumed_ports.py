@@ -24,6 +24,9 @@ _NORMAL = 'normal'
 #: Keys of a network on the command line.
 _PHYSNET = 'physnet'
 _VNIC_TYPE = 'vnic-type'
+_TRUSTED = 'trusted'
+#: Kind of device -> vNIC type of the ports that want it.
+_VNIC_TYPES_OF = {'type-PF': 'direct-physical', 'vdpa': 'vdpa'}
 #: Neutron's vNIC types; Nova has no list of all of them.
 VNIC_TYPES = (
     _NORMAL, 'direct', 'direct-physical', 'macvtap', 'vdpa',
@@ -195,11 +198,12 @@ def of_server(server: snapshot.Server) -> Ports:
     :raises UnknownNetworkError: if its ports were not read
     """
     name = server.name or server.uuid
-    if server.ports is None:
+    own = plugs(server)
+    if server.ports is None and not own:
         raise UnknownNetworkError(
             f'--like {name}: its ports were not read; name its networks with '
             '--network')
-    return Ports(basis=Basis.SERVER, plugs=plugs(server), server=name)
+    return Ports(basis=Basis.SERVER, plugs=own, server=name)
 
 
 def plugs(
@@ -209,20 +213,52 @@ def plugs(
 
     :param names: network UUID -> name; others are named as their port says
 
-    NUMA policies of the ports are included, unless the flavor or the image has
-    the same one: it may come from there, and a new server may have other ones.
+    What ports want of VFs is that of the PCI requests that Nova has stored. Of
+    a server that never had a host these are all that is known of its ports.
+    Their NUMA policies are included, unless the flavor or the image has the
+    same one: it may come from there, and a new server may have other ones.
     """
     own = (server.flavor.extra_specs.get(extra_specs.NATIVE_PCI_KEY),
            server.image.get(extra_specs.NATIVE_PCI_PROPERTY))
-    policies = {request.port: request.numa_policy
-                for request in server.pci_requests or ()
-                if request.port and request.numa_policy not in own}
-    return tuple([
-        (dataclasses.replace(scenario.network_of(port),
-                             numa_policy=policies.get(port.id),
-                             **_name_field(port, names or {})),
-         scenario.security_groups_of(port.rules))
-        for port in server.ports or ()])
+    stored = [request for request in server.pci_requests or ()
+              if request.alias is None]
+    ports = server.ports
+    if not ports and server.host is None:
+        ports = tuple([_port_of(request) for request in stored])
+    by_port = {request.port or request.id: request for request in stored}
+    found = []
+    for port in ports or ():
+        network = dataclasses.replace(
+            scenario.network_of(port), **_name_field(port, names or {}))
+        request = by_port.get(port.id)
+        if request is not None:
+            network = dataclasses.replace(
+                network, trusted=_trusted(request),
+                numa_policy=None if request.numa_policy in own
+                else request.numa_policy)
+        found.append((network, scenario.security_groups_of(port.rules)))
+    return tuple(found)
+
+
+def _port_of(request: snapshot.PCIRequest) -> snapshot.Port:
+    """Return the port of which only the PCI request is known."""
+    tags = request.specs[0] if request.specs else {}
+    vnic_type = _VNIC_TYPES_OF.get(tags.get('dev_type'), 'direct')
+    if _is_true(tags.get('remote_managed')):
+        vnic_type = 'remote-managed'
+    return snapshot.Port(
+        id=request.port or request.id or '', vnic_type=vnic_type,
+        physnet=tags.get('physical_network'))
+
+
+def _trusted(request: snapshot.PCIRequest) -> bool | None:
+    """Return whether a port wants a trusted VF; None for any."""
+    texts = [tags[_TRUSTED] for tags in request.specs if _TRUSTED in tags]
+    return _is_true(texts[0]) if texts else None
+
+
+def _is_true(text: str | None) -> bool:
+    return str(text).lower() == 'true'
 
 
 def _name_field(
@@ -331,7 +367,8 @@ def of_networks(cloud: snapshot.Cloud, texts: Sequence[str],
 
     :param texts: for each port name or ID of the network, then, separated by
         commas, ``physnet=NAME`` and ``vnic-type=TYPE`` where these are not
-        known; ``physnet=`` for a network without physical network
+        known; ``physnet=`` for a network without physical network; and
+        ``trusted=true`` or ``false`` for ports that want such VFs
     :param groups: names of the security groups of each port; empty for as many
         rules as most ports have
     :raises UnknownNetworkError: if a text cannot be parsed, or the network is
@@ -365,15 +402,18 @@ def of_networks(cloud: snapshot.Cloud, texts: Sequence[str],
                 f'ports on the network {name} have '
                 f'{strings.count(rules, "security-group rule")}, as most that '
                 'are there')
-        # It comes from a cloud file, for ports of that vNIC type.
-        numa_policy = network.numa_policy if (
-            network and network.vnic_type == vnic_type) else None
+        # They come from a cloud file, for ports of that vNIC type.
+        numa_policy = trusted = None
+        if network and network.vnic_type == vnic_type:
+            numa_policy, trusted = network.numa_policy, network.trusted
+        if _TRUSTED in options:
+            trusted = _is_true(options[_TRUSTED])
         plugs.append((
             snapshot.Network(
                 id=network.id if network else scenario.stable_uuid(
                     'network', name),
                 name=name, physnet=physnet, vnic_type=vnic_type,
-                numa_policy=numa_policy),
+                numa_policy=numa_policy, trusted=trusted),
             scenario.security_groups_of(rules) or groups))
     return Ports(basis=Basis.NETWORKS, plugs=tuple(plugs),
                  notes=tuple(dict.fromkeys(notes)))
@@ -385,10 +425,11 @@ def _options(text: str) -> tuple[str, dict[str, str]]:
     options = {}
     for option in rest:
         key, equals, value = option.partition('=')
-        if not equals or key not in (_PHYSNET, _VNIC_TYPE):
+        if not equals or key not in (_PHYSNET, _VNIC_TYPE, _TRUSTED) or (
+                key == _TRUSTED and value not in ('true', 'false')):
             raise UnknownNetworkError(
-                f'--network {text}: {option!r} is not {_PHYSNET}=NAME or '
-                f'{_VNIC_TYPE}=TYPE')
+                f'--network {text}: {option!r} is not {_PHYSNET}=NAME, '
+                f'{_VNIC_TYPE}=TYPE or {_TRUSTED}=true or false')
         if key == _VNIC_TYPE and value not in VNIC_TYPES:
             raise UnknownNetworkError(
                 f'--network {text}: {value!r} is not a vNIC type; there are: '

@@ -38,6 +38,7 @@ class ExplainedRequest:
 
     :ivar image: image properties
     :ivar ports: the network of each port, and its security groups
+    :ivar alias_specs: what PCI aliases mean for an existing server
     :ivar zone: availability zone
     :ivar stored: whether it is the stored request of an existing server
     :ivar group: name of the server group
@@ -50,6 +51,8 @@ class ExplainedRequest:
     flavor: snapshot.Flavor
     image: Mapping[str, str] = dataclasses.field(default_factory=dict)
     ports: tuple[scenario.Plug, ...] = ()
+    alias_specs: Mapping[str, request.Specs] = dataclasses.field(
+        default_factory=dict)
     zone: str | None = None
     stored: bool = False
     group: str | None = None
@@ -90,6 +93,7 @@ def wanted(state: states.State,
     return request.BootRequest(
         flavor=states.nova_flavor(1, explained_request.flavor),
         image=image, ports=explained_request.ports,
+        alias_specs=explained_request.alias_specs,
         zone=explained_request.zone,
         stored=explained_request.stored, group=explained_request.group,
         hints=explained_request.hints, project=explained_request.project,

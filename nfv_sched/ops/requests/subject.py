@@ -10,12 +10,14 @@ from nfv_sched.ops.cloud_file import scenario
 from nfv_sched.ops.requests import assumed_ports
 from nfv_sched.ops.requests import request
 from nfv_sched.ops.simulator import nova_internals
+from nfv_sched.ops.simulator import request as sim_request
 from nfv_sched.ops.simulator import restore_servers
 from nfv_sched.ops.simulator import servers
 from nfv_sched.ops.simulator import state as states
 from nfv_sched.ops.simulator.steps import lifecycle
 from nfv_sched.ops.snapshot import names
 from nfv_sched.ops.snapshot import snapshot
+from nfv_sched import strings
 
 _NORMAL = 'normal'
 
@@ -68,15 +70,19 @@ def server(cloud: snapshot.Cloud, state: states.State, name: str,
             assumed.append('the networks of --network in place of its own: ' +
                            ', '.join(request.network_label(network)
                                      for network, _groups in own))
-    elif this.ports is None:
+    elif this.ports is None and not own:
         assumed.append('its networks were not read: none are assumed, '
                        '--network names them')
     elif present is None and not simulated.ports:
         assumed.append('Nova does not keep the networks of a server that has '
-                       'no host: none are assumed, --network names them')
+                       'no host, only the PCI requests of its ports: ' + (
+                           f'{strings.count(len(own), "port")} assumed'
+                           if own else 'none are assumed') +
+                       ', --network names them')
     explained_request = request.ExplainedRequest(
         flavor=this.flavor, image=this.image,
         ports=named.plugs if networks else own,
+        alias_specs=sim_request.alias_specs(this),
         zone=this.zone, stored=True,
         group=scenario.unique_names(cloud.groups).get(this.group or ''),
         hints=this.hints, project=simulated.project,

@@ -118,6 +118,7 @@ class SimulatedPort:
             'tunneled': self.network.physnet is None,
             'vnic_type': self.network.vnic_type,
             'numa_policy': self.network.numa_policy,
+            'trusted': self.network.trusted,
             'exists': (self.exists or
                        self.network.vnic_type != scenarios.NORMAL),
         }

@@ -284,7 +284,7 @@ class _NeutronAPI(neutron.API):
 
     def _get_port_vnic_info(self, context, client, port_id):
         port = self._ports[port_id]
-        return (port['vnic_type'], None, port['network_id'], None,
+        return (port['vnic_type'], port['trusted'], port['network_id'], None,
                 port['numa_policy'], None)
 
     def _get_physnet_tunneled_info(self, context, client, net_id):
@@ -299,8 +299,8 @@ def resource_requests(context: ty.Any, flavor: objects.Flavor,
     """Make PCI requests and networks of flavor, image and ports, as the API.
 
     :param ports: mappings as for :func:`network_info`, with
-        ``numa_policy`` and ``exists``: whether the request names the port; if
-        not, it names the network
+        ``numa_policy``, ``trusted`` and ``exists``: whether the request names
+        the port; if not, it names the network
     :param stable_uuid: makes the IDs of the PCI requests, from their number
     :returns: (PCI requests, network metadata, requested networks)
     :raises nova.exception.NovaException: if an alias does not exist

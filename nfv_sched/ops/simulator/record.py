@@ -257,7 +257,8 @@ def _networks(scenario: scenarios.Scenario) -> Iterator[snapshot.Network]:
             same.append(each)
     for first, *rest in of_uuid.values():
         yield dataclasses.replace(
-            first, vnic_type=None, numa_policy=None) if rest else first
+            first, vnic_type=None, numa_policy=None,
+            trusted=None) if rest else first
 
 
 def _flavor(flavor: objects.Flavor) -> snapshot.Flavor:

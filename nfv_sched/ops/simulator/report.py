@@ -28,7 +28,8 @@ from nfv_sched import strings
 MANY_HOSTS = 24
 
 # Nova's type of a PCI device -> name in tables.
-_KINDS = {'type-VF': 'VF', 'type-PF': 'PF', 'type-PCI': 'standard'}
+_KINDS = {'type-VF': 'VF', 'type-PF': 'PF', 'type-PCI': 'standard',
+          'vdpa': 'vdpa'}
 #: Columns that tables for people lose first.
 _LEAST_IMPORTANT = ('Places', 'PCI', 'vSwitch', 'Switch', 'PCI devices',
                     'Flavor')

@@ -22,7 +22,22 @@ from nfv_sched.ops.simulator import network
 from nfv_sched.ops.simulator import nova_internals
 from nfv_sched.ops.simulator import servers
 from nfv_sched.ops.simulator import state as states
+from nfv_sched.ops.snapshot import snapshot
 from nfv_sched import request as nfv_request
+
+
+#: Alternatives of a PCI request; a device must have all tags of one of them.
+Specs = Sequence[Mapping[str, str | None]]
+
+
+def alias_specs(snapshot_server: snapshot.Server) -> dict[str, Specs]:
+    """Return what the aliases of a server meant when Nova stored them.
+
+    :returns: alias -> what a device must have
+    """
+    return {pci_request.alias: pci_request.specs
+            for pci_request in snapshot_server.pci_requests or ()
+            if pci_request.alias and pci_request.specs}
 
 
 def constraints(flavor: objects.Flavor, image_meta: objects.ImageMeta):
@@ -46,6 +61,7 @@ class BootRequest:
     """A request to boot servers.
 
     :ivar image_texts: properties of the image, as Nova stores them
+    :ivar alias_specs: see :func:`alias_specs`
     :ivar ports: network and security groups of each port
     :ivar security_groups: names of the security groups of ports that Nova
         makes; empty for the default group of the project
@@ -65,6 +81,7 @@ class BootRequest:
     flavor: objects.Flavor
     image: objects.ImageMeta
     image_texts: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    alias_specs: Mapping[str, Specs] = dataclasses.field(default_factory=dict)
     ports: tuple[scenario.Plug, ...] = ()
     security_groups: tuple[str, ...] = ()
     host: str | None = None
@@ -119,7 +136,7 @@ def create(state: states.State, server: servers.SimulatedServer,
     server.spec = spec = describe(
         state, server, properties, _zone(state, boot_request),
         state.network.requested_groups(boot_request.security_groups),
-        (first or server).name)
+        (first or server).name, boot_request.alias_specs)
     spec.num_instances = boot_request.count
     spec.is_bfv = boot_request.on_volume
     if boot_request.group:
@@ -168,7 +185,8 @@ def new_instance(state: states.State, server: servers.SimulatedServer,
 def describe(state: states.State, server: servers.SimulatedServer,
              properties: Mapping[str, ty.Any], zone: str | None,
              security_groups: Sequence[str],
-             name: str) -> objects.RequestSpec:
+             name: str, alias_specs: Mapping[str, Specs] | None = None,
+             ) -> objects.RequestSpec:
     """Return the request for a server, as the API makes it.
 
     :param server: its ``instance`` gets the NUMA topology and the PCI
@@ -177,6 +195,7 @@ def describe(state: states.State, server: servers.SimulatedServer,
     :param zone: requested availability zone
     :param security_groups: UUIDs, or ``default``
     :param name: a name from which the IDs of the PCI requests are derived
+    :param alias_specs: see :func:`alias_specs`
     :raises Refused: if the API refuses flavor or image
     """
     instance = server.instance
@@ -194,6 +213,10 @@ def describe(state: states.State, server: servers.SimulatedServer,
             f'the Nova API refuses the flavor: {e}', e.kwargs['alias'])
     except (exception.NovaException, ValueError) as e:
         raise servers.Refused(f'the Nova API refuses the flavor: {e}')
+    for pci_request in requests.requests:
+        if pci_request.alias_name in (alias_specs or ()):
+            pci_request.spec = [
+                dict(tags) for tags in alias_specs[pci_request.alias_name]]
     requests.instance_uuid = server.uuid
     instance.pci_requests = requests
     spec = objects.RequestSpec.from_components(

@@ -260,6 +260,10 @@ def _reported(device: snapshot.Device) -> dict[str, ty.Any]:
     }
     if device.parent is not None:
         values['parent_addr'] = device.parent
+    if device.tags.get('remote_managed') == 'true':
+        # Nova leaves out such a device without the number of its card.
+        values['capabilities'] = {
+            'vpd': {'card_serial_number': device.parent or device.address}}
     return values
 
 

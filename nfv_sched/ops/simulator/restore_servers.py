@@ -136,7 +136,8 @@ def _work_out(state: states.State, snapshot_server: snapshot.Server,
             state, server, {'scheduler_hints': {
                 name: list(values)
                 for name, values in snapshot_server.hints.items()}},
-            snapshot_server.zone, (), server.name)
+            snapshot_server.zone, (), server.name,
+            request.alias_specs(snapshot_server))
     except servers.Refused as e:
         server.unknown = str(e)
     else:
@@ -210,7 +211,7 @@ def _restore_port_requests(
 
     Nova does not make them again for a move: device type, NUMA policy and
     physical network stay as they were when the port was attached.  Requests
-    of aliases are made from the flavor.
+    of aliases are made from the flavor, and mean what they meant.
 
     :param instance: changed
     :param spec: changed

@@ -557,6 +557,8 @@ class Network:
     :ivar vnic_type: vNIC type of all its ports in a cloud file of the
         simulator; None for networks from Neutron
     :ivar numa_policy: PCI NUMA policy of all its ports, likewise
+    :ivar trusted: whether all its ports want trusted VFs, likewise; None for
+        any VFs
     """
 
     id: str
@@ -564,6 +566,7 @@ class Network:
     physnet: str | None = None
     vnic_type: str | None = None
     numa_policy: str | None = None
+    trusted: bool | None = None
 
 
 def age(taken_at: str) -> int | None:

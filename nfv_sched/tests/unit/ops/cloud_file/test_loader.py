@@ -82,9 +82,15 @@ BAD = [
     ('flavors:', 'options: {pci: {alias: []}}\npci_aliases: {}\nflavors:',
      'options.pci.alias: cannot be combined with pci_aliases'),
     ('n: {tunneled: true}', 'n: {vnic_type: direct}',
-     'networks.n.vnic_type: needs a physical_network'),
+     'networks.n.vnic_type: needs a physical_network, or tunneled'),
+    ('n: {tunneled: true}', 'n: {tunneled: true, trusted: true}',
+     'networks.n.trusted: is for other vnic_types than normal'),
+    ('cores: 8', 'cores: 8\n    pages: {1G: [1, 2, 3]}',
+     'hosts[0].pages: has 3 values, but there are 2 NUMA nodes'),
+    ('cores: 8', 'cores: 8\n    pages: [{1G: [1, 2]}, {}]',
+     'hosts[0].pages: has a list within a list'),
     ('n: {tunneled: true}', 'n: {numa_policy: required}',
-     'networks.n.numa_policy: is for the vnic_type direct'),
+     'networks.n.numa_policy: is for other vnic_types than normal'),
     ('n: {tunneled: true}\nsteps:\n  - boot: s', 'n: {physical_network: p, '
      'vnic_type: direct}\nsteps:\n  - boot: s\n    multi_create: true',
      'steps[0].networks[0]: a request for several servers cannot have'),
@@ -112,7 +118,7 @@ BAD = [
     ('cores: 8', 'cores: true', 'hosts[0].cores: must be a whole number or'),
     ('cores: 8', 'cores:', 'hosts[0].cores: must be a whole number or a '
                            'list, not nothing'),
-    ('cores: 8', 'cores: 0', 'hosts[0].cores: must be at least 1, not 0'),
+    ('cores: 8', 'cores: 0', 'hosts[0].cores: no NUMA node has any'),
     ('vcpus: 2', 'vcpus: -1', 'cloud.yaml:7: flavors.f.vcpus: must be at'),
     # Others would fill the memory.
     ('vcpus: 2', 'vcpus: 65536',

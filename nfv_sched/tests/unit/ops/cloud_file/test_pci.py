@@ -8,6 +8,8 @@ import testtools
 
 from nfv_sched.nova import scheduler as nova_scheduler
 from nfv_sched.ops.cloud_file import problems
+from nfv_sched.ops.simulator import record
+from nfv_sched.ops.simulator import start
 from nfv_sched.tests import base as tests_base
 from nfv_sched.tests.unit.ops.simulator import base
 
@@ -306,6 +308,54 @@ class PlacementPCITestCase(PCITestCase):
             self.cloud('[]', 'pci_in_placement: true\n' + base.CLOUD +
                        self.BAD_ALIAS))
         self.assertIn('Invalid PCI alias', str(error))
+
+
+class KindsTestCase(base.SimulatorTestCase):
+    """Each kind of port gets the devices that are for it, and no others."""
+
+    HOSTS = """\
+hosts:
+  - {name: vf, cores: 4, memory: 8 GiB, pci_devices: [
+      {type: VF, node: 0, physical_network: p}]}
+  - {name: trusted, cores: 4, memory: 8 GiB, pci_devices: [
+      {type: VF, node: 0, physical_network: p, trusted: true}]}
+  - {name: tunnel, cores: 4, memory: 8 GiB, pci_devices: [
+      {type: VF, node: 0}]}
+  - {name: vdpa, cores: 4, memory: 8 GiB, pci_devices: [
+      {type: vdpa, node: 0, physical_network: p}]}
+  - {name: dpu, cores: 4, memory: 8 GiB, pci_devices: [
+      {type: VF, node: 0, physical_network: p, remote_managed: true}]}
+  - {name: odd, cores: [0, 4, 4], memory: [0, 8 GiB, 8 GiB],
+     platform_cores: 0, switch_nodes: [1], pages: {1G: [0, 2, 1]},
+     pci_devices: [{type: VF, node: 1, physical_network: other}]}
+flavors: {f: {vcpus: 1, memory: 1 GiB, extra_specs: {
+  'hw:cpu_policy': dedicated}}}
+networks: {n: {%s}}
+steps: [{boot: s, count: 9, flavor: f, networks: [n]}]
+"""
+
+    def test_hosts(self):
+        vf = {'vf', 'trusted'}
+        for network, hosts in (
+                ('physical_network: p, vnic_type: direct', vf),
+                ('physical_network: p, vnic_type: macvtap', vf),
+                ('physical_network: p, vnic_type: virtio-forwarder', vf),
+                ('physical_network: p, vnic_type: direct, trusted: true',
+                 {'trusted'}),
+                ('tunneled: true, vnic_type: direct', {'tunnel'}),
+                ('physical_network: p, vnic_type: vdpa', {'vdpa'}),
+                ('physical_network: p, vnic_type: remote-managed', {'dpu'}),
+                ('physical_network: other, vnic_type: direct', {'odd'})):
+            with self.simulation(self.HOSTS % network) as simulation:
+                simulation.run()
+                self.assertEqual(sorted(hosts), sorted(
+                    server.host.name
+                    for server in simulation.state.servers.values()
+                    if server.host), network)
+                # A snapshot of it is the same cloud.
+                cloud = record.cloud(simulation.state)
+            with start.started(cloud) as state:
+                self.assertEqual(cloud.hosts, record.cloud(state).hosts)
 
 
 class BooksTestCase(base.SimulatorTestCase):

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 
+import dataclasses
 import logging
 
+from nfv_sched.ops.counting import capacity
 from nfv_sched.ops.explain import explanation
 from nfv_sched.ops.requests import assumed_ports
 from nfv_sched.ops.requests import request
 from nfv_sched.ops.requests import subject
 from nfv_sched.ops.simulator import record
 from nfv_sched.ops.simulator import start
+from nfv_sched.ops.snapshot import anonymize
 from nfv_sched.tests.unit.ops.simulator import base
 
 STEPS = """
@@ -113,3 +116,86 @@ class SubjectTest(base.SimulatorTestCase):
                     ('no image property', lambda: subject.flavor(
                         self.found, state, 'plain', image={'x': 'y'}))):
                 self.assertRaisesRegex(request.ExplainError, name, about)
+
+
+class StoredRequestsTest(base.SimulatorTestCase):
+    """Servers ask for the devices that Nova has stored for them."""
+
+    CLOUD = """
+hosts:
+  - {name: a, cores: 8, memory: 16 GiB, pci_devices: [
+      {type: VF, node: 0, count: 1, physical_network: p, trusted: true},
+      {type: PF, node: 0, physical_network: q}]}
+  - {name: b, cores: 8, memory: 16 GiB, pci_devices: [
+      {type: VF, node: 0, count: 4, physical_network: p, trusted: false}]}
+pci_aliases: {nic: {type: PF}}
+networks: {n: {physical_network: p, vnic_type: direct, trusted: true}}
+flavors:
+  plain: {vcpus: 2, memory: 1 GiB, extra_specs: {
+    'hw:cpu_policy': dedicated}}
+  card: {vcpus: 2, memory: 1 GiB, extra_specs: {
+    'hw:cpu_policy': dedicated, 'pci_passthrough:alias': 'nic:1'}}
+steps:
+  - {boot: first, flavor: plain, networks: [n]}
+  - {boot: late, flavor: plain, networks: [n]}
+  - {boot: card, flavor: card}
+"""
+
+    def setUp(self):
+        super().setUp()
+        with self.simulation(self.CLOUD) as simulation:
+            simulation.run()
+            cloud = record.cloud(simulation.state)
+        # Nova keeps no networks of a server that never had a host.
+        self.found = dataclasses.replace(cloud, servers=tuple(
+            server if server.host else dataclasses.replace(server, ports=())
+            for server in cloud.servers))
+        self.servers = {each.name: each for each in self.found.servers}
+        self.assertEqual(['a', None, 'a'], [
+            each.host for each in self.found.servers])
+
+    def passing(self, name, cloud=None):
+        """Names of the hosts that take a server, as if it were new."""
+        cloud = cloud or self.found
+        with start.started(cloud) as state:
+            what = subject.server(cloud, state, name)
+            found = explanation.explain(state, what.text, what.requested,
+                                        relax_seconds=0)
+        return [host.name for host in found.hosts if host.passed]
+
+    def test_trusted(self):
+        """VFs that are not trusted are none for a port that is."""
+        self.assertEqual(['a'], self.passing('first'))
+        self.assertEqual([], self.passing('late'))
+        for name in ('first', 'late'):
+            counted, = capacity.capacities(
+                self.found, [self.servers[name].flavor],
+                ports=assumed_ports.of_server(self.servers[name]))
+            self.assertEqual(0, counted.fits)
+        self.assertEqual(
+            [('direct', 'p', True)],
+            [(network.vnic_type, network.physnet, network.trusted)
+             for network, _groups
+             in assumed_ports.plugs(self.servers['late'])])
+        for text, fits in (('', 2), (',trusted=true', 0),
+                           (',trusted=false', 2)):
+            counted, = capacity.capacities(
+                self.found, [self.servers['first'].flavor],
+                ports=assumed_ports.of_networks(
+                    self.found, [f'x,physnet=p,vnic-type=direct{text}']))
+            self.assertEqual(fits, counted.fits, text)
+
+    def test_alias_that_has_changed(self):
+        """It means what it meant when Nova made the request."""
+        self.assertEqual(['a'], self.passing('card'))
+        self.assertEqual(['a'], self.passing('card', dataclasses.replace(
+            self.found, options={**self.found.options, 'pci': {
+                'alias': ['{"name": "nic", "device_type": "type-PF", '
+                          '"vendor_id": "8086", "product_id": "ffff"}']}})))
+
+    def test_anonymized(self):
+        """The same servers fit."""
+        cloud = anonymize.anonymize(self.found)
+        self.assertEqual([0, 1, 1], sorted(
+            len(self.passing(server.uuid, cloud))
+            for server in cloud.servers))
