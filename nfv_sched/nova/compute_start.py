@@ -129,18 +129,21 @@ def _configured(conf: cfg.ConfigOpts) -> Iterator[None]:
 
 
 def errors(conf: cfg.ConfigOpts, nodes: Mapping[int, frozenset[int]],
-           offline: frozenset[int], governors: Mapping[int, str],
+           offline: Mapping[int, int | None], governors: Mapping[int, str],
            ) -> Iterator[compute_settings.StartError]:
     """Yield what nova-compute finds wrong, each reason once.
 
     :param conf: result of :func:`nfv_sched.nova.compute_conf.read`
     :param nodes: NUMA node of the machine -> its online CPUs
-    :param offline: CPUs that are there, but not online
+    :param offline: CPU that is there, but not online -> its NUMA node, or
+        None; then Nova may know nodes of which no CPU is online
     :param governors: CPU -> its frequency governor, as far as known
     """
     # Whether the models of its options suit the CPU, only libvirt knows.
     conf.set_override('skip_cpu_compare_at_startup', True, group='workarounds')
-    host_driver = _Driver(_Host(nodes, offline, governors))
+    if conf.libvirt.cpu_power_management and None in offline.values():
+        nodes = {**dict.fromkeys(_named_nodes(conf), frozenset()), **nodes}
+    host_driver = _Driver(_Host(nodes, frozenset(offline), governors))
     seen = set()
     # NOTE: the first is in the driver's __init__(), the others up to
     # _check_cpu_compatibility() in init_host(): ComputeManager fails with
@@ -164,6 +167,16 @@ def errors(conf: cfg.ConfigOpts, nodes: Mapping[int, frozenset[int]],
             if reason not in seen:
                 seen.add(reason)
                 yield compute_settings.StartError(starts=starts, reason=reason)
+
+
+def _named_nodes(conf: cfg.ConfigOpts) -> frozenset[int]:
+    """Return the NUMA nodes of physical networks and tunnels."""
+    try:
+        return frozenset().union(conf.neutron_tunnel.numa_nodes, *(
+            conf[f'neutron_physnet_{name}'].numa_nodes
+            for name in conf.neutron.physnets))
+    except cfg.Error:
+        return frozenset()
 
 
 def _to_cpu_list(match: re.Match[str]) -> str:

@@ -52,7 +52,9 @@ def _by_node(machine_facts: facts.Facts,
     if len(nodes) != len(memory):
         raise values.MachineError(
             f'memory of {len(memory)} NUMA nodes is given, but it has '
-            f'{len(nodes)}')
+            f'{len(nodes)}' + (
+                ' with CPUs online; facts from when all were are needed'
+                if machine_facts.offline else ''))
     return dict(zip(nodes, memory))
 
 

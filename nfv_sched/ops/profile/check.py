@@ -89,7 +89,7 @@ def compare(paths: Sequence[str], chosen: choices.Choices,
     conf = compute_conf.read(paths)
     start_errors = tuple(compute_start.errors(
         conf, {node.number: node.cpus for node in machine.nodes},
-        frozenset(machine.offline), machine.governors))
+        machine.offline, machine.governors))
     wrong = tuple(map(_misplaced, compute_conf.misplaced(conf, paths)))
     try:
         has = compute_conf.settings(conf, paths)
@@ -115,7 +115,7 @@ def compare(paths: Sequence[str], chosen: choices.Choices,
         chosen.node_label_prefix))
     # Else the answer would change with each server that is booted.
     compares = not down or host_profile is not None and _is_placed(
-        machine, down, host_profile) and not any(
+        machine, down, host_profile, has) and not any(
             each.section == 'compute' for each in differing)
     return OptionDifferences(
         start_errors=start_errors, powered_down=tuple(sorted(down)),
@@ -141,7 +141,8 @@ def _power_up(machine: values.Machine,
 
 
 def _is_placed(machine: values.Machine, cpus: frozenset[int],
-               host_profile: profiles.HostProfile) -> bool:
+               host_profile: profiles.HostProfile,
+               has: compute_settings.Settings) -> bool:
     """Return whether a profile is the same wherever CPUs really are.
 
     It is if all cores that are not for pinned servers are whole, and none of
@@ -149,10 +150,15 @@ def _is_placed(machine: values.Machine, cpus: frozenset[int],
 
     :param machine: the machine without these CPUs
     :param host_profile: profile of the machine with them
+    :param has: settings, which may name a node of which no CPU is online
     """
     threads = max(machine.threads, machine.core_threads or 1)
     anywhere = min((cpu for cpu in cpus if machine.offline[cpu] is None),
                    default=None)
+    numbers = {node.number for node in machine.nodes}
+    if anywhere is not None and not numbers.issuperset(
+            frozenset().union(*has.physnets.values())):
+        return False
     for node in host_profile.nodes:
         if anywhere is not None and node.total_memory and not node.cores:
             return False

@@ -173,7 +173,7 @@ class StartTest(base.NFVCloudTestCase):
             errors = list(compute_start.errors(
                 compute_conf.read([path]), {node: frozenset(range(
                     node * self.node_cpus, (node + 1) * self.node_cpus))
-                    for node in range(2)}, frozenset(), {}))
+                    for node in range(2)}, {}, {}))
         starts = all(error.starts for error in errors)
         return starts, starts and not errors
 

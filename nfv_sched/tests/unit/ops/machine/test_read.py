@@ -154,8 +154,8 @@ class LscpuTest(ReadTestCase):
 
     def test_no_memory(self):
         self.assertIn('add --node-memory', self.refused(LIST))
-        self.assertIn('memory of 1 NUMA nodes is given, but it has 2',
-                      self.refused(LIST, memory=[1024]))
+        self.assertIn('memory of 1 NUMA nodes is given, but it has 2 with '
+                      'CPUs online', self.refused(LIST, memory=[1024]))
 
     def test_cores_of_sockets_with_the_same_number(self):
         """Some releases number the cores of each socket from 0 on."""

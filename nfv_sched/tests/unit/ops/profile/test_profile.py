@@ -623,7 +623,9 @@ class PowerTest(CheckTestCase):
                 cpu: int(cpu in second.cpus) if known else None
                 for cpu in off}, nodes=(
                     dataclasses.replace(first, cores=first.cores[:3]),
-                    dataclasses.replace(second, cores=())))
+                    # Without a node, nor is its memory known.
+                    *((dataclasses.replace(second, cores=()),)
+                      if known else ())))
             compared = self.compare(text, idle)
             self.assertEqual((off, (), (), known), (
                 set(compared.powered_down), compared.start_errors,
