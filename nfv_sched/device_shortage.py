@@ -128,7 +128,7 @@ class DeviceShortage(ty.NamedTuple):
 
     @property
     def requests(self) -> tuple[DeviceNeed, ...]:
-        """What is requested, whatever the numbers; to be compared."""
+        """The requests without their numbers, to be compared."""
         return tuple(sorted({need._replace(count=0) for need in self.needs}))
 
 
@@ -184,32 +184,32 @@ def miss_text(miss: NearMiss) -> str:
     devices = strings.count(miss.count, f'free {miss.noun}')
     are = 'is' if miss.count == 1 else 'are'
     have = 'has' if miss.count == 1 else 'have'
-    found = ', '.join(miss.found)
+    values = ', '.join(miss.found)
     match miss.kind:
         case MissKind.TYPE:
-            return f'{devices} {are} {found}, not {miss.wanted}'
+            return f'{devices} {are} {values}, not {miss.wanted}'
         case MissKind.PHYSICAL_NETWORK:
             return f'{devices} {are} on ' + (
-                f'physnet {found}' if found else 'no physnet')
+                f'physnet {values}' if values else 'no physnet')
         case MissKind.TRUSTED:
             return f'{devices} {are} not trusted'
         case MissKind.NODE_UNKNOWN:
             return f'the NUMA node of {devices} is not known'
         case MissKind.OTHER_NODE | MissKind.OTHER_SOCKET:
             nodes = 'node' if len(miss.found) == 1 else 'nodes'
-            return f'{devices} {are} on NUMA {nodes} {found}' + (
+            return f'{devices} {are} on NUMA {nodes} {values}' + (
                 ', another socket' if miss.kind is MissKind.OTHER_SOCKET
                 else '')
         case MissKind.SOCKET_UNKNOWN:
             return f'the socket of {devices} is not known'
         case MissKind.LIVE_MIGRATABLE:
-            return f'{devices} {have} live_migratable {found or "unset"}'
+            return f'{devices} {have} live_migratable {values or "unset"}'
         case MissKind.REMOTE_MANAGED:
             return f'{devices} {are} ' + (
-                'remote-managed' if found == 'true' else 'not remote-managed')
+                'remote-managed' if values == 'true' else 'not remote-managed')
         case MissKind.RESERVED:
             return f'{miss.count} {miss.noun} {are} reserved in Placement'
-    return (f'{devices} {have} {miss.name} {found or "unset"}, '
+    return (f'{devices} {have} {miss.name} {values or "unset"}, '
             f'not {miss.wanted}')
 
 

@@ -125,13 +125,8 @@ class Demand(ty.NamedTuple):
         return False
 
     def usable(self, pool: Mapping) -> bool:
-        """Return whether Nova gives this request devices of a pool's type.
-
-        PFs, vDPA and remote-managed devices are only given to requests for
-        them.
-
-        :param pool: a pool of ``nova.pci.stats.PciDeviceStats``
-        """
+        """Return whether Nova gives this request devices of a pool's type."""
+        # PFs, vDPA and remote-managed devices only go to requests for them.
         if not self.gives(pool.get('dev_type')) or (
                 not self.remote and is_remote(pool)):
             return False

@@ -148,12 +148,12 @@ def _kind(devices: pci.CandidateDevices,
 
 def _described(devices: pci.CandidateDevices, kind: ShortageKind,
                cells: _CellChoice | None, alone: bool) -> DeviceShortage:
-    wanted = devices.devices.wanted
+    demands = devices.devices.wanted
     near: int | None = None
     misses: tuple[NearMiss, ...] = ()
     local = cells is not None and cells.local
     # What all of them but the smallest request leave can be served.
-    count = devices.requested - min(demand.count for demand in wanted)
+    count = devices.requested - min(demand.count for demand in demands)
     if kind is ShortageKind.NUMA and cells is not None:
         near = _best_cells(devices, cells)
         count = min(free(devices, functools.partial(
@@ -167,7 +167,7 @@ def _described(devices: pci.CandidateDevices, kind: ShortageKind,
     return DeviceShortage(kind, tuple([
         need._replace(policy='' if kind is not ShortageKind.NUMA
                       else STRICT if local else demand.policy)
-        for need, demand in zip(needs(devices), wanted)]),
+        for need, demand in zip(needs(devices), demands)]),
         count, misses, alone)
 
 
@@ -287,13 +287,13 @@ def _lacks(demand: pci.Demand, spec: Mapping,
     if not demand.remote and pci.is_remote(pool):
         missing['remote_managed'] = False
     for name, value in missing.items():
-        found = pool.get(name)
+        there = pool.get(name)
         yield NearMiss(
             _KINDS.get(name, MissKind.PROPERTY), 0,
             'device' if name == 'dev_type' else noun, str(value),
-            () if found is None else (str(found).lower() if name in (
+            () if there is None else (str(there).lower() if name in (
                 'trusted', 'remote_managed', 'live_migratable')
-                else str(found),), name if name not in _KINDS else '')
+                else str(there),), name if name not in _KINDS else '')
 
 
 def _noun(pool: Mapping) -> str:

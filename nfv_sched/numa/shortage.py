@@ -257,14 +257,14 @@ def devices_reason(
     :param empty: ``masks`` if nothing else ran on the host; all cells if None
     :returns: None if they serve it, or that is not known
     """
-    found = pci_shortage.find(devices, masks, groups, local, empty)
-    if found is None or found.kind is not ShortageKind.NUMA:
-        return found and reasons.devices_reason(found, order, policy)
+    missing = pci_shortage.find(devices, masks, groups, local, empty)
+    if missing is None or missing.kind is not ShortageKind.NUMA:
+        return missing and reasons.devices_reason(missing, order, policy)
     cells = len(masks)
     nodes = 'one NUMA node' if cells == 1 else f'{cells} NUMA nodes'
     reason = reasons.devices_reason(
-        found, order, policy, f' on {nodes}{reasons.where(places)}', places)
-    if found.alone:
+        missing, order, policy, f' on {nodes}{reasons.where(places)}', places)
+    if missing.alone:
         return reason
     there = ''
     bits = candidates.bits(functools.reduce(operator.or_, masks))
@@ -272,11 +272,11 @@ def devices_reason(
         there = f' on NUMA {"node" if cells == 1 else "nodes"} ' + ', '.join(
             map(str, evaluation.host.nodes(candidates.mask_of(bits))))
     need = device_shortage.needs_text(
-        found.needs, 'free ') + device_shortage.policy_text(found)
+        missing.needs, 'free ') + device_shortage.policy_text(missing)
     return reason._replace(
         need=f'needs {_nodes(evaluation, places)} that '
         f'{_capacity_clause(evaluation, need)}',
-        have=device_shortage.free_text(found, there),
+        have=device_shortage.free_text(missing, there),
         shortage=reason.shortage._replace(beside=_amounts(evaluation)))
 
 

@@ -614,29 +614,29 @@ def _of_devices(case: _Case) -> _BindingTrial:
     """Return the trial of the PCI devices."""
     demands = case.wanted.request.demands
     devices = host_count.devices_of(case.wanted, case.room, None)
-    found = None if devices is None else pci_shortage.find(devices)
+    missing = None if devices is None else pci_shortage.find(devices)
     # Enough devices if it did not matter on which NUMA nodes they are.
-    near = devices is not None and found is None
-    noun = demands[0].noun if found is None else found.noun
+    near = devices is not None and missing is None
+    noun = demands[0].noun if missing is None else missing.noun
     return _BindingTrial(
         Binding(BindingKind.DEVICES_NEAR if near else BindingKind.DEVICES,
                 '', noun),
         lambda case: case._replace(wanted=_without_devices(case.wanted)),
-        describe=functools.partial(_devices_text, case, devices, found))
+        describe=functools.partial(_devices_text, case, devices, missing))
 
 
 def _devices_text(
     case: _Case, devices: pci.CandidateDevices | None,
-    found: device_shortage.DeviceShortage | None,
+    missing: device_shortage.DeviceShortage | None,
 ) -> str:
     """Return why there are too few PCI devices.
 
-    :param found: the shortage if it did not matter where devices are
+    :param missing: the shortage if it did not matter where devices are
     """
     if devices is None:
         return 'PCI devices needed, the host has none'
     reason = reasons.devices_reason(
-        found, reasons.CAPACITY, '') if found else _devices_reason(
+        missing, reasons.CAPACITY, '') if missing else _devices_reason(
             case, devices)
     if reason is None:
         needs = device_shortage.needs_text(pci_shortage.needs(devices))
@@ -648,24 +648,25 @@ def _devices_text(
 def _devices_reason(case: _Case, devices: pci.CandidateDevices,
                     ) -> reasons.Reason | None:
     """Return why devices are not near NUMA nodes that the server may have."""
-    wanted, host = case.wanted, case.room.host
+    guest_request, room, ratios = case
+    host, terms = room.host, guest_request.terms
     decision = host_count.decision(*case)
     if decision.reason is not None:
         reason = reasons.resolve(decision.reason)
         if reason.shortage is not None and reason.shortage.devices:
             return reason
-    if host is None or wanted.request.guest is None:
+    if host is None or guest_request.request.guest is None:
         return None
-    evaluation = host_count.evaluate(wanted, case.room, host, case.ratios)
-    allowed = _allowed_nodes(wanted, host)
+    evaluation = host_count.evaluate(guest_request, room, host, ratios)
+    allowed = _allowed_nodes(guest_request, host)
     every = [allowed.cells] * len(evaluation.masks)
     masks = [mask & allowed.cells for mask in evaluation.masks]
     # Where CPUs or memory are missing everywhere, another limit says so.
     return shortage.devices_reason(
         evaluation, devices, masks if candidates.feasible(masks) else every,
         '', reasons.CAPACITY, allowed.places,
-        any(rule.strict and rule.devices
-            for rule in wanted.terms.rules) if wanted.terms else False,
+        terms is not None and any(
+            rule.strict and rule.devices for rule in terms.rules),
         empty=every)
 
 

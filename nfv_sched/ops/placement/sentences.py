@@ -146,11 +146,11 @@ def _providers(missing: requirements.UnmetRequirement) -> str:
         text = (f'{count} providers with {next(iter(groups))} each needed, '
                 f'{count - 1} {"has" if count == 2 else "have"} it')
     else:
-        wanted = ' and '.join(
+        needs = ' and '.join(
             each if number == 1 else f'{number} times {each}'
             for each, number in groups.items())
         apart = ' of different providers' if missing.isolated else ''
-        text = f'{wanted}{apart} needed, not all of it at once'
+        text = f'{needs}{apart} needed, not all of it at once'
     return text + _reserved(missing)
 
 

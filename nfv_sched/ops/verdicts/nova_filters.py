@@ -126,11 +126,11 @@ def _pci(host_state, spec, note) -> HostLack:
         note.read(spec), visit.first_mapping(host_state))
     if devices is None:
         return HostLack('')
-    found = pci_shortage.find(devices)
-    if found is None:
+    missing = pci_shortage.find(devices)
+    if missing is None:
         return HostLack('')
     return _lack(reasons.devices_reason(
-        found, reasons.CAPACITY, shortage.PCI_DEVICES))
+        missing, reasons.CAPACITY, shortage.PCI_DEVICES))
 
 
 def _members(host_state, spec, note) -> HostLack:
