@@ -186,7 +186,7 @@ def _template(group: model.HostGroup,
         devices=group.devices,
         providers=(snapshot.Provider(
             uuid='', name='', inventories=_inventories(group, memory),
-            traits=_traits(group)),),
+            traits=_traits(group)), *_nested(group)),
         network=snapshot.HostNetwork(
             vswitch_ports=(services.dhcp_servers + services.other_ports +
                            services.routers * services.router_ports),
@@ -203,11 +203,30 @@ def _host(name: str, template: snapshot.Host, in_aggregates: frozenset[str],
     :param titles: names of its aggregates
     """
     uuid = scenarios.stable_uuid('host', name)
-    root, = template.providers
+    root, *nested = template.providers
     return dataclasses.replace(
         template, name=name, hypervisor=name, uuid=uuid, zone=zone,
         aggregates=titles, providers=(dataclasses.replace(
-            root, uuid=uuid, name=name, aggregates=in_aggregates),))
+            root, uuid=uuid, name=name, aggregates=in_aggregates), *(
+                dataclasses.replace(
+                    each, name=f'{name}_{each.name}', parent=uuid,
+                    uuid=scenarios.stable_uuid(
+                        'provider', f'{name}/{each.name}'))
+                for each in nested)))
+
+
+def _nested(group: model.HostGroup) -> Iterator[snapshot.Provider]:
+    """Yield the further providers of a host, without UUIDs."""
+    for entry in group.providers:
+        for number in range(entry.count):
+            yield snapshot.Provider(
+                uuid='', name=entry.name + (
+                    f'-{number}' if entry.count > 1 else ''),
+                traits=frozenset(entry.traits), inventories={
+                    name: snapshot.Inventory(
+                        total=each.total, reserved=each.reserved,
+                        max_unit=each.total)
+                    for name, each in entry.inventories.items()})
 
 
 def _inventories(group: model.HostGroup,

@@ -23,6 +23,7 @@ from nfv_sched.ops.snapshot import snapshot
 from nfv_sched.ops.snapshot import validation
 from nfv_sched.rules import place as rule_place
 
+_OF_PLACEMENT = re.compile('[A-Z0-9_]+')
 _MAX_HOSTS = 100_000
 _MAX_NODES = 64
 # Items of files.max_items() that a CPU or device of a group counts for.
@@ -131,6 +132,7 @@ class HostCompiler:
                              f'{host.reserved_memory} MiB is more than the '
                              f'{sum(host.memory)} MiB of the host')
         self._check_ports(path, host)
+        self._check_providers((*path, 'providers'), host)
         devices: tuple[snapshot.Device, ...] = ()
         if not cloud_names.is_host(host.name):
             self._errors.add((*path, 'name'), cloud_names.HOST)
@@ -177,6 +179,24 @@ class HostCompiler:
                 (*path, max(ports, key=ports.__getitem__)),
                 f'the host would have {sum(ports.values())} ports of the '
                 f'virtual switch; no host has more than {validation.MAX_LOAD}')
+
+    def _check_providers(self, path: problems.Path,
+                         host: model.HostGroup) -> None:
+        names = [entry.name for entry in host.providers]
+        for i, entry in enumerate(host.providers):
+            if entry.name in names[:i]:
+                self._errors.add((*path, i, 'name'),
+                                 f'{entry.name!r} is there already')
+            for name in (*entry.inventories, *entry.traits):
+                if not _OF_PLACEMENT.fullmatch(name):
+                    self._errors.add(
+                        (*path, i), f'{name!r} is not the name of a resource '
+                                    'class or trait')
+            for name, each in entry.inventories.items():
+                if each.reserved > each.total:
+                    self._errors.add(
+                        (*path, i, 'inventories', name),
+                        f'{each.reserved} reserved of {each.total}')
 
     def _check_devices(self, path: problems.Path, host: model.HostGroup,
                        nodes: int) -> None:

@@ -98,6 +98,38 @@ def _routers(value: int | Routers) -> Routers:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class InventoryEntry:
+    """An inventory of an entry of ``providers``."""
+
+    total: values.Positive
+    reserved: values.Count = 0
+
+
+def _inventory(value: int | InventoryEntry) -> InventoryEntry:
+    return (value if isinstance(value, InventoryEntry)
+            else InventoryEntry(total=value))
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ProviderEntry:
+    """An entry of ``providers``: equal resource providers in Placement.
+
+    They are nested in the compute node, such as the GPUs of a host.
+
+    :ivar count: number of providers
+    :ivar inventories: resource class -> total, or total and reserved
+    :ivar traits: their traits
+    """
+
+    name: values.Name
+    count: ty.Annotated[int, values.within(1, 256)] = 1
+    inventories: ty.Annotated[Mapping[values.Name, ty.Annotated[
+        values.Positive | InventoryEntry, schema.Convert(_inventory)]],
+        values.SOME_KEYS]
+    traits: tuple[values.Name, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class HostGroup:
     """An entry of ``hosts``: hosts with the same hardware.
 
@@ -136,6 +168,7 @@ class HostGroup:
         pages
     :ivar disk_allocation_ratio: disk overcommitment
     :ivar traits: additional traits in Placement
+    :ivar providers: resource providers in Placement beside its own
     :ivar pci_devices: PCI devices for guests, as in the file
     :ivar disabled: whether the compute service is disabled
     :ivar dhcp_servers: number of networks that a DHCP agent serves on each
@@ -181,6 +214,7 @@ class HostGroup:
     ram_allocation_ratio: values.Ratio | None = None
     disk_allocation_ratio: values.Ratio | None = None
     traits: frozenset[values.Name] = frozenset()
+    providers: tuple[ProviderEntry, ...] = ()
     pci_devices: tuple[PCIDevices, ...] = ()
     disabled: bool = False
     dhcp_servers: values.Load = 0

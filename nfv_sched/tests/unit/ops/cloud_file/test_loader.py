@@ -118,6 +118,15 @@ BAD = [
     ('cores: 8', 'cores: true', 'hosts[0].cores: must be a whole number or'),
     ('cores: 8', 'cores:', 'hosts[0].cores: must be a whole number or a '
                            'list, not nothing'),
+    ('cores: 8', 'cores: 8\n    providers: [{name: g, '
+     'inventories: {vgpu: 1}}]',
+     "hosts[0].providers[0]: 'vgpu' is not the name of a resource class"),
+    ('cores: 8', 'cores: 8\n    providers: [{name: g, inventories: '
+     '{VGPU: {total: 1, reserved: 2}}}]',
+     'hosts[0].providers[0].inventories.VGPU: 2 reserved of 1'),
+    ('cores: 8', 'cores: 8\n    providers: [{name: g, '
+     'inventories: {VGPU: 1}}, {name: g, inventories: {VGPU: 1}}]',
+     "hosts[0].providers[1].name: 'g' is there already"),
     ('cores: 8', 'cores: 0', 'hosts[0].cores: no NUMA node has any'),
     ('vcpus: 2', 'vcpus: -1', 'cloud.yaml:7: flavors.f.vcpus: must be at'),
     # Others would fill the memory.

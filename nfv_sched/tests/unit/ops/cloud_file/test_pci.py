@@ -358,6 +358,38 @@ steps: [{boot: s, count: 9, flavor: f, networks: [n]}]
                 self.assertEqual(cloud.hosts, record.cloud(state).hosts)
 
 
+class ProvidersTestCase(base.SimulatorTestCase):
+    """Further resource providers, such as those of GPUs."""
+
+    CLOUD = """\
+hosts:
+  - {name: g, cores: 8, memory: 32 GiB, shared_cores_per_node: 2, providers: [
+      {name: gpu, count: 2, traits: [CUSTOM_A100], inventories: {
+        VGPU: {total: 4, reserved: 2}}},
+      {name: keys, inventories: {CUSTOM_KEY: 1}}]}
+flavors:
+  v: {vcpus: 1, memory: 1 GiB, extra_specs: {'resources:VGPU': '2'}}
+  k: {vcpus: 1, memory: 1 GiB, extra_specs: {
+    'resources1:VGPU': '1', 'trait1:CUSTOM_A100': required,
+    'resources2:CUSTOM_KEY': '1', group_policy: none}}
+steps:
+  - {boot: v, flavor: v}
+  - {boot: k, flavor: k, count: 2}
+  - {boot: w, flavor: v, count: 2}
+"""
+
+    def test_providers(self):
+        """What is reserved is not free, and each is one provider."""
+        with self.simulation(self.CLOUD) as simulation:
+            simulation.run()
+            self.assertEqual(['v', 'k-1'], [
+                server.name for server in simulation.state.servers.values()
+                if server.host])
+            cloud = record.cloud(simulation.state)
+        with start.started(cloud) as state:
+            self.assertEqual(cloud.hosts, record.cloud(state).hosts)
+
+
 class BooksTestCase(base.SimulatorTestCase):
     """Devices are taken and given back with everything else."""
 
