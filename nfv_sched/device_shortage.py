@@ -156,10 +156,12 @@ def policy_text(shortage: DeviceShortage) -> str:
     return f' under PCI NUMA policy {", ".join(policies)}' if policies else ''
 
 
-def free_text(shortage: DeviceShortage, where: str = '') -> str:
+def free_text(shortage: DeviceShortage, where: str = '',
+              advise: bool = False) -> str:
     """Return what is free, with why it does not do and the near misses.
 
     :param where: where so many are free, with a space before it
+    :param advise: whether to say what to do about near misses
     """
     parts = [f'{shortage.free} free{where}']
     several = len({need.alias for need in shortage.needs}) > 1
@@ -176,7 +178,9 @@ def free_text(shortage: DeviceShortage, where: str = '') -> str:
                      'Nova counts others that it does not give']
         case ShortageKind.GRANTED:
             parts = ['Placement grants devices that do not serve them']
-    return '; '.join([*parts, *map(miss_text, shortage.misses)])
+    return '; '.join([*parts, *(
+        miss_text(miss) + (f' ({remedy(miss)})' if advise else '')
+        for miss in shortage.misses)])
 
 
 def miss_text(miss: NearMiss) -> str:
@@ -220,7 +224,7 @@ def remedy(miss: NearMiss) -> str:
             if miss.wanted == 'type-PF' and 'type-PCI' in miss.found:
                 return ('enable SR-IOV in the firmware, or ask for '
                         'device_type type-PCI in [pci] alias')
-            return 'correct device_type in [pci] alias'
+            return 'correct device_type in [pci] alias, or vnic_type of ports'
         case MissKind.PHYSICAL_NETWORK:
             return ('correct physical_network in [pci] device_spec of the '
                     'host, or that of the network')

@@ -87,7 +87,7 @@ def _shortage(each: values.CommonCause) -> str:
     if devices is not None:
         nearest = f' on {each.nearest}' if len(each.hosts) > 1 else ''
         return (f'{text} needed{device_shortage.policy_text(devices)}, '
-                f'{device_shortage.free_text(devices, nearest)}')
+                f'{device_shortage.free_text(devices, nearest, True)}')
     has = f'has {shortage.free}' if shortage.free else 'has none'
     return f'{text} needed, {_nearest_text(each)} {has}'
 

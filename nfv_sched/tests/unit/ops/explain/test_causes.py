@@ -2,6 +2,7 @@
 
 import testtools
 
+from nfv_sched import device_shortage
 from nfv_sched.ops.cloud import source
 from nfv_sched.ops.explain import causes
 from nfv_sched.ops.explain import explanation
@@ -16,6 +17,11 @@ from nfv_sched.tests.unit.ops.explain import test_explanation
 
 _CPUS = reasons.Amount(reasons.Resource.DEDICATED_CPUS, 8)
 _PAGES = reasons.Amount(reasons.Resource.PAGES, 4096, '1 GiB')
+_UNTRUSTED = device_shortage.DeviceShortage(
+    device_shortage.ShortageKind.NUMA, (device_shortage.DeviceNeed(
+        1, 'VF', '', 'data', True, 'required'),), 0,
+    (device_shortage.NearMiss(
+        device_shortage.MissKind.TRUSTED, 2, 'VF', 'True', ('false',)),))
 _SWITCH = 'with the virtual switch'
 _DISABLED = values.QueryLack(
     title='no trait COMPUTE_STATUS_DISABLED', need=values.QueryNeed(
@@ -133,6 +139,13 @@ class SentenceTest(testtools.TestCase):
             ((host('a', short(0, amount=reasons.Amount(
                 reasons.Resource.PCI_DEVICES, 1, 'VF'))), host('b')),
              'a: 1 free VF needed, it has none.'),
+            ([host(name, short(0, amount=reasons.Amount(
+                reasons.Resource.PCI_DEVICES, 1, 'VF'), devices=_UNTRUSTED))
+              for name in 'ab'],
+             'Both hosts: 1 free trusted VF on physnet data on one NUMA node '
+             'needed under PCI NUMA policy required, 0 free on a; 2 free VFs '
+             'are not trusted (set trusted in [pci] device_spec of the host, '
+             'or use ports that need not be trusted).'),
             ((host('a', short(1, amount=reasons.Amount(
                 reasons.Resource.NUMA_NODES, 2))), host('b')),
              'a: 2 NUMA nodes needed, it has 1.'),
