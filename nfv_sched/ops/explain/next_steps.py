@@ -61,6 +61,12 @@ def find(
     bound = ':' in (requested.zone or '') or _must_be_beside(cloud, requested)
     with start.started(changed_hosts.emptied(cloud)) as state:
         ran = _run(state, requested)
+        like = tuple(dict.fromkeys(place.host for place in ran.places))
+        if ran.reason and requested.count > 1 and requested.group is None:
+            # Not all of them fit the emptied hosts, but each does.
+            ran = _run(state, dataclasses.replace(requested, count=1))
+            like = requested.count * tuple(
+                [place.host for place in ran.places])
         if ran.reason is not None:
             if not bound:
                 yield from _larger_hosts(state, requested)
@@ -68,8 +74,7 @@ def find(
     # Of what no empty host takes, no moves make room for more.
     steps = list(_moves(cloud, subject, options, seconds))
     if not bound and not any(each.kind is _Kind.DEFRAG for each in steps):
-        yield values.NextStep(kind=_Kind.ADD_HOST, like=tuple(
-            dict.fromkeys(place.host for place in ran.places)))
+        yield values.NextStep(kind=_Kind.ADD_HOST, like=like)
     yield from steps
 
 

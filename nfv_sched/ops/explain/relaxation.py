@@ -59,6 +59,7 @@ _STEPS = 32  # maximum number of amounts of memory
 _VCPU_STEPS = 512  # and of vCPUs, of which no real flavor has more
 _DISABLED_HOSTS = 5  # maximum number that are tried one by one
 _MOST_NODES = 16
+_MOST_DEVICES = 256
 _HOSTS = 'hosts'
 # Each trial runs the scheduler over all hosts, half a second for a thousand.
 # So pairs end after this part of the time, or if so many make it fit.
@@ -414,17 +415,30 @@ def _without_keys(
 def _without_devices(
     explained_request: request.ExplainedRequest,
 ) -> Iterator[Change]:
-    specs = explained_request.flavor.extra_specs
-    aliases = [alias.strip() for alias in specs.get(_ALIAS, '').split(',')
-               if alias.strip()]
-    for number, alias in enumerate(aliases):
-        other_aliases = aliases[:number] + aliases[number + 1:]
-        other_specs = {key: value for key, value in specs.items()
-                       if key != _ALIAS}
-        if other_aliases:
-            other_specs[_ALIAS] = ','.join(other_aliases)
-        yield Change(f'without the PCI devices {alias}', _WITHOUT,
-                     explained_request.with_specs(other_specs), _ALIAS)
+    for alias in _aliases(explained_request):
+        yield _change_alias(explained_request, alias, '')
+
+
+def _aliases(explained_request: request.ExplainedRequest) -> list[str]:
+    value = explained_request.flavor.extra_specs.get(_ALIAS, '')
+    return [alias.strip() for alias in value.split(',') if alias.strip()]
+
+
+def _change_alias(explained_request: request.ExplainedRequest, alias: str,
+                  fewer: str) -> Change:
+    """Return a change of the devices of one alias.
+
+    :param fewer: what is requested instead; empty for nothing
+    """
+    specs = dict(explained_request.flavor.extra_specs)
+    aliases = _aliases(explained_request)
+    aliases[aliases.index(alias)] = fewer
+    specs[_ALIAS] = ','.join(filter(None, aliases))
+    if not specs[_ALIAS]:
+        del specs[_ALIAS]
+    text, size = (f'the PCI devices {fewer}', _SMALLER) if fewer else (
+        f'without the PCI devices {alias}', _WITHOUT)
+    return Change(text, size, explained_request.with_specs(specs), _ALIAS)
 
 
 def _without_others(
@@ -513,6 +527,12 @@ def searches(explained_request: request.ExplainedRequest) -> Iterator[Search]:
         for memory in range(step, flavor.memory, step)
         if 2 * memory >= flavor.memory])
     yield from _port_searches(explained_request)
+    for alias in _aliases(explained_request):
+        name, _colon, count = alias.rpartition(':')
+        if count.isdecimal() and 1 < int(count) <= _MOST_DEVICES:
+            yield Search([
+                _change_alias(explained_request, alias, f'{name}:{fewer}')
+                for fewer in range(1, int(count))])
 
 
 def _port_searches(

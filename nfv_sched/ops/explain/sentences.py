@@ -56,9 +56,10 @@ def step(each: values.NextStep) -> str:
         case values.StepKind.SERVERS:
             return 'the smallest server in the way on each host'
         case values.StepKind.ADD_HOST:
-            like = ' and '.join(each.like)
-            return (f'Add a host like {like}' if len(each.like) == 1 else
-                    f'Add hosts like {like}')
+            like = ' and '.join(dict.fromkeys(each.like))
+            hosts = 'a host' if len(each.like) == 1 else (
+                f'{len(each.like)} hosts')
+            return f'Add {hosts} like {like}'
         case values.StepKind.LARGER_HOST:
             return (f'Add a larger host: {each.like[0]} does not suffice, '
                     f'even if it is empty: {"; ".join(each.lacks)}')

@@ -12,6 +12,7 @@ import os_resource_classes as orc
 
 from nfv_sched.ops.explain import values
 from nfv_sched.ops.requests import subject as subjects
+from nfv_sched.ops.snapshot import api_only
 
 _Kind = values.CauseKind
 _NOUNS = {orc.PCPU: 'dedicated CPUs', orc.VCPU: 'vCPUs',
@@ -83,8 +84,10 @@ def _changes(explanation: values.Explanation,
     present = subject.requested.flavor
     for change in explanation.relaxations:
         flavor = change.requested.flavor
-        # A smaller size that fits would tell the tenant how much is free on a
-        # host.
+        # A smaller size, or number of devices, that fits would tell the tenant
+        # how much is free on a host.
         if not change.enabled and (flavor.vcpus, flavor.memory) == (
-                present.vcpus, present.memory):
+                present.vcpus, present.memory) and flavor.extra_specs.get(
+                    api_only.ALIAS) in (
+                        None, present.extra_specs.get(api_only.ALIAS)):
             yield change.text

@@ -31,7 +31,8 @@ from nfv_sched.tests.equivalence import inhabited
 from nfv_sched.tests.equivalence import test_stock
 
 _Kind = values.StepKind
-_TIMES = 16
+_TIMES = 64
+_DEVICES = 8
 #: Ways to make a request that does not fit: changes of a flavor.
 SIZES = ((1, 1), (2, 1), (1, 4), (2, 2), (3, 2), (8, 1))
 PAGES = (None, None, None, '1GB', '16MB', 'large')
@@ -72,7 +73,7 @@ def grown(cloud: snapshot.Cloud, name: str) -> snapshot.Cloud:
             tags={**device.tags, **({'address': device.tags[
                 'address'].replace('0000:', f'{time:04x}:')}
                 if 'address' in device.tags else {})})
-        for time in range(_TIMES) for device in host.devices])
+        for time in range(_DEVICES) for device in host.devices])
     root, *nested = host.providers
     return dataclasses.replace(cloud, hosts=(*others, dataclasses.replace(
         host, nodes=nodes, devices=devices, vcpus=host.vcpus * _TIMES,

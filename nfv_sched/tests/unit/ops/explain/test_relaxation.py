@@ -41,6 +41,17 @@ class SearchesTest(testtools.TestCase):
         self.assertEqual(['2 vCPUs'], self.texts(asked(
             4, hw__cpu_thread_policy='require'))[0])
 
+    def test_devices(self):
+        """Fewer of an alias, beside those of the others."""
+        self.assertEqual(
+            [['the PCI devices nic:1', 'the PCI devices nic:2']],
+            self.texts(asked(1, 64, pci_passthrough__alias='gpu:1, nic:3'))[
+                2:])
+        search = relaxation.searches(asked(
+            pci_passthrough__alias='gpu:1,nic:2'))
+        self.assertEqual('gpu:1,nic:1', list(search)[-1].changes[
+            0].requested.flavor.extra_specs['pci_passthrough:alias'])
+
     def test_vcpus_of_a_huge_flavor(self):
         """Not each number, of which a file may ask for any."""
         self.assertEqual([f'{vcpus} vCPUs' for vcpus in range(200, 400)],
