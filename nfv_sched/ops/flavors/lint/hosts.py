@@ -3,9 +3,11 @@
 
 import collections
 from collections.abc import Iterator
+from collections.abc import Mapping
 
 import os_resource_classes as orc
 
+from nfv_sched import cpu_spec
 from nfv_sched import extra_specs
 from nfv_sched.nova import flavors
 from nfv_sched.numa import rule as numa_rule
@@ -15,6 +17,7 @@ from nfv_sched.ops.flavors.lint import keys
 from nfv_sched.ops.flavors.lint import values
 from nfv_sched.ops.hosts import memory
 from nfv_sched.ops import placement
+from nfv_sched.ops.snapshot import snapshot
 from nfv_sched import rules as nfv_rules
 from nfv_sched.rules import place
 from nfv_sched.rules import vswitch
@@ -25,27 +28,31 @@ BindingKind = bindings.BindingKind
 #: Part of the CPUs of a NUMA node whose waste is worth a note.
 WASTE = 0.2
 _ALIAS = 'pci_passthrough:alias'
+# Begin of keys that describe single guest NUMA nodes.
+_OF_NODES = ('hw:numa_cpus.', 'hw:numa_mem.', 'nfv:numa_node.',
+             'hw:numa_node.')
 _UNKNOWN = (values.WHOLE, 'run "nfv-sched flavor explain" to see what each '
             'host lacks')
 # Maximum number of causes to report.
 _KINDS = 3
 
-_SMALLER = ('take fewer vCPUs or less memory, or hw:numa_nodes=2 so that '
-            'several host NUMA nodes carry it')
+_NODES = 'hw:numa_nodes'
+_FEWER, _LESS = 'take fewer vCPUs', 'take less memory'
 # Resource class, or kind of limiting resource -> (key, what to do).
 _CLASSES = {
-    orc.PCPU: ('vCPUs', _SMALLER),
+    orc.PCPU: ('vCPUs', _FEWER),
     orc.VCPU: ('vCPUs', 'set [compute] cpu_shared_set on hosts, or take fewer '
                'vCPUs'),
-    orc.MEMORY_MB: ('RAM', _SMALLER),
+    orc.MEMORY_MB: ('RAM', _LESS),
     orc.DISK_GB: ('disk', 'take a smaller disk'),
 }
 _BOUND = {
-    BindingKind.CPUS: ('vCPUs', _SMALLER),
-    BindingKind.CPUS_ON_NODES: ('vCPUs', _SMALLER),
+    BindingKind.CPUS: ('vCPUs', _FEWER),
+    BindingKind.CPUS_ON_NODES: ('vCPUs', _FEWER),
+    BindingKind.NUMA_NODES: (_NODES, 'take fewer NUMA nodes'),
     BindingKind.PAGES: ('hw:mem_page_size', 'reserve such pages on the hosts, '
-                        'or ' + _SMALLER),
-    BindingKind.MEMORY: ('RAM', _SMALLER),
+                        'or ' + _LESS),
+    BindingKind.MEMORY: ('RAM', _LESS),
     BindingKind.THREADS: ('hw:cpu_thread_policy', 'remove it, or take another '
                           'number of vCPUs'),
     BindingKind.SHARED_CPUS: ('hw:cpu_policy',
@@ -256,7 +263,7 @@ def _key_and_do(binding: bindings.Binding,
         case BindingKind.TRAIT:
             return f'trait:{name}', 'remove it, or add hosts with this trait'
         case BindingKind.TOO_SMALL:
-            return _too_large(subject), _SMALLER
+            return _too_large(subject, binding)
         case BindingKind.RESOURCE_CLASS if f'resources:{name}' in specs:
             return (f'resources:{name}',
                     'ask for less of it, or add hosts with it')
@@ -268,13 +275,53 @@ def _key_and_do(binding: bindings.Binding,
     return _BOUND.get(binding.kind, _UNKNOWN)
 
 
-def _too_large(subject: values.LintSubject) -> str:
-    """Return the key of what no NUMA node of the hosts has enough."""
-    need = max(cell.dedicated for cell in subject.guest.cells)
-    if need > max((len(node.dedicated) for node in subject.hosts.nodes),
-                  default=0):
-        return 'vCPUs'
-    return 'hw:mem_page_size' if subject.guest.cells[0].pagesize else 'RAM'
+def _too_large(subject: values.LintSubject,
+               binding: bindings.Binding) -> tuple[str, str]:
+    """Return the key of what host NUMA nodes lack first, and what to do."""
+    key, do = _BOUND.get(binding.lacks[0].kind, _UNKNOWN) if (
+        binding.lacks) else _UNKNOWN
+    if subject.hosts.fits_with:
+        others = [', '.join(f'{key}={value}' for key, value in each.items())
+                  for each in subject.hosts.fits_with]
+        do = f'set {" or ".join(others)}, or {do}'
+    return _NODES if key == 'vCPUs' and (
+        _NODES in subject.flavor.extra_specs) else key, do
+
+
+def other_nodes(
+    subject: values.LintSubject, cloud: snapshot.Cloud,
+) -> Iterator[Mapping[str, str]]:
+    """Yield other divisions of a flavor into NUMA nodes, as extra specs.
+
+    Evenly into up to the number of NUMA nodes that hosts have; then unevenly,
+    by the CPUs of the nodes of a host.
+    """
+    flavor, guest = subject.flavor, subject.guest
+    if guest is None or any(key.startswith(_OF_NODES)
+                            for key in flavor.extra_specs):
+        return
+    cells = len(guest.cells)
+    sizes = {tuple(sorted(len(node.dedicated) for node in host.nodes or ()))
+             for host in cloud.hosts}
+    for count in range(1, max(map(len, sizes), default=0) + 1):
+        if count != cells and not (flavor.vcpus % count
+                                   or flavor.memory % count):
+            yield {_NODES: str(count)}
+    page = max(guest.cells[0].pagesize or 0, 1024) // 1024
+    for of_host in sorted(sizes):
+        specs, first, memory = {}, 0, 0
+        # A small node gets all that it can take, the others share the rest.
+        for number, size in enumerate(of_host[-cells:] if cells > 1 else ()):
+            left = cells - number
+            count = min(size, (flavor.vcpus - first) // left)
+            share = flavor.memory - memory if left == 1 else (
+                flavor.memory * count // flavor.vcpus // page * page)
+            specs[f'hw:numa_cpus.{number}'] = cpu_spec.to_text(
+                range(first, first + count))
+            specs[f'hw:numa_mem.{number}'] = str(share)
+            first, memory = first + count, memory + share
+        if len(specs) == 2 * cells and first == flavor.vcpus:
+            yield specs
 
 
 def unkept(subject: values.LintSubject) -> Iterator[values.LintFinding]:

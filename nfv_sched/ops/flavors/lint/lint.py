@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 import contextlib
 import dataclasses
+import itertools
 import types
 import typing as ty
 
@@ -83,6 +84,9 @@ _WITHOUT_ERRORS = ('no-host', 'no-host-by-rules')
 # Rules that report nothing about a key with an error of a previous rule.
 _ONCE_PER_KEY = ('value-refused', 'key-refused', 'contradictions',
                  'refused-by-nova', 'query-refused', *_WITHOUT_ERRORS)
+
+# Maximum number of other divisions into NUMA nodes that are named.
+_DIVISIONS = 2
 
 # Maximum length of a key that the API accepts.
 _LONGEST_KEY = 255
@@ -350,8 +354,18 @@ def _hosts(subject: values.LintSubject, cloud: snapshot.Cloud,
     flavor_hosts = values.FlavorHosts(
         cloud=cloud, capacity=counted, names=names,
         filters=frozenset(nova_scheduler.enabled_filters()))
-    if counted.fits or counted.error is not None or (
-            subject.policy.vswitch != extra_specs.STRICT):
+    if counted.fits or counted.error is not None:
+        return flavor_hosts
+    if any(each.kind is capacity.BindingKind.TOO_SMALL
+           for host in counted.hosts.values() for each in host.binding):
+        helping = (each for each in hosts.other_nodes(subject, cloud)
+                   if _count(dataclasses.replace(
+                       subject.flavor, extra_specs={
+                           **subject.flavor.extra_specs, **each}),
+                       image, counting).fits)
+        flavor_hosts = dataclasses.replace(flavor_hosts, fits_with=tuple(
+            itertools.islice(helping, _DIVISIONS)))
+    if subject.policy.vswitch != extra_specs.STRICT:
         return flavor_hosts
     nodes = flavor_hosts.nodes
     if any(names.vswitch in node.physnets for node in nodes) or not any(

@@ -63,6 +63,8 @@ class FlavorHosts:
     :ivar filters: names of the enabled filters
     :ivar fits_with_networks: True if a host that accepts no server without
         networks may accept one with networks
+    :ivar fits_with: extra specs with which a host accepts it, if none does
+        otherwise
     """
 
     cloud: snapshot.Cloud
@@ -70,6 +72,7 @@ class FlavorHosts:
     names: rule.Names
     filters: frozenset[str] = frozenset()
     fits_with_networks: bool = False
+    fits_with: tuple[Mapping[str, str], ...] = ()
 
     @property
     def none_fits(self) -> bool:

@@ -573,6 +573,33 @@ class RulesTest(base.TestCase):
             'trait:HW_CPU_X86_AVX2': 'forbidden', **PINNED},
             cloud=CLOUD).run())
 
+    def test_other_numa_nodes(self):
+        """Those that are named were tried, and the key is what hosts lack."""
+        cloud = small_clouds.cloud(small_clouds.host(
+            'uneven', small_clouds.node(0, cpus=12), dataclasses.replace(
+                small_clouds.node(1, cpus=2), dedicated=frozenset({12, 13}),
+                siblings=(frozenset({12, 13}),))))
+        for specs, key, numbers in (
+                ({'hw:numa_nodes': '2'}, 'hw:numa_nodes', [1, 4]),
+                ({'hw:numa_nodes': '2', 'hw:mem_page_size': 'small'},
+                 'hw:numa_nodes', [1, 4]),
+                ({}, 'vCPUs', [])):
+            flavor = small_clouds.flavor(8 if specs else 20, memory=4096)
+            flavor = dataclasses.replace(
+                flavor, extra_specs={**flavor.extra_specs, **specs})
+            subject, = lint._on_hosts(
+                [lint.read(flavor)], lint.in_service(cloud),
+                lambda done, total: None)
+            self.assertEqual(numbers, list(map(len, subject.hosts.fits_with)))
+            for other in subject.hosts.fits_with:
+                found, = capacity.capacities(cloud, [dataclasses.replace(
+                    flavor, extra_specs={**flavor.extra_specs, **other})])
+                self.assertEqual(1, found.fits)
+            if specs:
+                self.assertEqual([key], [
+                    each.key for each in lint.findings(subject)
+                    if each.rule == 'no-host'])
+
     def test_several_policies_without_topology(self):
         """On hosts with several NUMA nodes."""
         cloud = small_clouds.cloud(small_clouds.host('one'), small_clouds.host(
