@@ -10,6 +10,7 @@ gets all reasons, if there is one, and refusals by others than nfv-sched, too.
 from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Iterator
+from collections.abc import Sequence
 import functools
 import time
 
@@ -69,19 +70,28 @@ def report(name: str, request_note: RequestNote, index: int | None) -> None:
     if LOG.isEnabledFor(logging.DEBUG):
         LOG.debug('Refused hosts: %s', reasons.hosts_text(
             rejected, _LOGGED_HOSTS_BYTES))
-    expose = CONF.nfv_sched.expose_reasons
     # For a later server Nova has claims of the earlier ones in Placement. If a
     # filter returns no host, _ensure_sufficient_hosts() removes them; past an
     # exception of a filter they would stay.
-    if index != 0 or expose == reasons.NONE:
-        return
-    if expose == reasons.HOSTS:
-        text = reasons.hosts_text(rejected)
-    elif expose == reasons.SUMMARY:
-        text = reasons.summary_text(plain)
-    else:
-        text = reasons.policy_text(plain)
-    raise exception.NoValidHost(reason=text)
+    text = exposed(rejected) if index == 0 else ''
+    if text:
+        raise exception.NoValidHost(reason=text)
+
+
+def exposed(rejected: Sequence[tuple[str, reasons.Reason]]) -> str:
+    """Return what ``expose_reasons`` lets users see; nothing for ``none``.
+
+    :param rejected: name and reason of each refused host
+    """
+    plain = [reason for _host, reason in rejected]
+    match CONF.nfv_sched.expose_reasons:
+        case reasons.NONE:
+            return ''
+        case reasons.HOSTS:
+            return reasons.hosts_text(rejected)
+        case reasons.SUMMARY:
+            return reasons.summary_text(plain)
+    return reasons.policy_text(plain)
 
 
 def _is_first_run(request_note: RequestNote) -> bool:

@@ -30,6 +30,7 @@ from nfv_sched.ops import placement as placement_mod
 from nfv_sched.ops.simulator import compute
 from nfv_sched.ops.simulator import nova_internals
 from nfv_sched.ops.snapshot import snapshot
+from nfv_sched import refusals
 from nfv_sched import request
 from nfv_sched import strings
 
@@ -360,13 +361,16 @@ class Scheduler(nova_internals.SchedulerManager):
         reason = str(error.kwargs.get('reason') or '')
         # Nova's own reason says nothing about the cause.
         if reason in ('', NOT_ENOUGH):
-            reason = self._no_host_reason(len(uuids))
+            reason = self._no_host_reason(
+                len(uuids), request.note_of(spec))
         raise exception.NoValidHost(reason=reason)
 
-    def _no_host_reason(self, num_instances: int) -> str:
+    def _no_host_reason(self, num_instances: int,
+                        note: request.RequestNote) -> str:
         """Return the reason why there is no host, if Nova gives none.
 
         :param num_instances: number of servers in the request
+        :param note: the note about the request, with what filters refused
         """
         counts = self.host_manager.counts
         if not counts:
@@ -384,10 +388,15 @@ class Scheduler(nova_internals.SchedulerManager):
         name, start, end = counts[-1]
         if end == 0:
             last = 'host' if start == 1 else f'{start} hosts'
-            text = f'{name} removed the last {last}'
             steps = ', '.join(f'{n} {a} -> {b}' for n, a, b in counts
                               if b < a)
-            text = f'{text} ({steps})'
+            text = f'{name} removed the last {last} ({steps})'
+            # A filter of nfv-sched gives no reason for later servers; see
+            # refusals.report().
+            if note.passes and note.passes[-1][0] == name:
+                text = refusals.exposed([
+                    (host, refusals.resolve(reason))
+                    for host, reason in note.rejected]) or text
             if num_instances > 1:
                 text += (f'; server {self.host_manager.index + 1} of '
                          f'{num_instances} in the request')

@@ -102,6 +102,16 @@ class PlacementTestCase(base.SimulatorTestCase):
             result = simulation.run()
             self.assertEqual(before, self.books(simulation))
         self.assertEqual([], result.failures)
+        # For the same reason as one by one.
+        with self.simulation(self.cloud(
+                '- {boot: s, flavor: strict, count: 6}')) as simulation:
+            simulation.run()
+        *placed, refused = [each for each in simulation.outcomes
+                            if each.ok or each is simulation.outcomes[-1]]
+        reason, _semicolon, server = result.outcomes[0].reason.rpartition('; ')
+        self.assertEqual(f'server {len(placed) + 1} of 6 in the request',
+                         server)
+        self.assertIn(reason, refused.reason)
 
     def test_multi_create(self):
         result = self.outcomes("""\
