@@ -2,6 +2,8 @@
 """Check a flavor as a whole: what Nova refuses, or understands otherwise."""
 
 from collections.abc import Iterator
+import contextlib
+import json
 import re
 
 from nfv_sched import extra_specs
@@ -284,15 +286,36 @@ def alias_policy(subject: values.LintSubject) -> Iterator[values.LintFinding]:
     """Find a PCI alias whose devices may be on any NUMA node."""
     if not devices(subject) or subject.policy.pci is not None:
         return
+    known = _alias_policies(subject)
+    names = {part.rpartition(':')[0].strip() for part in
+             subject.flavor.extra_specs['pci_passthrough:alias'].split(',')}
+    if known is not None and all(map(known.get, names)):
+        return
+    unless = 'unless the alias has one, ' if known is None else ''
     yield values.LintFinding(
         values.WARNING, 'pci_passthrough:alias',
-        'no NUMA policy for these devices: unless the alias has one, one '
+        f'no NUMA policy for these devices: {unless}one '
         'without NUMA information is as good as a local one' if subject.guest
         else 'no NUMA policy, and a server without NUMA nodes: devices may be '
         'anywhere',
         f'set {extra_specs.PCI_NUMA_AFFINITY}, and '
         f'{extra_specs.NATIVE_PCI_KEY}' + (
             '' if subject.guest else f', and {_NODES}=1'))
+
+
+def _alias_policies(
+    subject: values.LintSubject,
+) -> dict[str, str | None] | None:
+    """Return the NUMA policy of each alias of the cloud; None if not known."""
+    if subject.hosts is None:
+        return None
+    policies = {}
+    for text in subject.hosts.cloud.options.get('pci', {}).get('alias', ()):
+        # Nova refuses to start with others.
+        with contextlib.suppress(ValueError, AttributeError):
+            alias = json.loads(text)
+            policies[alias.get('name')] = alias.get('numa_policy')
+    return policies
 
 
 def ignored(subject: values.LintSubject) -> Iterator[values.LintFinding]:

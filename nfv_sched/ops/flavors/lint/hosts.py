@@ -111,6 +111,25 @@ def small_pages(subject: values.LintSubject) -> Iterator[values.LintFinding]:
             'set hw:mem_page_size, or reserve fewer huge pages there')
 
 
+def floating(subject: values.LintSubject) -> Iterator[values.LintFinding]:
+    """Find pinned servers without a page size beside floating ones."""
+    hosts, guest = subject.hosts, subject.guest
+    if hosts is None or guest is None or guest.cells[0].pagesize or not any(
+            cell.dedicated for cell in guest.cells):
+        return
+    beside = {server.host for server in hosts.cloud.servers
+              if not server.nodes}
+    names = [host.name for host in hosts.that_fit
+             if host.nodes and host.name in beside]
+    if names:
+        yield values.LintFinding(
+            values.WARNING, 'hw:mem_page_size',
+            'without a page size it shares small pages with servers without '
+            'NUMA nodes, whose memory Nova counts on no NUMA node: '
+            f'{strings.count(len(names), "host")}: {strings.some(names)}',
+            'set hw:mem_page_size=2MB or 1GB, or keep such servers off')
+
+
 def threads(subject: values.LintSubject) -> Iterator[values.LintFinding]:
     """Find thread policies that the threads of all hosts rule out."""
     hosts, guest = subject.hosts, subject.guest

@@ -57,6 +57,7 @@ RULES = (
     values.LintRule('page-size-of-no-host', hosts.pages),
     values.LintRule('threads-of-no-host', hosts.threads),
     values.LintRule('memory-of-the-platform', hosts.small_pages),
+    values.LintRule('beside-floating-servers', hosts.floating),
     values.LintRule('label-of-no-host', hosts.labels),
     values.LintRule('node-of-no-host', hosts.nodes),
     values.LintRule('no-host', hosts.no_host),

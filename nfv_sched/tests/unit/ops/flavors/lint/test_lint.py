@@ -35,6 +35,14 @@ HUGE = dataclasses.replace(CLOUD, hosts=tuple(
                     pages.total * pages.size // 1024 for node in host.nodes
                     for pages in node.pages if pages.size == 4))})
         for provider in host.providers)) for host in CLOUD.hosts))
+#: A server without NUMA nodes runs on one of its hosts.
+FLOATING = dataclasses.replace(CLOUD, servers=(snapshot.Server(
+    uuid='u', name='vm', host='one',
+    flavor=snapshot.Flavor(name='floating', vcpus=1, memory=512)),))
+#: The alias has a NUMA policy.
+REQUIRED = dataclasses.replace(CLOUD, options={**CLOUD.options, 'pci': {
+    'alias': [CLOUD.options['pci']['alias'][0].replace(
+        '{', '{"numa_policy": "required", ')]}})
 PLACES = small_clouds.cloud(
     *CLOUD.hosts, filters=(*small_clouds.FILTERS, 'PlaceNUMAAffinityFilter'))
 STOCK = small_clouds.cloud(
@@ -288,6 +296,10 @@ CASES = {
         broken(W, 'hw:mem_page_size', PINNED, cloud=HUGE),
         fine({**PINNED, 'hw:mem_page_size': '1GB'}, cloud=HUGE),
         fine(PINNED, cloud=CLOUD)),
+    'beside-floating-servers': (
+        broken(W, 'hw:mem_page_size', PINNED, cloud=FLOATING),
+        fine({**PINNED, 'hw:mem_page_size': '1GB'}, cloud=FLOATING),
+        fine({}, cloud=FLOATING)),
     'label-of-no-host': (
         broken(E, 'nfv:vswitch_numa_affinity', STRICT,
                cloud=without_labels()),
@@ -382,6 +394,9 @@ CASES = {
         broken(W, 'pci_passthrough:alias', {
             **PINNED, 'pci_passthrough:alias': 'nic:1'}),
         broken(W, 'pci_passthrough:alias', {'pci_passthrough:alias': 'a:1'}),
+        broken(W, 'pci_passthrough:alias', {
+            **PINNED, 'pci_passthrough:alias': 'nic:1'}, cloud=CLOUD),
+        fine({**PINNED, 'pci_passthrough:alias': 'nic:1'}, cloud=REQUIRED),
         fine({**PINNED, 'pci_passthrough:alias': 'nic:1',
               'nfv:pci_numa_affinity': 'strict'}),
         fine({**PINNED, 'pci_passthrough:alias': 'nic:1'}, image={
