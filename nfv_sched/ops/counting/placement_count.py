@@ -74,11 +74,12 @@ def queries(state: states.State,
             f"Nova's scheduler refuses the flavor: {exc}") from exc
     parsed = [placement.Query.parse(request.to_querystring())
               for request in requests]
-    taken = [query for query in parsed if not state.placement.refusal(query)]
-    if not taken:
+    accepted = [query for query in parsed
+                if not state.placement.refusal(query)]
+    if not accepted:
         raise RefusedQueryError(state.placement.refusal(parsed[0]),
                                 state.placement.unknown(parsed[0]))
-    return taken
+    return accepted
 
 
 class Granted(ty.NamedTuple):

@@ -24,7 +24,7 @@ _AMOUNT = re.compile(r'[^:]*:0*[1-9][0-9]*')
 
 
 class QueryFault(enum.Enum):
-    """What is wrong with a query; the values follow "Placement"."""
+    """Kind of mistake in a query; the values follow "Placement"."""
 
     GROUP_POLICY = 'wants a group_policy for several numbered groups: {}'
     NO_RESOURCES = 'wants at least one resource'
@@ -55,14 +55,15 @@ def find(text: str) -> Malformed | None:
     pairs = [(key, value) for key, value in parse.parse_qsl(
         text, keep_blank_values=True)
         if not key.startswith(('member_of', 'in_tree'))]
-    found = next(_faults(pairs), None)
+    malformed = next(_faults(pairs), None)
     message = message_of_placement(parse.urlencode(pairs))
     if message:
-        found = found or Malformed(QueryFault.FORM, (message,))
+        malformed = malformed or Malformed(QueryFault.FORM, (message,))
     # Its parser leaves names to the database.
-    elif message is not None and found and found.fault is not QueryFault.NAME:
+    elif message is not None and malformed and (
+            malformed.fault is not QueryFault.NAME):
         return None
-    return found
+    return malformed
 
 
 @functools.lru_cache(maxsize=1024)

@@ -248,10 +248,7 @@ class UnknownName(ty.NamedTuple):
 
 
 def refusal(brief: str) -> str:
-    """Return the message for a query that Placement refuses.
-
-    :param brief: why, to follow "Placement"
-    """
+    """Return the message for a refused query; ``brief`` follows "it"."""
     return ('Placement refuses the request, so that Nova takes no host: it '
             f'{brief}')
 

@@ -226,7 +226,7 @@ def plugs(
     if not ports and server.host is None:
         ports = tuple([_port_of(request) for request in stored])
     by_port = {request.port or request.id: request for request in stored}
-    found = []
+    networks_and_groups = []
     for port in ports or ():
         network = dataclasses.replace(
             scenario.network_of(port), **_name_field(port, names or {}))
@@ -236,8 +236,9 @@ def plugs(
                 network, trusted=_trusted(request),
                 numa_policy=None if request.numa_policy in own
                 else request.numa_policy)
-        found.append((network, scenario.security_groups_of(port.rules)))
-    return tuple(found)
+        networks_and_groups.append(
+            (network, scenario.security_groups_of(port.rules)))
+    return tuple(networks_and_groups)
 
 
 def _port_of(request: snapshot.PCIRequest) -> snapshot.Port:

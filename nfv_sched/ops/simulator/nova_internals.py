@@ -566,9 +566,6 @@ def placement_requests(
     context: ty.Any, spec: objects.RequestSpec,
     manager: host_manager.HostManager,
 ) -> list[scheduler_utils.ResourceRequest]:
-    """Return the queries that Nova's scheduler sends to Placement.
-
-    :param spec: the request; Nova's request filters change it
-    """
+    """Let Nova's request filters change a request; return its queries."""
     request_filter.process_reqspec(context, spec)
     return flavors.placement_requests(context, spec, manager)

@@ -31,10 +31,7 @@ Specs = Sequence[Mapping[str, str | None]]
 
 
 def alias_specs(snapshot_server: snapshot.Server) -> dict[str, Specs]:
-    """Return what the aliases of a server meant when Nova stored them.
-
-    :returns: alias -> what a device must have
-    """
+    """Return what a device of each alias must have, as Nova stored it."""
     return {pci_request.alias: pci_request.specs
             for pci_request in snapshot_server.pci_requests or ()
             if pci_request.alias and pci_request.specs}

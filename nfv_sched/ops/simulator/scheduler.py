@@ -178,19 +178,19 @@ def _takes_forever(host_state: ty.Any, spec: objects.RequestSpec,
     if None in (parsed.guest, resources.read(), resources.cpu_ratio,
                 resources.ram_ratio):
         return True
-    found = resources.evaluate(parsed, sorting)
+    evaluated = resources.evaluate(parsed, sorting)
     groups: Sequence[int] = ()
     if 'network_metadata' in spec and spec.network_metadata:
         groups = decide.claim_groups(
-            found.host, spec.network_metadata, decide.PLAIN)
+            evaluated.host, spec.network_metadata, decide.PLAIN)
     # Nova tries every allocation candidate.
     mappings = [candidate.get('mappings') for candidate
                 in host_state.allocation_candidates or ()]
     for mapping in mappings if mappings and parsed.demands else (None,):
         devices = resources.devices(parsed, mapping)
-        chosen = found.choose(
+        chosen = evaluated.choose(
             groups, None if devices is None else devices.stock)
-        if chosen is None or found.claim_tries(
+        if chosen is None or evaluated.claim_tries(
                 chosen) > evaluation.MAX_CLAIM_TRIES:
             return True
     return False

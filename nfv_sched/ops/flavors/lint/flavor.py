@@ -126,15 +126,17 @@ def query_refused(subject: values.LintSubject) -> Iterator[values.LintFinding]:
     if fault is None:
         return
     specs = {**subject.flavor.extra_specs, **subject.image}
-    found = [next((key for key in specs if _asks_for(key, name)), values.WHOLE)
-             for name in fault.names]
+    keys_at_fault = [
+        next((key for key in specs if _asks_for(key, name)), values.WHOLE)
+        for name in fault.names]
     match fault.fault:
         case _Fault.GROUP_POLICY:
-            found = ['group_policy']
+            keys_at_fault = ['group_policy']
         case _Fault.NO_RESOURCES:
-            found = [key for key, value in specs.items()
-                     if key.startswith('resources') and value == '0'][:1]
-    for key in dict.fromkeys(found or [values.WHOLE]):
+            keys_at_fault = [
+                key for key, value in specs.items()
+                if key.startswith('resources') and value == '0'][:1]
+    for key in dict.fromkeys(keys_at_fault or [values.WHOLE]):
         yield values.LintFinding(
             values.ERROR, key, 'Placement refuses each request, and Nova '
             f'takes no server: it {fault}',
