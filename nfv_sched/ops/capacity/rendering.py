@@ -45,9 +45,12 @@ def flavor_row(flavor_capacity: 'capacity.FlavorCapacity',
 def host_row(host: snapshot.Host,
              host_capacity: 'capacity.HostCapacity') -> list:
     """Return the row of a host in the capacity for one flavor."""
+    why = '; '.join(binding.text for binding in host_capacity.binding)
+    if why and host_capacity.fits:
+        # The columns before it are of the host as it is.
+        why = f'after {host_capacity.fits} more: {why}'
     return [host.name, host_capacity.fits, host_capacity.placement,
-            _used(host), _bound(host_capacity), '; '.join(
-                binding.text for binding in host_capacity.binding)]
+            _used(host), _bound(host_capacity), why]
 
 
 def fit_records(

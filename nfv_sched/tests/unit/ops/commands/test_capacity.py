@@ -222,7 +222,8 @@ class CapacityTest(base.CommandTestCase):
             'Node 0 pCPUs used': 5, 'Node 0 pCPUs total': 8,
             'Node 1 pCPUs used': 3, 'Node 1 pCPUs total': 8,
             'Limiting resource': 'pCPUs on one NUMA node',
-            'Why': '4 pCPUs on one NUMA node needed, 3 + 1 free',
+            'Why': 'after 1 more: 4 pCPUs on one NUMA node needed, 3 + 1 '
+                   'free',
             'Ports': 'normal', 'Ports from': 'no_servers',
             'Not known': ''}, row)
 
