@@ -2,15 +2,20 @@
 """Write files: completely or not at all, and never over another user's link.
 
 A file is written beside the one that it replaces, is on disk before it takes
-its name, and only its owner can read it.
+its name, and only its owner can read it.  ``-`` is standard output.
 """
 
 from collections.abc import Callable
 import contextlib
+import io
 import os
 import secrets
 import stat
+import sys
 import typing as ty
+
+#: Path of standard output.
+STDOUT = '-'
 
 _MODE = 0o600
 # Linux gives up after as many links (MAXSYMLINKS), too: ELOOP.
@@ -21,8 +26,13 @@ class WriteError(Exception):
     """Failure to write a file; the message has its path and the reason."""
 
 
+def is_stdout(path: str | None) -> bool:
+    """Return whether a path is that of standard output."""
+    return path in (STDOUT, '/dev/stdout')
+
+
 def write(path: str, fill: Callable[[ty.BinaryIO], ty.Any]) -> int:
-    """Write a file.
+    """Write a file, or to standard output.
 
     An existing file of this user keeps its permissions and group; any other
     file gets mode 0600.  If anything fails, including ``fill``, the old file
@@ -32,6 +42,8 @@ def write(path: str, fill: Callable[[ty.BinaryIO], ty.Any]) -> int:
     :returns: the size in bytes
     :raises WriteError: if the file cannot be written
     """
+    if is_stdout(path):
+        return _print(fill)
     try:
         folder, name = os.path.split(_target(path))
         directory = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
@@ -44,11 +56,21 @@ def write(path: str, fill: Callable[[ty.BinaryIO], ty.Any]) -> int:
             f'{path}: {getattr(exc, "strerror", None) or exc}') from exc
 
 
+def _print(fill: Callable[[ty.BinaryIO], ty.Any]) -> int:
+    content = io.BytesIO()
+    fill(content)
+    sys.stdout.flush()
+    sys.stdout.buffer.write(content.getvalue())
+    sys.stdout.buffer.flush()
+    return len(content.getvalue())
+
+
 def target(path: str) -> str:
     """Return the path of the file that :func:`write` would replace.
 
-    :raises WriteError: if it exists and is not a regular file, or is behind a
-        link of another user; links to folders may also belong to root
+    :raises WriteError: if it is standard output, exists and is not a regular
+        file, or is behind a link of another user; links to folders may also
+        belong to root
     """
     try:
         return _target(path)
@@ -59,7 +81,7 @@ def target(path: str) -> str:
 
 def _target(path: str) -> str:
     links = 0
-    if not os.path.basename(path):
+    if not os.path.basename(path) or is_stdout(path):
         raise ValueError('not a regular file')
     rest = os.path.abspath(path).split(os.sep)[1:]
     resolved = os.sep
@@ -74,6 +96,8 @@ def _target(path: str) -> str:
         try:
             status = os.lstat(here)
         except FileNotFoundError:
+            if os.path.exists(path):  # a pipe in /proc/self/fd
+                raise ValueError('not a regular file') from None
             # Opening the folder fails if there is more to come.
             return os.path.join(here, *rest)
         if not stat.S_ISLNK(status.st_mode):

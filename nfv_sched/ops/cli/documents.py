@@ -34,7 +34,8 @@ class UnknownKeyError(Exception):
 
 def key_of(title: str) -> str:
     """Return the key of a column, also for options: ``pcpus_used``."""
-    return _NOT_IN_KEY.sub('_', title.lower()).strip('_')
+    return _NOT_IN_KEY.sub(
+        '_', title.lower().replace('%', ' percent')).strip('_')
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

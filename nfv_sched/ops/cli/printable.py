@@ -23,15 +23,28 @@ class _Printable:
 
     def write(self, text: str) -> int:
         """Write text."""
-        return self._stream.write(strings.visible(text))
+        return self.write_escaped(strings.visible(text))
 
     def write_escaped(self, text: str) -> int:
         """Write text that was escaped before its colors were added."""
-        return self._stream.write(text)
+        return self._stream.write(self._encodable(text))
+
+    def _encodable(self, text: str) -> str:
+        """Replace what the encoding of the stream does not have."""
+        encoding = getattr(self._stream, 'encoding', None)
+        if not encoding or text.isascii():
+            return text
+        try:
+            text.encode(encoding, self._stream.errors or 'strict')
+        except UnicodeEncodeError:
+            return text.replace('\u2500', '-').encode(
+                encoding, 'replace').decode(encoding)
+        return text
 
     def writelines(self, lines: Iterable[str]) -> None:
         """Write pieces of text."""
-        self._stream.writelines(map(strings.visible, lines))
+        for text in lines:
+            self.write(text)
 
     def __getattr__(self, name: str) -> ty.Any:
         return getattr(self._stream, name)

@@ -19,6 +19,7 @@ import re
 import shlex
 import typing as ty
 
+from nfv_sched.ops import atomic_file
 from nfv_sched.ops.cli import base
 from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cli import formats
@@ -128,13 +129,15 @@ class PlanMixin(plan_execution.RunMixin):
     """
 
     closes_hosts = False
+    writes = 'save'
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser; subclasses add their options."""
         parser = super().get_parser(prog_name)
         parser.add_argument(
             '--save', metavar='FILE',
-            help='also write the plan to a file, for "plan run FILE"')
+            help='also write the plan to a file, for "plan run FILE"; with - '
+                 'only the plan is on standard output')
         parser.add_argument(
             '--run', action='store_true',
             help='with --save: carry the plan out, too, as "plan run" does, '
@@ -176,7 +179,8 @@ class PlanMixin(plan_execution.RunMixin):
                     raise source.UsageError(
                         f'--{option.replace("_", "-")} is for --run')
             return super().check(parsed_args)
-        if parsed_args.save is None:
+        if parsed_args.save is None or atomic_file.is_stdout(
+                parsed_args.save):
             raise source.UsageError('--run needs --save FILE: "plan run FILE" '
                                     'goes on after an interruption')
         if parsed_args.formatter != base.TABLE:

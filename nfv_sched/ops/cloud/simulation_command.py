@@ -79,6 +79,7 @@ class RunSimulation(source.ErrorMixin, base.Lister):
     """
 
     epilog = _EPILOG
+    writes = 'save'
     schemas = {'simulation-run': document.SimulatedCloud,
                'simulation-run-files': document.SimulatedFiles,
                'simulation-run-examples': document.ExampleClouds}
@@ -120,7 +121,8 @@ class RunSimulation(source.ErrorMixin, base.Lister):
         parser.add_argument(
             '--save', metavar='FILE',
             help='save the cloud at the end as a snapshot, to be read with '
-                 '--from without running the steps again')
+                 '--from without running the steps again; - for standard '
+                 'output')
         parser.add_argument(
             '--anonymize', action='store_true',
             help='with --save: replace names and UUIDs')

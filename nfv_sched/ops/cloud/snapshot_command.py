@@ -45,12 +45,14 @@ class SaveSnapshot(source.ErrorMixin, base.Command):
     """
 
     epilog = _EPILOG
+    writes = 'file'
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         parser.add_argument(
             'file', metavar='FILE',
-            help='where to write it; a file that is there is replaced')
+            help='where to write it; a file that is there is replaced; - for '
+                 'standard output')
         parser.add_argument(
             '--anonymize', action='store_true',
             help='replace names and UUIDs')

@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
+import contextlib
 import dataclasses
 import errno
 import fnmatch
@@ -24,6 +25,7 @@ import re
 import typing as ty
 
 from nfv_sched.nova import concurrency
+from nfv_sched.ops import atomic_file
 from nfv_sched.ops.cli import base
 from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cli import formats
@@ -109,6 +111,9 @@ class ErrorMixin:
     #: Set by a command if the operator should act on the result.
     has_findings = False
 
+    #: Option of a file that is written beside what is printed.
+    writes = ''
+
     def run(self, parsed_args: argparse.Namespace) -> int:
         """Run the command; called by cliff.
 
@@ -118,7 +123,8 @@ class ErrorMixin:
         self._read_live: Callable[[], snapshot.Cloud] | None = None
         try:
             self.check(parsed_args)
-            code = super().run(parsed_args)
+            with self._printing(parsed_args):
+                code = super().run(parsed_args)
         except EXPECTED as exc:
             for line in str(exc).splitlines():
                 self.print_error(line)
@@ -144,6 +150,18 @@ class ErrorMixin:
         if self._missing:
             return self._print_missing()
         return code or (FINDINGS if self.has_findings else 0)
+
+    @contextlib.contextmanager
+    def _printing(self, parsed_args: argparse.Namespace) -> Iterator[None]:
+        """Print to stderr meanwhile if stdout is for a file."""
+        stdout = self.app.stdout
+        if self.writes and atomic_file.is_stdout(
+                getattr(parsed_args, self.writes)):
+            self.app.stdout = self.app.stderr
+        try:
+            yield
+        finally:
+            self.app.stdout = stdout
 
     def _print_options(self, parsed_args: argparse.Namespace) -> None:
         """Print the options with which this command finds a cloud."""

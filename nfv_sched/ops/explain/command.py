@@ -341,7 +341,8 @@ is wrong.
             command.configured(parsed_args)]
         try:
             read = journal.read_all(
-                directories, None if lists_all else self._uuid(parsed_args))
+                directories, None if lists_all else self._uuid(parsed_args),
+                required=bool(parsed_args.journal))
         except journal.JournalError as exc:
             raise source.CloudUnreadError(str(exc)) from exc
         self._missing += read.unread

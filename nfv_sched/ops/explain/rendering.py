@@ -244,8 +244,11 @@ def _weights_parts(explanation: values.Explanation) -> list[tables.Part]:
     # The hosts of a multi-create request are weighed again for each server.
     of_first = 'For the first server: ' if explanation.wanted > 1 else ''
     if not weighing.weighers:
-        return [f'{of_first}Only one host passes the filters, so Nova weighs '
-                'none.']
+        return [of_first + (
+            'Only one host passes the filters, so Nova weighs none.'
+            if len(weighing.hosts) == 1 else
+            f'{len(weighing.hosts)} hosts pass the filters, and no weigher is '
+            'enabled to compare them.')]
     present = {host.name for host in explanation.hosts if host.present}
     indexes = [number for number, host in enumerate(weighing.hosts)
                if number < _WEIGHED or host in present]

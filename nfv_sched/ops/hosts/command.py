@@ -110,7 +110,6 @@ examples:
 {source.EXIT_CODES}"""
 
 _NOT_KNOWN = 'not known'
-_STDOUT = '/dev/stdout'
 # What is read of the cloud with --api.
 _BY_API = ('hosts', 'servers')
 
@@ -482,9 +481,9 @@ class MapHost(_WithFacts, base.Command):
                  'limit in a pipe or a file)')
         parser.set_defaults(fit_width=False)
         parser.add_argument(
-            '-o', '--output', metavar='FILE',
+            '-o', '--output', metavar='FILE', default=atomic_file.STDOUT,
             help='where to write it; a file that is there is replaced '
-                 '(default: standard output)')
+                 '(default: -, standard output)')
         facts.add(parser)
         return parser
 
@@ -495,7 +494,7 @@ class MapHost(_WithFacts, base.Command):
         from nfv_sched.ops.hosts.map import picture
         from nfv_sched.ops.hosts.map import text
         views = sorted(views, key=lambda host: host.title)
-        on_stdout = parsed_args.output in (None, _STDOUT)
+        on_stdout = atomic_file.is_stdout(parsed_args.output)
         if parsed_args.format == 'text':
             pieces = text.render(cloud, views, formats.width(
                 self.app.stdout, parsed_args) if on_stdout else None)

@@ -55,10 +55,12 @@ class JournalContent:
     placed: tuple[entry.PlacedServer, ...] = ()
 
 
-def read(directory: str, server: str | None = None) -> JournalContent:
+def read(directory: str, server: str | None = None, *,
+         required: bool = False) -> JournalContent:
     """Read a journal, which other processes may be writing.
 
     :param server: UUID of the only server of interest; None for all
+    :param required: whether it is an error if the directory has no journal
     :raises JournalError: if the directory cannot be read
     """
     refusals: list[entry.Refusal] = []
@@ -70,6 +72,9 @@ def read(directory: str, server: str | None = None) -> JournalContent:
         journal_files = files.listed(directory)
     except OSError as exc:
         raise JournalError(f'{directory}: {exc.strerror or exc}') from exc
+    if required and not journal_files:
+        raise JournalError(
+            f'{directory}: has no decision journal (refusals-*.jsonl)')
     entries = 0
     most_entries = file_limits.max_items() // _ITEMS_PER_ENTRY
     # The newest first: what exceeds the limit is left out at the other end.
@@ -125,13 +130,15 @@ def read(directory: str, server: str | None = None) -> JournalContent:
 
 
 def read_all(directories: Iterable[str],
-             server: str | None = None) -> JournalContent:
+             server: str | None = None, *,
+             required: bool = False) -> JournalContent:
     """Read the journals of several hosts of nova-scheduler as one.
 
     :param server: see :func:`read`
+    :param required: see :func:`read`
     :raises JournalError: if a directory cannot be read
     """
-    contents = [read(directory, server)
+    contents = [read(directory, server, required=required)
                 for directory in {os.path.realpath(each): each
                                   for each in directories}.values()]
     by_time = operator.attrgetter('time')

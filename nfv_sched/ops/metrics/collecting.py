@@ -166,10 +166,12 @@ class Collection:
         if not self._journal:
             return []
         try:
-            content = journal.read(self._journal)
+            content = journal.read(
+                self._journal, required=self._args.journal is not None)
         except journal.JournalError as exc:
-            # It is missing until a first refusal, or may not be read.
-            return [] if not os.path.exists(self._journal) else [
+            # That of the configuration is missing until a first refusal.
+            return [] if self._args.journal is None and not os.path.exists(
+                self._journal) else [
                 f'The decision journal cannot be read: {exc}']
         tally = self._tally
         tally.add(content.refusals, content.placed)

@@ -16,8 +16,9 @@ if ty.TYPE_CHECKING:
     from nfv_sched.ops.metrics import auth
 
 _EPILOG = f"""\
-With --textfile the cloud is read once and the file is replaced as a whole, for
-the textfile collector of node_exporter: run the command by a timer.
+Without --listen the cloud is read once. The file of --textfile is replaced as
+a whole, for the textfile collector of node_exporter: run the command by a
+timer.
 
 With --listen the cloud is read every --interval seconds; requests get the
 figures of the last reading. If a reading fails, the last figures stay, and
@@ -31,6 +32,7 @@ from the decision journal on this host: with --textfile all ever recorded, with
 --listen those since the start.
 
 examples:
+  nfv-sched metrics --from telco
   nfv-sched metrics --textfile /var/lib/node_exporter/nfv.prom
   nfv-sched metrics --listen 127.0.0.1:9180 --interval 300
   nfv-sched metrics --textfile nfv.prom --from cloud.json.gz --flavors 'fw.*'
@@ -56,10 +58,11 @@ class ServeMetrics(source.CloudMixin, base.Command):
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
-        where = parser.add_mutually_exclusive_group(required=True)
+        where = parser.add_mutually_exclusive_group()
         where.add_argument(
             '--textfile', metavar='FILE',
-            help='write them to this file, once')
+            default=atomic_file.STDOUT,
+            help='write them to this file, once (default: -, standard output)')
         where.add_argument(
             '--listen', metavar='[ADDRESS]:PORT', type=service.address,
             help='serve them over HTTP, until the command is ended (default '
@@ -87,19 +90,20 @@ class ServeMetrics(source.CloudMixin, base.Command):
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         collection = collecting.Collection(parsed_args)
-        if parsed_args.textfile is not None:
-            return self._write(collection, parsed_args.textfile)
-        return self._serve(collection, parsed_args)
+        if parsed_args.listen is not None:
+            return self._serve(collection, parsed_args)
+        return self._write(collection, parsed_args.textfile)
 
     def _write(self, collection: collecting.Collection, path: str) -> int:
         """Collect once and write a file; return the exit code."""
         import prometheus_client
-        try:
-            # Check it before reading the cloud, which takes minutes.
-            atomic_file.target(path)
-        except atomic_file.WriteError as exc:
-            raise source.CloudUnreadError(str(exc)) from exc
-        collection.resume(path)
+        if not atomic_file.is_stdout(path):
+            try:
+                # Check it before reading the cloud, which takes minutes.
+                atomic_file.target(path)
+            except atomic_file.WriteError as exc:
+                raise source.CloudUnreadError(str(exc)) from exc
+            collection.resume(path)
         self._missing += collection.collect()
         try:
             atomic_file.write(path, lambda opened: opened.write(

@@ -128,6 +128,16 @@ class WriteTest(base.TestCase):
         os.symlink('file', self.path)
         self.refused('too many symbolic links')
 
+    def test_pipes(self):
+        """They are neither replaced nor read, whatever their name."""
+        for descriptor in os.pipe():
+            self.addCleanup(os.close, descriptor)
+            for folder in ('/dev/fd', '/proc/self/fd'):
+                self.refused('not a regular file', f'{folder}/{descriptor}')
+        for path in ('-', '/dev/stdout'):
+            self.assertRaises(
+                atomic_file.WriteError, atomic_file.target, path)
+
     def test_no_files(self):
         pipe = os.path.join(self.folder, 'pipe')
         os.mkfifo(pipe)

@@ -51,11 +51,13 @@ class CommandTestCase(base.TestCase):
 
         :returns: exit code, standard output, standard error
         """
-        out, err = io.StringIO(), io.StringIO()
+        out = io.TextIOWrapper(io.BytesIO(), 'utf-8', newline='')
+        err = io.StringIO()
         with mock.patch('sys.stdout', out), mock.patch('sys.stderr', err):
             code = cli_base.main(args)
+        out.flush()
         self.assertNotIn('Traceback', err.getvalue())
-        return code, out.getvalue(), err.getvalue()
+        return code, out.buffer.getvalue().decode(), err.getvalue()
 
     def csv_rows(self, out: str) -> list[dict[str, int | str]]:
         """Return the rows of CSV, with whole numbers as such."""

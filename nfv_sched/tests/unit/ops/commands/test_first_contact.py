@@ -4,10 +4,13 @@
 import dataclasses
 import gzip
 import os
+import pathlib
+import re
 
 import fixtures
 from oslo_db import exception as db_exception
 
+import nfv_sched
 from nfv_sched.nova import database
 from nfv_sched.ops.cloud import source
 from nfv_sched.ops.snapshot import database as snapshot_database
@@ -19,11 +22,32 @@ from nfv_sched.tests.unit.ops.commands import test_bad_snapshots
 from nfv_sched.tests.unit.ops.commands import test_simulate
 from nfv_sched.tests.unit.ops import small_clouds
 
+_ROOT = pathlib.Path(nfv_sched.__file__).parents[1]
 CONFIG = ('  --config-file FILE  nova.conf of nova-scheduler, which names '
           "Nova's databases")
 FROM = ('  --from FILE         a snapshot or a cloud file; to try it: '
         '--from telco')
 ACCOUNT = '  --os-cloud NAME     the API alone, with an account of clouds.yaml'
+
+
+class ReadmeTest(base.CommandTestCase):
+
+    def test_every_command_with_the_example(self):
+        """What README says one can try works."""
+        names = {'SERVER': 'fw-large', 'HOST': 'compute-1', 'FLAVOR': 'vfw.8'}
+        readme = (_ROOT / 'README.md').read_text()
+        table = re.search(r'\n\| question .*?\n\n', readme, re.DOTALL)[0]
+        facts, = re.findall('`--facts (.*?)`', readme)
+        commands = re.findall('`(?:nfv-sched )?([a-z]+ [^`/]+|metrics)`',
+                              table)
+        self.assertLess(10, len(commands))
+        for text in commands:
+            words = [names.get(word, word) for word in text.split()]
+            words += ['--facts', str(_ROOT / facts)] if words == [
+                'host', 'profile'] else ['--from', 'telco']
+            code, out, err = self.run_command(*words)
+            self.assertIn(code, (0, 3), (words, err))
+            self.assertTrue(out or 'nothing found' in err, words)
 
 
 class NoConfigurationTest(base.CommandTestCase):

@@ -1,19 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
 """The formats of all commands, with values that are not harmless."""
 
+import argparse
 import csv
 import io
 import json
 import os
+import re
 import subprocess
+from unittest import mock
 
 from cliff import columns
+from cliff import commandmanager
 import fixtures
 import yaml
 
 from nfv_sched.ops.cli import base as cli_base
+from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cli import formats
+from nfv_sched.ops.cli import printable
+from nfv_sched.ops.cli import tables
+from nfv_sched.ops.cloud import source
 from nfv_sched.tests import base
+from nfv_sched.tests import snapshots
+from nfv_sched.tests.unit.ops.commands import base as commands
 
 VALUES = ('$(touch made)', '`touch made`', "'; touch made #", '"; touch made',
           '--help', 'a\nb', '\x1b[31m', '\u202ea', '\x7f', '=cmd', '\\', '',
@@ -44,6 +54,74 @@ class _Listed(cli_base.Lister):
 
     def take_action(self, parsed_args):
         return ('Name', 'Number'), self.rows
+
+
+class KeyTest(base.TestCase):
+
+    def test_percent(self):
+        """A share has another key than the number beside it."""
+        for title, key in (('pCPUs used', 'pcpus_used'), ('Used %',
+                           'used_percent'), ('%', 'percent'),
+                           ('CPU% max', 'cpu_percent_max')):
+            self.assertEqual(key, documents.key_of(title))
+
+
+class StdoutTest(commands.CommandTestCase):
+    """``-`` is standard output for each option that takes a file to write."""
+
+    def written(self, begin, *args):
+        """Run a command whose file is ``-``: it is all that it prints."""
+        folder = self.useFixture(fixtures.TempDir()).path
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(folder)
+        for path in ('-', '/dev/stdout'):
+            content, err = io.BytesIO(), io.StringIO()
+            out = io.TextIOWrapper(content, 'utf-8')
+            with mock.patch('sys.stdout', out), mock.patch('sys.stderr', err):
+                self.assertIn(cli_base.main([*args, path]), (0, 3), args)
+            self.assertEqual(begin, content.getvalue()[:len(begin)], args)
+        self.assertEqual([], os.listdir(folder))
+
+    def test_all(self):
+        cloud = '--from', 'telco'
+        for args, begin in (
+                (('metrics', *cloud, '--textfile'), b'# HELP '),
+                (('host', 'map', *cloud, '--format', 'svg', '-o'), b'<?xml'),
+                (('simulation', 'run', '--example', 'telco', '--save'),
+                 b'\x1f\x8b'),
+                (('agent', 'rebalance', '--from', 'network-nodes', '--save'),
+                 b'{\n'),
+                (('cloud', 'defrag', *cloud, '--flavor', 'vfw.8', '--save'),
+                 b'{\n'),
+                (('host', 'drain', 'compute-1', *cloud, '--save'), b'{\n')):
+            self.written(begin, *args)
+        self.useFixture(fixtures.MockPatchObject(
+            source, 'read', return_value=snapshots.cloud()))
+        self.written(b'\x1f\x8b', 'snapshot', 'save')
+
+    def test_every_option(self):
+        """Those that :meth:`test_all` has are all that there are."""
+        app, options = cli_base.NFVSched(), set()
+        for name, entry_point in commandmanager.CommandManager(
+                cli_base.NAMESPACE):
+            command = entry_point.load()
+            if not command.deprecated:
+                options |= {
+                    (name, action.dest)
+                    for action in command(app, None, name).get_parser(
+                        name)._actions if re.search(
+                            'write|save|where to', action.help or '')
+                    and action.metavar == 'FILE'}
+        self.assertEqual({
+            ('metrics', 'textfile'), ('host map', 'output'),
+            ('simulation run', 'save'), ('agent rebalance', 'save'),
+            ('cloud defrag', 'save'), ('host drain', 'save'),
+            ('snapshot save', 'file')}, options)
+
+    def test_plan_to_run(self):
+        self.assertEqual(2, self.run_command(
+            'host', 'drain', 'compute-1', '--from', 'telco', '--save', '-',
+            '--run')[0])
 
 
 class FormatTest(base.TestCase):
@@ -155,6 +233,24 @@ class FormatTest(base.TestCase):
             [row['name'] for row in json.loads(out)['rows']])
         out = self.show(Sorted, '-f', 'table', '--sort-column', 'name')
         self.assertEqual('-1', out.splitlines()[2].split()[0], out)
+
+    def test_encodings(self):
+        """What the output cannot encode is replaced."""
+        for encoding, expected in (
+                ('latin-1', 'Name  Caf\xe9\n----------\na     ?\n'),
+                ('ascii', 'Name  Caf?\n----------\na     ?\n'),
+                ('utf-8', 'Name  Caf\xe9\n' + '\u2500' * 10
+                 + '\na     \u4e00\n')):
+            content = io.BytesIO()
+            app = mock.Mock(
+                stdout=io.TextIOWrapper(content, encoding, newline='\n'),
+                stderr=io.StringIO())
+            printable.protect(app)
+            formats.print_parts(
+                [tables.Table(('Name', 'Caf\xe9'), [('a', '\u4e00')])],
+                app.stdout, argparse.Namespace(max_width=0))
+            app.stdout.flush()
+            self.assertEqual(expected, content.getvalue().decode(encoding))
 
     def test_several_commands(self):
         class Printing(_Listed):

@@ -27,6 +27,8 @@ import yaml
 from nfv_sched.journal import entry
 from nfv_sched.network import neutron
 from nfv_sched.nova import database
+from nfv_sched.ops.cli import base as cli_base
+from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cloud import source
 from nfv_sched.ops.snapshot import file
 from nfv_sched.ops.snapshot import snapshot
@@ -433,8 +435,23 @@ class HostileNamesTest(base.CommandTestCase):
         'text': check_table, 'tuned': check_table, 'value': check_table,
         'yaml': check_yaml}
 
+    def check_keys(self, displaying):
+        """Have the columns of a command checked: each has a key of its own."""
+        produce_output = displaying.produce_output
+
+        def checked(command, parsed_args, column_names, data):
+            keys = list(map(documents.key_of, column_names))
+            self.assertEqual(len(keys), len(set(keys)), column_names)
+            self.assertNotIn('', keys, column_names)
+            return produce_output(command, parsed_args, column_names, data)
+
+        self.useFixture(fixtures.MockPatchObject(
+            displaying, 'produce_output', checked))
+
     def test_every_format(self):
         self.programs_called = set()
+        self.check_keys(cli_base.Lister)
+        self.check_keys(cli_base.ShowOne)
         calls = self.calls()
         of_name = commands()
         self.assertEqual(set(), of_name.keys() - calls.keys())

@@ -67,7 +67,8 @@ class ListTest(base.CommandTestCase):
         self.assertEqual(json.loads(out)['refusals'], refusals[1:])
 
     def test_empty(self):
-        os.remove(self.file)
+        with open(self.file, 'w'):
+            pass
         self.assertEqual((0, 'The journal has no refusals.\n', ''),
                          self.list('--journal', self.directory))
 
@@ -146,6 +147,15 @@ class ListTest(base.CommandTestCase):
         self.assertEqual(
             (1, '', f'error: {path}: No such file or directory\n'),
             self.list('--journal', path))
+
+    def test_another_folder(self):
+        """One without a journal is an error, not a journal without any."""
+        other = self.useFixture(fixtures.TempDir()).path
+        for args in ((), ('--shadow',), (ONE,)):
+            code, out, err = self.list(
+                *args, '--journal', self.directory, '--journal', other)
+            self.assertEqual((1, ''), (code, out))
+            self.assertTrue(err.startswith(f'error: {other}: '), err)
 
 
 class ShadowReportTest(base.CommandTestCase):

@@ -78,9 +78,9 @@ class TextFileTest(MetricsTestCase):
     def run_command(self, *args):
         return super().run_command('metrics', *args)
 
-    def write(self, *args):
+    def write(self, *args, missing=''):
         self.assertEqual(
-            (1, '', f'error: {CLOUD.missing[0]}\n'),
+            (1, '', f'{missing}error: {CLOUD.missing[0]}\n'),
             self.run_command('--textfile', self.textfile, '--from',
                              self.cloud, *args))
         with open(self.textfile) as written:
@@ -158,11 +158,13 @@ class TextFileTest(MetricsTestCase):
         """Also when the journal has forgotten them."""
         args = ('--journal', self.directory)
         key = ('nfv_sched_refusals_total', 'nfv:key')
-        self.assertNotIn(key, self.write(*args))
+        self.assertNotIn(key, self.write(
+            *args, missing=self.no_journal(self.directory)))
         self.refuse(1, 2)
         for _ in range(2):
             self.assertEqual(2, self.write(*args)[key])
-        os.unlink(self.path(JOURNAL))
+        with open(self.path(JOURNAL), 'w'):
+            pass
         self.assertEqual(2, self.write(*args)[key])
         self.refuse(2, 3)
         self.assertEqual(3, self.write(*args)[key])
@@ -183,7 +185,8 @@ class TextFileTest(MetricsTestCase):
             self.assertEqual(
                 2, found['nfv_sched_shadow_decisions_total', 'Weigher',
                          'same'])
-        os.unlink(self.path(JOURNAL))
+        with open(self.path(JOURNAL), 'w'):
+            pass
         self.assertEqual(1, self.write(*args)[
             'nfv_sched_shadow_servers_total', 'same'])
 
@@ -207,7 +210,16 @@ class TextFileTest(MetricsTestCase):
             self.assertIn(('nfv_sched_snapshot_age_seconds',), written)
 
     def test_journal_that_is_not_there(self):
-        self.write('--journal', self.path('missing'))
+        """It is an error if the command line names it."""
+        path = self.path('missing')
+        self.write('--journal', path, missing='error: The decision journal '
+                   f'cannot be read: {path}: No such file or directory\n')
+        self.write('--journal', self.directory, missing=self.no_journal(
+            self.directory))
+
+    def no_journal(self, path):
+        return ('error: The decision journal cannot be read: '
+                f'{path}: has no decision journal (refusals-*.jsonl)\n')
 
     def test_cannot_be_written(self):
         code, out, err = self.run_command(
@@ -229,7 +241,7 @@ class TextFileTest(MetricsTestCase):
         self.assertFalse(os.path.exists(self.textfile))
 
     def test_usage(self):
-        for args in ((), ('--listen', '9180'), ('--listen', 'a:b'),
+        for args in (('--listen', '9180'), ('--listen', 'a:b'),
                      ('--listen', 'a:1', '--textfile', 'b'),
                      ('--listen', 'a:1', '--interval', '0'),
                      ('--textfile', 'b', '--tls-cert', 'c'),
