@@ -383,6 +383,18 @@ class DashboardTest(base.TestCase):
                     self.assertIn(label, labels)
         self.assertGreater(count, 20)
 
+    def test_several_exporters(self):
+        """Hosts of two may have one name, and a file may be old."""
+        joins = 0
+        for panel in self.panels:
+            for target in panel.get('targets', ()):
+                self.assertNotIn('nfv_sched_snapshot_age_seconds',
+                                 target['expr'])
+                for labels in re.findall(r'\bon ?\((.*?)\)', target['expr']):
+                    joins += 1
+                    self.assertIn('instance', labels)
+        self.assertGreater(joins, 0)
+
     def test_variables(self):
         names = []
         for variable in self.dashboard['templating']['list']:
