@@ -119,10 +119,7 @@ def why_not(kind: MoveKind, server: snapshot.Server,
 
 
 def vfs_detached(server: snapshot.Server) -> int | None:
-    """Return how many ports lose their devices in a live migration.
-
-    :returns: None if the ports of the server are not known
-    """
+    """Return how many ports lose their devices; None if none is known."""
     # Devices of an alias that is live_migratable stay attached.
     return None if server.ports is None else sum(
         port.vnic_type in DETACHED_VNIC_TYPES for port in server.ports)
