@@ -19,6 +19,7 @@ import time
 import typing as ty
 import urllib.parse
 
+from nfv_sched.cmd import quiet
 from nfv_sched.ops.pages import html
 from nfv_sched import strings
 
@@ -234,6 +235,7 @@ def _failure_page() -> html.Page:
         'This page cannot be made; see the log of the service.')
 
 
+@quiet.warnings_ignored()
 def _serve(connection: mp_connection.Connection,
            config_files: Sequence[str], limit: float) -> None:
     """Make pages until the other end of the connection is closed."""

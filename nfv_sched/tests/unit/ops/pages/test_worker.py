@@ -138,6 +138,22 @@ class PageWorkerTest(base.TestCase):
         self.assertEqual(
             503, made.respond('/', {}, self.content, '1', 60).status)
 
+    def test_quiet(self):
+        """Warnings of Nova's libraries are not in the log of the service."""
+        path = os.path.join(
+            self.useFixture(fixtures.TempDir()).path, 'content')
+        with open(path, 'wb') as opened:
+            opened.write(self.content)
+        done = subprocess.run([sys.executable, '-c', f"""
+from nfv_sched.ops.pages import worker
+worker.ANSWER_SECONDS = {_SECONDS}
+made = worker.PageWorker()
+with open({path!r}, 'rb') as opened:
+    page = made.respond('/', {{}}, opened.read(), '1', 60)
+made.close()
+print(page.status)"""], check=True, capture_output=True, text=True)
+        self.assertEqual(('200\n', ''), (done.stdout, done.stderr))
+
     def test_light(self):
         """Nova is imported in that process only."""
         subprocess.run([sys.executable, '-c', """
