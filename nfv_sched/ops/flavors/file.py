@@ -36,6 +36,10 @@ _NAMES = {
     'disabled': ('disabled', 'OS-FLV-DISABLED:disabled'),
     'extra_specs': ('extra_specs', 'properties', 'Properties'),
 }
+# Names in lists of the client and answers of the API, where properties that
+# are not there were left out.
+_WITHOUT_PROPERTIES = frozenset(('RAM', 'OS-FLV-EXT-DATA:ephemeral',
+                                 'OS-FLV-DISABLED:disabled'))
 _MOST = 1 << 31
 #: A property as the client prints it; no quote in a value is escaped.
 _PROPERTY = re.compile(
@@ -174,6 +178,11 @@ def _flavor(data: Mapping[str, ty.Any], name: str | None,
                 f'{where}: {key} {names.PRINTABLE}, not '
                 f'{extra_specs.shown(value)}')
     specs = fields['extra_specs']
+    if _WITHOUT_PROPERTIES.intersection(data) and not (
+            data.keys() & {*_NAMES['extra_specs']}):
+        raise source.CloudUnreadError(
+            f'{where}: no properties in the file; "openstack flavor list '
+            '--long -f json" prints them, and Nova from microversion 2.61')
     return snapshot.Flavor(
         name=name, id=str(fields['id'] or ''),
         vcpus=_number(fields['vcpus'], where, 'vcpus', 1, cpu_spec.MOST_CPUS),

@@ -85,6 +85,25 @@ class FlavorFileTest(tests_base.TestCase):
                      flavor.public, dict(flavor.extra_specs)))
         self.assertEqual(1, len(seen))
 
+    def test_properties_left_out(self):
+        """A list without --long and an old API do not say that there are none.
+
+        A cloud file does.
+        """
+        names = {'Properties', 'properties', 'extra_specs'}
+        for data in (LISTED, SHOWN, API):
+            for key, value in data.items():
+                if key in names:
+                    without = {each: data[each] for each in data
+                               if each != key}
+                    error = self.assertRaises(
+                        source.CloudUnreadError, self.read, [without])
+                    self.assertIn('--long', str(error))
+                    empty, = self.read([{**without, key: {}}])
+                    self.assertEqual({}, empty.extra_specs)
+        flavor, = self.read('f: {vcpus: 1, ram: 1}')
+        self.assertEqual({}, flavor.extra_specs)
+
     def test_values(self):
         """As the client would send them."""
         flavor, = self.read('f: {vcpus: 1, ram: 1, properties: '
