@@ -34,21 +34,13 @@ def find(
     with a task in progress in Nova, or whose request is not known, are left
     out.
 
-    :param flavor: flavor of the new server
     :param hosts: names of the hosts of interest; None for all
-    :param ports: ports of each new server; None for those of the flavor's
-        servers
-    :param image: image properties of the new server that Nova knows
-    :param project: ID of the new server's project; None for one that no
-        aggregate is reserved for
-    :param hints: scheduler hints of the new server
-    :param update: called with (hosts done, all hosts)
+    :param ports: see :func:`nfv_sched.ops.counting.capacity.capacities`, as
+        for ``image``, ``project`` and ``hints``
     :returns: pairs of name of the host and server; hosts without such a server
         are left out
     :raises nfv_sched.ops.simulator.servers.Refused: if Nova refuses the
         flavor, or has no hosts for the project
-    :raises nfv_sched.ops.cloud_file.problems.InputError: if a filter of the
-        cloud is not installed, or an option is bad
     """
     with start.started(cloud) as state:
         positions = arrangements.Positions(

@@ -288,12 +288,12 @@ def alias_policy(subject: values.LintSubject) -> Iterator[values.LintFinding]:
     """Find a PCI alias whose devices may be on any NUMA node."""
     if not devices(subject) or subject.policy.pci is not None:
         return
-    known = _alias_policies(subject)
+    policies = _alias_policies(subject)
     names = {part.rpartition(':')[0].strip() for part in
              subject.flavor.extra_specs['pci_passthrough:alias'].split(',')}
-    if known is not None and all(map(known.get, names)):
+    if policies is not None and all(map(policies.get, names)):
         return
-    unless = 'unless the alias has one, ' if known is None else ''
+    unless = 'unless the alias has one, ' if policies is None else ''
     yield values.LintFinding(
         values.WARNING, 'pci_passthrough:alias',
         f'no NUMA policy for these devices: {unless}one '

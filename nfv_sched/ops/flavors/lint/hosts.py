@@ -300,9 +300,9 @@ def _too_large(subject: values.LintSubject,
     key, do = _BOUND.get(binding.lacks[0].kind, _UNKNOWN) if (
         binding.lacks) else _UNKNOWN
     if subject.hosts.fits_with:
-        others = [', '.join(f'{key}={value}' for key, value in each.items())
-                  for each in subject.hosts.fits_with]
-        do = f'set {" or ".join(others)}, or {do}'
+        divisions = [', '.join(f'{key}={value}' for key, value in each.items())
+                     for each in subject.hosts.fits_with]
+        do = f'set {" or ".join(divisions)}, or {do}'
     return _NODES if key == 'vCPUs' and (
         _NODES in subject.flavor.extra_specs) else key, do
 
@@ -331,9 +331,9 @@ def other_nodes(
         specs, first, memory = {}, 0, 0
         # A small node gets all that it can take, the others share the rest.
         for number, size in enumerate(of_host[-cells:] if cells > 1 else ()):
-            left = cells - number
-            count = min(size, (flavor.vcpus - first) // left)
-            share = flavor.memory - memory if left == 1 else (
+            sharing = cells - number
+            count = min(size, (flavor.vcpus - first) // sharing)
+            share = flavor.memory - memory if sharing == 1 else (
                 flavor.memory * count // flavor.vcpus // page * page)
             specs[f'hw:numa_cpus.{number}'] = cpu_spec.to_text(
                 range(first, first + count))
