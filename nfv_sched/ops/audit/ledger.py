@@ -62,12 +62,11 @@ def _accounts(site: hosts.Site, network: snapshot.HostNetwork,
         consumer: by_provider[ledger]
         for consumer, by_provider in site.whole.holders.get(ledger, ())}
     accounts = inventory.accounts(
-        usage.HostUsage(site.host.name,
-                        other_ports=network.vswitch_ports or 0,
-                        rules=network.security_rules or 0),
-        guests, view.limits_of(site.cloud, site.host, site.metadata),
-        allocations, {move.uuid: move.server
-                      for move in site.cloud.moves or ()})
+        inventory.Load(network.vswitch_ports or 0,
+                       network.security_rules or 0, guests),
+        inventory.by_server(allocations, {
+            move.uuid: move.server for move in site.cloud.moves or ()}),
+        view.limits_of(site.cloud, site.host, site.metadata))
     if not rules_known:
         del accounts[names.RULES]
     return accounts
