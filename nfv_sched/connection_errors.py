@@ -2,19 +2,28 @@
 """Find out why a connection failed, from the exceptions of the libraries.
 
 Clients wrap the error of the socket several times, each with the text of the
-one before.
+one before.  These texts, and what clients log, have the URL, with the account
+that may be in it: :func:`mask_session` masks both.
 """
 
 from collections.abc import Iterator
+import logging
 import os
 import socket
 import ssl
 import urllib.parse
 
 from keystoneauth1 import exceptions as ks_exceptions
+from keystoneauth1 import session as ks_session
 import requests
 
+from nfv_sched import strings
+
 _SOME_CAUSES = 20
+# Loggers of clients begin with these names. Some are made for a request.
+_CLIENTS = ('keystoneauth', 'openstack', 'urllib3')
+_LATE_LOGGERS = tuple(f'keystoneauth.session{part}' for part in (
+    '', '.request', '.response', '.body', '.request-id'))
 
 
 def causes(error: BaseException) -> Iterator[BaseException]:
@@ -119,3 +128,50 @@ def wrong_option(error: BaseException, section: str,
         return f'[{section}] auth_url'
     return (f'the endpoint in the catalog of Keystone, or [{section}] '
             'endpoint_override')
+
+
+def mask_session(session: ks_session.Session) -> None:
+    """Mask accounts in the errors of a session, and in what clients log.
+
+    The log of other sessions in this process is masked, too.
+    """
+    request = session.request
+
+    def masked_request(*args, **kwargs):
+        try:
+            return request(*args, **kwargs)
+        except Exception as exc:
+            mask_texts(exc)
+            raise
+
+    # Here, as oslo.log writes the exception that is handled behind a warning
+    # of keystoneauth.
+    session.request = masked_request
+    for name in (*_LATE_LOGGERS, *logging.root.manager.loggerDict):
+        if name.startswith(_CLIENTS):
+            logging.getLogger(name).addFilter(_mask_record)
+
+
+def mask_texts(error: BaseException) -> None:
+    """Mask accounts in an error and those that led to it, for tracebacks."""
+    for each in causes(error):
+        each.args = tuple(_mask(value) for value in each.args)
+        for name in ('message', 'details', 'url'):  # of the two libraries
+            if hasattr(each, name):
+                setattr(each, name, _mask(getattr(each, name)))
+
+
+def _mask(value):
+    return strings.mask_secrets(value) if (
+        isinstance(value, str) and '@' in value) else value
+
+
+def _mask_record(record: logging.LogRecord) -> bool:
+    """Mask accounts in a record of the log; a filter of ``logging``."""
+    try:
+        message = record.getMessage()
+    except Exception:
+        return True  # whoever writes it reports the mistake
+    if '@' in message:
+        record.msg, record.args = strings.mask_secrets(message), ()
+    return True

@@ -64,10 +64,11 @@ class LibraryError(TypeError):
 
 
 def limit(session: ks_session.Session, connections: int = 10) -> None:
-    """Limit all answers that a session gets.
+    """Limit all answers that a session gets, and mask accounts in URLs.
 
     :param connections: number of connections to a server that are kept open
     """
+    connection_errors.mask_session(session)
     session.redirect = REDIRECTS
     # Of [placement] and [neutron]; old releases of keystoneauth1 have none.
     options = {name: value for name in ('tls_ciphers', 'tls_min_version')
@@ -112,14 +113,14 @@ def binary_session(size: int) -> requests.Session:
 def limited(session: ks_session.Session) -> ty.Iterator[None]:
     """Limit the answers of a caller's session within this context."""
     adapters = session.session.adapters.copy()
-    redirect = session.redirect
+    redirect, request = session.redirect, session.request
     limit(session)
     try:
         yield
     finally:
         session.session.close()
         session.session.adapters = adapters
-        session.redirect = redirect
+        session.redirect, session.request = redirect, request
 
 
 def is_defect(error: BaseException) -> bool:
@@ -138,10 +139,11 @@ def is_defect(error: BaseException) -> bool:
 
 
 def reason(error: BaseException) -> str:
-    """Return why a request failed.
+    """Return why a request failed; mask accounts in the error.
 
     :param error: exception of keystoneauth1, or one that it did not expect
     """
+    connection_errors.mask_texts(error)
     if isinstance(error, ks_exceptions.UnknownConnectionError) and isinstance(
             error.original, HTTPLimitError):
         return str(error.original)  # without the URL

@@ -377,3 +377,93 @@ class ProcessTest(ProcessTestCase):
                 '-c', _LAUNCH.format(method=method),
                 '--config-file', self.conf).communicate(timeout=60)
             self.assertEqual('fork\n', out, err)
+
+
+# A filter of nova-scheduler reads Neutron.
+_PLUGIN = """\
+import sys
+from oslo_log import log as logging
+from nfv_sched.network import neutron
+from nova import config
+config.parse_args(['nova-scheduler', '--config-file', sys.argv[1]])
+try:
+    neutron.read_snapshot()
+except neutron.NeutronError:
+    logging.getLogger('nova').exception('Neutron cannot be read')
+"""
+
+_CLOSED = '127.0.0.1:9'  # where nobody answers
+
+_ACCOUNT = """
+[{section}]
+auth_type = password
+auth_url = http://nova:{password}@{closed}/v3x
+username = nova
+password = {password}
+project_name = service
+user_domain_name = Default
+project_domain_name = Default
+"""
+
+
+class SecretsTest(ProcessTestCase):
+    """No process tells the password of a URL that cannot be reached."""
+
+    PASSWORD = 'S3CRET'
+
+    def log_in(self, section):
+        """Let a service have an account, in a URL that nobody answers."""
+        self.configure(20)
+        with open(self.conf) as conf:
+            text = conf.read()
+        text = text.replace(
+            f'[{section}]\nauth_type = none\nendpoint_override = '
+            f'{getattr(self, section).url}', _ACCOUNT.format(
+                section=section, password=self.PASSWORD,
+                closed=_CLOSED)).replace(
+            '[DEFAULT]', f'[DEFAULT]\nlog_file = {self.directory}/log\n'
+            'default_log_levels = keystoneauth=DEBUG,urllib3=DEBUG\n')
+        with open(self.conf, 'w') as conf:
+            conf.write(text)
+
+    def told(self, process, serves=False):
+        """What a process has printed and logged; ended if it serves."""
+        log = pathlib.Path(self.directory, 'log')
+        if serves:
+            self.wait_until(
+                process, lambda: log.exists() and _CLOSED in log.read_text())
+            process.terminate()
+        out, err = process.communicate(timeout=120)
+        text = log.read_text() if log.exists() else ''
+        log.unlink(missing_ok=True)
+        return out + err + text
+
+    def test_placement(self):
+        self.log_in('placement')
+        for start, serves in (
+            (lambda: self.start('--once'), False),
+            (self.start, True),
+            (lambda: self.run_module(
+                'nfv_sched.cmd.status', '--config-file', self.conf,
+                'upgrade', 'check'), False),
+            (lambda: self.run_module(
+                'nfv_sched.cmd.status', '--config-file', self.conf,
+                'ledger', 'probe'), False),
+        ):
+            told = self.told(start(), serves)
+            self.assertIn(_CLOSED, told)
+            self.assertNotIn(self.PASSWORD, told)
+
+    def test_neutron(self):
+        self.log_in('neutron')
+        for start in (
+            lambda: self.start('--once'),
+            lambda: self.run_python('-c', _PLUGIN, self.conf),
+            lambda: self.run_module(
+                'nfv_sched.ops.cli.base', '--debug', '-vv', 'snapshot',
+                'save', f'{self.directory}/cloud.json.gz', '--config-file',
+                self.conf),
+        ):
+            told = self.told(start())
+            self.assertIn(_CLOSED, told)
+            self.assertNotIn(self.PASSWORD, told)

@@ -525,8 +525,9 @@ class Run:
         """See ``client.connect``."""
         return types.SimpleNamespace(
             request=self.world.placement.request,
-            session=types.SimpleNamespace(session=types.SimpleNamespace(
-                mount=lambda *args: None, close=lambda: None)))
+            session=types.SimpleNamespace(
+                request=None, session=types.SimpleNamespace(
+                    mount=lambda *args: None, close=lambda: None)))
 
     def reader(self, conf, stopped):
         """See ``neutron.Reader``."""
