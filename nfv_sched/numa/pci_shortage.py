@@ -248,7 +248,7 @@ def _misses(devices: pci.CandidateDevices, cells: int | None,
                     devices, number, pool.get('rp_uuid')):
                 continue
             lacks = min((list(_lacks(demand, dict(spec), pool))
-                         for spec in demand.specs), key=len)
+                         for spec in demand.specs), key=len, default=[])
             place = places.get(index) or host_devices.place(index, demand)
             if cells is not None and not _suits(
                     host_devices, cells, local, demand, place):

@@ -207,9 +207,11 @@ class PlacementLack:
 class RequestedDevices:
     """PCI devices that an alias or a port asks for.
 
+    :ivar count: number of devices
     :ivar devices: "PF", "VF" or "PCI device"
     :ivar alias: name of the alias; null for a port
     :ivar physical_network: that of a port; null for none
+    :ivar trusted: whether they must be trusted VFs
     :ivar numa_policy: the PCI NUMA policy that counts: one of Nova's, or
         "strict" of nfv:pci_numa_affinity; null if NUMA nodes are not the cause
     """
@@ -227,6 +229,7 @@ class NearDevices:
     """Free PCI devices that lack exactly one property.
 
     :ivar lacks: the property
+    :ivar count: number of such devices
     :ivar devices: "PF", "VF", "PCI device" or "device"
     :ivar wanted: the value that is asked for, or the PCI NUMA policy
     :ivar found: values that the devices have; numbers of their NUMA nodes
@@ -252,6 +255,8 @@ class MissingDevices:
         are left; "numa" if they are not on NUMA nodes that suit the policy;
         "order" if Nova gives an earlier request what a later one needs;
         "granted" if Placement has granted others
+    :ivar requests: these requests, in Nova's order
+    :ivar near_misses: free devices that lack one property that is asked for
     """
 
     kind: ty.Literal['too_few', 'one_card', 'numa', 'order', 'granted']

@@ -170,6 +170,7 @@ complete -c nfv-sched -n '__nfv_sched_after \'cloud defrag\'' -l dry-run -d 'wit
 complete -c nfv-sched -n '__nfv_sched_after \'cloud defrag\'' -l parallel -d 'with --run' -x
 complete -c nfv-sched -n '__nfv_sched_after \'cloud defrag\'' -l timeout -d 'with --run' -x
 complete -c nfv-sched -n '__nfv_sched_after \'cloud defrag\'' -l replan -d 'with --run' -x
+complete -c nfv-sched -n '__nfv_sched_after \'cloud defrag\'' -l cold-for-vfs -d 'migrate a server cold if Nova would detach VFs from it ...'
 complete -c nfv-sched -n '__nfv_sched_after \'cloud defrag\'' -l flavor -d 'flavor of the new servers' -x
 complete -c nfv-sched -n '__nfv_sched_after \'cloud defrag\'' -l count -d 'number of new servers' -x
 complete -c nfv-sched -n '__nfv_sched_after \'cloud defrag\'' -l max-moves -d 'maximum number of moves' -x
@@ -312,6 +313,7 @@ complete -c nfv-sched -n '__nfv_sched_after \'host drain\'' -l parallel -d 'with
 complete -c nfv-sched -n '__nfv_sched_after \'host drain\'' -l timeout -d 'with --run' -x
 complete -c nfv-sched -n '__nfv_sched_after \'host drain\'' -l enable-after -d 'with --run'
 complete -c nfv-sched -n '__nfv_sched_after \'host drain\'' -l replan -d 'with --run' -x
+complete -c nfv-sched -n '__nfv_sched_after \'host drain\'' -l cold-for-vfs -d 'migrate a server cold if Nova would detach VFs from it ...'
 complete -c nfv-sched -n '__nfv_sched_after \'host drain\'' -l aggregate -d 'only hosts of these aggregates' -x
 complete -c nfv-sched -n '__nfv_sched_after \'host drain\'' -l availability-zone -d 'only hosts of these availability zones' -x
 complete -c nfv-sched -n '__nfv_sched_after \'host drain\'' -l at-once -d 'of several hosts' -x
@@ -367,10 +369,10 @@ complete -c nfv-sched -n '__nfv_sched_after \'host profile\'' -l sort-column -d 
 complete -c nfv-sched -n '__nfv_sched_after \'host profile\'' -l sort-ascending -d 'sort the column(s) in ascending order'
 complete -c nfv-sched -n '__nfv_sched_after \'host profile\'' -l sort-descending -d 'sort the column(s) in descending order'
 complete -c nfv-sched -n '__nfv_sched_after \'host profile\'' -l max-file-size -d 'maximum size of a file to read, after decompression' -x
-complete -c nfv-sched -n '__nfv_sched_after \'host profile\'' -l facts -d 'of lscpu, Ironic or Ansible' -r -F
+complete -c nfv-sched -n '__nfv_sched_after \'host profile\'' -l facts -d 'of lscpu, libvirt, Ironic or Ansible' -r -F
 complete -c nfv-sched -n '__nfv_sched_after \'host profile\'' -l sys -d 'where /sys of the machine is, or a copy of it' -r -F
 complete -c nfv-sched -n '__nfv_sched_after \'host profile\'' -l node-memory -d 'memory of each NUMA node in GiB, if the facts lack it' -x
-complete -c nfv-sched -n '__nfv_sched_after \'host profile\'' -l check -d 'compare the nova.conf of a running host' -r -F
+complete -c nfv-sched -n '__nfv_sched_after \'host profile\'' -l check -d 'compare the nova.conf of a running host, or a folder of ...' -r -F
 complete -c nfv-sched -n '__nfv_sched_after \'host profile\'' -l layout -d 'CPUs and memory of the platform' -x -a 'hcg every-node floating'
 complete -c nfv-sched -n '__nfv_sched_after \'host profile\'' -l vswitch-cores -d 'physical cores for the virtual switch' -x
 complete -c nfv-sched -n '__nfv_sched_after \'host profile\'' -l vswitch-nic -d 'a NIC of the virtual switch, by name or PCI address, and ...' -x
