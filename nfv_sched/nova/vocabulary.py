@@ -118,10 +118,8 @@ def is_image_property(name: str) -> bool:
 
 @functools.lru_cache(maxsize=4096)
 def is_extra_spec(name: str) -> bool:
-    """Return whether Nova or nfv-sched defines an extra spec and its values.
-
-    Names of metadata and of device profiles are chosen by administrators.
-    """
+    """Return whether Nova or nfv-sched defines an extra spec."""
+    # Names of metadata and of device profiles are chosen by administrators.
     return not name.startswith(('aggregate_', 'accel:')) and any(
         re.fullmatch(validator.name_regex, name)
         for validator in validators.VALIDATORS.values())

@@ -68,8 +68,8 @@ def _print(fill: Callable[[ty.BinaryIO], ty.Any]) -> int:
 def target(path: str) -> str:
     """Return the path of the file that :func:`write` would replace.
 
-    :raises WriteError: if it is no regular file, or behind a link of another
-        user; links to folders may also belong to root
+    :raises WriteError: if it is not a regular file, or behind a link of
+        another user; links to folders may also belong to root
     """
     try:
         return _target(path)

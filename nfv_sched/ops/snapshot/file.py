@@ -44,13 +44,8 @@ class NotASnapshotError(FileError):
 
 
 def save(cloud: snapshot.Cloud, path: str) -> int:
-    """Write a snapshot.
+    """Write a snapshot, which only its owner can read; return its bytes.
 
-    Only its owner can read a new file, as it has names and addresses of the
-    whole cloud; see :mod:`nfv_sched.ops.atomic_file`.
-
-    :param path: of the file; an existing file is replaced
-    :returns: the size of the file in bytes
     :raises FileError: if the file cannot be written
     """
     try:

@@ -140,6 +140,12 @@ class TestShortage(tests_base.TestCase):
                 (miss.kind, miss.count, miss.wanted, miss.found)
                 for miss in found.misses])
 
+    def test_request_without_a_specification(self):
+        request = alias(count=2)
+        request.spec = []
+        self.assert_short(ShortageKind.TOO_FEW, '2 PCI devices (nic)', 0,
+                          self.find([pool()], request))
+
     def test_more_requests_than_sets_are_tried(self):
         found = self.find([pool(19)], *[port()] * 20, alias(
             dev_type='type-PCI'))
