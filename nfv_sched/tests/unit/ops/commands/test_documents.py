@@ -273,7 +273,7 @@ class DocumentsTest(base.CommandTestCase):
             path.write_text(option)
             document = self.document('host-profile-check', *args, '--check',
                                      str(path))
-        self.assertIn(('compute', 'cpu_shared_set', '1', None), [
+        self.assertIn(('compute', 'cpu_shared_set', '1', None, None), [
             tuple(each.values()) for each in document['differences']])
 
     def test_simulation(self):

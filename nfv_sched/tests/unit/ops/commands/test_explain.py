@@ -287,6 +287,8 @@ class APITest(test_simulate.SimulateTestCase):
     def test_then(self):
         """The journal is read by the UUID that the API shows."""
         directory = self.useFixture(fixtures.TempDir()).path
+        pathlib.Path(directory, 'refusals-20260102T030405Z-1-0123abcd.jsonl'
+                     ).touch()
         code, out, err = self.explain(
             'server', 's-1', '--then', '--journal', directory)
         self.assertEqual(
