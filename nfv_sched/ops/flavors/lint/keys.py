@@ -19,7 +19,8 @@ _COST = {'w': 1, 's': 1, 'a': 1, 'd': 1}
 # A key shorter than this is similar to too many others.
 _SHORT = 6
 _OURS = ('nfv:', 'hw:wrs:')
-_NUMBER = re.compile(r'\.[0-9]+$')
+# The name of a group of the request, at the end of a prefix.
+_GROUP = re.compile(r'([0-9]+|_[A-Za-z0-9_-]*)?$')
 
 _TRANSLATE = 'run "nfv-sched flavor translate", and set what it says instead'
 
@@ -156,27 +157,57 @@ def policy_key(policy: str, flavor: snapshot.Flavor) -> str:
 def nearest(key: str, specs: tuple[flavors.Spec, ...]) -> str | None:
     """Return the most similar known key; None if none is similar.
 
-    It differs in at most :data:`DISTANCE` letters, ignoring case.
+    Its prefix and what follows differ in at most :data:`DISTANCE` letters
+    each, ignoring case.  What may be anything is kept as it is in ``key``.
     """
-    number = _NUMBER.search(key)
-    stem = key[:number.start() + 1] if number else key
-    if len(stem) < _SHORT:
+    if len(key) < _SHORT:
         return None
+    # In properties of images there is "_" instead.
+    prefix, _colon, rest = key.partition(':' if ':' in key else '_')
     candidates = []
-    for known_stem, shown in _stems(specs):
-        if abs(len(known_stem) - len(stem)) <= DISTANCE:
-            distance = utils.damerau_levenshtein(
-                stem.lower(), known_stem.lower(), _COST)
-            if distance <= DISTANCE:
-                candidates.append((distance, shown))
-    return min(candidates)[1] if candidates else None
+    for known, stem, is_open in _parts(specs):
+        group = ''
+        if known in ('resources', 'trait'):
+            group = _GROUP.search(prefix)[0]
+        distance = _distance(prefix.removesuffix(group), known)
+        end = len(rest)
+        if stem.endswith('.'):
+            end = rest.find('.') + 1
+        elif is_open:
+            end = rest.find(':') if ':' in rest else len(stem)
+        if distance > DISTANCE or (not end if stem else not distance):
+            continue
+        far = _distance(rest[:end], stem)
+        similar = f'{known}{group}:{stem}{rest[end:]}'
+        if far <= DISTANCE and similar != key:
+            candidates.append((distance + far, similar))
+    return _ours(min(candidates)[1]) if candidates else None
 
 
 @functools.lru_cache(maxsize=8)
-def _stems(specs: tuple[flavors.Spec, ...]) -> list[tuple[str, str]]:
-    """Return the fixed beginning of each key, and the key for messages."""
-    return [(spec.stem, re.sub(
-        r'^(trait|resources)\{group\}', r'\1', spec.name)) for spec in specs]
+def _parts(specs: tuple[flavors.Spec, ...]) -> list[tuple[str, str, bool]]:
+    """Return prefix, what else is fixed, and whether more follows it."""
+    return [(prefix, rest, '{' in spec.name.partition(':')[2])
+            for spec in specs
+            for prefix, _colon, rest in [spec.stem.partition(':')]]
+
+
+@functools.lru_cache(maxsize=4096)
+def _distance(word: str, known: str) -> int:
+    """Return the number of letters in which two parts of keys differ."""
+    if abs(len(word) - len(known)) > DISTANCE:
+        # Part of the word is left out, as in "mem" for "memory".
+        same = len(known) >= _SHORT and word.startswith(known.rstrip('.'))
+        return DISTANCE if same else DISTANCE + 1
+    return utils.damerau_levenshtein(word.lower(), known.lower(), _COST)
+
+
+def _ours(key: str) -> str:
+    """Return a key with the spelling of nfv-sched."""
+    for name, synonym in extra_specs.SYNONYMS.items():
+        if key.startswith(synonym):
+            return name + key.removeprefix(synonym)
+    return key
 
 
 def _spec_of(subject: values.LintSubject, key: str) -> flavors.Spec | None:
