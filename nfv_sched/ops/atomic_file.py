@@ -44,16 +44,15 @@ def write(path: str, fill: Callable[[ty.BinaryIO], ty.Any]) -> int:
     """
     if is_stdout(path):
         return _print(fill)
+    folder, name = os.path.split(target(path))
     try:
-        folder, name = os.path.split(_target(path))
         directory = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         try:
             return _write_and_rename(directory, name, fill)
         finally:
             os.close(directory)
-    except (OSError, ValueError) as exc:
-        raise WriteError(
-            f'{path}: {getattr(exc, "strerror", None) or exc}') from exc
+    except OSError as exc:
+        raise WriteError(f'{path}: {exc.strerror or exc}') from exc
 
 
 def _print(fill: Callable[[ty.BinaryIO], ty.Any]) -> int:

@@ -51,7 +51,7 @@ _ACTION_NAMES = {'live': ('live-migration',), 'cold': ('migrate',),
 #: Status of a migration record when the move is over.
 _OVER = {'live': ('completed', 'done'), 'cold': ('confirmed',)}
 _FAILED = ('cancelled', 'error', 'failed', 'reverted')
-_CONFIRM = ('openstack', 'server', 'resize', 'confirm', '--')
+_CONFIRM = 'openstack server resize confirm --'
 _TO_CONFIRM, _UNCONFIRMED = 'finished', 'VERIFY_RESIZE'
 # A shelved server is on its host until it is offloaded.
 _SHELVED, _OFFLOADED = 'SHELVED', 'SHELVED_OFFLOADED'
@@ -556,7 +556,7 @@ def _await_migration(connection: _Connection, move: values.Move,
                         f'is on {move.destination}, waits to be confirmed, '
                         f'and holds resources on {move.source}, too: {exc}; '
                         'to confirm it: '
-                        + shlex.join((*_CONFIRM, move.id))) from exc
+                        + f'{_CONFIRM} {shlex.quote(move.id)}') from exc
                 refused = True
         yield ''
     failed = status not in _OVER[move.kind]

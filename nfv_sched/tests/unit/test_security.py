@@ -148,7 +148,8 @@ class SecurityTest(testtools.TestCase):
             for args in zip(node.args, node.args[1:])
             if all(isinstance(arg, ast.Constant) for arg in args)
             and args[0].value in ('compute', 'network')
-            and args[1].value != 'GET'}
+            # What reads a list has no method, but a path.
+            and args[1].value != 'GET' and args[1].value[0] != '/'}
         self.assertEqual({
             ('compute', 'POST'), ('compute', 'PUT'),
             ('network', 'DELETE'), ('network', 'POST')}, requests)
