@@ -165,20 +165,20 @@ def nearest(key: str, specs: tuple[flavors.Spec, ...]) -> str | None:
     # In properties of images there is "_" instead.
     prefix, _colon, rest = key.partition(':' if ':' in key else '_')
     candidates = []
-    for known, stem, is_open in _parts(specs):
+    for valid, stem, is_open in _parts(specs):
         group = ''
-        if known in ('resources', 'trait'):
+        if valid in ('resources', 'trait'):
             group = _GROUP.search(prefix)[0]
-        distance = _distance(prefix.removesuffix(group), known)
+        distance = _distance(prefix.removesuffix(group), valid)
         end = len(rest)
         if stem.endswith('.'):
             end = rest.find('.') + 1
         elif is_open:
-            end = rest.find(':') if ':' in rest else len(stem)
+            end = rest.find(':') if stem and ':' in rest else len(stem)
         if distance > DISTANCE or (not end if stem else not distance):
             continue
         far = _distance(rest[:end], stem)
-        similar = f'{known}{group}:{stem}{rest[end:]}'
+        similar = f'{valid}{group}:{stem}{rest[end:]}'
         if far <= DISTANCE and similar != key:
             candidates.append((distance + far, similar))
     return _ours(min(candidates)[1]) if candidates else None
@@ -193,13 +193,13 @@ def _parts(specs: tuple[flavors.Spec, ...]) -> list[tuple[str, str, bool]]:
 
 
 @functools.lru_cache(maxsize=4096)
-def _distance(word: str, known: str) -> int:
+def _distance(word: str, valid: str) -> int:
     """Return the number of letters in which two parts of keys differ."""
-    if abs(len(word) - len(known)) > DISTANCE:
+    if abs(len(word) - len(valid)) > DISTANCE:
         # Part of the word is left out, as in "mem" for "memory".
-        same = len(known) >= _SHORT and word.startswith(known.rstrip('.'))
+        same = len(valid) >= _SHORT and word.startswith(valid.rstrip('.'))
         return DISTANCE if same else DISTANCE + 1
-    return utils.damerau_levenshtein(word.lower(), known.lower(), _COST)
+    return utils.damerau_levenshtein(word.lower(), valid.lower(), _COST)
 
 
 def _ours(key: str) -> str:
