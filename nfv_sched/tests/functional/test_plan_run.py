@@ -106,18 +106,29 @@ class PlanRunTestCase(test_snapshot.SnapshotTestCase):
                 del self.when_said[word]
                 happen()
 
-    def carry_out(self, most=4, timeout=60.0):
-        """Run the plan, also after an interruption."""
-        self.has_moved = True
+    @contextlib.contextmanager
+    def begun(self, most=4, timeout=60.0):
+        """The run of the plan, with its journal, in ``run_``."""
         with contextlib.closing(run.MoveJournal(
                 os.path.join(self.folder, 'journal'), self.digest)) as journal:
             self.run_ = run.PlanRun(
                 self.connection, self.plan, journal, most=most,
                 timeout=timeout, say=self.say)
+            yield
+
+    def carry_out(self, **options):
+        """Run the plan, also after an interruption."""
+        self.has_moved = True
+        with self.begun(**options):
             self.wrong = list(self.run_.problems())
             if not self.wrong:
                 self.run_.run()
         return [move.name for move in self.run_.left()]
+
+    def enable(self):
+        """Enable the host, as --enable-after does."""
+        with self.begun():
+            self.run_.enable()
 
     def assertMoved(self):
         """Each server is where the plan says, and nothing is left to do."""
@@ -152,7 +163,7 @@ class PlanRunTest(PlanRunTestCase):
             host='host1', binary='nova-compute')
         self.assertEqual(('disabled', values.REASON), (
             service['status'], service['disabled_reason']))
-        self.run_.enable()
+        self.enable()
         service, = self.admin_api.get_services(
             host='host1', binary='nova-compute')
         self.assertEqual('enabled', service['status'])
@@ -310,7 +321,7 @@ class ShelveTest(PlanRunTestCase):
         self.assertEqual([(server['id'], server['name'])],
                          list(self.run_.shelved()))
         self.assertEqual({self.moved['id']}, self.run_.moved())
-        self.run_.enable()
+        self.enable()
         self.admin_api.post_server_action(server['id'], {'unshelve': None})
         self.wait_for(server, ('ACTIVE',))
         self.assertEqual('host1', self.host(server))
