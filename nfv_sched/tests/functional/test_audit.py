@@ -335,7 +335,9 @@ class FaultsTest(AuditTestCase):
         self.execute(sa.update(table).where(
             table.c.instance_uuid == self.pinned['id']).values(
                 instance_uuid=uuids.nobody))
-        self.assertFound((values.DEVICE_GONE, 'host1', ''))
+        self.assertFound(
+            (values.DEVICE_GONE, 'host1', ''),
+            (values.DEVICE_MISSING, 'host1', self.pinned['id']))
         self.execute(sa.update(table).where(
             table.c.instance_uuid == uuids.nobody).values(
                 instance_uuid=self.pinned['id'], numa_node=1))
