@@ -11,6 +11,7 @@ import contextlib
 import dataclasses
 import gzip
 import json
+import os
 import uuid
 
 from nfv_sched import files
@@ -261,6 +262,7 @@ class GrowthTest(test_files.FilesTestCase):
         path = self.write('plan.journal', b''.join(
             json.dumps({**record, 'move': number, 'id': _id(
                 number)}).encode() + b'\n' for number in range(1, many + 1)))
+        os.chmod(path, 0o600)
         with self.limited(), contextlib.closing(
                 run.MoveJournal(path, 'x', write=False)) as read:
             self.assertEqual(many, len(read.last))
