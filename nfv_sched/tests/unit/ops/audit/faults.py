@@ -488,7 +488,11 @@ FAULTS: dict[str, Fault] = {
         values.DEVICE_EXTRA, _of_servers(_with_devices),
         lambda spot: spot.change(server={'pci_requests': ()})),
     'other product': Fault(
-        values.DEVICE_DIFFERS, _of_servers(_with_devices),
+        values.DEVICE_DIFFERS, _of_servers(
+            # Requests of ports name a physical network only.
+            lambda spot: _with_devices(spot) and all(
+                'product_id' in spec for request in spot.server.pci_requests
+                for spec in request.specs)),
         _change_devices(True, product='ffff')),
     'other type': Fault(
         values.DEVICE_DIFFERS, _of_servers(_with_devices),
